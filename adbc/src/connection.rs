@@ -12,10 +12,9 @@ use arrow_schema::Schema;
 use crate::error::refused;
 use crate::objects::{self, Filters};
 use crate::options::{ReadOptions, integer, no_such_type, text, truth};
-use crate::partitions::Part;
 use crate::session::{Isolation, Session};
 use crate::statement::AdbcStatement;
-use crate::{info, schema};
+use crate::{info, partitions, schema};
 
 /// A connection to a database.
 pub(crate) struct AdbcConnection {
@@ -92,7 +91,7 @@ impl Connection for AdbcConnection {
     }
 
     fn read_partition(&self, partition: impl AsRef<[u8]>) -> Result<Reader> {
-        Ok(Box::new(self.session.read_part(Part::find(partition.as_ref())?)?))
+        Ok(Box::new(partitions::read(&self.session, partition.as_ref(), &self.read)?))
     }
 }
 

@@ -8,6 +8,10 @@ use colonnade_client::{self as client, ErrorKind, printable};
 /// Characters of a SQLSTATE.
 const SQLSTATE: usize = 5;
 
+/// The key of an error's detail with the database's own number. A program of ADBC 1.1 gets the number only there, because the field for it has a
+/// mark that there are details (`adbc.h`).
+const VENDOR_CODE: &str = "vendor_code";
+
 /// Statuses by SQLSTATE: the first row counts whose text is the beginning. Five characters are PostgreSQL's or MySQL's own states, two a
 /// class of the standard. <https://www.postgresql.org/docs/current/errcodes-appendix.html>,
 /// <https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html>
@@ -76,7 +80,11 @@ pub(crate) fn converted(error: &client::Error) -> Error {
             message.push_str(&format!("\n{name}: {}", printable(more, true)));
         }
     }
-    let converted = refused(status(error), message);
+    let mut converted = refused(status(error), message);
+    if let Some(code) = error.code() {
+        converted.vendor_code = code;
+        converted.details = Some(vec![(VENDOR_CODE.to_owned(), code.to_string().into_bytes())]);
+    }
     error.sqlstate().into_iter().fold(converted, with_sqlstate)
 }
 
@@ -123,6 +131,14 @@ mod tests {
             assert_eq!(of(sqlstate).status, status, "{sqlstate}");
         }
         assert_eq!(of("42P01").sqlstate.map(|byte| byte as u8), *b"42P01");
+    }
+
+    #[test]
+    fn the_databases_number_is_kept() {
+        let converted = converted(&client::Error::new(ErrorKind::Database, "it failed").with_code(-1064));
+        assert_eq!(converted.vendor_code, -1064);
+        assert_eq!(converted.details, Some(vec![("vendor_code".to_owned(), b"-1064".to_vec())]));
+        assert_eq!((of("42601").vendor_code, of("42601").details), (0, None));
     }
 
     #[test]

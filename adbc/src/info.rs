@@ -13,7 +13,7 @@ use arrow_array::{
 };
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use colonnade_client::Dialect;
+use colonnade_client::{Connection, Dialect};
 
 use crate::session::Session;
 
@@ -21,6 +21,8 @@ use crate::session::Session;
 pub(crate) type Single = RecordBatchIterator<std::array::IntoIter<std::result::Result<RecordBatch, ArrowError>, 1>>;
 
 const NAME: &str = "ADBC driver of Colonnade";
+/// That of the crate `arrow-array`, which does not tell it.
+const ARROW_VERSION: &str = "v60.1.0";
 
 /// A value of the union that ADBC has for them.
 enum Info {
@@ -34,14 +36,15 @@ enum Info {
 /// # Errors
 /// None: the arrays have the schema's types.
 pub(crate) fn info(session: &Session, codes: Option<&HashSet<InfoCode>>) -> Result<Single> {
-    let (name, version) = vendor(session);
+    let (name, version) = vendor(session.source());
     let all = [
         (InfoCode::VendorName, Some(Info::Text(name))),
         (InfoCode::VendorVersion, version.map(Info::Text)),
         (InfoCode::VendorSql, Some(Info::Truth(true))),
         (InfoCode::VendorSubstrait, Some(Info::Truth(false))),
         (InfoCode::DriverName, Some(Info::Text(NAME.to_owned()))),
-        (InfoCode::DriverVersion, Some(Info::Text(env!("CARGO_PKG_VERSION").to_owned()))),
+        (InfoCode::DriverVersion, Some(Info::Text(format!("v{}", env!("CARGO_PKG_VERSION"))))),
+        (InfoCode::DriverArrowVersion, Some(Info::Text(ARROW_VERSION.to_owned()))),
         (InfoCode::DriverAdbcVersion, Some(Info::Number(ADBC_VERSION_1_1_0.into()))),
     ];
     let wanted = |code: &InfoCode| codes.is_none_or(|codes| codes.contains(code));
@@ -53,8 +56,8 @@ pub(crate) fn info(session: &Session, codes: Option<&HashSet<InfoCode>>) -> Resu
 }
 
 /// The database's name and version.
-fn vendor(session: &Session) -> (String, Option<String>) {
-    let server = session.server();
+pub(crate) fn vendor(source: &dyn Connection) -> (String, Option<String>) {
+    let server = source.server();
     match server.split_once(' ') {
         // `colonnade serve` says PostgreSQL's version, and in parentheses its own and that of the engine.
         Some(_) if server.starts_with(|first: char| first.is_ascii_digit()) => {

@@ -23,4 +23,5 @@ mod schema;
 mod session;
 mod statement;
 mod stream;
+mod types;
 mod value;

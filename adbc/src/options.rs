@@ -28,13 +28,23 @@ const NAMES: [&str; 10] = [
     "partition_num",
 ];
 
+/// The options that decide about the types of columns.
+pub(crate) const TYPE_OPTIONS: [&str; 2] = ["adbc.colonnade.numeric", "adbc.colonnade.as_text"];
+
 /// How results are read.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct ReadOptions {
     pub(crate) query: QueryOptions,
     /// The column by which parts are made. Without one, the database makes them by where rows lie, if it can.
     partition_on: Option<String>,
     partition_num: Option<usize>,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        let query = QueryOptions { type_names: true, ..QueryOptions::default() };
+        Self { query, partition_on: None, partition_num: None }
+    }
 }
 
 impl ReadOptions {
@@ -191,7 +201,7 @@ mod tests {
         for name in NAMES.map(|name| format!("{PREFIX}{name}")) {
             options.set(&name, &"".into()).unwrap();
         }
-        assert_eq!(options.query, QueryOptions::default());
+        assert_eq!(options.query, ReadOptions::default().query);
         assert_eq!(options.split().key, None);
         options.set("adbc.colonnade.chunk_rows", &7.into()).unwrap();
         assert_eq!(options.query.chunk_rows, Some(7));

@@ -11,7 +11,9 @@ use colonnade_sql::split::trimmed;
 
 use crate::connection::not_implemented;
 use crate::error::{converted, refused};
+use crate::options::ReadOptions;
 use crate::session::Session;
+use crate::types;
 
 /// The columns of a query that is read with these options; none if it gives no rows.
 ///
@@ -27,15 +29,13 @@ pub(crate) fn of_query(session: &Session, sql: &str, options: &QueryOptions) -> 
 /// # Errors
 /// As for [`of_query`].
 pub(crate) fn of_source(source: &dyn Connection, sql: &str, options: &QueryOptions) -> Result<Schema> {
-    // A description does not know of options that give columns other types.
-    let is_plain = options.numeric.is_none() && options.as_text.is_empty();
-    let described = if is_plain { source.describe(sql, &[], &mut || true) } else { Ok(None) };
+    let described = source.describe(sql, &[], options, &mut || true);
     let schema = match described.map_err(|error| converted(&error))? {
         Some(described) => described.schema,
         None if source.dialect() == Dialect::Sqlite => Some(refused_schema(source, sql, options)?),
         None => Some(limited(source, sql, options)?),
     };
-    Ok(schema.map_or_else(Schema::empty, |schema| schema.as_ref().clone()))
+    Ok(schema.map_or_else(Schema::empty, |schema| types::schema(&schema, source)))
 }
 
 /// The columns of a query that is refused once they are known. Nothing else has happened then in a database that is only read.
@@ -92,7 +92,7 @@ pub(crate) fn of_table(
     }
     let names = [catalog, db_schema, Some(table)].into_iter().flatten();
     let name = names.map(|name| quote::identifier(name, dialect)).collect::<Vec<_>>().join(".");
-    of_query(session, &format!("SELECT * FROM {name}"), &QueryOptions::default())
+    of_query(session, &format!("SELECT * FROM {name}"), &ReadOptions::default().query)
 }
 
 /// Arrow's types of PostgreSQL's types that have one for all values, by number: `pg_type.dat`.
@@ -121,7 +121,10 @@ fn parameter_type(type_oid: u32) -> DataType {
 /// The source does not say; otherwise those of the source.
 pub(crate) fn of_parameters(session: &Session, sql: &str) -> Result<Schema> {
     session.begin_execution()?;
-    let described = session.source().describe(sql, &[], &mut || true).map_err(|error| converted(&error))?;
+    let described = session
+        .source()
+        .describe(sql, &[], &QueryOptions::default(), &mut || true)
+        .map_err(|error| converted(&error))?;
     let described = described.ok_or_else(|| {
         not_implemented("this database does not tell the types of parameters before it has their values: bind them")
     })?;

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use adbc_core::CancelHandle;
 use adbc_core::error::{Result, Status};
 use arrow_array::RecordBatch;
-use colonnade_client::{Answer, Cancel, Connection, Dialect, Parameters, QueryOptions, Statement, limited};
+use colonnade_client::{Answer, Cancel, Connection, Dialect, Parameters, QueryOptions, Statement};
 
 use crate::error::{converted, refused, with_sqlstate};
-use crate::partitions::{Part, WeakPart};
+use crate::partitions::local::{Part, WeakPart};
 use crate::rows::{Rows, WeakRows};
+use crate::types;
 
 pub(crate) use transaction::Isolation;
 use transaction::Transactions;
@@ -45,11 +46,6 @@ impl Session {
         self.source.dialect()
     }
 
-    /// The server's software and version, as it says.
-    pub(crate) fn server(&self) -> &str {
-        self.source.server()
-    }
-
     pub(crate) fn source(&self) -> &dyn Connection {
         &*self.source
     }
@@ -73,11 +69,11 @@ impl Session {
         self.free()
     }
 
-    /// Begins to read a part of a result.
+    /// Begins to read a part of a result that only this process can read.
     ///
     /// # Errors
     /// Those of the source.
-    pub(crate) fn read_part(&self, part: Part) -> Result<Rows> {
+    pub(crate) fn read_local_part(&self, part: Part) -> Result<Rows> {
         let Some((sql, options)) = part.own_query() else {
             *self.part.lock().unwrap_or_else(PoisonError::into_inner) = part.downgrade();
             return Rows::streamed(part.open()?);
@@ -100,9 +96,9 @@ impl Session {
     pub(crate) fn run(&self, sql: &str, parameters: Option<&Parameters>, options: &QueryOptions) -> Result<Answer> {
         let statement = Statement { sql, parameters };
         let answer = self.source.run(statement, options, &mut || true).map_err(|error| converted(&error))?;
-        Ok(match (answer, options.max_result_bytes) {
-            (Answer::Rows(rows), Some(most)) => Answer::Rows(limited(rows, most)),
-            (answer, _) => answer,
+        Ok(match answer {
+            Answer::Rows(rows) => Answer::Rows(types::stream(rows, self.source(), options)),
+            answer => answer,
         })
     }
 

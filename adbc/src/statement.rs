@@ -13,10 +13,10 @@ use crate::connection::not_implemented;
 use crate::error::{converted, refused};
 use crate::options::{ReadOptions, integer, no_such_type, truth};
 use crate::parameters::ParameterRows;
-use crate::partitions::Parts;
+use crate::partitions::{Partitions, Parts};
 use crate::rows::{Rows, WeakRows};
-use crate::schema;
 use crate::session::Session;
+use crate::{partitions, schema};
 
 /// ADBC's name of the option that binds columns to `$name`; `adbc_core` has none.
 const BIND_BY_NAME: &str = "adbc.statement.bind_by_name";
@@ -33,7 +33,7 @@ pub(crate) struct AdbcStatement {
     /// The last execution's.
     rows: WeakRows,
     /// The last execution's, if it was one in parts.
-    parts: Option<Arc<Parts>>,
+    parts: Option<Parts>,
 }
 
 impl AdbcStatement {
@@ -168,10 +168,9 @@ impl Statement for AdbcStatement {
 
     fn execute_partitions(&mut self) -> Result<PartitionedResult> {
         let sql = self.partitioned()?;
-        let (parts, schema) = Parts::open(&self.session, &sql, &self.read.split(), &self.read.query)?;
-        let partitions = parts.descriptors();
-        self.parts = Some(parts);
-        Ok(PartitionedResult { partitions, schema, rows_affected: -1 })
+        let Partitions { kept, descriptors, schema } = partitions::execute(&self.session, &sql, &self.read)?;
+        self.parts = Some(kept);
+        Ok(PartitionedResult { partitions: descriptors, schema, rows_affected: -1 })
     }
 
     fn get_parameter_schema(&self) -> Result<Schema> {

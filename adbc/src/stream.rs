@@ -1,49 +1,32 @@
-//! Rows as Arrow's C stream, whose errors have a status and a SQLSTATE. No panic crosses the interface.
-//! <https://arrow.apache.org/docs/format/CStreamInterface.html>
+//! Rows as Arrow's C stream, whose errors have a status and a SQLSTATE.
 
-use std::ffi::{CString, c_char, c_int};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ffi::{CStr, CString, c_int};
 
 use adbc_core::constants::ADBC_ERROR_VENDOR_CODE_PRIVATE_DATA;
-use adbc_core::error::{AdbcStatusCode, Error, Result, Status};
+use adbc_core::error::{AdbcStatusCode, Error, Status};
 use adbc_ffi::FFI_AdbcError;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, StructArray};
-use arrow_data::ffi::FFI_ArrowArray;
+use arrow_data::ArrayData;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use colonnade_client::export::{ArrayProducer, EIO, StreamFailure, c_message, last_failure, stream};
 
 use crate::error::refused;
 use crate::rows::Rows;
 
-/// errno's numbers for a failed read and for a cancelled one.
-const EIO: c_int = 5;
+/// errno's number for a cancelled read.
 const ECANCELED: c_int = 125;
 
-struct Private {
-    rows: Rows,
-    last: Option<LastError>,
-}
-
-/// The last error, in the forms of both interfaces.
-struct LastError {
+/// An error of a stream, in the forms of both interfaces.
+pub(crate) struct RowsFailure {
     message: CString,
-    status: AdbcStatusCode,
+    status: Status,
     error: FFI_AdbcError,
 }
 
 /// A C stream of the rows.
 pub(crate) fn export(rows: Rows) -> FFI_ArrowArrayStream {
-    let private = Box::new(Private { rows, last: None });
-    // SAFETY: the callbacks expect a boxed `Private`, which `release` frees once.
-    unsafe {
-        FFI_ArrowArrayStream::new_unchecked(
-            Some(schema),
-            Some(next_array),
-            Some(last_error),
-            Some(release),
-            Box::into_raw(private).cast(),
-        )
-    }
+    stream(rows)
 }
 
 /// ADBC's `ErrorFromArrayStream`: the error of the last call on a stream of [`export`], which lives as long as the stream or until its next
@@ -56,84 +39,45 @@ pub(crate) unsafe extern "C" fn error_from_array_stream(
     status: *mut AdbcStatusCode,
 ) -> *const FFI_AdbcError {
     // SAFETY: the caller's promise.
-    let is_ours = unsafe { stream.as_ref() }
-        .and_then(FFI_ArrowArrayStream::release)
-        .is_some_and(|found| std::ptr::fn_addr_eq(found, release as unsafe extern "C" fn(*mut FFI_ArrowArrayStream)));
-    if !is_ours {
-        return std::ptr::null();
-    }
-    // SAFETY: only streams of `export` have this release callback, and lose it when they are released.
-    let Some(last) = (unsafe { &private(stream).last }) else { return std::ptr::null() };
+    let Some(failure) = (unsafe { last_failure::<RowsFailure>(stream) }) else { return std::ptr::null() };
     if !status.is_null() {
         // SAFETY: the caller's promise.
-        unsafe { status.write(last.status) };
+        unsafe { status.write(failure.status.into()) };
     }
-    &raw const last.error
+    &raw const failure.error
 }
 
-unsafe extern "C" fn schema(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowSchema) -> c_int {
-    // SAFETY: the interface lets a consumer call this only on a stream that is not released, with room at `out`.
-    unsafe {
-        answer(stream, |rows| {
-            let exported = FFI_ArrowSchema::try_from(rows.schema().as_ref())?;
-            out.write(exported);
-            Ok(())
-        })
-    }
-}
+impl ArrayProducer for Rows {
+    type Failure = RowsFailure;
 
-unsafe extern "C" fn next_array(stream: *mut FFI_ArrowArrayStream, out: *mut FFI_ArrowArray) -> c_int {
-    // SAFETY: as for `schema`.
-    unsafe {
-        answer(stream, |rows| {
-            let batch = rows.next_batch()?.map(StructArray::from);
-            out.write(batch.map_or_else(FFI_ArrowArray::empty, |batch| FFI_ArrowArray::new(&batch.to_data())));
-            Ok(())
-        })
+    fn schema(&self) -> Result<FFI_ArrowSchema, RowsFailure> {
+        FFI_ArrowSchema::try_from(Rows::schema(self).as_ref()).map_err(|error| RowsFailure::new(error.into()))
+    }
+
+    fn next(&mut self) -> Result<Option<ArrayData>, RowsFailure> {
+        let batch = self.next_batch().map_err(RowsFailure::new)?;
+        Ok(batch.map(|batch| StructArray::from(batch).to_data()))
     }
 }
 
-unsafe extern "C" fn last_error(stream: *mut FFI_ArrowArrayStream) -> *const c_char {
-    // SAFETY: as for `schema`; the text lives until the next call.
-    unsafe { private(stream) }.last.as_ref().map_or(std::ptr::null(), |last| last.message.as_ptr())
-}
+impl StreamFailure for RowsFailure {
+    fn panicked() -> Self {
+        Self::new(refused(Status::Internal, "a defect in Colonnade's driver; please report it"))
+    }
 
-unsafe extern "C" fn release(stream: *mut FFI_ArrowArrayStream) {
-    // SAFETY: called once, on a valid stream.
-    unsafe {
-        let owner = (*stream).set_private_data(std::ptr::null_mut());
-        (*stream).set_release(None);
-        // A panic in a destructor must not cross into C.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(Box::from_raw(owner.cast::<Private>()))));
+    fn errno(&self) -> c_int {
+        if self.status == Status::Cancelled { ECANCELED } else { EIO }
+    }
+
+    fn message(&self) -> &CStr {
+        &self.message
     }
 }
 
-/// # Safety
-/// `stream` is one of [`export`], not released, and nobody else uses it now.
-unsafe fn private<'a>(stream: *mut FFI_ArrowArrayStream) -> &'a mut Private {
-    // SAFETY: the caller's promise.
-    unsafe { &mut *(*stream).private_data().cast() }
-}
-
-/// # Safety
-/// As for [`private`].
-unsafe fn answer(stream: *mut FFI_ArrowArrayStream, work: impl FnOnce(&Rows) -> Result<()>) -> c_int {
-    // SAFETY: the caller's promise.
-    let private = unsafe { private(stream) };
-    private.last = None;
-    let done = catch_unwind(AssertUnwindSafe(|| work(&private.rows)));
-    let defect = || Err(refused(Status::Internal, "a defect in Colonnade's driver; please report it"));
-    let Err(error) = done.unwrap_or_else(|_| defect()) else { return 0 };
-    let errno = if error.status == Status::Cancelled { ECANCELED } else { EIO };
-    private.last = Some(LastError::new(error));
-    errno
-}
-
-impl LastError {
+impl RowsFailure {
     fn new(error: Error) -> Self {
-        let status = error.status.into();
+        let (message, status) = (c_message(&error.message), error.status);
         // Messages of errors have no NUL; without one, nothing here fails.
-        let message = CString::new(error.message.replace('\0', " ")).unwrap_or_default();
         let mut error = FFI_AdbcError::try_from(error).unwrap_or_else(Into::into);
         error.vendor_code = ADBC_ERROR_VENDOR_CODE_PRIVATE_DATA;
         Self { message, status, error }
@@ -148,6 +92,7 @@ mod tests {
     use std::sync::Arc;
 
     use arrow_array::{Int32Array, RecordBatch, RecordBatchReader as _};
+    use arrow_data::ffi::FFI_ArrowArray;
     use colonnade_client::{self as client, Batch, ErrorKind, Keep, ResultStream, Stats};
 
     use super::*;

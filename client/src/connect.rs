@@ -47,7 +47,7 @@ fn open(access: Access, uri: &str, login: &Login, keep: Keep<'_>) -> Result<Arc<
     }
     let scheme = uri.split(':').next().unwrap_or_default();
     match scheme {
-        "postgresql" | "postgres" => postgres(keep),
+        "postgresql" | "postgres" | "colonnade" => postgres(keep),
         "mysql" | "mariadb" => Ok(Arc::new(mysql::connect_with(access, uri, login, keep)?)),
         "sqlite" if login.user.is_some() || login.password.is_some() => {
             Err(Error::new(ErrorKind::Usage, "an SQLite file has no users: leave out the user name and the password"))
@@ -58,6 +58,6 @@ fn open(access: Access, uri: &str, login: &Login, keep: Keep<'_>) -> Result<Arc<
             Ok(Arc::new(sqlite::connect(&location, keep)?))
         }
         _ => Err(Error::new(ErrorKind::Unsupported, format!("there is no source for {scheme}: in this version"))
-            .with_hint("use postgresql://, mysql://, sqlite:, duckdb:, adbc: or odbc:")),
+            .with_hint("use postgresql://, colonnade://, mysql://, sqlite:, duckdb:, adbc: or odbc:")),
     }
 }

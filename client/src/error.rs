@@ -38,6 +38,7 @@ struct Inner {
     kind: ErrorKind,
     origin: Option<String>,
     sqlstate: Option<String>,
+    code: Option<i32>,
     message: String,
     detail: Option<String>,
     hint: Option<String>,
@@ -51,6 +52,7 @@ impl Error {
             kind,
             origin: None,
             sqlstate: None,
+            code: None,
             message: message.into(),
             detail: None,
             hint: None,
@@ -77,6 +79,13 @@ impl Error {
     #[must_use]
     pub fn with_sqlstate(mut self, sqlstate: impl Into<String>) -> Self {
         self.0.sqlstate = Some(sqlstate.into());
+        self
+    }
+
+    /// The same error with the database's own number.
+    #[must_use]
+    pub fn with_code(mut self, code: i32) -> Self {
+        self.0.code = Some(code);
         self
     }
 
@@ -121,6 +130,11 @@ impl Error {
     /// The SQLSTATE (PostgreSQL's appendix A), if the database gave one.
     pub fn sqlstate(&self) -> Option<&str> {
         self.0.sqlstate.as_deref()
+    }
+
+    /// The database's own number of the error: MySQL's and MariaDB's error number, SQLite's extended result code.
+    pub fn code(&self) -> Option<i32> {
+        self.0.code
     }
 
     /// The message, without origin, detail and hint.

@@ -7,6 +7,9 @@ use colonnade_wire::Config;
 
 use crate::{Error, ErrorKind};
 
+/// The key in a field's metadata whose value is the database's name of the type. [`QueryOptions::type_names`] requests it.
+pub const TYPE_NAME_KEY: &str = "colonnade.type_name";
+
 /// How a result is sent. `None` leaves the choice to the server (`spec/PROTOCOL.md`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryOptions {
@@ -26,6 +29,9 @@ pub struct QueryOptions {
     pub as_text: Vec<String>,
     /// PostgreSQL with the extension: whether parallel workers encode.
     pub parallel: Parallel,
+    /// PostgreSQL, MySQL and MariaDB: whether fields have the database's name of their type, as far as the source knows it
+    /// ([`TYPE_NAME_KEY`]). With PostgreSQL's extension, this takes a round trip more for each query.
+    pub type_names: bool,
 }
 
 /// How the chunks of a result are encoded.

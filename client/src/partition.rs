@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 pub use reader::{read, read_each};
 
-use crate::{Connection, Error, Keep};
+use crate::{Connection, Error, Keep, QueryOptions};
 
 /// What a source offers for reading one result in parts.
 #[derive(Clone, Copy)]
@@ -54,6 +54,25 @@ pub struct PartitionSplit {
     pub consistent: bool,
 }
 
+/// A state of a database that connections of any process can see, for as long as the connection that exported it is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedState {
+    /// The run of the server that has the state.
+    pub server: String,
+    /// The server's name of the state.
+    pub snapshot: String,
+    /// The settings of the session under which a query means the same, in the order in which they are set.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A state, and the connection that has exported it.
+pub struct StateExport {
+    /// It keeps the state while it is open, and sees it too.
+    pub connection: Arc<dyn Connection>,
+    /// The state.
+    pub state: SharedState,
+}
+
 /// Implemented by the connections of a source that can be read in parts.
 pub trait Partitioning: Send + Sync {
     /// Opens `count` connections to the same database as the same user, with the settings of this connection as far as
@@ -71,6 +90,30 @@ pub trait Partitioning: Send + Sync {
         consistent: bool,
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error>;
+
+    /// Opens a connection like [`siblings`](Self::siblings) does, and exports the state that it sees. `None` if connections of other
+    /// processes cannot see a state of this source.
+    ///
+    /// # Errors
+    /// As for [`siblings`](Self::siblings).
+    fn share(&self, _keep: Keep<'_>) -> Result<Option<StateExport>, Error> {
+        Ok(None)
+    }
+
+    /// Opens a connection to the same database as the same user, which sees a shared state and cannot write, for one query. Both may
+    /// come from a stranger: the server itself checks that `query` is one statement that gives rows.
+    ///
+    /// # Errors
+    /// The state is gone (SQLSTATE 42704), or the query is not one. Otherwise as for [`connect`](crate::connect).
+    fn join(
+        &self,
+        _state: &SharedState,
+        _query: &str,
+        _options: &QueryOptions,
+        _keep: Keep<'_>,
+    ) -> Result<Arc<dyn Connection>, Error> {
+        Err(key::unsupported("connections of other processes cannot see a state of this source"))
+    }
 
     /// The queries that together return each row of `query` exactly once, including rows with a NULL key: 1 to
     /// `split.count` queries, in the order of the keys. It is called on one of the [siblings](Self::siblings), so that

@@ -22,6 +22,7 @@ mod servers;
 mod simple;
 mod state;
 mod target;
+mod type_names;
 
 pub(crate) use state::changed;
 

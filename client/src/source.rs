@@ -55,13 +55,19 @@ pub trait Connection: Send + Sync {
     /// As for [`Connection::query`].
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error>;
 
-    /// Describes the parameters and columns of a statement. `types` are PostgreSQL's numbers of the types of its
-    /// placeholders; 0 leaves a type open. The statement does not run. `None` if it cannot be described before it
-    /// runs.
+    /// Describes the parameters of a statement, and the columns that it has with these options. `types` are PostgreSQL's
+    /// numbers of the types of its placeholders; 0 leaves a type open. The statement does not run. `None` if it cannot
+    /// be described before it runs.
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn describe(&self, _sql: &str, _types: &[u32], _keep: Keep<'_>) -> Result<Option<StatementDescription>, Error> {
+    fn describe(
+        &self,
+        _sql: &str,
+        _types: &[u32],
+        _options: &QueryOptions,
+        _keep: Keep<'_>,
+    ) -> Result<Option<StatementDescription>, Error> {
         Ok(None)
     }
 
@@ -129,7 +135,7 @@ pub enum Answer {
 pub struct StatementDescription {
     /// PostgreSQL's numbers of the types of `$1`, `$2`, ….
     pub parameters: Vec<u32>,
-    /// The columns, if it returns rows.
+    /// The columns, if it returns rows. They have the names of their types ([`TYPE_NAME_KEY`](crate::TYPE_NAME_KEY)) if that was requested.
     pub schema: Option<SchemaRef>,
 }
 

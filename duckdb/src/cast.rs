@@ -1,14 +1,14 @@
-//! Which CAST reads a value. A NUMERIC has as many digits as it happens to have, which the engine's DECIMAL must be told.
+//! Chooses the CAST for a value. A value of NUMERIC has any number of digits, but DuckDB's DECIMAL has a fixed number.
 
 use colonnade_server::parameter::{InputError, ParameterValue};
 use colonnade_server::value::types::{Type, TypeKind};
 
 use crate::types::is_decimal;
 
-/// The digits that the engine's DECIMAL has at most.
-const MOST_DIGITS: usize = 38;
+/// The maximum number of digits of DuckDB's DECIMAL.
+const MAX_DIGITS: usize = 38;
 
-/// The type to cast `value` to, by name.
+/// The name of the type to which `value` is cast.
 pub fn cast(type_: &Type, value: &ParameterValue) -> Result<String, InputError> {
     let (mut item, mut depth) = (type_, 0);
     while let TypeKind::List(inner) = &item.kind {
@@ -16,7 +16,7 @@ pub fn cast(type_: &Type, value: &ParameterValue) -> Result<String, InputError> 
     }
     let depth = depth.max(value.dimensions());
     if !is_decimal(item) {
-        // A list of fixed length keeps its name; an array of several dimensions has the type of one with one.
+        // A list of fixed length keeps its name. PostgreSQL's type of an array does not have the number of dimensions.
         let is_known = matches!(type_.kind, TypeKind::List(_)) && dimensions(&type_.name) >= depth;
         return Ok(if is_known { type_.name.clone() } else { format!("{}{}", item.name, "[]".repeat(depth)) });
     }
@@ -34,12 +34,12 @@ fn dimensions(name: &str) -> usize {
     count
 }
 
-/// What a DECIMAL needs in order to hold some numbers.
+/// The digits of a DECIMAL that can hold all added numbers.
 #[derive(Default)]
 struct Digits {
-    before: usize,
-    behind: usize,
-    /// Whether one of them is not finite, or has an exponent, which only a DOUBLE holds.
+    whole: usize,
+    fraction: usize,
+    /// Whether one of the numbers is not finite, so that only a DOUBLE can hold it.
     is_double: bool,
 }
 
@@ -59,28 +59,28 @@ impl Digits {
             self.is_double = true;
             return Some(());
         }
-        let (before, behind) = number.split_once('.').unwrap_or((number, ""));
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let is_digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-        if number.len() < 2 && before.is_empty()
-            || !is_digits(before)
-            || !is_digits(behind)
-            || before.len() + behind.len() == 0
+        if number.len() < 2 && whole.is_empty()
+            || !is_digits(whole)
+            || !is_digits(fraction)
+            || whole.len() + fraction.len() == 0
         {
             return None;
         }
-        self.before = self.before.max(before.trim_start_matches('0').len());
-        self.behind = self.behind.max(behind.len());
+        self.whole = self.whole.max(whole.trim_start_matches('0').len());
+        self.fraction = self.fraction.max(fraction.len());
         Some(())
     }
 
     fn type_name(&self) -> Result<String, InputError> {
-        let precision = (self.before + self.behind).max(1);
+        let precision = (self.whole + self.fraction).max(1);
         if self.is_double {
             Ok("DOUBLE".to_owned())
-        } else if precision > MOST_DIGITS {
-            Err(InputError::Range(format!("DECIMAL, which has {MOST_DIGITS} digits at most")))
+        } else if precision > MAX_DIGITS {
+            Err(InputError::Range(format!("DECIMAL, which has {MAX_DIGITS} digits at most")))
         } else {
-            Ok(format!("DECIMAL({precision},{})", self.behind))
+            Ok(format!("DECIMAL({precision},{})", self.fraction))
         }
     }
 }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decimal_is_as_wide_as_its_digits() {
+    fn a_decimal_has_the_digits_of_its_value() {
         let of = |value: ParameterValue| cast(&of_oid(colonnade_server::value::oid::NUMERIC).unwrap(), &value);
         assert_eq!(of(text("-12.340")).unwrap(), "DECIMAL(5,3)");
         assert_eq!(of(text("0")).unwrap(), "DECIMAL(1,0)");
@@ -114,7 +114,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_value_has_a_cast_or_is_refused(given in r#"[{}\[\]"\\,a0-9é :+.eTZBC-]{0,24}"#) {
+        fn arbitrary_values_never_panic(given in r#"[{}\[\]"\\,a0-9é :+.eTZBC-]{0,24}"#) {
             for name in ["BLOB", "DATE", "TIMESTAMP WITH TIME ZONE", "DECIMAL", "VARCHAR[]", "BLOB[][]", "DECIMAL(9,2)[]"] {
                 if let Ok(value) = from_text(&named(name), &given) {
                     let _ = cast(&named(name), &value);

@@ -1,32 +1,32 @@
 //! Rewrites what PostgreSQL's clients write about its catalog and DuckDB's parser refuses.
 //!
-//! - The catalog's relations, functions and types are found by their names alone (`python/colonnade/_duckdb/catalog.sql`), so
-//!   that `pg_catalog.` before a name is left out.
-//! - `information_schema.` becomes the schema of the catalog that has its views: DuckDB lets nobody have another schema of
-//!   this name, and its own tells of all databases at once. A statement that keeps what it says (CREATE) is left alone.
-//! - `OPERATOR(pg_catalog.~)` is the operator, and the default collation none.
-//! - Casts to `regclass` and its like become calls of functions (`casts.rs`).
-//! - Vectors count from 0 (`vectors.rs`), and subscripts are rows (`series.rs`).
-//! - `public` is `main`, and the database's own name may stand in front (`home.rs`).
+//! - `pg_catalog.` before a name is removed, because DuckDB finds the catalog's relations, functions and types without a schema
+//!   (`python/colonnade/_duckdb/catalog.sql`).
+//! - `information_schema.` becomes the schema of the catalog that has these views. DuckDB does not allow another schema with this name, and
+//!   its own shows all databases. A CREATE statement is not changed, because DuckDB stores its text.
+//! - `OPERATOR(pg_catalog.~)` becomes the operator, and the default collation is removed.
+//! - Casts to `regclass` and similar types become calls of functions (`casts.rs`).
+//! - Subscripts of vectors count from 0 (`vectors.rs`), and a series of subscripts gives rows (`series.rs`).
+//! - `public` becomes `main`, and the database's own name before a schema is accepted (`served_database.rs`).
 
 mod casts;
-mod home;
 mod series;
+mod served_database;
 mod vectors;
 
 use casts::Casts;
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Token, TokenKind, code};
-pub use home::Home;
+pub use served_database::ServedDatabase;
 
 const SCHEMA: &str = "pg_catalog";
 const INFORMATION: &str = "information_schema";
-/// Where `information_schema.sql` has put its views.
-const INFORMATION_HERE: &str = "colonnade_catalog.information.";
+/// The schema with the views of `information_schema.sql`.
+const CATALOG_INFORMATION: &str = "colonnade_catalog.information.";
 
 /// asyncpg's query for the parts of types (its `introspection.py`). It nests one recursion in another, and DuckDB does not finish it.
 const INTROSPECTION: &str = "WITH RECURSIVE typeinfo_tree(";
-/// The same for types that are arrays or made of nothing, as all are here: items come first.
+/// A query with the same result. All types here are arrays or have no parts, so one step is enough. Items are before their arrays.
 const TYPES: &str = "\
     SELECT t.oid, 'pg_catalog' AS ns, t.typname AS name, t.typtype::BLOB AS kind, NULL::BIGINT AS basetype, \
            t.typelem AS elemtype, CASE WHEN t.typelem <> 0 THEN ','::BLOB END AS elemdelim, \
@@ -37,11 +37,11 @@ const TYPES: &str = "\
        OR t.oid IN (SELECT a.typelem FROM pg_type a WHERE list_contains($1::BIGINT[], a.oid)) \
     ORDER BY t.typelem";
 
-/// SHOW DATABASES without the one that the catalog is in.
+/// SHOW DATABASES without the catalog's own database.
 const DATABASES: &str = "SELECT database_name FROM duckdb_databases() WHERE NOT internal AND database_name <> 'colonnade_catalog' \
                          ORDER BY database_name";
 
-/// The types of a statement's parameters where DuckDB has another type than PostgreSQL's, and the client counts on that.
+/// The types of a statement's parameters, if the client depends on PostgreSQL's types and DuckDB would infer others.
 pub fn parameter_types(statement: &str) -> &'static [u32] {
     const OID_ARRAY: u32 = 1028;
     if statement == TYPES { &[OID_ARRAY] } else { &[] }
@@ -58,15 +58,15 @@ pub fn edits(statement: &str) -> Edits {
         edits.replace(0..statement.len(), DATABASES);
         return edits;
     }
-    let is_concerned = |at: usize| {
+    let may_match = |at: usize| {
         [SCHEMA, INFORMATION, "array"].iter().chain(&casts::TYPES).any(|name| begins(&statement[at..], name))
     };
-    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'r') && is_concerned(at)) {
+    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'r') && may_match(at)) {
         return edits;
     }
     let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     let mut casts = Casts::new(&tokens);
-    items_of_queries(&tokens, &mut edits);
+    remove_quantified_arrays(&tokens, &mut edits);
     vectors::count_from_0(&tokens, &mut edits);
     let mut at = 0;
     while at < tokens.len() {
@@ -97,22 +97,22 @@ fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> 
             edits.replace(operator.start..last.end(), symbols);
             Some(end + 1)
         }
-        // What stands behind a dot is a schema of another database.
+        // A schema after a dot belongs to another database.
         _ if at > 0 && tokens[at - 1].is_symbol(b'.') => None,
         [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => {
             edits.remove(schema.start..dot.end());
             Some(2)
         }
         [schema, dot, ..] if qualifies(schema, dot, INFORMATION) && !tokens[0].is_word("create") => {
-            edits.replace(schema.start..dot.end(), INFORMATION_HERE);
+            edits.replace(schema.start..dot.end(), CATALOG_INFORMATION);
             Some(2)
         }
         _ => None,
     }
 }
 
-/// `= ANY (ARRAY(SELECT …))` is `= ANY (SELECT …)`: to the engine an ARRAY in this place is one value.
-fn items_of_queries(tokens: &[Token<'_>], edits: &mut Edits) {
+/// Changes `= ANY (ARRAY(SELECT …))` to `= ANY (SELECT …)`. In DuckDB an ARRAY in this place is a single value.
+fn remove_quantified_arrays(tokens: &[Token<'_>], edits: &mut Edits) {
     let mut open = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
         match token.kind {
@@ -147,12 +147,12 @@ mod tests {
     use super::*;
 
     /// The statement after its changes.
-    pub fn plain(statement: &str) -> String {
+    pub fn rewritten(statement: &str) -> String {
         edits(statement).apply(statement).text.into_owned()
     }
 
     #[test]
-    fn the_catalogs_names_stand_alone() {
+    fn qualifiers_of_the_catalog_are_removed() {
         for (given, expected) in [
             ("select 1", "select 1"),
             ("select * from pg_catalog.pg_class c", "select * from pg_class c"),
@@ -170,16 +170,16 @@ mod tests {
             ("i = any(array(select 1) || j), array(select 1)", "i = any(array(select 1) || j), array(select 1)"),
             ("create view v as from information_schema.tables", "create view v as from information_schema.tables"),
         ] {
-            assert_eq!(plain(given), expected, "{given}");
-            assert_eq!(plain(expected), expected);
+            assert_eq!(rewritten(given), expected, "{given}");
+            assert_eq!(rewritten(expected), expected);
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn any_statement_is_rewritten(given in "(pg_catalog|information_schema|OPERATOR|COLLATE|default|::regclass|cast|\
+        fn arbitrary_statements_never_panic(given in "(pg_catalog|information_schema|OPERATOR|COLLATE|default|::regclass|cast|\
                                                  as regtype|[.()~' é\"a:$1]|\\[|\\]){0,16}") {
-            let _ = plain(&given);
+            let _ = rewritten(&given);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a session needs of DuckDB's library.
+//! The interface of DuckDB's library.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::Translated;
 /// One connection of DuckDB's library to its database. It checks each statement with the [`fence`](crate::fence) before it runs, and
 /// reads the library's errors by [`Translated::error`].
 pub trait LibraryConnection: Send {
-    /// Runs a statement with values for its placeholders. If it `must_give_rows` and does not, it does not run.
+    /// Runs a statement with values for its placeholders. With `must_give_rows`, a statement without rows fails and does not run.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// DuckDB's error.
     fn execute(
         &mut self,
         statement: &Translated,
@@ -26,7 +26,7 @@ pub trait LibraryConnection: Send {
     /// Runs a statement that must give rows. If it changes the database, it runs only if `check` accepts its columns.
     ///
     /// # Errors
-    /// What DuckDB says, and the errors of `check`.
+    /// DuckDB's error, or the error of `check`.
     fn query_checked(
         &mut self,
         statement: &Translated,
@@ -34,26 +34,26 @@ pub trait LibraryConnection: Send {
         check: ColumnCheck,
     ) -> Result<EngineAnswer, EngineError>;
 
-    /// What a statement takes and, with these values, what it gives. It does not run.
+    /// The parameters of a statement and, with these values, its columns. The statement does not run.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// DuckDB's error.
     fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<StatementTypes, EngineError>;
 
-    /// Runs an INSERT that reads the rows of `batch` under `name`; gives their number.
+    /// Runs an INSERT that reads the rows of `batch` as table `name`. Gives their number.
     ///
     /// # Errors
-    /// What DuckDB says.
+    /// DuckDB's error.
     fn insert(&mut self, statement: &Translated, name: &str, batch: RecordBatch) -> Result<u64, EngineError>;
 
-    /// What stops a running statement from another thread.
+    /// A handle that stops a running statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 }
 
-/// What DuckDB says of a statement that does not run.
+/// The types of a statement that has not run.
 pub struct StatementTypes {
-    /// The types of its placeholders, by number from 1, where DuckDB can tell them.
+    /// The types of the placeholders that DuckDB can infer, by number from 1.
     pub parameters: Vec<(usize, Type)>,
-    /// Its columns.
+    /// The columns.
     pub columns: Columns,
 }

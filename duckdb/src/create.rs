@@ -1,41 +1,42 @@
-//! CREATE TABLE with columns that number their rows: the sequences, the table, and whose they are.
+//! Runs CREATE TABLE with columns that number their rows: it creates the sequences and the table, and makes the table their owner.
 
 use colonnade_server::{EngineAnswer, EngineError, SqlState, value};
 use colonnade_sql::statement::{CreateTable, NumberedColumn};
 use colonnade_sql::{Dialect, Statement, quote};
 
-use crate::session::BATCH;
+use crate::session::OWN_BATCH;
 use crate::{LibraryConnection, Translated, TranslatingSession, numbered};
 
-/// DuckDB's name of a schema (`catalog.sql`).
-const MEANT: &str = "colonnade_catalog.main.meant";
+/// The macro that gives DuckDB's name of a schema (`catalog.sql`).
+const ENGINE_SCHEMA: &str = "colonnade_catalog.main.engine_schema";
 
 impl<C: LibraryConnection> TranslatingSession<C> {
-    /// Runs such a statement, within a transaction.
+    /// Runs such a statement. The caller has begun a transaction.
     pub(crate) fn create(&mut self, statement: &Statement<'_>, table: &CreateTable) -> Result<(), EngineError> {
         let options = table.numbered.iter().map(numbered::sequence_options).collect::<Result<Vec<_>, _>>()?;
-        // Where the table will be, in SQL. A name of two parts begins with its schema.
+        // SQL expressions for the table's database and schema. The last part of `schema` is the schema's name.
         let (database, schema) = match (table.is_temporary, table.schema.last()) {
             (true, _) => (quote::string("temp", Dialect::DuckDb), quote::string("main", Dialect::DuckDb)),
-            (false, Some(schema)) => {
-                ("current_database()".to_owned(), format!("{MEANT}({})", quote::string(schema, Dialect::DuckDb)))
-            }
+            (false, Some(schema)) => (
+                "current_database()".to_owned(),
+                format!("{ENGINE_SCHEMA}({})", quote::string(schema, Dialect::DuckDb)),
+            ),
             (false, None) => ("current_database()".to_owned(), "system.main.current_schema()".to_owned()),
         };
         let here = format!("database_name = {database} AND lower(schema_name) = lower({schema})");
         let named = |kind: &str| format!("lower({kind}_name) = lower({})", quote::string(&table.name, Dialect::DuckDb));
         if table.if_not_exists {
             let exists = format!("SELECT 1 FROM duckdb_tables() WHERE {here} AND {}", named("table"));
-            if !self.ask(&exists)?.is_empty() {
+            if !self.first_column(&exists)?.is_empty() {
                 return self.create_table(statement, table, &[]);
             }
         }
         let prefix = match (table.is_temporary, &table.schema[..]) {
             (true, _) => vec!["temp".to_owned()],
-            (false, []) => self.ask("SELECT system.main.current_schema()")?,
+            (false, []) => self.first_column("SELECT system.main.current_schema()")?,
             (false, parts) => parts.to_vec(),
         };
-        // The engine looks for temporary things first, and has no longer name for them in some places.
+        // DuckDB searches temporary objects first. In some statements it does not accept a qualified name for them.
         let quoted = |name: &str| quote::identifier(name, Dialect::DuckDb);
         let within = |name: &str| match table.is_temporary {
             true => quoted(name),
@@ -45,19 +46,19 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         for (NumberedColumn { name, .. }, options) in table.numbered.iter().zip(options) {
             let wanted = format!("{}_{name}_seq", table.name);
             let taken = format!("SELECT lower(sequence_name) FROM duckdb_sequences() WHERE {here}");
-            let taken = self.ask(&taken)?;
-            // As in PostgreSQL, the first one that is free.
+            let taken = self.first_column(&taken)?;
+            // As in PostgreSQL, the first free name.
             let free = std::iter::once(wanted.clone()).chain((1..).map(|number| format!("{wanted}{number}")));
             let name = free.into_iter().find(|name| !taken.contains(&name.to_lowercase())).unwrap_or(wanted);
             let kind = if table.is_temporary { "TEMP SEQUENCE" } else { "SEQUENCE" };
-            self.done(&format!("CREATE {kind} {} {options}", within(&name)))?;
+            self.run_own(&format!("CREATE {kind} {} {options}", within(&name)))?;
             names.push(name);
         }
-        let sequences: Vec<_> = names.iter().map(|name| readable(&prefix, name)).collect();
+        let sequences: Vec<_> = names.iter().map(|name| qualified_name(&prefix, name)).collect();
         self.create_table(statement, table, &sequences)?;
         for name in &names {
-            // Dropped with it.
-            self.done(&format!("ALTER SEQUENCE {} OWNED BY {}", within(name), within(&table.name)))?;
+            // Dropping the table then drops the sequence.
+            self.run_own(&format!("ALTER SEQUENCE {} OWNED BY {}", within(name), within(&table.name)))?;
         }
         Ok(())
     }
@@ -69,19 +70,19 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         sequences: &[String],
     ) -> Result<(), EngineError> {
         let created = Translated::of(statement.text).edited(|_| numbered::edits(table, sequences));
-        self.connection.execute(&created.translated(&self.home), &[], BATCH, false).map(drop)
+        self.connection.execute(&created.translated(&self.served), &[], OWN_BATCH, false).map(drop)
     }
 
-    /// Runs a statement that the client has not written. A place in it would be none in the client's.
-    fn done(&mut self, statement: &str) -> Result<EngineAnswer, EngineError> {
+    /// Runs a statement that the client has not written. A position in it has no meaning for the client.
+    fn run_own(&mut self, statement: &str) -> Result<EngineAnswer, EngineError> {
         let statement = self.translated(statement);
-        let placeless = |error| EngineError { position: None, ..error };
-        self.connection.execute(&statement, &[], BATCH, false).map_err(placeless)
+        let without_position = |error| EngineError { position: None, ..error };
+        self.connection.execute(&statement, &[], OWN_BATCH, false).map_err(without_position)
     }
 
-    /// The first column of a query's rows; NULL is left out.
-    fn ask(&mut self, query: &str) -> Result<Vec<String>, EngineError> {
-        let EngineAnswer::Rows(mut rows) = self.done(query)? else { return Ok(Vec::new()) };
+    /// The first column of a query's rows, without NULLs.
+    fn first_column(&mut self, query: &str) -> Result<Vec<String>, EngineError> {
+        let EngineAnswer::Rows(mut rows) = self.run_own(query)? else { return Ok(Vec::new()) };
         let schema = rows.schema();
         let mut found = Vec::new();
         while let Some(batch) = rows.next()? {
@@ -97,8 +98,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     }
 }
 
-/// A name with its schema, in quotes where it needs them: what `nextval` reads and people see.
-fn readable(prefix: &[String], name: &str) -> String {
+/// A name with its schema, with quotes where they are necessary. `nextval` reads it, and users see it.
+fn qualified_name(prefix: &[String], name: &str) -> String {
     let parts: Vec<_> = prefix.iter().map(String::as_str).chain([name]).map(quote::plain_or_quoted).collect();
     parts.join(".")
 }

@@ -1,4 +1,4 @@
-//! What a statement takes and gives, before it runs: the types of its placeholders, and its columns.
+//! Describes a statement before it runs: the types of its placeholders, and its columns.
 
 use colonnade_server::parameter::ParameterValue;
 use colonnade_server::value::types::{Type, TypeKind};
@@ -9,14 +9,14 @@ use crate::placeholder::Placeholders;
 use crate::session::numbered_table;
 use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, numbered, types};
 
-/// Types to try for a parameter that nothing gives a type: PostgreSQL would take a text first as well. It would then go by the
-/// function around it, whose other arguments DuckDB does not tell.
-const GUESSES: [&str; 5] = ["VARCHAR", "BIGINT", "DOUBLE", "INTERVAL", "TIMESTAMP"];
-/// What a NUMERIC is taken for until its digits are known.
-const SOME_DECIMAL: &str = "DECIMAL(38,10)";
+/// The types to try for a parameter whose type cannot be inferred. Like PostgreSQL, text is first. PostgreSQL would then consider the
+/// function around the parameter, but DuckDB does not tell the function's argument types.
+const GUESSED_TYPES: [&str; 5] = ["VARCHAR", "BIGINT", "DOUBLE", "INTERVAL", "TIMESTAMP"];
+/// The type of a NUMERIC whose digits are not known yet.
+const DEFAULT_DECIMAL: &str = "DECIMAL(38,10)";
 
-/// A statement whose placeholders have types, or are to get them.
-struct Open {
+/// A statement whose placeholders may have no types yet.
+struct OpenStatement {
     statement: Translated,
     placeholders: Placeholders,
 }
@@ -35,12 +35,12 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             [] => given.collect(),
             known => known.iter().map(|oid| types::of_oid(*oid)).collect(),
         };
-        let open = Open { placeholders: Placeholders::find(&statement.text), statement };
+        let open = OpenStatement { placeholders: Placeholders::find(&statement.text), statement };
         open.describe(&mut self.connection, types)
     }
 }
 
-impl Open {
+impl OpenStatement {
     /// Finds the types that the client left open, and the columns.
     fn describe(
         &self,
@@ -55,20 +55,22 @@ impl Open {
                 *open = (type_.kind != TypeKind::Unknown).then_some(type_);
             }
         }
-        let mut columns = self.sampled(connection, described.columns, &types)?;
+        let mut columns = self.columns_with_samples(connection, described.columns, &types)?;
         if let Some(open) = (0..types.len()).find(|&at| types[at].is_none() && self.placeholders.has(at)) {
             let mut found = None;
-            for name in GUESSES {
+            for name in GUESSED_TYPES {
                 let guess = |type_: &Option<Type>| Some(type_.clone().unwrap_or_else(|| types::named(name)));
                 let guessed: Vec<_> = types.iter().map(guess).collect();
-                let Some(described) = fitting(connection.describe(&self.with_types(&guessed), &[]))? else { continue };
-                let columns = self.sampled(connection, described.columns, &guessed)?;
-                // A type that leaves the columns open may be one that does not fit.
-                let is_late = columns == Columns::Late;
-                if found.is_none() || !is_late {
+                let Some(described) = if_types_fit(connection.describe(&self.with_types(&guessed), &[]))? else {
+                    continue;
+                };
+                let columns = self.columns_with_samples(connection, described.columns, &guessed)?;
+                // If the columns stay unknown, the type may be wrong, so the next one is tried.
+                let is_deferred = columns == Columns::Deferred;
+                if found.is_none() || !is_deferred {
                     found = Some((columns, guessed));
                 }
-                if !is_late {
+                if !is_deferred {
                     break;
                 }
             }
@@ -78,36 +80,36 @@ impl Open {
         Ok(Description { parameters, columns, ..Description::default() })
     }
 
-    /// The columns, where DuckDB needs values to tell them: the arguments of a table function, say. Any will do.
-    fn sampled(
+    /// The columns. Sometimes DuckDB needs values to find them, for example the arguments of a table function. Any values are suitable.
+    fn columns_with_samples(
         &self,
         connection: &mut dyn LibraryConnection,
         columns: Columns,
         types: &[Option<Type>],
     ) -> Result<Columns, EngineError> {
-        if columns != Columns::Late || self.placeholders.count() == 0 {
+        if columns != Columns::Deferred || self.placeholders.count() == 0 {
             return Ok(columns);
         }
         let samples = types.iter().enumerate().filter(|(at, _)| self.placeholders.has(*at));
         let samples: Vec<_> = samples.map(|(at, type_)| sample(at + 1, type_.as_ref())).collect();
         let samples: Vec<_> = samples.iter().collect();
-        let described = fitting(connection.describe(&self.with_types(types), &samples))?;
-        Ok(described.map_or(Columns::Late, |found| found.columns))
+        let described = if_types_fit(connection.describe(&self.with_types(types), &samples))?;
+        Ok(described.map_or(Columns::Deferred, |found| found.columns))
     }
 
-    /// Finds the types of the lists in `ANY($1)` that the client left open. Others are left to be guessed.
+    /// Finds the types of the lists in `ANY($1)` that the client left open. Types that cannot be inferred are guessed later.
     fn infer_lists(
         &self,
         connection: &mut dyn LibraryConnection,
         types: &mut [Option<Type>],
     ) -> Result<(), EngineError> {
-        let (text, mut lists) = self.placeholders.items(&self.statement.text);
+        let (text, mut lists) = self.placeholders.without_quantifiers(&self.statement.text);
         lists.retain(|at| types.get(*at).is_some_and(Option::is_none));
         if lists.is_empty() {
             return Ok(());
         }
         let items = Self { placeholders: Placeholders::find(&text), statement: Translated::of(&text) };
-        let Some(described) = fitting(connection.describe(&items.with_types(types), &[]))? else { return Ok(()) };
+        let Some(described) = if_types_fit(connection.describe(&items.with_types(types), &[]))? else { return Ok(()) };
         for (number, item) in described.parameters {
             let at = number.wrapping_sub(1);
             if lists.contains(&at) && item.kind != TypeKind::Unknown {
@@ -119,7 +121,7 @@ impl Open {
 
     fn with_types(&self, types: &[Option<Type>]) -> Translated {
         let name = |type_: &Type| match type_.name == types::DECIMAL {
-            true => SOME_DECIMAL.to_owned(),
+            true => DEFAULT_DECIMAL.to_owned(),
             false => type_.name.clone(),
         };
         let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
@@ -127,12 +129,12 @@ impl Open {
     }
 }
 
-/// What a statement with guessed types or values gives; `None` if they do not fit.
+/// The description of a statement with guessed types or values; `None` if they do not fit.
 ///
 /// # Errors
-/// Those that say nothing about types: no memory, an interruption, a fatal error. They abort DuckDB's transaction, so the client
-/// has to be told.
-fn fitting(described: Result<StatementTypes, EngineError>) -> Result<Option<StatementTypes>, EngineError> {
+/// Errors that do not depend on types: a lack of memory, an interrupt, a fatal error. They abort DuckDB's transaction, so the client must
+/// get them.
+fn if_types_fit(described: Result<StatementTypes, EngineError>) -> Result<Option<StatementTypes>, EngineError> {
     match described {
         Ok(described) => Ok(Some(described)),
         Err(error) if matches!(&error.code.as_str()[..2], "53" | "57" | "58") || error.ends_engine => Err(error),
@@ -175,9 +177,9 @@ mod tests {
     use colonnade_sql::Dialect;
 
     use super::*;
-    use crate::Home;
+    use crate::ServedDatabase;
 
-    /// A connection that gives these answers, in order, to what it is asked to describe. It runs nothing.
+    /// A connection that answers requests to describe a statement with these results, in order. It runs no statement.
     struct Answering(VecDeque<Result<StatementTypes, EngineError>>);
 
     impl LibraryConnection for Answering {
@@ -196,7 +198,7 @@ mod tests {
         }
 
         fn describe(&mut self, _: &Translated, _: &[&Parameter]) -> Result<StatementTypes, EngineError> {
-            self.0.pop_front().expect("one question more than there are answers")
+            self.0.pop_front().expect("more descriptions are requested than there are answers")
         }
 
         fn insert(&mut self, _: &Translated, _: &str, _: RecordBatch) -> Result<u64, EngineError> {
@@ -212,39 +214,39 @@ mod tests {
         Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Known(vec![("x".to_owned(), text())]) })
     }
 
-    fn late() -> Result<StatementTypes, EngineError> {
-        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Late })
+    fn deferred() -> Result<StatementTypes, EngineError> {
+        Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Deferred })
     }
 
     fn failed(code: SqlState) -> Result<StatementTypes, EngineError> {
         Err(EngineError::new(code, "failed"))
     }
 
-    /// What a client is told of a statement. All answers are asked for.
+    /// Describes a statement. Checks that all answers are used.
     fn described<const N: usize>(
         sql: &str,
         answers: [Result<StatementTypes, EngineError>; N],
     ) -> Result<Description, EngineError> {
-        let home = Home { database: "shop".to_owned(), has_public: false };
-        let mut session = TranslatingSession::new(Answering(answers.into()), home);
-        let told = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
+        let served = ServedDatabase { database: "shop".to_owned(), has_public: false };
+        let mut session = TranslatingSession::new(Answering(answers.into()), served);
+        let description = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
         assert!(session.connection.0.is_empty(), "{sql}: {} answers are left", session.connection.0.len());
-        told
+        description
     }
 
-    /// DuckDB's transaction is aborted by such an error, at whichever step it comes.
+    /// Such an error aborts DuckDB's transaction at each step.
     #[test]
-    fn an_error_that_is_not_about_types_is_told() {
+    fn an_error_that_is_not_about_types_is_reported() {
         for code in [SqlState::OUT_OF_MEMORY, SqlState::QUERY_CANCELED, SqlState::IO_ERROR] {
-            for told in [
+            for description in [
                 described("select $1", [failed(code)]),
                 described("select $1", [known(), failed(code)]),
-                described("select * from f($1)", [late(), failed(code)]),
-                described("select * from f($1)", [late(), late(), failed(code)]),
-                described("select * from f($1)", [late(), late(), late(), failed(code)]),
+                described("select * from f($1)", [deferred(), failed(code)]),
+                described("select * from f($1)", [deferred(), deferred(), failed(code)]),
+                described("select * from f($1)", [deferred(), deferred(), deferred(), failed(code)]),
                 described("select 1 = any($1)", [failed(code)]),
             ] {
-                assert_eq!(told.unwrap_err().code, code);
+                assert_eq!(description.unwrap_err().code, code);
             }
         }
         let fatal = EngineError { ends_engine: true, ..EngineError::new(SqlState::INTERNAL_ERROR, "failed") };
@@ -252,12 +254,12 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_does_not_fit_is_followed_by_the_next() {
+    fn types_are_guessed_in_order() {
         let misfit = || failed(SqlState::DATATYPE_MISMATCH);
-        let types = |told: Result<Description, EngineError>| told.unwrap().parameters;
+        let types = |description: Result<Description, EngineError>| description.unwrap().parameters;
         assert_eq!(types(described("select $1", [known(), known()])), [types::named("VARCHAR")]);
         assert_eq!(types(described("select $1", [known(), misfit(), misfit(), known()])), [types::named("DOUBLE")]);
-        let told = described("select $1", [known(), misfit(), misfit(), misfit(), misfit(), misfit()]);
-        assert_eq!(told.unwrap_err().code, SqlState::INDETERMINATE_DATATYPE);
+        let description = described("select $1", [known(), misfit(), misfit(), misfit(), misfit(), misfit()]);
+        assert_eq!(description.unwrap_err().code, SqlState::INDETERMINATE_DATATYPE);
     }
 }

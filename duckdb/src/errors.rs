@@ -1,20 +1,20 @@
-//! DuckDB's error texts: which SQLSTATE, where, what to do.
+//! Parses DuckDB's error texts into SQLSTATE, position and hint.
 //!
-//! Errors reach the server as text alone, since Arrow's C stream interface carries nothing else. DuckDB begins each
-//! with its class (`Catalog Error: …`) and ends many with the offending line and a caret under it.
+//! Errors reach the server as text only, because Arrow's C stream interface carries nothing else. Each text begins with DuckDB's class of
+//! the error (`Catalog Error: …`). Many end with the line of the statement and a caret under the position.
 
 use colonnade_server::{EngineError, SqlState};
 use colonnade_sql::{Dialect, TokenKind};
 
 use crate::session::BATCH_NAME;
 
-/// What DuckDB said about `statement`, as an error with its SQLSTATE.
+/// Makes an error with an SQLSTATE of DuckDB's error text about `statement`.
 pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     let text = text.trim();
     if TOO_DEEP.iter().any(|words| text.contains(words)) {
         let message = "a value or an expression is nested too deeply";
         let error = EngineError::new(SqlState::STATEMENT_TOO_COMPLEX, message);
-        return EngineError { detail: Some(text.to_owned()), hint: Some(FLATTER.to_owned()), ..error };
+        return EngineError { detail: Some(text.to_owned()), hint: Some(NESTING_HINT.to_owned()), ..error };
     }
     let (body, position) = match text.rfind("LINE ") {
         Some(start) => match position(&text[start..], statement) {
@@ -23,56 +23,57 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
         },
         None => (text, None),
     };
-    let position = position.or_else(|| named_once(body, statement));
+    let position = position.or_else(|| position_of_name(body, statement));
     let (message, rest) = body.split_once('\n').unwrap_or((body, ""));
     let rest = rest.trim();
     let rest = (!rest.is_empty()).then(|| rest.to_owned());
-    let is_hint = rest.as_deref().is_some_and(|rest| HINTS.iter().any(|start| rest.starts_with(start)));
+    let is_hint = rest.as_deref().is_some_and(|rest| HINT_PREFIXES.iter().any(|start| rest.starts_with(start)));
     let (detail, hint) = if is_hint { (None, rest) } else { (rest, None) };
-    let hint = hint.or_else(|| is_out_of_room(message).then(|| ROOM.to_owned()));
+    let hint = hint.or_else(|| is_disk_full(message).then(|| DISK_FULL_HINT.to_owned()));
     let hint = match NUMBERED.iter().any(|words| message.contains(words)) {
-        true => Some(INSTEAD.to_owned()),
+        true => Some(NUMBERED_HINT.to_owned()),
         false => hint,
     };
-    // DuckDB invalidates the database after errors of its own (INTERNAL) and of the disk. Every statement after that gives this
-    // error. The class in front is DuckDB's; no client's text comes before it.
+    // DuckDB invalidates the database after internal errors and errors of the disk. Then every statement fails with this error. Only DuckDB
+    // writes the beginning of the text, so a client cannot cause it.
     let ends_engine = message.starts_with("FATAL Error: ");
     EngineError { code: code(body), message: message.to_owned(), detail, hint, position, ends_engine }
 }
 
-/// What DuckDB's parser, Arrow's C interface (64 levels) and Python say of what is nested too deeply for them.
+/// The errors of DuckDB's parser, Arrow's C interface (64 levels) and Python for too deeply nested values.
 const TOO_DEEP: [&str; 3] = [
     "Max expression depth limit of",
     "Recursion level in ArrowSchema struct exceeded",
     "maximum recursion depth exceeded",
 ];
-const FLATTER: &str = "Take nested values apart in the query, or cast them to VARCHAR.";
+const NESTING_HINT: &str = "Split nested values in the query, or cast them to VARCHAR.";
 
-/// How DuckDB begins the lines that say what to do.
-const HINTS: [&str; 4] = ["Did you mean", "Candidate bindings", "Either add it", "Use \"SET"];
+/// The beginnings of DuckDB's lines that are hints.
+const HINT_PREFIXES: [&str; 4] = ["Did you mean", "Candidate bindings", "Either add it", "Use \"SET"];
 
-/// What is said of columns that number their rows where they are not known (`numbered`).
+/// The errors for columns that number their rows in statements other than CREATE TABLE (`numbered`).
 const NUMBERED: [&str; 4] = ["name serial ", "name bigserial ", "name smallserial ", "at or near \"identity\""];
-const INSTEAD: &str =
-    "CREATE TABLE takes it; elsewhere write CREATE SEQUENCE s, and DEFAULT nextval('s') for the column.";
+const NUMBERED_HINT: &str =
+    "It is supported in CREATE TABLE only; elsewhere write CREATE SEQUENCE s, and DEFAULT nextval('s') for the column.";
 
-/// What the operating system says of a disk that is full (ENOSPC), in whichever of DuckDB's errors.
-fn is_out_of_room(message: &str) -> bool {
+/// Whether a message has the operating system's text for a full disk (ENOSPC). It can occur in errors of several classes.
+fn is_disk_full(message: &str) -> bool {
     message.contains("No space left on device")
 }
-const ROOM: &str = "What was committed before is there. Make room on that disk, and run it again.";
+const DISK_FULL_HINT: &str =
+    "Earlier committed changes are kept. Free space on that disk, and run the statement again.";
 
-/// The SQLSTATE of a message, by its class and, where a class holds several, by its words.
+/// The SQLSTATE of a message, by its class and, if a class has several, by its words.
 fn code(text: &str) -> SqlState {
     let (class, message) = text.split_once(": ").unwrap_or(("", text));
     let says = |words: &str| message.contains(words);
-    if is_out_of_room(message) {
+    if is_disk_full(message) {
         return SqlState::DISK_FULL;
     }
     match class {
         "Parser Error" | "Syntax Error" => SqlState::SYNTAX_ERROR,
-        "Catalog Error" => catalog(message),
-        "Binder Error" => binder(message),
+        "Catalog Error" => catalog_code(message),
+        "Binder Error" => binder_code(message),
         "Constraint Error" if says("NOT NULL") => SqlState::NOT_NULL_VIOLATION,
         "Constraint Error" if says("foreign key") => SqlState::FOREIGN_KEY_VIOLATION,
         "Constraint Error" if says("uplicate key") => SqlState::UNIQUE_VIOLATION,
@@ -88,10 +89,10 @@ fn code(text: &str) -> SqlState {
         "Invalid Input Error" if says("Values were not provided") => SqlState::UNDEFINED_PARAMETER,
         "Invalid Input Error" if says("More than one row returned by a subquery") => SqlState::CARDINALITY_VIOLATION,
         "Invalid Input Error" if says("configuration has been locked") => SqlState::INSUFFICIENT_PRIVILEGE,
-        // The batch that a COPY … FROM inserts is exported by Python.
+        // Python exports the batch that a COPY … FROM inserts.
         "Invalid Input Error" if says(BATCH_NAME) && says("failed: MemoryError") => SqlState::OUT_OF_MEMORY,
         "Invalid Input Error" if says("read-only") => SqlState::READ_ONLY_SQL_TRANSACTION,
-        // Of the catalog's own functions.
+        // Errors of the catalog's functions (`catalog_functions.sql`).
         "Invalid Input Error" if message.starts_with("relation \"") => SqlState::UNDEFINED_TABLE,
         "Invalid Input Error" if message.starts_with("function \"") => SqlState::UNDEFINED_FUNCTION,
         "Invalid Input Error" if message.starts_with("schema \"") => SqlState::INVALID_SCHEMA_NAME,
@@ -125,7 +126,7 @@ fn code(text: &str) -> SqlState {
     }
 }
 
-fn catalog(message: &str) -> SqlState {
+fn catalog_code(message: &str) -> SqlState {
     let first = message.split_whitespace().next().unwrap_or_default();
     let is_new = message.contains("already exists");
     match first {
@@ -142,7 +143,7 @@ fn catalog(message: &str) -> SqlState {
     }
 }
 
-fn binder(message: &str) -> SqlState {
+fn binder_code(message: &str) -> SqlState {
     let says = |words: &str| message.contains(words);
     if says("Referenced table") {
         SqlState::UNDEFINED_TABLE
@@ -161,8 +162,8 @@ fn binder(message: &str) -> SqlState {
     }
 }
 
-/// The place a `LINE n: …` excerpt with its caret points to, in characters of the statement. DuckDB shortens long
-/// lines, so the excerpt is looked up in the line it names; an excerpt that is not there gives no place.
+/// The position to which the caret under a `LINE n: …` excerpt points, in characters of the statement. DuckDB shortens long lines, so the
+/// excerpt is searched in line `n`. If it does not occur there, there is no position.
 fn position(excerpt: &str, statement: &str) -> Option<usize> {
     let (shown, caret) = excerpt.split_once('\n')?;
     let number = shown.strip_prefix("LINE ")?.split(':').next()?;
@@ -180,10 +181,10 @@ fn position(excerpt: &str, statement: &str) -> Option<usize> {
     (column <= line.chars().count()).then_some(before + column)
 }
 
-/// The place of what a message names, if the statement has it once: DuckDB leaves the excerpt out where a relation is
-/// bound before it runs.
-fn named_once(body: &str, statement: &str) -> Option<usize> {
-    let (_, rest) = NAMING.iter().find_map(|start| body.split_once(start))?;
+/// The position of the name in a message, if the name occurs once in the statement. DuckDB's error has no excerpt if a relation is bound
+/// before it runs.
+fn position_of_name(body: &str, statement: &str) -> Option<usize> {
+    let (_, rest) = NAME_PREFIXES.iter().find_map(|start| body.split_once(start))?;
     let name = match rest.strip_prefix('"') {
         Some(quoted) => quoted.split('"').next()?,
         None => rest.split_whitespace().next()?,
@@ -195,8 +196,8 @@ fn named_once(body: &str, statement: &str) -> Option<usize> {
     Some(statement[..token.start].chars().count())
 }
 
-/// What comes before a name in messages about something that is not there.
-const NAMING: [&str; 5] =
+/// The words before the name in messages about missing objects.
+const NAME_PREFIXES: [&str; 5] =
     ["Table with name ", "Function with name ", "Schema with name ", "Referenced column ", "Referenced table "];
 
 #[cfg(test)]
@@ -204,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_deep_is_too_complex() {
+    fn too_deep_values_are_too_complex() {
         for text in [
             "Parser Error: Max expression depth limit of 1000 exceeded. Use \"SET max_expression_depth TO x\" to increase",
             "Recursion level in ArrowSchema struct exceeded",
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn splits_message_hint_and_place() {
+    fn splits_message_hint_and_position() {
         let text = "Catalog Error: Table with name nope does not exist!\nDid you mean \"pg_enum\"?\n\n\
                     LINE 2: from nope\n             ^^^^";
         let error = error(text, "select 1\nfrom nope");
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_place_in_a_shortened_line() {
+    fn finds_the_position_in_a_shortened_line() {
         let statement = format!("select {} nope", "'x'||".repeat(40));
         let at = statement.find("nope").unwrap();
         let text = format!(
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_place_of_a_name_that_occurs_once() {
+    fn finds_the_position_of_a_name_that_occurs_once() {
         let text = "Binder Error: Referenced column \"nope\" not found in FROM clause!\nCandidate bindings: \"i\"";
         assert_eq!(error(text, "select 'é', NOPE from t").position, Some(12));
         assert_eq!(error(text, "select nope, nope from t").position, None);

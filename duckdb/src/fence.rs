@@ -1,7 +1,8 @@
-//! What a client's statement may be and may call: a list of what is allowed, by role, over the statement's own tokens.
+//! Decides from a statement's tokens whether a client may send it. Lists by role have the allowed kinds of statements, functions, views and
+//! settings. A name of DuckDB's that is not on a list is refused.
 //!
-//! The engine is asked second: `python/colonnade/_duckdb/engine.py` compares its kind of the statement with the kinds that are
-//! found here, and refuses where the two differ. What is on no list is refused.
+//! A second check follows: `python/colonnade/_duckdb/fences.py` refuses a statement if DuckDB's kind of it is none of the kinds that are
+//! found here.
 
 mod depth;
 mod rules;
@@ -15,11 +16,11 @@ use colonnade_sql::{Dialect, Token, TokenKind};
 
 use colonnade_server::SqlState;
 use depth::Depth;
-pub use rules::{Class, Rules, RulesError, Section};
-pub use statement::Shape;
+pub use rules::{Permission, Rules, RulesError, Section};
+pub use statement::StatementShape;
 pub use tokens::tokens;
 
-/// What the lists are read with.
+/// The rights of a user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rights {
     /// Whether the user may write.
@@ -28,57 +29,57 @@ pub struct Rights {
     pub files: bool,
 }
 
-/// Why a statement does not reach the engine.
+/// Why a statement is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Something that this user may not do.
+    /// This user, or every client, may not use something.
     #[error("{0}: not allowed for {who} of this server", who = if *.1 { "clients" } else { "read-only users" })]
     NotAllowed(String, bool),
-    /// Text that this server and the engine could cut into different tokens.
+    /// Text that this server and DuckDB could split into different tokens.
     #[error("{what} at character {}", place + 1)]
     Text {
-        /// What is there.
+        /// The problem.
         what: &'static str,
-        /// Where, in characters from 0.
+        /// The position, in characters from 0.
         place: usize,
     },
-    /// A word that no statement begins with.
+    /// The first word begins no statement.
     #[error("syntax error at or near \"{word}\"")]
     NoSuchStatement {
         /// The word.
         word: String,
-        /// Where, in characters from 0.
+        /// The position, in characters from 0.
         place: usize,
     },
-    /// A setting that nobody knows.
+    /// An unknown setting.
     #[error("unrecognized configuration parameter \"{0}\"")]
     UnknownSetting(String),
     /// More than one statement where one is expected.
     #[error("cannot tell where one statement ends and the next begins; send one at a time")]
     Several,
-    /// A statement that does not carry the statement that it should.
+    /// EXPLAIN or PREPARE without a statement.
     #[error("{0} needs a statement after it")]
     NoStatement(&'static str),
     /// More bytes than the operator allows.
-    #[error("the statement has {bytes} bytes, more than --max-statement-bytes {most}; split it, or use COPY for rows")]
+    #[error("the statement has {bytes} bytes, more than --max-statement-bytes {limit}; split it, or use COPY for rows")]
     Long {
-        /// How many it has.
+        /// The statement's length.
         bytes: usize,
-        /// How many it may have.
-        most: usize,
+        /// The limit.
+        limit: usize,
     },
-    /// More of a construct than the engine's stack is known to hold.
-    #[error("the statement has more than {most} {what}; split it, or write parts of it into temporary tables")]
+    /// A construct occurs more often than DuckDB's stack, memory or time allow.
+    #[error("the statement has more than {limit} {what}; split it, or write parts of it into temporary tables")]
     Deep {
-        /// Of what.
+        /// The construct.
         what: &'static str,
-        /// How many there may be.
-        most: usize,
+        /// The limit.
+        limit: usize,
     },
 }
 
 impl Refusal {
-    /// PostgreSQL's class of it.
+    /// The SQLSTATE.
     pub fn code(&self) -> SqlState {
         match self {
             Self::NotAllowed(..) => SqlState::INSUFFICIENT_PRIVILEGE,
@@ -93,7 +94,7 @@ impl Refusal {
 }
 
 impl Refusal {
-    /// Where in the statement, in characters from 0.
+    /// The position in the statement, in characters from 0.
     pub fn position(&self) -> Option<usize> {
         match self {
             Self::Text { place, .. } | Self::NoSuchStatement { place, .. } => Some(*place),
@@ -102,29 +103,29 @@ impl Refusal {
     }
 }
 
-/// A statement that may reach the engine, if the engine agrees on its kind.
+/// A statement that may run, if DuckDB finds one of its kinds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// The kinds that the engine may find; none if there is no statement.
+pub struct CheckedStatement {
+    /// The kinds that DuckDB may find; none for an empty text.
     pub kinds: &'static [&'static str],
-    /// Where the statement that it carries begins, in bytes, and the kinds that the engine may find for that.
+    /// The statement within EXPLAIN or PREPARE: its first byte, and the kinds that DuckDB may find for it.
     pub inner: Option<(usize, &'static [&'static str])>,
     /// Whether the word RETURNING occurs.
     pub has_returning: bool,
 }
 
-/// The lists, for one engine.
+/// The lists, and the names of one version of DuckDB.
 #[derive(Clone, Debug)]
 pub struct Fence {
     rules: Rules,
-    /// Names of the engine's own functions and views, in lower case.
+    /// The names of DuckDB's own functions, in lower case.
     catalog: HashSet<Box<str>>,
     /// A longer statement is refused.
     pub max_bytes: usize,
 }
 
 impl Fence {
-    /// A fence for an engine whose catalog has these functions and views.
+    /// A fence for a version of DuckDB whose catalog has these functions.
     ///
     /// # Errors
     /// If the lists cannot be read.
@@ -133,42 +134,43 @@ impl Fence {
         Ok(Self { rules: Rules::read()?, catalog, max_bytes })
     }
 
-    /// What is decided about a name, or `None` if it is not on the list.
-    pub fn decision(&self, section: Section, name: &str) -> Option<Class> {
+    /// The permission for a name; `None` if it is not on the list.
+    pub fn decision(&self, section: Section, name: &str) -> Option<Permission> {
         self.rules.class(section, &fold(name))
     }
 
-    /// Whether a statement of a user with these rights may reach the engine.
+    /// Checks a statement of a user with these rights.
     ///
     /// # Errors
-    /// If it may not.
-    pub fn check(&self, sql: &str, rights: Rights) -> Result<Checked, Refusal> {
+    /// If the user may not send it.
+    pub fn check(&self, sql: &str, rights: Rights) -> Result<CheckedStatement, Refusal> {
         if sql.len() > self.max_bytes {
-            return Err(Refusal::Long { bytes: sql.len(), most: self.max_bytes });
+            return Err(Refusal::Long { bytes: sql.len(), limit: self.max_bytes });
         }
-        let (mut head, mut depth, mut has_returning) = (Vec::with_capacity(statement::LOOK), Depth::default(), false);
-        let mut calls = Calls::default();
+        let (mut head, mut depth, mut has_returning) =
+            (Vec::with_capacity(statement::HEAD_TOKENS), Depth::default(), false);
+        let mut names = NameScanner::default();
         for token in tokens(sql) {
             let token = token?;
             if token.kind == TokenKind::Symbol(b';') {
                 return Err(Refusal::Several);
             }
-            if head.len() < statement::LOOK {
+            if head.len() < statement::HEAD_TOKENS {
                 head.push(token);
             }
             depth.add(&token)?;
-            calls.add(token, |name, is_called| self.name(name, is_called, rights))?;
+            names.add(token, |name, is_called| self.check_name(name, is_called, rights))?;
             has_returning |= token.is_word("returning");
         }
         let shape = statement::read(sql, &head, &self.rules, rights)?;
-        Ok(Checked { kinds: shape.kinds, inner: shape.inner, has_returning })
+        Ok(CheckedStatement { kinds: shape.kinds, inner: shape.inner, has_returning })
     }
 
-    /// Whether a name may occur, and be called.
-    fn name(&self, name: &str, is_called: bool, rights: Rights) -> Result<(), Refusal> {
+    /// Checks whether a name may occur or, with `is_called`, whether it may be called.
+    fn check_name(&self, name: &str, is_called: bool, rights: Rights) -> Result<(), Refusal> {
         let section = if is_called { Section::Functions } else { Section::Views };
         let class = self.rules.class(section, name);
-        // A name that is neither listed nor the engine's is a user's, or a type.
+        // A name that is neither listed nor DuckDB's is a user's name, or a type.
         let is_engines = is_called && self.catalog.contains(name);
         match class {
             None if !is_engines => Ok(()),
@@ -177,21 +179,22 @@ impl Fence {
                 let what = if is_called { "the function" } else { "the view" };
                 Err(Refusal::NotAllowed(
                     format!("{what} {name}"),
-                    class.is_none_or(|class| class.is_for_nobody(rights)),
+                    class.is_none_or(|class| class.is_refused_to_all(rights)),
                 ))
             }
         }
     }
 }
 
-/// Finds the names, and those that are called: a parenthesis follows them, whatever space and comments are between.
+/// Finds the names in a statement, and which of them are called. A parenthesis follows the name of a call; spaces and comments may be
+/// between them.
 #[derive(Default)]
-struct Calls<'a> {
+struct NameScanner<'a> {
     before: Option<Token<'a>>,
     two_before: Option<Token<'a>>,
 }
 
-impl<'a> Calls<'a> {
+impl<'a> NameScanner<'a> {
     fn add(&mut self, token: Token<'a>, check: impl Fn(&str, bool) -> Result<(), Refusal>) -> Result<(), Refusal> {
         let is_open = token.kind == TokenKind::Symbol(b'(');
         let has_no_name = |kind| matches!(kind, TokenKind::Symbol(_) | TokenKind::Number | TokenKind::Positional);
@@ -201,7 +204,7 @@ impl<'a> Calls<'a> {
             }
             check(&fold(&value(&before)), true)?;
         }
-        // A statement that begins with COPY may stand in parentheses, as a part of a query.
+        // A COPY in parentheses can be a part of a query.
         if matches!(token.kind, TokenKind::Word | TokenKind::Name | TokenKind::Text | TokenKind::Symbol(b'('))
             && self.before.is_some_and(|before| before.is_word("copy"))
             && self.two_before.is_some_and(|two| two.kind == TokenKind::Symbol(b'('))
@@ -216,7 +219,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// What a name or a string says; of a placeholder its name.
+/// The value of a name or a string; for a named placeholder, its name.
 fn value<'a>(token: &Token<'a>) -> Cow<'a, str> {
     match token.placeholder() {
         Some(name) => Cow::Borrowed(name),
@@ -224,7 +227,7 @@ fn value<'a>(token: &Token<'a>) -> Cow<'a, str> {
     }
 }
 
-/// A name as the lists have it: in lower case by Unicode, which is no less than what the engine does.
+/// A name in the form of the lists: in lower case by Unicode's rules. These fold all letters that DuckDB folds.
 fn fold(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();

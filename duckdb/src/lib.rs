@@ -1,16 +1,16 @@
-//! DuckDB as an engine of the server: what PostgreSQL's clients send becomes DuckDB's SQL here, and DuckDB's errors become
+//! DuckDB as an engine of the server. This crate translates the SQL of PostgreSQL's clients into DuckDB's, and DuckDB's errors into
 //! PostgreSQL's.
 //!
 //! - [`TranslatingSession`] implements the server's engine for one client, over a [`LibraryConnection`] of DuckDB's library;
 //! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's text form
-//!   (`literal`), PostgreSQL's schema `public` ([`Home`]);
-//! - `describe` finds the types of placeholders, `placeholder` and `cast` give their values these types;
+//!   (`literal`), PostgreSQL's schema `public` ([`ServedDatabase`]);
+//! - `describe` finds the types of placeholders, `placeholder` and `cast` cast their values to these types;
 //! - `numbered` and `create` make sequences for columns that number their rows;
 //! - [`types`] has the names of DuckDB's types;
 //! - `errors` finds the SQLSTATE of DuckDB's error texts;
 //! - [`fence`] decides which statements may reach DuckDB.
 //!
-//! DuckDB's library itself is not here: it is a Python package.
+//! DuckDB's library itself is a Python package.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -29,7 +29,7 @@ mod session;
 mod translated;
 pub mod types;
 
-pub use catalog::Home;
+pub use catalog::ServedDatabase;
 pub use connection::{LibraryConnection, StatementTypes};
 pub use session::TranslatingSession;
 pub use translated::Translated;

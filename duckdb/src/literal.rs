@@ -1,5 +1,5 @@
-//! Literals in PostgreSQL's text form, which clients that write values into the statement themselves send with a cast:
-//! `'\x00ff'::bytea`, `'{1,NULL}'::int4[]` (psycopg 2, psycopg's `ClientCursor`, pgx's simple protocol).
+//! Rewrites literals in PostgreSQL's text form, such as `'\x00ff'::bytea` and `'{1,NULL}'::int4[]`. Clients that write values into the
+//! statement send them (psycopg 2, psycopg's `ClientCursor`, pgx's simple protocol).
 //!
 //! DuckDB reads the first as another value and refuses the second, so both are rewritten in DuckDB's form. A literal that
 //! PostgreSQL would refuse is not changed.
@@ -22,7 +22,7 @@ pub fn edits(statement: &str) -> Edits {
     let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     for (at, literal) in tokens.iter().enumerate() {
         let Some(value) = literal.string(Dialect::DuckDb) else { continue };
-        if let Some((place, list)) = among(&tokens, at, &value) {
+        if let Some((place, list)) = quantified_list(&tokens, at, &value) {
             edits.replace(place, list);
         } else if let Some((translated, end)) = cast(statement, &value, &tokens[at + 1..]) {
             edits.replace(literal.start..end, translated);
@@ -31,16 +31,16 @@ pub fn edits(statement: &str) -> Edits {
     edits
 }
 
-/// A literal and its cast in the engine's words, and the byte after them; `rest` are the tokens after the literal.
+/// A literal with its cast in DuckDB's SQL, and the byte after the cast. `rest` are the tokens after the literal.
 fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usize)> {
     let [colon, second, name, ..] = rest else { return None };
     if [colon, second].iter().any(|token| token.kind != TokenKind::Symbol(b':')) || name.kind != TokenKind::Word {
         return None;
     }
     let type_ = &rest[2..];
-    let item = item_length(type_);
+    let item = type_name_length(type_);
     let (dimensions, end) = brackets(&type_[item..]);
-    // PostgreSQL's name for it; the engine's, BLOB, is for the engine's text.
+    // `bytea` is PostgreSQL's name. A literal that is cast to DuckDB's name, BLOB, is in DuckDB's text form already.
     let is_bytes = name.is_word("bytea");
     if dimensions == 0 {
         let is_hexadecimal = is_bytes && value.starts_with("\\x");
@@ -51,14 +51,14 @@ fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usi
     let list = Type::list_of(item_type);
     let value = value.trim_start().starts_with('{').then(|| from_text(&list, value).ok())??;
     let item_name = &statement[name.start..type_[item - 1].end()];
-    // An array of several dimensions has the type of one with one.
+    // PostgreSQL's type of an array does not have the number of dimensions.
     let suffix = "[]".repeat(dimensions.max(value.dimensions()));
     Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
 }
 
-/// `= ANY ('{…}')` and `<> ALL ('{…}')` with the array at `at`, as IN and NOT IN, where the engine gives the items the type of
-/// what they are compared with; with the bytes that this takes the place of.
-fn among(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
+/// Rewrites `= ANY ('{…}')` and `<> ALL ('{…}')` with the array at `at` as IN and NOT IN. There DuckDB gives the items the type of the value
+/// to which they are compared. Gives the replaced bytes and the new text.
+fn quantified_list(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
     let close = tokens.get(at + 1).filter(|token| token.is_symbol(b')'))?;
     let [.., before, sign, quantifier, open] = tokens.get(..at)? else { return None };
     if open.kind != TokenKind::Symbol(b'(') {
@@ -82,13 +82,13 @@ fn among(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, 
     Some((start..close.end(), format!("{word} ({items})")))
 }
 
-/// How many tokens the name of a type has, such as `double precision` and `numeric(9, 2)`, without brackets.
-fn item_length(tokens: &[Token<'_>]) -> usize {
+/// The number of tokens of a type's name, such as `double precision` and `numeric(9, 2)`, without brackets.
+fn type_name_length(tokens: &[Token<'_>]) -> usize {
     const MORE: [&str; 6] = ["precision", "varying", "with", "without", "time", "zone"];
     let words = |at: usize| tokens[at..].iter().take_while(|token| MORE.iter().any(|word| token.is_word(word))).count();
     let mut length = 1 + words(1);
     if tokens.get(length).is_some_and(|token| token.is_symbol(b'(')) {
-        // Not further: what is never closed would be looked for to the end.
+        // Only numbers and commas are scanned. Otherwise each unclosed parenthesis would be searched up to the end of the statement.
         let is_modifier = |token: &&Token<'_>| matches!(token.kind, TokenKind::Number | TokenKind::Symbol(b',' | b'-'));
         let close = length + 1 + tokens[length + 1..].iter().take_while(is_modifier).count();
         if tokens.get(close).is_some_and(|token| token.is_symbol(b')')) {
@@ -99,7 +99,7 @@ fn item_length(tokens: &[Token<'_>]) -> usize {
     length
 }
 
-/// How many pairs of brackets come first, and the byte after the last one.
+/// The number of pairs of brackets at the beginning, and the byte after the last pair.
 fn brackets(tokens: &[Token<'_>]) -> (usize, usize) {
     let is = |at: usize, symbol: u8| tokens.get(at).is_some_and(|token| token.is_symbol(symbol));
     let (mut count, mut at, mut end) = (0, 0, 0);
@@ -116,7 +116,7 @@ fn brackets(tokens: &[Token<'_>]) -> (usize, usize) {
 
 fn expression(value: &ParameterValue) -> String {
     match value {
-        // No text is read as a value that was sent.
+        // `from_text` never gives `Sent`.
         ParameterValue::Null | ParameterValue::Sent { .. } => "NULL".to_owned(),
         ParameterValue::Text(text) => quote::string(text, Dialect::DuckDb),
         ParameterValue::Bytes(bytes) => {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_is_left_alone() {
+    fn other_literals_are_not_changed() {
         for statement in [
             "select 1",
             r"select '\x00ff'",
@@ -181,14 +181,14 @@ mod tests {
     }
 
     #[test]
-    fn a_long_statement_takes_no_longer_than_its_length_says() {
+    fn time_grows_linearly_with_the_length() {
         let statement = "'{1}'::numeric(1, ".repeat(100_000);
         assert_eq!(translate(&statement), statement);
     }
 
     proptest::proptest! {
         #[test]
-        fn any_statement_is_translated(given in r#"('|\\x|\{|\}|::|bytea|int4|\[|\]|\(|\)|precision|[a1," é]){0,16}"#) {
+        fn arbitrary_statements_never_panic(given in r#"('|\\x|\{|\}|::|bytea|int4|\[|\]|\(|\)|precision|[a1," é]){0,16}"#) {
             let _ = translate(&translate(&given));
         }
     }

@@ -1,4 +1,4 @@
-//! `$1`, `$2`, … in a statement, and the casts that give their values a type.
+//! Finds `$1`, `$2`, … in a statement, and adds casts to them.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::lexer::first_word;
@@ -12,21 +12,21 @@ pub struct Placeholders(Vec<Placeholder>);
 struct Placeholder {
     start: usize,
     end: usize,
-    /// From 1.
+    /// The number, from 1.
     number: u16,
-    /// Where `ANY` starts, if it is `ANY($1)`.
+    /// The position of `ANY`, if the placeholder is in `ANY($1)`.
     any: Option<usize>,
 }
 
 impl Placeholders {
-    /// Finds them. A dollar sign before something else is none; the engine says what is wrong with it. Those in a PREPARE are not the
-    /// client's.
+    /// Finds the placeholders. A dollar sign without a number is left to DuckDB, which reports the error. The placeholders in a PREPARE
+    /// belong to the prepared statement, so they are not found.
     pub fn find(statement: &str) -> Self {
         let mut found = Vec::new();
         if first_word(statement, Dialect::DuckDb).eq_ignore_ascii_case("prepare") {
             return Self(found);
         }
-        // What comes before the placeholder.
+        // The quantifier before the placeholder.
         let (mut word, mut any) = (None, None);
         for token in code(statement, Dialect::DuckDb) {
             let number = token.placeholder().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
@@ -41,9 +41,9 @@ impl Placeholders {
         Self(found)
     }
 
-    /// The statement with `($1)` for each `ANY($1)`, and the numbers, from 0, of such placeholders: there an engine that does
-    /// not tell what the list is made of tells the type of an item.
-    pub fn items(&self, statement: &str) -> (String, Vec<usize>) {
+    /// The statement with `($1)` instead of each `ANY($1)`, and the numbers, from 0, of these placeholders. DuckDB does not infer the type of
+    /// a list in `ANY($1)`, but it infers the type of an item in `($1)`.
+    pub fn without_quantifiers(&self, statement: &str) -> (String, Vec<usize>) {
         let mut out = statement.to_owned();
         let mut numbers = Vec::new();
         for placeholder in &self.0 {
@@ -60,18 +60,18 @@ impl Placeholders {
         self.0.iter().map(|placeholder| usize::from(placeholder.number)).max().unwrap_or(0)
     }
 
-    /// Whether a number, from 0, occurs.
+    /// Whether the placeholder with this number, from 0, occurs.
     pub fn has(&self, index: usize) -> bool {
         self.0.iter().any(|placeholder| usize::from(placeholder.number) == index + 1)
     }
 
-    /// What is to change, so that a CAST is around each placeholder that `types` has a name for, by number from 0.
+    /// The changes that add a CAST around each placeholder that has a type in `types`, by number from 0.
     pub fn casts(&self, types: &[Option<String>]) -> Edits {
         let mut edits = Edits::default();
         for placeholder in &self.0 {
             if let Some(Some(name)) = types.get(usize::from(placeholder.number) - 1) {
-                // A bare cast binds like the placeholder itself. By the inner parentheses `column_names.py` tells it
-                // from a client's: it gives its column no name.
+                // CAST() has the same precedence as the placeholder itself. By the inner parentheses, `column_names.py` distinguishes it from
+                // a client's cast, which gives its column a name.
                 let cast = format!("CAST((${}) AS {name})", placeholder.number);
                 edits.replace(placeholder.start..placeholder.end, cast);
             }
@@ -97,17 +97,17 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_known_by_the_word_before_them() {
+    fn lists_are_found_by_their_quantifier() {
         let sql = "select i = ANY ($1), j <> all($2), k = some( $3 ), any($4::int[]), f($5), (any), ($6)";
         let expected = "select i =     ($1), j <>    ($2), k =     ( $3 ), any($4::int[]), f($5), (any), ($6)";
-        assert_eq!(Placeholders::find(sql).items(sql), (expected.to_owned(), vec![0, 1, 2]));
+        assert_eq!(Placeholders::find(sql).without_quantifiers(sql), (expected.to_owned(), vec![0, 1, 2]));
     }
 
     proptest::proptest! {
         #[test]
-        fn any_statement_is_cut_at_its_placeholders(sql in r#"([a-z$'"0-9 é;()-]|any|some\(|\$1){0,40}"#) {
+        fn arbitrary_statements_never_panic(sql in r#"([a-z$'"0-9 é;()-]|any|some\(|\$1){0,40}"#) {
             let found = Placeholders::find(&sql);
-            proptest::prop_assert_eq!(found.items(&sql).0.len(), sql.len());
+            proptest::prop_assert_eq!(found.without_quantifiers(&sql).0.len(), sql.len());
             proptest::prop_assert_eq!(found.casts(&[]).apply(&sql).text, sql.as_str());
             let _ = found.casts(&vec![Some("T".to_owned()); 9]).apply(&sql);
         }

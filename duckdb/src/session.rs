@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use colonnade_server::copy::input::is_plain;
+use colonnade_server::copy::input::needs_cast;
 use colonnade_server::value::types::Type;
 use colonnade_server::{
     BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter,
@@ -13,15 +13,15 @@ use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::cast::cast;
 use crate::placeholder::Placeholders;
-use crate::{Home, LibraryConnection, Translated};
+use crate::{LibraryConnection, ServedDatabase, Translated};
 
-/// What the rows that are copied in are called in the INSERT.
+/// The name of the copied rows in the INSERT of COPY … FROM.
 pub(crate) const BATCH_NAME: &str = "colonnade_copied";
 
-/// The batches of what the session itself asks.
-pub(crate) const BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20 };
+/// The size of batches for queries of the session itself.
+pub(crate) const OWN_BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20 };
 
-/// The table of a statement that creates one with columns that number their rows.
+/// The table of a CREATE TABLE with columns that number their rows.
 pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a CreateTable> {
     match &statement.kind {
         StatementKind::CreateTable(table) if !table.numbered.is_empty() => Some(table),
@@ -32,17 +32,17 @@ pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a Cre
 /// A session over a connection of DuckDB's library.
 pub struct TranslatingSession<C> {
     pub(crate) connection: C,
-    pub(crate) home: Home,
+    pub(crate) served: ServedDatabase,
 }
 
 impl<C: LibraryConnection> TranslatingSession<C> {
-    /// A session in the database `home`.
-    pub fn new(connection: C, home: Home) -> Self {
-        Self { connection, home }
+    /// A session in the database `served`.
+    pub fn new(connection: C, served: ServedDatabase) -> Self {
+        Self { connection, served }
     }
 
     pub(crate) fn translated(&self, statement: &str) -> Translated {
-        Translated::new(statement, &self.home)
+        Translated::new(statement, &self.served)
     }
 
     fn run(
@@ -71,10 +71,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 }
 
 impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
-    /// What `pg_backend_pid()` gives (`catalog_functions.sql`).
-    fn introduce(&mut self, process: i32) -> Result<(), EngineError> {
+    /// Sets the result of `pg_backend_pid()` (`catalog_functions.sql`).
+    fn set_session_number(&mut self, process: i32) -> Result<(), EngineError> {
         let statement = Translated::of(&format!("SET VARIABLE colonnade_process = {process}"));
-        self.connection.execute(&statement, &[], BATCH, false).map(drop)
+        self.connection.execute(&statement, &[], OWN_BATCH, false).map(drop)
     }
 
     fn execute(
@@ -112,7 +112,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         self.description(statement, types)
     }
 
-    /// The INSERT casts texts to the columns' types. Other columns bring theirs.
+    /// The INSERT casts texts to the columns' types. Other values keep their types.
     fn insert(
         &mut self,
         table: &str,
@@ -122,19 +122,19 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     ) -> Result<u64, EngineError> {
         let schema = batch.schema();
         let values = types.iter().zip(schema.fields()).map(|(type_, field)| {
-            let is_cast = !is_plain(field.data_type()) && type_.name != "VARCHAR";
+            let is_cast = needs_cast(field.data_type()) && type_.name != "VARCHAR";
             if is_cast { format!("CAST({} AS {})", field.name(), type_.name) } else { field.name().clone() }
         });
         let values: Vec<_> = values.collect();
         let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
         let statement = format!("INSERT INTO {table}{columns} SELECT {} FROM {BATCH_NAME}", values.join(", "));
-        let statement = Translated::of(&statement).edited(|text| self.home.edits(text));
-        // The place is one in a statement that the client has not written.
-        let placeless = |error| EngineError { position: None, ..error };
-        self.connection.insert(&statement, BATCH_NAME, batch).map_err(placeless)
+        let statement = Translated::of(&statement).edited(|text| self.served.edits(text));
+        // The client has not written this statement, so a position in it has no meaning.
+        let without_position = |error| EngineError { position: None, ..error };
+        self.connection.insert(&statement, BATCH_NAME, batch).map_err(without_position)
     }
 
-    /// CREATE TABLE with columns that number their rows becomes several statements.
+    /// A CREATE TABLE with columns that number their rows becomes several statements.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         numbered_table(statement).is_some()
     }

@@ -1,11 +1,11 @@
-//! A client's statement in DuckDB's SQL, and where its parts were in the client's text.
+//! A client's statement in DuckDB's SQL, with a map of positions to the client's text.
 
 use colonnade_server::EngineError;
 use colonnade_sql::edit::{Edited, Edits, PositionMap};
 
-use crate::{Home, catalog, errors, literal};
+use crate::{ServedDatabase, catalog, errors, literal};
 
-/// A statement as DuckDB takes it.
+/// A statement in DuckDB's SQL.
 #[derive(Clone, Debug, Default)]
 pub struct Translated {
     /// Its text.
@@ -15,19 +15,19 @@ pub struct Translated {
 }
 
 impl Translated {
-    /// A statement of a client of PostgreSQL.
-    pub fn new(statement: &str, home: &Home) -> Self {
-        Self::of(statement).translated(home)
+    /// Translates a statement of a client of PostgreSQL.
+    pub fn new(statement: &str, served: &ServedDatabase) -> Self {
+        Self::of(statement).translated(served)
     }
 
-    /// A statement that is DuckDB's already.
+    /// A statement that is in DuckDB's SQL already.
     pub(crate) fn of(statement: &str) -> Self {
         Self { text: statement.to_owned(), map: PositionMap::default() }
     }
 
     /// Translates PostgreSQL's SQL in it into DuckDB's.
-    pub(crate) fn translated(self, home: &Home) -> Self {
-        self.edited(catalog::edits).edited(literal::edits).edited(|text| home.edits(text))
+    pub(crate) fn translated(self, served: &ServedDatabase) -> Self {
+        self.edited(catalog::edits).edited(literal::edits).edited(|text| served.edits(text))
     }
 
     /// The statement after a change.
@@ -40,12 +40,12 @@ impl Translated {
         Self { text: text.into_owned(), map: self.map.then(map) }
     }
 
-    /// The character of the client's statement, from 0, for a character of this one.
+    /// The position in the client's statement, in characters from 0, for a position in this one.
     pub fn position(&self, character: usize) -> usize {
         self.map.old_character(character)
     }
 
-    /// What DuckDB said about the statement, as an error with its SQLSTATE, and its place in the client's text.
+    /// Makes an error with an SQLSTATE of DuckDB's error text. Its position is in the client's text.
     pub fn error(&self, text: &str) -> EngineError {
         let error = errors::error(text, &self.text);
         EngineError { position: error.position.map(|position| self.position(position)), ..error }
@@ -58,13 +58,13 @@ mod tests {
 
     #[test]
     fn positions_are_those_of_the_clients_text() {
-        let home = Home { database: "shop".to_owned(), has_public: false };
+        let served = ServedDatabase { database: "shop".to_owned(), has_public: false };
         let sql = "select '{1}'::int4[], '\\x00'::bytea from public.t, pg_catalog.pg_class where nope = 1";
-        let translated = Translated::new(sql, &home);
+        let translated = Translated::new(sql, &served);
         assert_eq!(translated.text, "select CAST(['1'] AS int4[]), unhex('00') from main.t, pg_class where nope = 1");
         let text = "Binder Error: Referenced column \"nope\" not found in FROM clause!";
         assert_eq!(translated.error(text).position, sql.find("nope"));
-        let plain = Translated::new("select é, nope", &home);
+        let plain = Translated::new("select é, nope", &served);
         assert_eq!((plain.map.clone(), plain.error(text).position), (PositionMap::default(), Some(10)));
     }
 }

@@ -1,14 +1,14 @@
-//! DuckDB's types: their names, and what they are to PostgreSQL's clients.
+//! DuckDB's names of types, and the types of PostgreSQL for them.
 
 use colonnade_server::value::oid;
 use colonnade_server::value::types::{Type, TypeKind};
 
-/// The type of this name (DuckDB manual, "Data Types"; the names are those its `typeof` gives).
+/// The type with this name. The names are those of DuckDB's `typeof` (DuckDB manual, "Data Types").
 pub fn named(name: &str) -> Type {
     Type::new(name, kind(name))
 }
 
-/// DuckDB's type for PostgreSQL's number `oid`; `None` if it has none like it, or the client leaves it open.
+/// DuckDB's type for PostgreSQL's number `oid`; `None` if DuckDB has no such type, or the client leaves it open.
 pub(crate) fn of_oid(oid: u32) -> Option<Type> {
     Type::of_oid(oid).map(|type_| of_postgres(&type_))
 }
@@ -39,10 +39,10 @@ fn of_postgres(type_: &Type) -> Type {
     Type::new(name, type_.kind.clone())
 }
 
-/// A DECIMAL whose digits are not known.
+/// A DECIMAL whose precision and scale are not known.
 pub(crate) const DECIMAL: &str = "DECIMAL";
 
-/// Whether the type itself, not only the value, says how many digits a number has.
+/// Whether the type is a DECIMAL, so that a CAST needs the number of digits.
 pub(crate) fn is_decimal(type_: &Type) -> bool {
     matches!(type_.kind, TypeKind::Numeric(_)) && type_.name.starts_with(DECIMAL)
 }
@@ -85,7 +85,7 @@ fn kind(name: &str) -> TypeKind {
         "MAP" => TypeKind::Map,
         "UNION" | "VARIANT" => TypeKind::Unsupported,
         "UNKNOWN" => TypeKind::Unknown,
-        // VARCHAR, ENUM, a bare NULL, and types of the user's.
+        // VARCHAR, ENUM, NULL without a type, and the user's types.
         _ => TypeKind::Text,
     }
 }
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_understood() {
+    fn names_have_postgresqls_types() {
         for (name, oid, modifier) in [
             ("INTEGER", oid::INT4, -1),
             ("DECIMAL(9,2)", oid::NUMERIC, (9 << 16 | 2) + 4),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_the_same_types_by_name() {
+    fn types_by_number_and_by_name_are_equal() {
         for number in
             [16, 17, 20, 21, 23, 25, 114, 700, 701, 1082, 1083, 1114, 1184, 1186, 1266, 1562, 1700, 2950, 1015, 1231]
         {

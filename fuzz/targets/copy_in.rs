@@ -6,7 +6,7 @@
 
 use arrow_array::{Array, RecordBatch};
 use colonnade_duckdb::types::named;
-use colonnade_server::copy::Parsed;
+use colonnade_server::copy::CopyRequest;
 use colonnade_server::copy::input::{TargetColumn, reader};
 use colonnade_server::copy::options::{CopyOptions, Format};
 use colonnade_server::limits::budget::Budget;
@@ -69,7 +69,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let statement = STATEMENTS[usize::from(choice % 7)];
     let names = COLUMNS[usize::from(choice / 7 % 4)];
     let StatementKind::Copy(Ok(copy)) = Statement::of(statement, Dialect::DuckDb).kind else { panic!("{statement}") };
-    let Ok(Parsed::FromStdin(copy)) = Parsed::new(&copy, statement) else { panic!("{statement}") };
+    let Ok(CopyRequest::FromStdin(copy)) = CopyRequest::new(&copy, statement) else { panic!("{statement}") };
     let options = copy.options;
     if options.format == Format::Colonnade {
         // Each message of the stream is one message of the protocol.

@@ -13,7 +13,7 @@ use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
     BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineAnswer, EngineError, EngineSession,
-    Interrupt, Parameter, Rows, ServeOptions, Server, SqlState, Who, value::types::Type,
+    Interrupt, Parameter, Rows, ServeOptions, Server, SessionUser, SqlState, value::types::Type,
 };
 use colonnade_sql::Statement;
 
@@ -30,7 +30,7 @@ impl Engine for CountingEngine {
         "CountingEngine 1".to_owned()
     }
 
-    fn session(&self, _who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
+    fn session(&self, _who: &SessionUser) -> Result<Box<dyn EngineSession>, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
         Ok(Box::new(Self { asked: Arc::clone(&self.asked) }))
     }
@@ -57,7 +57,7 @@ impl EngineSession for CountingEngine {
         let columns = match statement.text.len() % 3 {
             0 => Columns::None,
             1 => Columns::Known(vec![("n".to_owned(), Type::of_oid(20).unwrap())]),
-            _ => Columns::Late,
+            _ => Columns::Deferred,
         };
         Ok(Description { parameters, columns, ..Description::default() })
     }

@@ -20,6 +20,7 @@ from ._errors import (
 from ._frames.result import Result, Stats
 from ._lazy.scan import scan_sql
 from ._options.dtype import lossy
+from ._options.query import Progress
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
 from ._read.read_sql import read_sql
 from ._read.tables import schema, tables
@@ -35,6 +36,7 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "Progress",
     "Result",
     "Stats",
     "__version__",

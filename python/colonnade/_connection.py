@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
+from ._frames.progress import Reporter
 from ._frames.result import Result
 from ._libraries import require
 from ._options import expected
 from ._options.query import NAMES, Params, QueryOptions
+from ._sources.estimate import estimated_rows
 from ._sources.names import quoted
 from ._sources.uri import open_source
 
@@ -64,6 +66,12 @@ class Connection:
                 `numeric`: PostgreSQL: `(precision, scale)` of the decimals that numerics declared without them become.
                 They arrive as text otherwise. A value that does not fit is an error and never rounded.
 
+                `progress`: True shows the rows, bytes and speed of reading on a terminal or in a notebook, and nothing
+                elsewhere (`pip install 'colonnade[progress]'`). A function is called with a `Progress` about ten times
+                a second and at the end; an exception that it raises ends the read. PostgreSQL's planner estimates the
+                number of rows, outside of a transaction. What follows from the estimate is marked with `~`. A library
+                that reads `__arrow_c_stream__` reports nothing.
+
                 `as_text`: PostgreSQL, MySQL, SQLite and ODBC: names of columns that arrive as the database's text for
                 them, such as arrays of several dimensions.
 
@@ -79,7 +87,8 @@ class Connection:
         """
         expected.refuse_unknown("query", options, NAMES)
         expected.require(options)
-        return Result(self._source.query(sql, params, **options), options)
+        reporter = Reporter.of(options.get("progress"), lambda: estimated_rows(self._source, sql, params))
+        return Result(self._source.query(sql, params, **options), options, reporter=reporter)
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect.

@@ -52,8 +52,8 @@ fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
             "numeric" => options.numeric = value.extract()?,
             "as_text" => options.as_text = value.extract::<Option<_>>()?.unwrap_or_default(),
             "parallel" => options.parallel = named(&value)?,
-            // The package converts the results of all sources.
-            "dtype" => {}
+            // The package converts the results of all sources, and reports their progress.
+            "dtype" | "progress" => {}
             _ => return Err(PyTypeError::new_err(format!("query() has no argument {name:?}"))),
         }
     }

@@ -19,6 +19,7 @@ mod stream;
 mod supervise;
 mod table;
 mod users;
+mod watch;
 
 use pyo3::prelude::*;
 

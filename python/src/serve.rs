@@ -9,10 +9,10 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
-use colonnade_duckdb::{Home, LibraryConnection, StatementTypes, Translated, TranslatingSession, types};
+use colonnade_duckdb::{LibraryConnection, ServedDatabase, StatementTypes, Translated, TranslatingSession, types};
 use colonnade_server::{
     BatchSize, ColumnCheck, Columns, Engine, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter, Role,
-    Rows, SqlState, Who, parameter::ParameterValue,
+    Rows, SessionUser, SqlState, parameter::ParameterValue,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
@@ -28,15 +28,15 @@ pub(crate) struct PyEngine {
     engine: Py<PyAny>,
     version: String,
     database: Option<String>,
-    home: Home,
+    served: ServedDatabase,
 }
 
 impl PyEngine {
     pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (version, database) = (engine.getattr("version")?.extract()?, engine.getattr("database")?.extract()?);
-        let (name, has_public) = engine.getattr("home")?.extract()?;
-        let home = Home { database: name, has_public };
-        Ok(Self { version, database, home, engine: engine.clone().unbind() })
+        let (name, has_public) = engine.getattr("served")?.extract()?;
+        let served = ServedDatabase { database: name, has_public };
+        Ok(Self { version, database, served, engine: engine.clone().unbind() })
     }
 }
 
@@ -49,14 +49,14 @@ impl Engine for PyEngine {
         self.database.as_deref()
     }
 
-    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
+    fn session(&self, user: &SessionUser) -> Result<Box<dyn EngineSession>, EngineError> {
         Python::attach(|py| {
-            let is_read_only = who.role == Role::ReadOnly;
-            let session = self.engine.bind(py).call_method1("session", (&who.name, is_read_only));
+            let is_read_only = user.role == Role::ReadOnly;
+            let session = self.engine.bind(py).call_method1("session", (&user.name, is_read_only));
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let session = Arc::new(PySession(session.unbind()));
             let connection = PyConnection { session, is_read_only };
-            Ok(Box::new(TranslatingSession::new(connection, self.home.clone())) as Box<dyn EngineSession>)
+            Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
     }
 }
@@ -211,7 +211,7 @@ impl LibraryConnection for PyConnection {
         let number = |(name, type_name): (String, String)| Some((name.parse().ok()?, types::named(&type_name)));
         let columns = match described.columns {
             None => Columns::None,
-            Some(_) if described.late => Columns::Late,
+            Some(_) if described.late => Columns::Deferred,
             Some(columns) => {
                 Columns::Known(columns.into_iter().map(|(name, type_name)| (name, types::named(&type_name))).collect())
             }

@@ -11,7 +11,7 @@ use client::{Cancel, ErrorKind, QueryOptions, ResultStream, SchemaCheck, Transac
 use colonnade_client as client;
 use colonnade_server::{
     BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, Interrupt,
-    Parameter, Role, Rows, SqlState, TransactionStatus, Who, value::types::Type,
+    Parameter, Role, Rows, SessionUser, SqlState, TransactionStatus, value::types::Type,
 };
 use colonnade_sql::Statement;
 use pyo3::prelude::*;
@@ -77,11 +77,11 @@ impl Engine for Front {
         version.unwrap_or("15.0").to_owned()
     }
 
-    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError> {
+    fn session(&self, user: &SessionUser) -> Result<Box<dyn EngineSession>, EngineError> {
         let session = Python::attach(|py| self.connect(py)).map_err(|error| at_login(&error))?;
         // SQLite's files are opened read-only. In other databases, a user can undo a setting that makes the session
         // read-only.
-        if who.role == Role::ReadOnly && session.source.dialect() != client::Dialect::Sqlite {
+        if user.role == Role::ReadOnly && session.source.dialect() != client::Dialect::Sqlite {
             let message = "a read-only user cannot be restricted to reading at this source";
             let hint = "Run another server, whose --source logs in to the database as a user that may only read.";
             return Err(EngineError {
@@ -150,7 +150,7 @@ impl EngineSession for SourceSession {
             ));
         }
         let parameters = vec![Type::unknown(); count];
-        Ok(Description { parameters, columns: Columns::Late, ..Description::default() })
+        Ok(Description { parameters, columns: Columns::Deferred, ..Description::default() })
     }
 
     fn insert(&mut self, _: &str, _: Option<&str>, _: &[Type], _: RecordBatch) -> Result<u64, EngineError> {
@@ -226,9 +226,10 @@ impl SourceSession {
     /// PostgreSQL's description of a statement.
     fn described(&self, statement: &str, types: &[u32]) -> Result<Description, EngineError> {
         let stopped = Arc::clone(&self.stopped);
-        let found = self.source.describe(statement, types, &mut || !stopped.load(Ordering::Acquire));
+        let found =
+            self.source.describe(statement, types, &QueryOptions::default(), &mut || !stopped.load(Ordering::Acquire));
         let Some(found) = found.map_err(|error| engine_error(&error))? else {
-            return Ok(Description { columns: Columns::Late, ..Description::default() });
+            return Ok(Description { columns: Columns::Deferred, ..Description::default() });
         };
         let type_ = |oid: &u32| Type::of_oid(*oid).unwrap_or_else(Type::unknown);
         let parameters = found.parameters.iter().map(type_).collect();
@@ -236,7 +237,7 @@ impl SourceSession {
             None => Columns::None,
             Some(schema) => {
                 let column = |field: &FieldRef| Some((field.name().clone(), Type::of_field(field)?));
-                schema.fields().iter().map(column).collect::<Option<_>>().map_or(Columns::Late, Columns::Known)
+                schema.fields().iter().map(column).collect::<Option<_>>().map_or(Columns::Deferred, Columns::Known)
             }
         };
         Ok(Description { parameters, type_oids: found.parameters, columns })

@@ -9,8 +9,8 @@ use std::time::Duration;
 use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    AddressError, Confinement, CredentialFiles, Engine, ListenAddress, Program, ServeError, ServeOptions, Supervision,
-    Supervisor, Worker, confine, limit_memory,
+    AddressError, Confinement, CredentialFiles, Engine, ListenAddress, Program, ServeError, ServeOptions, Supervisor,
+    SupervisorOptions, Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -68,8 +68,8 @@ impl PySupervisor {
             .into();
         let program = Program { path: program, arguments: command.collect(), environment };
         let credentials = CredentialFiles { users: path("users")?, tls };
-        let supervision = Supervision { program, settings, credentials, log: path("log")?, metrics };
-        let supervisor = py.detach(|| Supervisor::start(&addresses, supervision)).map_err(|error| to_py(&error))?;
+        let options = SupervisorOptions { program, settings, credentials, log: path("log")?, metrics };
+        let supervisor = py.detach(|| Supervisor::start(&addresses, options)).map_err(|error| to_py(&error))?;
         Ok(Self(Mutex::new(supervisor)))
     }
 
@@ -185,7 +185,7 @@ fn to_py(error: &ServeError) -> PyErr {
     match error {
         ServeError::Address(AddressError::Syntax(_) | AddressError::NotProtected(_))
         | ServeError::NoAddress
-        | ServeError::FarMetrics(_) => PyValueError::new_err(error.to_string()),
+        | ServeError::RemoteMetrics(_) => PyValueError::new_err(error.to_string()),
         // The worker has written the reason to standard error.
         ServeError::Worker(status) if status.code() == Some(1) => PyOSError::new_err(""),
         _ => PyOSError::new_err(error.to_string()),

@@ -6,5 +6,5 @@ mod throttle;
 mod unknown;
 mod users;
 
-pub(crate) use login::{Gate, LoginError};
+pub(crate) use login::{Authenticator, LoginError};
 pub use users::{Role, User, UserError, Users, UsersError};

@@ -1,12 +1,12 @@
 //! One connection from accept to close: its purpose, the login, and the session.
 
-pub(crate) mod alarm;
 pub(crate) mod cancel;
 pub(crate) mod input;
 pub(crate) mod link;
 pub(crate) mod listen;
-pub(crate) mod newcomer;
-pub(crate) mod place;
+pub(crate) mod origin;
+pub(crate) mod pending_login;
+pub(crate) mod process_exit;
 pub(crate) mod registry;
 pub(crate) mod sender;
 pub(crate) mod socket;
@@ -22,57 +22,56 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::auth::LoginError;
-use crate::connection::cancel::Reason;
+use crate::connection::cancel::StopReason;
 use crate::connection::input::Input;
-use crate::connection::newcomer::Newcomer;
-use crate::connection::registry::Arrival;
+use crate::connection::pending_login::PendingLogin;
+use crate::connection::registry::NewSession;
 use crate::connection::socket::{Output, Socket};
 use crate::connection::startup::{Purpose, StartupMessage};
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
-use crate::observe::{FieldValue, Observer, count};
+use crate::observe::{FieldValue, Observer, increment};
 use crate::serve::ServerContext;
 use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
-use crate::session::{Session, Told, TransactionState};
+use crate::session::{Reported, Session, TransactionState};
 
 /// How long a refused client may take to read the reason.
-const FAREWELL: Duration = Duration::from_secs(2);
+const LAST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Serves one connection.
-pub(crate) fn connection(shared: &Arc<ServerContext>, newcomer: Newcomer, socket: &Arc<Socket>) {
+pub(crate) fn serve(shared: &Arc<ServerContext>, pending: PendingLogin, socket: &Arc<Socket>) {
     let mut output = Output::new(Arc::clone(socket));
-    let mut newcomer = Some(newcomer);
-    // When a session panics, unwinding drops everything it held. Only its client remains to be told.
-    let conversation = catch_unwind(AssertUnwindSafe(|| converse(shared, &mut newcomer, socket, &mut output)));
-    let mut conversation = conversation.unwrap_or(Err(Failure::Panicked));
-    // Another connection has ended this one. That is the reason, whatever error the read gave.
-    if conversation.is_err() && newcomer.as_ref().is_some_and(Newcomer::was_driven_out) {
-        conversation = Err(LimitError::AddressLogins.into());
+    let mut pending = Some(pending);
+    // When a session panics, unwinding drops everything that it held. Its client still gets an error.
+    let ended = catch_unwind(AssertUnwindSafe(|| handle_connection(shared, &mut pending, socket, &mut output)));
+    let mut ended = ended.unwrap_or(Err(Failure::Panicked));
+    // The connection was evicted. That is the reason, whatever error the read gave.
+    if ended.is_err() && pending.as_ref().is_some_and(PendingLogin::was_evicted) {
+        ended = Err(LimitError::AddressLogins.into());
     }
-    drop(newcomer);
-    if let Err(failure) = &conversation {
-        refused(&shared.observer, socket, failure);
+    drop(pending);
+    if let Err(failure) = &ended {
+        log_refusal(&shared.observer, socket, failure);
     }
-    // For the last message.
-    let _ = socket.set_deadline(Instant::now().checked_add(FAREWELL));
-    match conversation {
+    let _ = socket.set_deadline(Instant::now().checked_add(LAST_MESSAGE_TIMEOUT));
+    match ended {
         Ok(()) => {}
         // If the handshake has not completed, no message can be sent.
-        Err(_) if socket.is_silent() => {}
+        Err(_) if socket.has_failed_handshake() => {}
         // The client is gone.
         Err(Failure::Disconnected(error)) if !is_timeout(&error) => {}
-        Err(Failure::Disconnected(_)) => startup::refuse(&mut output, &LoginError::Late.into()),
+        Err(Failure::Disconnected(_)) => startup::refuse(&mut output, &LoginError::TimedOut.into()),
         Err(failure) => startup::refuse(&mut output, &failure),
     }
-    socket.say_goodbye();
+    socket.send_close_alert();
     // The supervisor may hold a duplicate of the descriptor, so closing this one would not close the connection.
     socket.shutdown(Shutdown::Write);
 }
 
 /// Refuses a client that names another database. libpq and others send the user's name if no database is named.
-fn is_served(served: Option<&str>, client: &StartupMessage) -> Result<(), EngineError> {
+fn check_database(served: Option<&str>, client: &StartupMessage) -> Result<(), EngineError> {
     let asked = client.database.as_str();
     let Some(served) = served else { return Ok(()) };
     if asked.is_empty() || asked == client.user || asked.eq_ignore_ascii_case(served) {
@@ -84,16 +83,16 @@ fn is_served(served: Option<&str>, client: &StartupMessage) -> Result<(), Engine
 }
 
 /// Logs that a client was refused, and why.
-fn refused(observer: &Observer, socket: &Socket, failure: &Failure) {
+fn log_refusal(observer: &Observer, socket: &Socket, failure: &Failure) {
     match failure {
-        Failure::Login(LoginError::Password(_) | LoginError::TooManyFailures(_)) => count(&observer.failed_logins),
-        Failure::Limit(_) => count(&observer.refusals),
+        Failure::Login(LoginError::Password(_) | LoginError::TooManyFailures(_)) => increment(&observer.failed_logins),
+        Failure::Limit(_) => increment(&observer.refusals),
         _ => {}
     }
     // The text of a failed login names the user. It contains no secret.
     let (peer, code, reason) = (peer(socket), failure.code(), failure.to_string());
     let fields = [("peer", &*peer), ("code", code.as_str()), ("reason", &*reason)];
-    observer.tell("refused", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
+    observer.log_event("refused", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
 }
 
 fn peer(socket: &Socket) -> String {
@@ -104,9 +103,9 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn converse(
+fn handle_connection(
     shared: &Arc<ServerContext>,
-    newcomer: &mut Option<Newcomer>,
+    pending: &mut Option<PendingLogin>,
     socket: &Arc<Socket>,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -116,29 +115,29 @@ fn converse(
     let tls = shared.tls.read().unwrap_or_else(PoisonError::into_inner).clone();
     match startup::purpose(socket, &mut input, output, tls.as_deref())? {
         // A client may close without a message. An error is due only if this server closed the connection.
-        Purpose::Nothing if newcomer.as_ref().is_some_and(Newcomer::was_driven_out) => {
+        Purpose::Closed if pending.as_ref().is_some_and(PendingLogin::was_evicted) => {
             Err(LimitError::AddressLogins.into())
         }
-        Purpose::Nothing => Ok(()),
+        Purpose::Closed => Ok(()),
         Purpose::Cancel { process, secret } => {
             let control = shared.registry.find(process, &secret);
-            let stopping = control.as_ref().and_then(|control| control.stop(Reason::Canceled));
+            let stopping = control.as_ref().and_then(|control| control.stop(StopReason::Canceled));
             // The client waits for this connection to end, and may then send its next statement. So it ends only after the
             // interrupt is assigned to the current one.
-            socket.say_goodbye();
+            socket.send_close_alert();
             socket.shutdown(Shutdown::Both);
             if let Some(stopping) = stopping {
                 stopping.wait(None);
             }
             Ok(())
         }
-        Purpose::Session(client) => session(shared, newcomer, socket, input, output, &client),
+        Purpose::Session(client) => run_session(shared, pending, socket, input, output, &client),
     }
 }
 
-fn session(
+fn run_session(
     shared: &Arc<ServerContext>,
-    newcomer: &mut Option<Newcomer>,
+    pending: &mut Option<PendingLogin>,
     socket: &Arc<Socket>,
     mut input: Input,
     output: &mut Output,
@@ -148,24 +147,24 @@ fn session(
     if shared.is_draining.load(Ordering::SeqCst) {
         return Err(LimitError::Draining.into());
     }
-    let who = shared.gate.login(socket, &mut input, output, &client.user)?;
-    newcomer.as_mut().map_or(Ok(()), Newcomer::is_known)?;
+    let user = shared.authenticator.login(socket, &mut input, output, &client.user)?;
+    pending.as_mut().map_or(Ok(()), PendingLogin::mark_logged_in)?;
     socket.set_deadline(None)?;
-    is_served(shared.engine.database(), client)?;
-    shared.registry.admit(&who, &shared.limits)?;
-    let engine = shared.engine.session(&who)?;
+    check_database(shared.engine.database(), client)?;
+    shared.registry.check_limits(&user, &shared.limits)?;
+    let engine = shared.engine.session(&user)?;
     let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);
-    let arrival = Arrival { who, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
-    let ticket = shared.registry.register(arrival, &shared.limits, &shared.spools, observer)?;
-    drop(newcomer.take());
-    count(&observer.logins);
+    let new = NewSession { user, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
+    let registration = shared.registry.register(new, &shared.limits, &shared.spools, observer)?;
+    drop(pending.take());
+    increment(&observer.logins);
     let begun = Instant::now();
     let (peer, role, tls) =
-        (peer(socket), ticket.control.who.role.to_string(), socket.tls().map_or("no", |tls| tls.version()));
-    let fields = [("peer", &*peer), ("user", &ticket.control.who.name), ("role", &role), ("tls", tls)];
-    observer.tell("login", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
-    shared.watch.add(socket.as_ref(), ticket.process)?;
-    startup::welcome(output, client, &shared.version, ticket.process, &ticket.secret);
+        (peer(socket), registration.control.user.role.to_string(), socket.tls().map_or("no", |tls| tls.version()));
+    let fields = [("peer", &*peer), ("user", &registration.control.user.name), ("role", &role), ("tls", tls)];
+    observer.log_event("login", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
+    shared.watch.add(socket.as_ref(), registration.process)?;
+    startup::confirm_login(output, client, &shared.version, registration.process, &registration.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
     let settings = Settings::new(&[
         ("server_version", &shared.version),
@@ -177,24 +176,24 @@ fn session(
         input,
         output,
         engine,
-        control: Arc::clone(&ticket.control),
+        control: Arc::clone(&registration.control),
         transaction: TransactionState::default(),
         prepared: Prepared::default(),
         settings,
-        told: Told::default(),
+        reported: Reported::default(),
         encode_cpu: shared.encode_cpu,
         link_estimate: None,
     };
-    session.run(&client.given, ticket.process);
+    session.run(&client.settings, registration.process);
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
         ("peer", FieldValue::Text(&peer)),
-        ("user", FieldValue::Text(&ticket.control.who.name)),
+        ("user", FieldValue::Text(&registration.control.user.name)),
         ("seconds", FieldValue::Seconds(begun.elapsed().as_secs_f64())),
-        ("statements", FieldValue::Number(ticket.control.statements())),
+        ("statements", FieldValue::Number(registration.control.statements())),
         ("sent", FieldValue::Number(socket.sent())),
     ];
-    observer.tell("end", &fields);
+    observer.log_event("end", &fields);
     Ok(())
 }
 
@@ -212,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_have_their_numbers() {
+    fn version_numbers_are_postgresqls() {
         assert_eq!(version_number("15.0 (Colonnade 0.1.0, Engine 1.0)"), "150000");
         assert_eq!(version_number("17.4"), "170004");
         assert_eq!(version_number("9.6.24"), "90624");

@@ -1,4 +1,4 @@
-//! COPY … TO STDOUT and FROM STDIN: what the statement asks for, and the formats that rows leave and come in.
+//! COPY … TO STDOUT and COPY … FROM STDIN: the statement, its options, and the formats.
 
 mod arrow;
 mod binary;
@@ -13,4 +13,4 @@ mod text;
 
 pub use input::CopyDataError;
 pub(crate) use out::{Context, check, copy_out};
-pub use statement::{CopyIn, CopyOut, Parsed};
+pub use statement::{CopyIn, CopyOut, CopyRequest};

@@ -1,4 +1,4 @@
-//! What the server needs of an engine, which runs the statements.
+//! The interface of an engine, which runs the statements.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,12 +16,12 @@ use crate::value::types::Type;
 /// Refuses the columns of a result that cannot be sent. It is called once, on a thread of the engine.
 pub type ColumnCheck = Box<dyn FnOnce(&dyn Rows) -> Result<(), EngineError> + Send>;
 
-/// A database that sessions are opened on.
+/// A database on which sessions are opened.
 pub trait Engine: Send + Sync {
-    /// Its name and version, as clients see it in `server_version`: `Engine 2.0.0`.
+    /// Its name and version, for `server_version`: `Engine 2.0.0`.
     fn version(&self) -> String;
 
-    /// The version of PostgreSQL that clients are told. The catalog is that version's.
+    /// The version of PostgreSQL for `server_version`. The catalog is that version's.
     fn postgres_version(&self) -> String {
         "15.0".to_owned()
     }
@@ -31,25 +31,25 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// Opens a session. Its transactions and settings are its own, and it has the rights of `who`.
+    /// Opens a session with its own transactions and settings, and with the rights of `user`.
     ///
     /// # Errors
-    /// If the engine cannot open another one.
-    fn session(&self, who: &Who) -> Result<Box<dyn EngineSession>, EngineError>;
+    /// If the engine cannot open another session.
+    fn session(&self, user: &SessionUser) -> Result<Box<dyn EngineSession>, EngineError>;
 }
 
 /// The user of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Who {
+pub struct SessionUser {
     /// The user's name. Without a users file it is not verified.
     pub name: String,
-    /// What it may do.
+    /// The user's rights.
     pub role: Role,
-    /// The limit of its concurrent sessions, if it has one of its own.
+    /// The limit on this user's concurrent sessions. `None` is the server's limit.
     pub connections: Option<usize>,
 }
 
-/// What a user may do.
+/// The rights of a user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// Queries and temporary tables.
@@ -68,7 +68,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// Not the name of a role.
+/// The name of a role is not valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a role is read-only or read-write")]
 pub struct RoleError;
@@ -87,22 +87,21 @@ impl FromStr for Role {
 
 /// One client's session in the engine. At most one answer is open at a time.
 ///
-/// Statements are the client's text, for which the engine may take other SQL. Positions of errors count in the client's text.
+/// Statements are the client's text. The engine may run other SQL instead, but positions of errors count in the client's text.
 pub trait EngineSession: Send {
-    /// Tells the number of the session, which cancel requests use.
+    /// Tells the engine the number of the session, which cancel requests use.
     ///
     /// # Errors
-    /// What the engine says, with its SQLSTATE.
-    fn introduce(&mut self, process: i32) -> Result<(), EngineError> {
+    /// The engine's error.
+    fn set_session_number(&mut self, process: i32) -> Result<(), EngineError> {
         let _ = process;
         Ok(())
     }
 
-    /// Runs one statement, with values for its placeholders. Rows are handed out while the
-    /// engine still works on the next ones.
+    /// Runs one statement with values for its placeholders. The caller can read rows while the engine computes the next ones.
     ///
     /// # Errors
-    /// What the engine says, with its SQLSTATE.
+    /// The engine's error.
     fn execute(
         &mut self,
         statement: &Statement<'_>,
@@ -110,11 +109,11 @@ pub trait EngineSession: Send {
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError>;
 
-    /// Runs a statement that must give rows. An engine that can tell beforehand refuses any other with
-    /// [`EngineError::no_rows`], and nothing of it happens.
+    /// Runs a statement that must give rows. If the engine knows beforehand that a statement gives none, it fails with
+    /// [`EngineError::no_rows`] and does not run the statement.
     ///
     /// # Errors
-    /// What the engine says, with its SQLSTATE.
+    /// The engine's error.
     fn query(
         &mut self,
         statement: &Statement<'_>,
@@ -124,11 +123,12 @@ pub trait EngineSession: Send {
         self.execute(statement, parameters, size)
     }
 
-    /// The same if `check` accepts the columns. A statement that is refused has not run, or is undone. Engines that can do
-    /// neither leave what it did. Of a query that only reads, the columns need not be checked.
+    /// Runs a statement that must give rows, if `check` accepts its columns. The engine calls `check` before the statement runs, or undoes
+    /// a statement that `check` has refused. An engine that can do neither keeps the statement's changes. If a query only reads, the
+    /// engine may leave the check out.
     ///
     /// # Errors
-    /// What the engine says, with its SQLSTATE, and the errors of `check`.
+    /// The engine's error, or the error of `check`.
     fn query_checked(
         &mut self,
         statement: &Statement<'_>,
@@ -142,19 +142,18 @@ pub trait EngineSession: Send {
         Ok(answer)
     }
 
-    /// What a statement takes and gives. It does not run. `types` are PostgreSQL's numbers of its first parameters' types, as the client
-    /// has given them, 0 where it left one open.
+    /// The parameters and the columns of a statement, which does not run. `types` has PostgreSQL's numbers of the first parameters' types
+    /// from the client; 0 where the client leaves one open.
     ///
     /// # Errors
-    /// What the engine says of a wrong statement.
+    /// The engine's error for an invalid statement.
     fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError>;
 
-    /// Inserts the rows of `batch` into a table; gives their number. The table and its columns (all, if there are none) are as the
-    /// client has written them. The rows have as many columns as there are `types`, and texts in the place of values that have a
-    /// text form only.
+    /// Inserts the rows of `batch` into a table. Gives their number. `table` and `columns` are as in the client's statement; `None` is all
+    /// columns. The batch has one column for each of `types`. Values may be texts, which the engine casts to the type.
     ///
     /// # Errors
-    /// What the engine says, with its SQLSTATE.
+    /// The engine's error.
     fn insert(
         &mut self,
         table: &str,
@@ -163,13 +162,13 @@ pub trait EngineSession: Send {
         batch: RecordBatch,
     ) -> Result<u64, EngineError>;
 
-    /// Whether the engine needs several statements of its own for a statement, so that they must be in one transaction.
+    /// Whether the engine runs several statements for this one, so that they must be in one transaction.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         let _ = statement;
         false
     }
 
-    /// What stops this session's statement from another thread.
+    /// A handle that stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 
     /// The dialect of the database behind the engine, if statements, transactions and settings are that database's. `None` if the engine
@@ -178,23 +177,23 @@ pub trait EngineSession: Send {
         None
     }
 
-    /// The dialect by which the server reads what concerns itself in a statement: cursors, settings, COPY. Clients write that for
-    /// PostgreSQL, also in front of a source of another dialect.
+    /// The dialect of statements that the server handles itself: cursors, settings, COPY. Clients write these for PostgreSQL, also if the
+    /// source has another dialect.
     fn dialect(&self) -> Dialect {
         Dialect::POSTGRES
     }
 
-    /// The state of its transaction, if the engine tracks it and is idle. Otherwise the server counts BEGIN and COMMIT.
+    /// The state of the transaction, if the engine tracks it and is idle. Otherwise the server tracks BEGIN and COMMIT.
     fn status(&self) -> Option<TransactionStatus> {
         None
     }
 
-    /// Its time zone, in the form of PostgreSQL's `TimeZone`, if the engine tracks it and is idle.
+    /// The time zone, in the form of PostgreSQL's `TimeZone`, if the engine tracks it and is idle.
     fn time_zone(&self) -> Option<String> {
         None
     }
 
-    /// Whether it can run statements. It cannot after the connection to its database was lost.
+    /// Whether the session can run statements. It cannot after the connection to its database was lost.
     fn is_open(&self) -> bool {
         true
     }
@@ -211,7 +210,7 @@ pub struct Parameter {
     pub value: ParameterValue,
 }
 
-/// The size of batches. An engine that cannot estimate it beforehand may only come close.
+/// The size of batches. If the engine cannot estimate it beforehand, batches may be larger or smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSize {
     /// The limit in rows.
@@ -226,12 +225,12 @@ pub trait Interrupt: Send + Sync {
     fn interrupt(&self);
 }
 
-/// What a statement takes and gives.
+/// The parameters and the columns of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The types of its placeholders; [`TypeKind::Unknown`](crate::value::types::TypeKind::Unknown) where nothing tells.
+    /// The types of its placeholders; [`TypeKind::Unknown`](crate::value::types::TypeKind::Unknown) if a type cannot be inferred.
     pub parameters: Vec<Type>,
-    /// PostgreSQL's own numbers of these types, from the first on, if the engine is one.
+    /// PostgreSQL's own numbers of the first of these types, if the engine is a PostgreSQL.
     pub type_oids: Vec<u32>,
     /// Its columns.
     pub columns: Columns,
@@ -240,29 +239,29 @@ pub struct Description {
 /// The columns of a statement that has not run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Columns {
-    /// It gives no rows.
+    /// The statement gives no rows.
     #[default]
     None,
-    /// Their names and types.
+    /// The names and types of the columns.
     Known(Vec<(String, Type)>),
-    /// Known only when it runs.
-    Late,
+    /// The columns are known only when the statement runs.
+    Deferred,
 }
 
 impl Columns {
     /// Whether the statement gives rows.
-    pub fn are_rows(&self) -> bool {
+    pub fn gives_rows(&self) -> bool {
         !matches!(self, Self::None)
     }
 }
 
-/// What a statement gave.
+/// The answer to a statement.
 pub enum EngineAnswer {
     /// Rows to read.
     Rows(Box<dyn Rows>),
     /// No rows, but possibly a number of changed rows.
     Done {
-        /// Rows inserted, updated, deleted.
+        /// The number of inserted, updated or deleted rows, if the engine counts them.
         changed: Option<u64>,
     },
 }
@@ -272,8 +271,8 @@ pub trait Rows: Send {
     /// The columns.
     fn schema(&self) -> SchemaRef;
 
-    /// The name of each column's type in the engine, if known: `UUID`, `BIT`, `JSON[]`. The text formats need what Arrow's types do not
-    /// tell.
+    /// The name of each column's type in the engine, if known: `UUID`, `BIT`, `JSON[]`. Arrow's types do not distinguish all types that the
+    /// text formats write differently.
     fn type_names(&self) -> &[String] {
         &[]
     }
@@ -281,7 +280,7 @@ pub trait Rows: Send {
     /// The next rows; `None` after the last ones.
     ///
     /// # Errors
-    /// When the statement fails half-way.
+    /// If the statement fails after its first rows.
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError>;
 }
 
@@ -291,15 +290,15 @@ pub trait Rows: Send {
 pub struct EngineError {
     /// PostgreSQL's error class.
     pub code: SqlState,
-    /// What went wrong.
+    /// What has failed.
     pub message: String,
-    /// More of it, if there is.
+    /// Details, if there are any.
     pub detail: Option<String>,
-    /// What to do, if the engine knows.
+    /// What the user can do, if the engine knows.
     pub hint: Option<String>,
-    /// Where in the statement of the client, counted in characters from 0.
+    /// The position in the client's statement, in characters from 0.
     pub position: Option<usize>,
-    /// Whether the engine can run no more statements, in any session.
+    /// Whether the engine cannot run any further statement, in any session.
     pub ends_engine: bool,
 }
 

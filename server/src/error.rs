@@ -1,4 +1,4 @@
-//! Everything that can go wrong in a session, and the one place where it becomes a SQLSTATE.
+//! All errors of a session, and their SQLSTATEs.
 
 use colonnade_sql::statement::SyntaxError;
 
@@ -15,50 +15,50 @@ use crate::value::{Unsupported, ValueError};
 /// Why a statement, or the whole session, ends early.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The engine refused or failed.
+    /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A statement that cannot be read.
+    /// A syntax error in a statement that the server handles.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// Data for COPY … FROM STDIN that cannot be taken.
+    /// Invalid data for COPY … FROM STDIN.
     #[error(transparent)]
     CopyData(#[from] CopyDataError),
-    /// A COPY option that makes no sense.
+    /// An invalid option of COPY.
     #[error(transparent)]
     Option(#[from] OptionError),
-    /// A column that the asked-for format cannot carry.
+    /// A column that the requested format cannot carry.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// A value that the asked-for format cannot carry.
+    /// A value that the requested format cannot carry.
     #[error(transparent)]
     Value(#[from] ValueError),
-    /// A column type without a place in a Colonnade stream.
+    /// A column type that a Colonnade stream cannot carry.
     #[error(transparent)]
     UnsupportedType(#[from] colonnade_wire::arrow::UnsupportedType),
     /// A chunk could not be encoded.
     #[error("the result could not be encoded")]
     Encode(#[from] colonnade_wire::EncodeError),
-    /// Arrow's own writer refused a batch.
+    /// An error of Arrow's own writer.
     #[error("the result could not be written as an Arrow IPC stream: {0}")]
     Ipc(#[from] arrow_schema::ArrowError),
-    /// A message, of a single row usually, does not fit into what the client takes.
+    /// A message, usually of a single row, is larger than the client's limit.
     #[error("a message of {rows} row(s) takes {bytes} bytes, more than max_message_bytes = {limit}")]
     MessageTooLarge {
-        /// Its size.
+        /// The message's size.
         bytes: usize,
-        /// Its rows.
+        /// The number of rows in the message.
         rows: usize,
-        /// What the client asked for.
+        /// The client's limit.
         limit: usize,
     },
-    /// More columns than the protocol's counters hold.
+    /// More columns than the protocol can count.
     #[error("a result of {0} columns is more than the protocol carries (32767)")]
     TooManyColumns(usize),
-    /// Only ROLLBACK is possible.
+    /// The transaction has failed. Only ROLLBACK is accepted.
     #[error("current transaction is aborted, commands ignored until end of transaction block")]
     AbortedTransaction,
-    /// A second connection asked for it.
+    /// A cancel request has stopped the statement.
     #[error("canceling statement due to user request")]
     Canceled,
     /// The server stops.
@@ -67,13 +67,13 @@ pub enum Failure {
     /// The engine's process is being started.
     #[error("the database system is starting up")]
     Starting,
-    /// The engine said, in some session, that it cannot go on.
+    /// The engine has reported a fatal error in one of the sessions.
     #[error("terminating connection because the engine has failed")]
     EngineFailed,
-    /// A fault of the server's own has ended the session's thread.
+    /// The session's thread has panicked.
     #[error("terminating connection because of an internal error")]
     Panicked,
-    /// Parse was given more than one.
+    /// Parse has more than one statement.
     #[error("cannot insert multiple commands into a prepared statement")]
     SeveralStatements,
     /// Parse would replace a named statement.
@@ -82,9 +82,9 @@ pub enum Failure {
     /// Bind would replace a named portal.
     #[error("portal \"{0}\" already exists")]
     PortalExists(String),
-    /// A cursor that goes forward only is to go back.
+    /// A forward-only cursor is to move back.
     #[error("cursor can only scan forward")]
-    Backward,
+    BackwardFetch,
     /// No such cursor.
     #[error("cursor \"{0}\" does not exist")]
     NoCursor(String),
@@ -94,13 +94,13 @@ pub enum Failure {
     /// No such portal.
     #[error("portal \"{0}\" does not exist")]
     NoPortal(String),
-    /// The client prepares and never closes.
+    /// The client has prepared too many statements without closing them.
     #[error("more than {0} prepared statements or portals; close those that are not needed")]
     TooManyPrepared(usize),
-    /// A setting that cannot be as it is wanted.
+    /// An invalid setting.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// A value that is not of its type.
+    /// A parameter's value that is not of its type.
     #[error(transparent)]
     Input(#[from] InputError),
     /// Bind has more or fewer values than the statement has parameters.
@@ -113,7 +113,7 @@ pub enum Failure {
         /// Parameters of the statement.
         wanted: usize,
     },
-    /// Bind says the formats of more or fewer values than there are.
+    /// Bind has more or fewer format codes than values.
     #[error("bind message has {formats} parameter formats but {values} parameters")]
     FormatCount {
         /// Formats in the message.
@@ -121,45 +121,45 @@ pub enum Failure {
         /// Values in it.
         values: usize,
     },
-    /// A prepared statement's columns are not what they were.
+    /// The columns of a prepared statement have changed.
     #[error("cached plan must not change result type")]
     ResultChanged,
-    /// Columns that are known too late to describe them.
+    /// The columns are known only when the statement runs, so it cannot be described before.
     #[error("the columns of this statement are known only once it has run")]
-    LateColumns,
+    DeferredColumns,
     /// No such savepoint.
     #[error("savepoint \"{0}\" does not exist")]
     NoSavepoint(String),
-    /// A statement that makes sense within a transaction only.
+    /// A statement that needs a transaction.
     #[error("{0} can only be used in transaction blocks")]
     NoTransaction(&'static str),
-    /// The engine's own database is gone, and with it what the session had there.
+    /// The connection to the source's database is lost, and with it the session's state.
     #[error("the connection to the source is lost")]
     SourceLost,
-    /// A transaction that cannot be ended.
-    #[error("the transaction cannot be ended ({0}), so the session ends; nothing of it is kept")]
-    TransactionLeft(EngineError),
-    /// A portal that has run to its end.
+    /// The engine cannot end a transaction.
+    #[error("the transaction cannot be ended ({0}), so the session ends; its changes are lost")]
+    TransactionEndFailed(EngineError),
+    /// A portal that has given all its rows.
     #[error("portal \"{0}\" cannot be run")]
     PortalDone(String),
-    /// A part of the protocol that is not there yet.
+    /// A feature that is not implemented.
     #[error("{0} is not supported yet")]
     NotSupported(&'static str),
-    /// The client may not come in.
+    /// The login has failed.
     #[error(transparent)]
     Login(#[from] LoginError),
-    /// Something takes longer, is larger, or there are more of them than the operator lets.
+    /// A limit of the operator is exceeded.
     #[error(transparent)]
     Limit(#[from] LimitError),
-    /// The client broke the protocol.
+    /// The client has violated the protocol.
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
-    /// The client is gone, or its socket broke; nobody is left to be told.
+    /// The client has closed the connection, or its socket has failed. No error can be sent.
     #[error("the connection to the client is lost")]
     Disconnected(#[from] std::io::Error),
 }
 
-/// The same error as an engine's own, where an engine is to refuse something for the server's reason.
+/// Makes an engine's error of the server's error, for a check of the server that the engine runs.
 impl From<Failure> for EngineError {
     fn from(failure: Failure) -> Self {
         match failure {
@@ -174,7 +174,7 @@ impl From<Failure> for EngineError {
 }
 
 impl Failure {
-    /// The SQLSTATE a client is told.
+    /// The SQLSTATE for the client.
     pub fn code(&self) -> SqlState {
         match self {
             Self::Engine(error) => error.code,
@@ -207,12 +207,12 @@ impl Failure {
             Self::Setting(SettingError::Transaction) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Input(error) => error.code(),
             Self::ParameterCount { .. } | Self::FormatCount { .. } => SqlState::PROTOCOL_VIOLATION,
-            Self::ResultChanged | Self::LateColumns => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::ResultChanged | Self::DeferredColumns => SqlState::FEATURE_NOT_SUPPORTED,
             Self::NoSavepoint(_) => SqlState::new("3B001"),
             Self::NoTransaction(_) => SqlState::NO_ACTIVE_SQL_TRANSACTION,
-            Self::PortalDone(_) | Self::Backward => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Self::PortalDone(_) | Self::BackwardFetch => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
             Self::SourceLost => SqlState::new("08006"),
-            Self::TransactionLeft(error) => error.code,
+            Self::TransactionEndFailed(error) => error.code,
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
             Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
@@ -227,7 +227,7 @@ impl Failure {
         }
     }
 
-    /// Whether the session ends with it.
+    /// Whether it ends the session.
     pub fn is_fatal(&self) -> bool {
         match self {
             Self::Protocol(_)
@@ -238,13 +238,13 @@ impl Failure {
             | Self::Panicked
             | Self::Login(_)
             | Self::SourceLost
-            | Self::TransactionLeft(_) => true,
+            | Self::TransactionEndFailed(_) => true,
             Self::Limit(error) => error.is_fatal(),
             _ => false,
         }
     }
 
-    /// More than the message, if there is more to say.
+    /// Details, if there are any.
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::Engine(error) => error.detail.clone(),
@@ -264,15 +264,15 @@ impl Failure {
             Self::Value(ValueError::Precision { .. }) => {
                 "Cast the column to TIMESTAMP in the query, or use FORMAT text, csv or colonnade."
             }
-            Self::Value(ValueError::Ragged) => "Take the column in text.",
+            Self::Value(ValueError::Ragged) => "Request the column as text.",
             Self::MessageTooLarge { .. } => {
                 "Raise the COPY option max_message_bytes, or select fewer or shorter columns."
             }
             Self::Starting => "Connect again in a moment.",
-            Self::EngineFailed => "Connect again and repeat the statement; what was committed is there.",
+            Self::EngineFailed => "Connect again and repeat the statement; committed changes are kept.",
             Self::AbortedTransaction => "Issue ROLLBACK.",
-            Self::TransactionLeft(_) => "Connect again, and repeat the transaction.",
-            Self::SourceLost => "Connect again: each session has a connection of its own there.",
+            Self::TransactionEndFailed(_) => "Connect again, and repeat the transaction.",
+            Self::SourceLost => "Connect again: each session has its own connection to the source.",
             Self::Limit(error) => return error.hint(),
             Self::Input(InputError::NoBinary(_)) => "Send the value as text.",
             Self::Setting(SettingError::Transaction) => {
@@ -280,13 +280,13 @@ impl Failure {
             }
             Self::NotSupported(what) if what.contains("SAVEPOINT") => "End the transaction and begin another one.",
             Self::ResultChanged => "Prepare the statement again.",
-            Self::LateColumns => "Use the simple query protocol for it.",
+            Self::DeferredColumns => "Use the simple query protocol for it.",
             _ => return None,
         };
         Some(hint.to_owned())
     }
 
-    /// Where in the query string, counted in characters from 0, if known.
+    /// The position in the query string, in characters from 0, if known.
     pub fn position(&self) -> Option<usize> {
         match self {
             Self::Engine(error) => error.position,
@@ -295,8 +295,9 @@ impl Failure {
         }
     }
 
-    /// The failure of a part of a text as one of the whole: so many characters are in front of it. `None` if the part is not in it.
-    pub fn placed(self, before: Option<usize>) -> Self {
+    /// Makes the position of an engine's error, in a part of a text, a position in the whole. `before` is the number of characters before
+    /// the part. `None` removes the position, because the text does not contain the part.
+    pub fn with_offset(self, before: Option<usize>) -> Self {
         match self {
             Self::Engine(error) => {
                 let position = error.position.zip(before).map(|(position, before)| before + position);

@@ -1,18 +1,18 @@
 //! PostgreSQL's protocol in front of an engine that produces Arrow batches.
 //!
-//! A client connects as it would to PostgreSQL; `COPY (query) TO STDOUT (FORMAT colonnade)` carries large results as
-//! columnar chunks, everything else is PostgreSQL's own text. The layers, from the bytes up:
+//! A client connects as to PostgreSQL. `COPY (query) TO STDOUT (FORMAT colonnade)` sends large results as columnar chunks. All other
+//! results are in PostgreSQL's own formats. The layers, from the bytes up:
 //!
 //! - [`message`]: the protocol's messages, bytes only;
-//! - [`value`]: one Arrow value as PostgreSQL prints or sends it, and its type's number;
-//! - [`parameter`]: one value that a client sends, as the engine takes it;
-//! - [`copy`], `rows`: the formats that a result is sent in;
+//! - [`value`]: one Arrow value in PostgreSQL's text and binary forms, and its type's number;
+//! - [`parameter`]: one value from a client, in the form for the engine;
+//! - [`copy`], `rows`: the formats of results;
 //! - `session`: the statements of one client;
 //! - `connection`: sockets, from accepting to the end, and cancellation;
 //! - [`auth`], [`tls`], [`limits`]: authentication, encryption, quotas;
 //! - `supervise`: [`Supervisor`], the process that listens, and [`Worker`], the process that holds the engine.
 //!
-//! What runs the queries is an [`Engine`]; this crate knows none.
+//! An [`Engine`] runs the queries. This crate has none.
 
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -38,7 +38,7 @@ mod supervise;
 pub use connection::listen::{AddressError, ListenAddress};
 pub use engine::{
     BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, Interrupt,
-    Parameter, Role, Rows, Who,
+    Parameter, Role, Rows, SessionUser,
 };
 pub use message::backend::TransactionStatus;
 pub use observe::Log;
@@ -47,4 +47,4 @@ pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};
 pub use supervise::worker::{End, Worker};
-pub use supervise::{CredentialFiles, Credentials, Program, Supervision, Supervisor};
+pub use supervise::{CredentialFiles, Credentials, Program, Supervisor, SupervisorOptions};

@@ -1,4 +1,4 @@
-//! The quotas of one client, of one user, and of all together.
+//! The quotas of one session, of one user, and of the server.
 
 pub mod budget;
 
@@ -26,16 +26,17 @@ pub struct Limits {
     pub idle_in_transaction: Option<Duration>,
     /// Bytes of one statement's result as they are sent, before encryption.
     pub result_bytes: Option<u64>,
-    /// Bytes of memory that the server keeps for one session, outside of the engine.
+    /// Bytes of memory that the server may use for one session, outside of the engine.
     pub session_memory: Option<usize>,
-    /// Bytes of all results that are set aside in files while their sessions run something else.
+    /// Bytes of all results that are set aside in files while their sessions run other statements.
     pub spool_bytes: Option<usize>,
     /// The directory of these files; `None` sets results aside in their sessions' memory.
     pub spool_directory: Option<PathBuf>,
 }
 
 impl Default for Limits {
-    /// 256 sessions of 256 MiB; a minute for the login, an hour for a statement, ten minutes within a transaction, twelve hours without one.
+    /// 256 sessions of 256 MiB; a minute for the login, an hour for a statement, ten idle minutes within a transaction, twelve idle hours
+    /// outside of one.
     fn default() -> Self {
         let hour = Duration::from_secs(3600);
         Self {
@@ -54,7 +55,7 @@ impl Default for Limits {
     }
 }
 
-/// A time limit that a session may shorten for itself, by PostgreSQL's setting.
+/// A time limit that a session can lower with one of PostgreSQL's settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timeout {
     /// `statement_timeout`.
@@ -65,9 +66,9 @@ pub enum Timeout {
     Idle,
 }
 
-/// Reads a setting's time: a whole number of milliseconds, or of the given unit. 0 is no limit.
+/// Parses a setting's time: a whole number of milliseconds, or of the unit after it. `Some(None)` is 0, which means no limit.
 /// <https://www.postgresql.org/docs/current/config-setting.html>, "Numeric with Unit".
-pub fn time(text: &str) -> Option<Option<Duration>> {
+pub fn parse_time(text: &str) -> Option<Option<Duration>> {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let number: u64 = text[..digits].parse().ok()?;
@@ -84,46 +85,48 @@ pub fn time(text: &str) -> Option<Option<Duration>> {
     Some((!time.is_zero()).then_some(time))
 }
 
-/// A reached limit.
+/// A limit that is exceeded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
-    /// Of sessions.
+    /// The number of sessions.
     #[error("sorry, too many clients already")]
     Connections,
-    /// Of one user's.
+    /// The number of one user's sessions.
     #[error("too many connections for role \"{0}\"")]
     UserConnections(String),
-    /// Of connections of one address that have not logged in.
+    /// The number of connections from one address that have not logged in.
     #[error("too many connections from this address that have not logged in")]
     AddressLogins,
-    /// Of a statement's time.
+    /// The time of a statement.
     #[error("canceling statement due to statement timeout")]
     Statement,
-    /// Of the time between two.
+    /// The time between two statements.
     #[error("terminating connection due to idle-session timeout")]
     Idle,
-    /// Of the same within a transaction.
+    /// The time between two statements of a transaction.
     #[error("terminating connection due to idle-in-transaction timeout")]
     IdleInTransaction,
-    /// Of a result's size.
+    /// The size of a result.
     #[error("canceling statement because its result is larger than {0} bytes")]
     Result(u64),
-    /// Of what a session has the server keep.
-    #[error("the session would keep more than --max-session-memory ({0} bytes)")]
+    /// The memory that the server uses for a session.
+    #[error("the session would use more memory than --max-session-memory ({0} bytes)")]
     SessionMemory(usize),
-    /// Of what is set aside in files, of all sessions.
+    /// The size of all results that are set aside in files.
     #[error("canceling statement because results that are set aside would take more than --temp-size ({0} bytes)")]
     Spool(usize),
-    /// The disk has no room for what is set aside.
-    #[error("canceling statement because there is no room in --temp-directory to set an earlier result aside")]
-    NoRoom,
-    /// No new sessions while the server waits for those that are there to end.
+    /// The disk is full, so a result cannot be set aside.
+    #[error(
+        "canceling statement because the disk of --temp-directory is full; an earlier result must be set aside there"
+    )]
+    DiskFull,
+    /// The server accepts no new sessions, because it waits for the open ones to end.
     #[error("the database system is shutting down")]
     Draining,
 }
 
 impl LimitError {
-    /// The SQLSTATE a client is told.
+    /// The SQLSTATE for the client.
     pub fn code(&self) -> SqlState {
         match self {
             Self::Connections | Self::UserConnections(_) | Self::AddressLogins => SqlState::TOO_MANY_CONNECTIONS,
@@ -133,14 +136,14 @@ impl LimitError {
             Self::Result(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::SessionMemory(_) => SqlState::OUT_OF_MEMORY,
             Self::Spool(_) => SqlState::new("53400"),
-            Self::NoRoom => SqlState::new("53100"),
+            Self::DiskFull => SqlState::new("53100"),
             Self::Draining => SqlState::new("57P03"),
         }
     }
 
-    /// Whether the session ends with it.
+    /// Whether it ends the session.
     pub fn is_fatal(&self) -> bool {
-        !matches!(self, Self::Statement | Self::Result(_) | Self::SessionMemory(_) | Self::Spool(_) | Self::NoRoom)
+        !matches!(self, Self::Statement | Self::Result(_) | Self::SessionMemory(_) | Self::Spool(_) | Self::DiskFull)
     }
 
     /// What the user can do.
@@ -153,7 +156,9 @@ impl LimitError {
             Self::SessionMemory(_) => {
                 "Close prepared statements and portals, send shorter messages, or ask the operator for more."
             }
-            Self::Spool(_) | Self::NoRoom => "Read the earlier result to its end first, or ask the operator for more.",
+            Self::Spool(_) | Self::DiskFull => {
+                "Read the earlier result to its end first, or ask the operator for more."
+            }
             _ => return None,
         };
         Some(hint.to_owned())
@@ -166,15 +171,17 @@ mod tests {
 
     #[test]
     fn times_have_postgresqls_units() {
-        let of = |text, milliseconds| assert_eq!(time(text), Some(Some(Duration::from_millis(milliseconds))), "{text}");
+        let of = |text, milliseconds| {
+            assert_eq!(parse_time(text), Some(Some(Duration::from_millis(milliseconds))), "{text}")
+        };
         of("250", 250);
         of(" 5s ", 5000);
         of("2 min", 120_000);
         of("1h", 3_600_000);
-        assert_eq!(time("0"), Some(None));
-        assert_eq!(time("0s"), Some(None));
+        assert_eq!(parse_time("0"), Some(None));
+        assert_eq!(parse_time("0s"), Some(None));
         for text in ["", "-1", "x", "1.5s", "5 S", "99999999999999999999", "18446744073709551615d"] {
-            assert_eq!(time(text), None, "{text}");
+            assert_eq!(parse_time(text), None, "{text}");
         }
     }
 }

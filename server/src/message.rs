@@ -6,11 +6,11 @@ pub mod backend;
 pub mod frontend;
 mod reader;
 
-/// How the client broke the protocol.
+/// A violation of the protocol by the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// The length field is smaller than itself, or larger than what this message may be.
-    #[error("invalid length {length} of message {kind}; at most {limit} bytes are taken")]
+    #[error("invalid length {length} of message {kind}; at most {limit} bytes are accepted")]
     Length {
         /// The message's type byte, or "start-up".
         kind: String,
@@ -29,13 +29,13 @@ pub enum ProtocolError {
     #[error("message {0:?} has bytes after its last field")]
     Trailing(char),
     /// A string is not UTF-8.
-    #[error("message {0:?} holds text that is not UTF-8; set client_encoding to UTF8")]
+    #[error("message {0:?} contains text that is not UTF-8; set client_encoding to UTF8")]
     Encoding(char),
     /// A field has an invalid value.
     #[error("message {0:?} has an invalid {1}")]
     Field(char, &'static str),
     /// The start-up message requests an unsupported version of the protocol.
-    #[error("protocol version {0}.{1} is not supported; this server speaks 3.0 and 3.2")]
+    #[error("protocol version {0}.{1} is not supported; this server supports 3.0 and 3.2")]
     Version(u16, u16),
     /// The client asks for an encoding that is not UTF-8.
     #[error("client_encoding {0:?} is not supported; use UTF8")]
@@ -46,11 +46,11 @@ pub enum ProtocolError {
     /// A message that is invalid in this state.
     #[error("unexpected message {0:?}")]
     Unexpected(char),
-    /// Unencrypted bytes behind the request for encryption.
-    #[error("received unencrypted data after the request to encrypt; somebody between may have put it there")]
+    /// Unencrypted bytes follow the request for encryption.
+    #[error("received unencrypted data after the request to encrypt; an attacker in the network may have inserted it")]
     Unencrypted,
     /// TLS without the protocol's name in ALPN, or with another one.
-    #[error("a direct TLS connection has to name the application protocol \"postgresql\" (ALPN)")]
+    #[error("a direct TLS connection must name the application protocol \"postgresql\" (ALPN)")]
     NoAlpn,
     /// The connection ended within a message.
     #[error("the connection ended within a message")]

@@ -1,18 +1,18 @@
-//! Values that come from a client, for parameters and for COPY … FROM: PostgreSQL's text and binary forms, turned into
-//! what a CAST in the engine takes.
+//! Reads values from a client, for parameters and for COPY … FROM: PostgreSQL's text and binary forms become texts that a CAST of the engine
+//! accepts.
 
 mod binary;
 mod instant;
 mod text;
 
 pub use binary::from_binary;
-pub use instant::{Instant, instant};
+pub use instant::{Instant, parse_instant};
 pub use text::from_text;
 
 use crate::sqlstate::SqlState;
 use crate::value::types::{Type, TypeKind};
 
-/// A value as the engine takes it. A CAST to the value's type gives its text a meaning.
+/// A value in the form for the engine. The engine casts a text to the value's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParameterValue {
     /// NULL.
@@ -23,11 +23,11 @@ pub enum ParameterValue {
     Bytes(Vec<u8>),
     /// The items of a list.
     List(Vec<ParameterValue>),
-    /// A value as the client has sent it, for an engine that takes PostgreSQL's own forms.
+    /// A value as the client has sent it, for an engine that accepts PostgreSQL's own forms.
     Sent {
         /// The number of its type; 0 if the client left that open.
         type_oid: u32,
-        /// Whether the bytes are the type's binary form, and not its text.
+        /// Whether the bytes are the type's binary form. Otherwise they are its text.
         is_binary: bool,
         /// `None` is NULL.
         bytes: Option<Vec<u8>>,
@@ -35,18 +35,20 @@ pub enum ParameterValue {
 }
 
 impl ParameterValue {
-    /// What it holds, in bytes.
+    /// The memory that it occupies, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Null => 0,
-            Self::Sent { bytes, .. } => bytes.as_ref().map_or(0, Vec::len) + ALLOCATION,
-            Self::Text(text) => text.len() + ALLOCATION,
-            Self::Bytes(bytes) => bytes.len() + ALLOCATION,
-            Self::List(items) => items.iter().map(|item| size_of_val(item) + item.bytes()).sum::<usize>() + ALLOCATION,
+            Self::Sent { bytes, .. } => bytes.as_ref().map_or(0, Vec::len) + ALLOCATION_OVERHEAD,
+            Self::Text(text) => text.len() + ALLOCATION_OVERHEAD,
+            Self::Bytes(bytes) => bytes.len() + ALLOCATION_OVERHEAD,
+            Self::List(items) => {
+                items.iter().map(|item| size_of_val(item) + item.bytes()).sum::<usize>() + ALLOCATION_OVERHEAD
+            }
         }
     }
 
-    /// How many lists there are within each other; 0 for a value that is no list.
+    /// The number of nested lists; 0 for a value that is not a list.
     pub fn dimensions(&self) -> usize {
         match self {
             Self::List(items) => 1 + items.iter().map(Self::dimensions).max().unwrap_or(0),
@@ -55,41 +57,43 @@ impl ParameterValue {
     }
 }
 
-/// What an allocation costs beside its bytes.
-const ALLOCATION: usize = 16;
+/// The overhead of an allocation, in bytes.
+const ALLOCATION_OVERHEAD: usize = 16;
 
-/// What a value becomes at most that comes as these bytes: known before it is read, since the items of a list take far more than what
-/// stands between them.
-pub(crate) fn most_bytes(type_: &Type, bytes: &[u8], is_binary: bool) -> usize {
+/// An upper bound of the memory of the value with these bytes, before it is read. The items of a list need much more memory than their
+/// bytes in a message.
+pub(crate) fn max_bytes(type_: &Type, bytes: &[u8], is_binary: bool) -> usize {
     let (items, digits) = match (&type_.kind, is_binary) {
-        (TypeKind::List(item), true) => (binary::items(bytes), if item.is_numeric() { binary::MOST_DIGITS } else { 0 }),
+        (TypeKind::List(item), true) => {
+            (binary::claimed_items(bytes), if item.is_numeric() { binary::MAX_DIGITS } else { 0 })
+        }
         (TypeKind::List(_), false) => (bytes.iter().filter(|byte| matches!(byte, b',' | b'{')).count(), 0),
         _ => (0, 0),
     };
-    bytes.len() + ALLOCATION + items * (size_of::<ParameterValue>() + ALLOCATION + digits)
+    bytes.len() + ALLOCATION_OVERHEAD + items * (size_of::<ParameterValue>() + ALLOCATION_OVERHEAD + digits)
 }
 
 /// A value that is not of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InputError {
-    /// A text that the type does not have.
+    /// The text is not a value of the type.
     #[error("invalid input syntax for type {type_name}: \"{text}\"")]
     Syntax {
-        /// The type, in the engine's words.
+        /// The engine's name of the type.
         type_name: String,
         /// The text, or its beginning.
         text: String,
     },
-    /// Bytes that the type does not have.
+    /// The bytes are not a value of the type.
     #[error("incorrect binary data format of a value of type {0}")]
     Binary(String),
-    /// A type that has no binary form here.
-    #[error("values of type {0} are not taken in binary")]
+    /// The server does not read this type's binary form.
+    #[error("values of type {0} are not accepted in binary")]
     NoBinary(String),
-    /// Bytes that are not UTF-8.
+    /// The text is not UTF-8.
     #[error("invalid byte sequence for encoding \"UTF8\"")]
     Encoding,
-    /// A number or a time beyond what the engine's type holds.
+    /// A number or a time that the engine's type cannot represent.
     #[error("a value is out of range for type {0}")]
     Range(String),
 }
@@ -106,9 +110,9 @@ impl InputError {
         }
     }
 
-    /// `text` is not a value of `type_`.
+    /// The error for a text that is not a value of `type_`.
     pub fn syntax(type_: &Type, text: &str) -> Self {
-        /// As many characters of a wrong value are shown.
+        /// The number of characters of the text that are shown.
         const SHOWN: usize = 80;
         Self::Syntax { type_name: type_.name.clone(), text: text.chars().take(SHOWN).collect() }
     }

@@ -20,13 +20,13 @@ use crate::value::oid::{self, TypeInfo};
 use crate::value::types::{Type, TypeKind};
 use crate::value::{ColumnWriter, Unsupported, ValueError};
 
-/// The formats, for error messages.
+/// The names of the formats, for error messages.
 const TEXT: &str = "a text result";
 const BINARY: &str = "a binary result";
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
 /// The largest row in bytes: PostgreSQL's limit (`MaxAllocSize`), which clients rely on.
-const MOST_ROW: usize = (1 << 30) - 1;
+const MAX_ROW_BYTES: usize = (1 << 30) - 1;
 
 /// Which columns are sent in binary: none, all, or each by its own code, as in Bind.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl Formats {
     }
 }
 
-/// Writes RowDescription of columns that are known by their names and types.
+/// Appends RowDescription for columns with these names and types.
 pub fn describe(out: &mut Vec<u8>, columns: &[(String, Type)], formats: &Formats) -> Result<(), Failure> {
     check_count(columns.len())?;
     if let Some((name, type_)) = columns.iter().find(|(_, type_)| type_.kind == TypeKind::Unsupported) {
@@ -66,7 +66,7 @@ fn check_count(count: usize) -> Result<(), Failure> {
     i16::try_from(count).map(drop).map_err(|_| Failure::TooManyColumns(count))
 }
 
-/// A result that is read as far as the client wants.
+/// A result that the client reads in parts.
 pub struct Cursor {
     rows: Box<dyn Rows>,
     schema: Schema,
@@ -76,11 +76,11 @@ pub struct Cursor {
     is_set_aside: bool,
 }
 
-/// How many rows were sent.
+/// The number of rows that were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SentRows {
     All(u64),
-    /// As many as requested; there may be more.
+    /// The requested number. The result may have more rows.
     Some(u64),
 }
 
@@ -90,7 +90,7 @@ impl Cursor {
     /// # Errors
     /// If a column cannot be sent in its format.
     pub fn new(rows: Box<dyn Rows>, formats: &Formats) -> Result<Self, Failure> {
-        let schema = lines::schema(rows.as_ref());
+        let schema = lines::described_schema(rows.as_ref());
         check_count(schema.fields().len())?;
         lines::check(&schema, TEXT)?;
         let cursor = Self { rows, schema, rest: None, has_ended: false, is_set_aside: false };
@@ -131,7 +131,7 @@ impl Cursor {
         let mut sent = 0;
         while limit.is_none_or(|limit| sent < limit) {
             let Some(batch) = self.next(control)? else { return Ok(SentRows::All(sent)) };
-            let count = self.cut(&control.budget, &batch, limit.map(|limit| limit - sent))?;
+            let count = self.take_rows(&control.budget, &batch, limit.map(|limit| limit - sent))?;
             self.write(output, &batch, count, formats)?;
             sent += count as u64;
             if limit.is_none() {
@@ -160,18 +160,23 @@ impl Cursor {
         Ok(None)
     }
 
-    /// Skips rows, `limit` at most; gives their number.
-    pub fn pass_over(&mut self, control: &Control, limit: Option<u64>) -> Result<u64, Failure> {
-        let mut passed = 0;
-        while limit.is_none_or(|limit| passed < limit) {
+    /// Skips at most `limit` rows. Gives their number.
+    pub fn skip(&mut self, control: &Control, limit: Option<u64>) -> Result<u64, Failure> {
+        let mut skipped = 0;
+        while limit.is_none_or(|limit| skipped < limit) {
             let Some(batch) = self.next(control)? else { break };
-            passed += self.cut(&control.budget, &batch, limit.map(|limit| limit - passed))? as u64;
+            skipped += self.take_rows(&control.budget, &batch, limit.map(|limit| limit - skipped))? as u64;
         }
-        Ok(passed)
+        Ok(skipped)
     }
 
-    /// The number of rows of a batch that are wanted. The others are kept for the next call.
-    fn cut(&mut self, budget: &Arc<Budget>, batch: &RecordBatch, wanted: Option<u64>) -> Result<usize, LimitError> {
+    /// The number of rows of `batch` to use now. The other rows are kept for the next call.
+    fn take_rows(
+        &mut self,
+        budget: &Arc<Budget>,
+        batch: &RecordBatch,
+        wanted: Option<u64>,
+    ) -> Result<usize, LimitError> {
         let wanted = wanted.and_then(|wanted| usize::try_from(wanted).ok()).unwrap_or(usize::MAX);
         let count = wanted.min(batch.num_rows());
         if count < batch.num_rows() {
@@ -195,7 +200,7 @@ impl Cursor {
     }
 
     fn write(&self, output: &mut Output, batch: &RecordBatch, count: usize, formats: &Formats) -> Result<(), Failure> {
-        let columns = lines::columns(&self.schema, batch, TEXT)?;
+        let columns = lines::column_writers(&self.schema, batch, TEXT)?;
         let fields = (columns.len() as i16).to_be_bytes();
         for row in 0..count {
             let buffer = output.buffer();
@@ -210,7 +215,7 @@ impl Cursor {
                     }
                 }
             });
-            if buffer.len() - start > MOST_ROW {
+            if buffer.len() - start > MAX_ROW_BYTES {
                 result = Err(ValueError::TooLarge { format: "a row" });
             }
             if let Err(error) = result {

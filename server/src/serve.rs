@@ -9,34 +9,35 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use crate::auth::{Gate, UsersError};
-use crate::connection::alarm::Cause;
-use crate::connection::connection;
+use crate::auth::{Authenticator, UsersError};
+use crate::connection;
 use crate::connection::listen::AddressError;
-use crate::connection::newcomer::Newcomers;
+use crate::connection::pending_login::PendingLogins;
+use crate::connection::process_exit::ExitCause;
 use crate::connection::registry::Registry;
 use crate::connection::socket::{Output, Socket};
 use crate::connection::startup;
 use crate::connection::watch::Watch;
 use crate::engine::Engine;
 use crate::limits::Limits;
-use crate::observe::{self, Log, Observer, count};
+use crate::observe::{self, Log, Observer, increment};
 use crate::rows::spool::Spools;
 use crate::supervise::Credentials;
-use crate::supervise::memory::Room;
+use crate::supervise::memory::MemoryShare;
 use crate::tls::{self, TlsError};
 
-/// How long [`Server::stop`] lets sessions tell their clients.
+/// How long [`Server::stop`] waits for sessions to send their clients an error, and then again for their end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often [`Server::drain`] looks for sessions that have become idle.
-const PAUSE: Duration = Duration::from_millis(50);
-/// DuckDB parses and binds on the session's thread, by recursion: docs/reference/server.md, "Depth". It is reserved, not touched.
-const STACK: usize = 16 << 20;
+const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
+/// The stack of a session's thread. DuckDB parses and binds on it by recursion (docs/reference/server.md, "Depth"). The kernel provides
+/// only the pages that are used.
+const SESSION_STACK_BYTES: usize = 16 << 20;
 
 /// The options of a server.
 #[derive(Debug)]
 pub struct ServeOptions {
-    /// The share of a CPU, from 0 to 1, for the encoding for one client, unless the client sets it.
+    /// The share of a CPU, from 0 to 1, to encode the result for one client. The client can change it.
     pub encode_cpu: f64,
     /// The quotas.
     pub limits: Limits,
@@ -74,7 +75,7 @@ pub enum ServeError {
     #[error(
         "will not show metrics on {0}: they are neither encrypted nor protected by a password; use a loopback address"
     )]
-    FarMetrics(std::net::SocketAddr),
+    RemoteMetrics(std::net::SocketAddr),
     /// The log cannot be opened.
     #[error("cannot write the log to {0}: {1}")]
     Log(PathBuf, io::Error),
@@ -91,18 +92,18 @@ pub struct Server {
     shared: Arc<ServerContext>,
 }
 
-/// What all connections share.
+/// The state that all connections share.
 pub(crate) struct ServerContext {
     pub engine: Arc<dyn Engine>,
     pub version: String,
     pub registry: Arc<Registry>,
     pub watch: Arc<Watch>,
-    pub gate: Gate,
+    pub authenticator: Authenticator,
     pub observer: Arc<Observer>,
     pub tls: RwLock<Option<Arc<tls::Config>>>,
     pub limits: Arc<Limits>,
     pub encode_cpu: f64,
-    pub newcomers: Arc<Newcomers>,
+    pub pending_logins: Arc<PendingLogins>,
     pub spools: Arc<Spools>,
     pub is_draining: AtomicBool,
 }
@@ -115,7 +116,7 @@ impl Server {
     pub fn start(engine: Arc<dyn Engine>, credentials: Credentials, options: ServeOptions) -> Result<Self, ServeError> {
         let ServeOptions { encode_cpu, limits, log, log_statements, metrics } = options;
         let registry = Arc::new(Registry::default());
-        // PostgreSQL's clients read the number in front, and expect that version's protocol and catalog.
+        // PostgreSQL's clients read the first number, and expect the protocol and the catalog of that version.
         let postgres = engine.postgres_version();
         let version = format!("{postgres} (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
         let watch = Watch::start(Arc::clone(&registry))?;
@@ -124,10 +125,10 @@ impl Server {
             version,
             registry,
             watch,
-            gate: Gate::new(credentials.users),
+            authenticator: Authenticator::new(credentials.users),
             observer: Observer::new(log, log_statements, metrics),
             tls: RwLock::new(credentials.tls.map(Arc::new)),
-            newcomers: Newcomers::new(&limits),
+            pending_logins: PendingLogins::new(&limits),
             spools: Spools::new(&limits),
             limits: Arc::new(limits),
             encode_cpu,
@@ -141,39 +142,39 @@ impl Server {
     /// # Errors
     /// If it is no socket.
     pub fn connect(&self, client: OwnedFd) -> io::Result<()> {
-        self.take(client.try_into()?, ());
+        self.serve_client(client.try_into()?, ());
         Ok(())
     }
 
     /// Serves a client on a new thread. `end` is dropped when the connection ends.
-    pub(crate) fn take(&self, socket: Socket, end: impl Send + 'static) {
+    pub(crate) fn serve_client(&self, socket: Socket, end: impl Send + 'static) {
         let shared = &self.shared;
-        count(&shared.observer.connections);
+        increment(&shared.observer.connections);
         let socket = Arc::new(socket);
-        let newcomer = match shared.newcomers.admit(&socket) {
-            Ok(newcomer) => newcomer,
+        let pending = match shared.pending_logins.admit(&socket) {
+            Ok(pending) => pending,
             Err(error) => {
-                count(&shared.observer.refusals);
+                increment(&shared.observer.refusals);
                 return startup::refuse(&mut Output::new(socket), &error.into());
             }
         };
-        let (shared, room) = (Arc::clone(shared), Room::new(STACK));
-        // Without a thread there is no session; the connection is closed.
-        let _ = thread::Builder::new().name("session".to_owned()).stack_size(STACK).spawn(move || {
-            connection(&shared, newcomer, &socket);
-            drop((end, room));
+        let (shared, memory) = (Arc::clone(shared), MemoryShare::new(SESSION_STACK_BYTES));
+        // If no thread can be started, the connection is closed.
+        let _ = thread::Builder::new().name("session".to_owned()).stack_size(SESSION_STACK_BYTES).spawn(move || {
+            connection::serve(&shared, pending, &socket);
+            drop((end, memory));
         });
     }
 
     /// Answers a request for metrics or health.
-    pub(crate) fn take_metrics(&self, stream: TcpStream) {
+    pub(crate) fn answer_metrics(&self, stream: TcpStream) {
         let shared = Arc::clone(&self.shared);
         let answer = move || {
-            let state = || observe::State::Serving {
+            let state = || observe::ServerState::Serving {
                 observer: &shared.observer,
                 sessions: shared.registry.len(),
                 sent: shared.registry.sent(),
-                is_welcoming: !shared.is_draining.load(Ordering::SeqCst),
+                accepts_sessions: !shared.is_draining.load(Ordering::SeqCst),
             };
             // An invalid request gets no answer.
             let _ = observe::answer(&stream, state);
@@ -181,14 +182,14 @@ impl Server {
         let _ = thread::Builder::new().name("metrics".to_owned()).spawn(answer);
     }
 
-    /// Sets what happens when a session finds that this process must end.
-    pub(crate) fn when_it_must_end(&self, act: impl Fn() + Send + Sync + 'static) {
-        self.shared.registry.alarm.set(act);
+    /// Sets the action for a session's request to end this process.
+    pub(crate) fn on_exit_request(&self, action: impl Fn() + Send + Sync + 'static) {
+        self.shared.registry.process_exit.set_action(action);
     }
 
-    /// Why this process must end, if it must.
-    pub(crate) fn cause(&self) -> Option<Cause> {
-        self.shared.registry.alarm.cause()
+    /// The cause of the request to end this process, if there was one.
+    pub(crate) fn exit_cause(&self) -> Option<ExitCause> {
+        self.shared.registry.process_exit.cause()
     }
 
     /// The number of open sessions.
@@ -199,7 +200,7 @@ impl Server {
     /// Replaces users and certificates for new connections. Open sessions stay.
     pub fn replace(&self, credentials: Credentials) {
         if let Some(users) = credentials.users {
-            self.shared.gate.replace(users);
+            self.shared.authenticator.replace(users);
         }
         if let Some(config) = credentials.tls {
             *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(config));
@@ -213,12 +214,12 @@ impl Server {
         let drain = move || {
             loop {
                 shared.registry.end_idle();
-                if shared.registry.wait_until_empty(PAUSE) {
+                if shared.registry.wait_until_empty(DRAIN_INTERVAL) {
                     return done();
                 }
             }
         };
-        // Without a thread `done` is not called, and the caller waits for its full grace period.
+        // If no thread can be started, `done` is not called, and the caller waits for its full grace period.
         let _ = thread::Builder::new().name("drain".to_owned()).spawn(drain);
     }
 

@@ -1,4 +1,4 @@
-//! One client's session: its queries one after the other, each answered before the next is read.
+//! One client's session. It reads a message, answers it, and then reads the next one.
 
 pub(crate) mod configure;
 pub(crate) mod copy_in;
@@ -25,26 +25,30 @@ use crate::message::backend;
 use crate::message::frontend::Phase;
 use crate::session::request::Request;
 
-pub use state::{Session, Told, TransactionState};
+pub use state::{Reported, Session, TransactionState};
 
 impl Session {
-    /// Applies the settings that the start-up has `given`, and answers messages until the client ends. The client knows the session as
-    /// `process`.
-    pub fn run(mut self, given: &[(String, String)], process: i32) {
-        let begun = self.engine.introduce(process).map_err(Failure::from).and_then(|()| self.set_given(given));
-        if let Err(failure) = begun.and_then(|()| self.converse()) {
-            // The client is told of a fatal error if it is still connected.
+    /// Applies the settings of the start-up message, and answers messages until the session ends. `process` is the session's number for the
+    /// client.
+    pub fn run(mut self, startup_settings: &[(String, String)], process: i32) {
+        let begun = self
+            .engine
+            .set_session_number(process)
+            .map_err(Failure::from)
+            .and_then(|()| self.set_startup_settings(startup_settings));
+        if let Err(failure) = begun.and_then(|()| self.answer_messages()) {
+            // This has no effect if the client has disconnected.
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
         }
     }
 
-    fn converse(&mut self) -> Result<(), Failure> {
-        // After an error in the extended protocol everything up to Sync is skipped.
+    fn answer_messages(&mut self) -> Result<(), Failure> {
+        // After an error in the extended protocol, all messages up to Sync are skipped.
         let mut is_skipping = false;
-        self.ready()?;
-        while let Some(request) = self.input.message(Phase::Ready, |message| Request::of(&message))? {
-            if !is_skipping && let Err(failure) = self.end_wait_for_columns(&request) {
+        self.send_ready()?;
+        while let Some(request) = self.input.message(Phase::Ready, |message| Request::from_message(&message))? {
+            if !is_skipping && let Err(failure) = self.check_deferred_description(&request) {
                 is_skipping = true;
                 self.fail(&failure, None);
                 self.abandon_pipeline()?;
@@ -54,7 +58,7 @@ impl Session {
                 Request::Sync => {
                     is_skipping = false;
                     self.end_pipeline()?;
-                    self.ready()?;
+                    self.send_ready()?;
                 }
                 _ if is_skipping => {}
                 Request::Query(sql) => {
@@ -64,42 +68,42 @@ impl Session {
                         Ok(_message) => self.query(&sql)?,
                         Err(limit) => self.fail(&limit.into(), None),
                     }
-                    self.ready()?;
+                    self.send_ready()?;
                 }
-                Request::Extended(step) => match self.step(&step) {
+                Request::Extended(step) => match self.answer_extended(&step) {
                     Ok(()) => self.output.flush_if_full()?,
                     Err(failure) if failure.is_fatal() => return Err(failure),
                     Err(failure) => {
                         is_skipping = true;
                         self.fail(&failure, step.query().map(|query| (query, 0)));
                         self.abandon_pipeline()?;
-                        // As PostgreSQL does: a client may wait for it before it sends Sync.
+                        // As in PostgreSQL, because a client may wait for the error before it sends Sync.
                         self.output.flush()?;
                     }
                 },
                 Request::FunctionCall => {
                     self.fail(&Failure::NotSupported("the function call protocol"), None);
-                    self.ready()?;
+                    self.send_ready()?;
                 }
                 Request::Flush => self.output.flush()?,
                 Request::Ignored => {}
                 Request::Unexpected(kind) => return Err(ProtocolError::Unexpected(kind).into()),
             }
         }
-        // The client has hung up, or somebody else has ended the reading and says why.
+        // The client has closed the connection, or another thread has shut down the socket. In the second case this gives the reason.
         self.control.check()
     }
 
-    fn ready(&mut self) -> Result<(), Failure> {
-        self.follow();
+    fn send_ready(&mut self) -> Result<(), Failure> {
+        self.sync_with_source();
         if !self.engine.is_open() {
             return Err(Failure::SourceLost);
         }
         backend::ready_for_query(self.output.buffer(), self.transaction.status);
-        // First, since the client may act on it sooner than this thread goes on.
-        self.control.wait(self.transaction.is_open());
+        // Before the message is sent, because the client's next message may arrive before this thread continues.
+        self.control.note_waiting(self.transaction.is_open());
         self.output.flush()?;
-        self.output.socket().rests();
+        self.output.socket().note_ready_for_query();
         Ok(())
     }
 }

@@ -1,13 +1,13 @@
-//! PostgreSQL's error classes (Appendix A of its manual), so that drivers map them to their own classes.
+//! PostgreSQL's error codes (Appendix A of its manual), which drivers map to their own classes.
 
 use std::fmt;
 
-/// A five-character error class.
+/// An error code of five characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SqlState([u8; 5]);
 
 impl SqlState {
-    /// The class of this name; an internal error if it has not five characters.
+    /// The code with these five characters. Another length gives the code of an internal error.
     pub const fn new(code: &str) -> Self {
         match *code.as_bytes() {
             [a, b, c, d, e] => Self([a, b, c, d, e]),
@@ -15,7 +15,7 @@ impl SqlState {
         }
     }
 
-    /// The class that another database gave, if it is one.
+    /// Parses the code of another database; `None` if it is not an SQLSTATE.
     pub fn parse(code: &str) -> Option<Self> {
         let is_one = code.len() == 5 && code.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
         is_one.then(|| Self::new(code))

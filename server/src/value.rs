@@ -1,10 +1,17 @@
-//! One value of an Arrow column, as PostgreSQL prints it ([`ColumnWriter::write_text`]) or sends it in binary
+//! Writes one value of an Arrow column in PostgreSQL's text form ([`ColumnWriter::write_text`]) or binary form
 //! ([`ColumnWriter::write_binary`]).
 //!
-//! Text is what PostgreSQL 15 prints with `DateStyle = ISO`, `IntervalStyle = postgres`, `bytea_output = hex`; a
-//! timestamp with a zone is shown in the zone that its Arrow type names. Types PostgreSQL lacks have these forms: unsigned and 128-bit integers are numbers; a list is
-//! `{1,2}`; a struct is a row, `(1,x)`; a map is an array of rows, `{"(k,v)"}`; a union is its value; a duration is an
-//! interval; nanoseconds are nine digits; a geometry is its well-known binary in hexadecimal.
+//! The text is that of PostgreSQL 15 with `DateStyle = ISO`, `IntervalStyle = postgres`, `bytea_output = hex`. A timestamp with a zone is
+//! shown in the zone of its Arrow type. Types that PostgreSQL lacks have these forms:
+//!
+//! - unsigned and 128-bit integers: numbers
+//! - a list: an array, `{1,2}`
+//! - a struct: a row, `(1,x)`
+//! - a map: an array of rows, `{"(k,v)"}`
+//! - a union: its value
+//! - a duration: an interval
+//! - nanoseconds: nine digits
+//! - a geometry: its well-known binary in hexadecimal
 
 mod binary;
 mod column;
@@ -17,9 +24,9 @@ mod text;
 pub mod types;
 mod zone;
 
-pub(crate) use binary::{EPOCH_DAYS, EPOCH_MICROS};
+pub(crate) use binary::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS};
 pub use column::ColumnWriter;
-pub use text::is_bare_byte;
+pub use text::is_unquoted_byte;
 pub(crate) use zone::Zone;
 
 use std::sync::Arc;
@@ -32,16 +39,16 @@ use arrow_schema::{DataType, Field, FieldRef};
 pub struct Unsupported {
     /// The column's name.
     pub column: String,
-    /// Its type, in the database's words if they are known.
+    /// The database's name of its type if known, otherwise Arrow's.
     pub data_type: String,
-    /// The format, in the user's words.
+    /// The format, as the user knows it.
     pub format: &'static str,
 }
 
 impl Unsupported {
-    /// Column `field` in `format`.
+    /// The error for column `field` in `format`.
     pub fn new(field: &Field, format: &'static str) -> Self {
-        let data_type = match extension(field) {
+        let data_type = match extension_name(field) {
             Some(name) => format!("{name} ({})", field.data_type()),
             None => {
                 field.metadata().get(DATABASE_TYPE).map_or_else(|| field.data_type().to_string(), ToString::to_string)
@@ -56,38 +63,38 @@ impl Unsupported {
     }
 }
 
-/// A value that a format cannot carry although its column can.
+/// A value that a format cannot carry, although the format can carry other values of its column.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// Nanoseconds where the format counts microseconds.
+    /// Nanoseconds in a format with microseconds.
     #[error("a value has nanoseconds, which {format} cannot carry without loss")]
     Precision {
-        /// The format, in the user's words.
+        /// The format, as the user knows it.
         format: &'static str,
     },
-    /// Lists within a list that PostgreSQL's arrays cannot be: of different lengths, or NULL.
-    #[error("a list holds lists of different lengths or NULL, which no array in binary can")]
+    /// Lists of different lengths, or NULL, within a list. PostgreSQL's arrays cannot contain these.
+    #[error("a list contains lists of different lengths or NULL, which a binary array cannot represent")]
     Ragged,
-    /// A value beyond what the format's counters hold.
+    /// A value that is larger than the format can count.
     #[error("a value is too large for {format}")]
     TooLarge {
-        /// The format, in the user's words.
+        /// The format, as the user knows it.
         format: &'static str,
     },
 }
 
 /// The key under which Arrow's schemas name an extension type.
 const EXTENSION_NAME: &str = "ARROW:extension:name";
-/// The key under which a field says its type in the database's words (TYPES.md).
+/// The key of the database's name of a field's type (TYPES.md).
 pub(crate) const DATABASE_TYPE: &str = "colonnade.type";
 
-fn extension(field: &Field) -> Option<&str> {
+fn extension_name(field: &Field) -> Option<&str> {
     field.metadata().get(EXTENSION_NAME).map(|name| name.as_str())
 }
 
-/// Where a logical type hides behind a storage type, the logical one.
+/// The logical type of a field whose Arrow type is only its storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Logical {
+pub(crate) enum LogicalType {
     /// A byte of 0 or 1.
     Bool8,
     /// Sixteen bytes, or a UUID's text.
@@ -106,47 +113,47 @@ pub(crate) enum Logical {
     Name,
     /// Text of numbers with spaces between them: the number of PostgreSQL's type.
     Vector(u32),
-    /// What the storage says.
+    /// No logical type: the storage type counts.
     Storage,
-    /// A storage that means nothing to a reader.
+    /// A type whose storage has no useful text.
     Opaque,
 }
 
 /// The logical type of a field.
-pub(crate) fn logical(field: &Field) -> Logical {
+pub(crate) fn logical_type(field: &Field) -> LogicalType {
     let is_text = matches!(field.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    match (extension(field), field.data_type()) {
-        (Some("arrow.bool8"), DataType::Int8) => return Logical::Bool8,
-        (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => return Logical::Uuid,
-        (Some("arrow.json"), _) if is_text => return Logical::Json,
-        (Some("arrow.parquet.variant"), _) => return Logical::Opaque,
+    match (extension_name(field), field.data_type()) {
+        (Some("arrow.bool8"), DataType::Int8) => return LogicalType::Bool8,
+        (Some("arrow.uuid"), DataType::FixedSizeBinary(16)) => return LogicalType::Uuid,
+        (Some("arrow.json"), _) if is_text => return LogicalType::Json,
+        (Some("arrow.parquet.variant"), _) => return LogicalType::Opaque,
         _ => {}
     }
     match field.metadata().get(DATABASE_TYPE).map(|name| name.as_str()) {
-        Some("UUID") if is_text => Logical::Uuid,
-        Some("JSON") if is_text => Logical::Json,
-        Some("UHUGEINT" | "BIGNUM") if is_text => Logical::Integer,
-        Some("TIME WITH TIME ZONE" | "time with time zone") if is_text => Logical::TimeTz,
-        Some("BIT") if is_text => Logical::Bits,
-        // PostgreSQL's own names, as those of a source and in the catalog.
-        Some("name") if is_text => Logical::Name,
-        Some("int2vector") if is_text => Logical::Vector(oid::INT2VECTOR),
-        Some("oidvector") if is_text => Logical::Vector(oid::OIDVECTOR),
-        // PostgreSQL's own name, as a source.
-        Some(name) if is_text && name.starts_with("numeric") => Logical::Numeric,
-        _ => Logical::Storage,
+        Some("UUID") if is_text => LogicalType::Uuid,
+        Some("JSON") if is_text => LogicalType::Json,
+        Some("UHUGEINT" | "BIGNUM") if is_text => LogicalType::Integer,
+        Some("TIME WITH TIME ZONE" | "time with time zone") if is_text => LogicalType::TimeTz,
+        Some("BIT") if is_text => LogicalType::Bits,
+        // PostgreSQL's own names. They occur in the catalog, and if PostgreSQL is the source.
+        Some("name") if is_text => LogicalType::Name,
+        Some("int2vector") if is_text => LogicalType::Vector(oid::INT2VECTOR),
+        Some("oidvector") if is_text => LogicalType::Vector(oid::OIDVECTOR),
+        // PostgreSQL's own name, if it is the source.
+        Some(name) if is_text && name.starts_with("numeric") => LogicalType::Numeric,
+        _ => LogicalType::Storage,
     }
 }
 
-/// The field with its type in the database's words, which tell more than Arrow's: that a text is a UUID, say. The
-/// items of a list learn theirs from the name, too.
-pub(crate) fn described(field: &Field, database_type: &str) -> Field {
+/// The field with the database's name of its type, which distinguishes more types than Arrow's: for example, that a text is a UUID. The
+/// items of a list get the name of their type.
+pub(crate) fn with_database_type(field: &Field, database_type: &str) -> Field {
     if let Some((item_type, _)) = database_type.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
-        let described = |item: &FieldRef| Arc::new(self::described(item, item_type));
+        let describe = |item: &FieldRef| Arc::new(self::with_database_type(item, item_type));
         let list = match field.data_type() {
-            DataType::List(item) => DataType::List(described(item)),
-            DataType::LargeList(item) => DataType::LargeList(described(item)),
-            DataType::FixedSizeList(item, size) => DataType::FixedSizeList(described(item), *size),
+            DataType::List(item) => DataType::List(describe(item)),
+            DataType::LargeList(item) => DataType::LargeList(describe(item)),
+            DataType::FixedSizeList(item, size) => DataType::FixedSizeList(describe(item), *size),
             other => other.clone(),
         };
         return field.clone().with_data_type(list);

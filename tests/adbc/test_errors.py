@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import adbc_driver_manager as manager
 import pyarrow as pa
 import pytest
 from adbc_driver_manager import AdbcStatusCode, dbapi
 
-from tests.adbc.databases import Database
+from tests.adbc.databases import Database, connect
 from tests.support.adbc_driver import DRIVER
+from tests.support.sqlite_files import make
 
 
 def answers(cursor: dbapi.Cursor) -> bool:
@@ -33,6 +35,25 @@ def test_an_error_before_the_stream(connection: dbapi.Connection, database: Data
         assert failed.value.status_code == AdbcStatusCode.INVALID_ARGUMENT
         connection.rollback()
         assert answers(cursor)
+
+
+def test_the_number_of_an_error(mariadb_server: Database, postgresql: Database, tmp_path: Path) -> None:
+    """MySQL's and SQLite's errors have one, before a stream and in it; PostgreSQL's have none."""
+    query, _ = mariadb_server.failing
+    with mariadb_server.cursor() as cursor:
+        for sql, number in (("selec 1", b"1064"), ("select * from adbc_absent", b"1146"), (query, b"1690")):
+            with pytest.raises(dbapi.Error) as failed:
+                cursor.execute(sql).fetchall()
+            assert failed.value.details == [(b"vendor_code", number)]
+    with connect(make(tmp_path / "a.sqlite", "create table t (i int)")) as connection, connection.cursor() as cursor:
+        for sql, number in (("selec 1", b"1"), ("insert into t values (1)", b"8")):
+            with pytest.raises(dbapi.Error) as failed:
+                cursor.execute(sql)
+            assert failed.value.details == [(b"vendor_code", number)]
+    with postgresql.cursor() as cursor:
+        with pytest.raises(dbapi.Error) as failed:
+            cursor.execute("selec 1")
+        assert failed.value.details == []
 
 
 def test_an_error_in_the_stream(database: Database) -> None:

@@ -128,6 +128,31 @@ def test_what_is_not_there_says_what_to_do(database: Database) -> None:
             cursor.adbc_statement.set_options(**{"adbc.colonnade.speed": "high"})
 
 
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("adbc.ingest.target_table", "adbc_ingested"),
+        ("adbc.ingest.mode", "adbc.ingest.mode.append"),
+        ("adbc.ingest.mode", "adbc.ingest.mode.create"),
+        ("adbc.ingest.mode", "adbc.ingest.mode.replace"),
+        ("adbc.ingest.mode", "adbc.ingest.mode.create_append"),
+        ("adbc.ingest.target_catalog", "c"),
+        ("adbc.ingest.target_db_schema", "s"),
+        ("adbc.ingest.temporary", "true"),
+    ],
+)
+def test_no_option_ingests(postgresql: Database, option: str, value: str) -> None:
+    with postgresql.cursor() as cursor:
+        with pytest.raises(dbapi.NotSupportedError, match="does not ingest tables: write an INSERT and bind the rows"):
+            cursor.adbc_statement.set_options(**{option: value})
+        with pytest.raises(dbapi.ProgrammingError):
+            cursor.adbc_statement.get_option(option)
+        # Rows that are bound without a query go nowhere.
+        cursor.adbc_statement.bind(pa.record_batch({"a": [1]}))
+        with pytest.raises(dbapi.ProgrammingError, match="set its SQL query first"):
+            cursor.adbc_statement.execute_update()
+
+
 def test_options_reach_the_reading(served: Database) -> None:
     with connect(served.uri, **{"adbc.colonnade.chunk_rows": "1000"}) as connection, connection.cursor() as cursor:
         reader = cursor.execute("select i from range(5000) t(i)").fetch_record_batch()
@@ -152,9 +177,16 @@ def test_the_user_and_the_password_stand_beside_the_uri(maria: mariadb.Server) -
     assert "hunter2" not in str(failed.value)
 
 
+def test_a_uri_of_colonnade_serve(served: Database) -> None:
+    uri = served.uri.replace("postgresql://", "colonnade://")
+    with connect(uri) as connection, connection.cursor() as cursor:
+        assert cursor.execute("select 1 as a").fetchall() == [(1,)]
+        assert connection.adbc_get_info()["vendor_name"] == "Colonnade"
+
+
 def test_a_uri_of_no_source(tmp_path: Path) -> None:
-    with pytest.raises(dbapi.NotSupportedError, match="no source for colonnade:"):
-        connect("colonnade://127.0.0.1")
+    with pytest.raises(dbapi.NotSupportedError, match="no source for oracle:"):
+        connect("oracle://127.0.0.1")
     with pytest.raises(dbapi.ProgrammingError, match='set the option "uri"'):
         connect(None)
     with pytest.raises(dbapi.ProgrammingError, match="no users"):

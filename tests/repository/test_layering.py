@@ -59,6 +59,7 @@ ROOMS = {
     "_lazy": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection"},
     "dbapi": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames"},
     "": {"_options", "_core", "_errors", "_frames", "_connection", "_read", "_lazy"},
+    "aio": {"_options", "_errors", "_frames", "_connection"},
     "_serve": {"_options", "_core", "_duckdb", "_sources"},
     "_cli": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection", "_read", "", "_serve"},
     "__main__": {"_cli"},

@@ -119,7 +119,7 @@ def drained(answer: _engine.Answer) -> list[object]:
 def test_every_type_is_the_same_again(session: _engine.Session, type_name: str, query: str) -> None:
     first = session.execute(query, *LIMITS, None)
     rows = drained(first)
-    seen = session._seen.get(query)
+    seen = session._remembered.get(query)
     # What is cast on its way is looked at each time; long statements are not worth it.
     assert (seen is None) == bool(first.cast or type_name == "INTERVAL")
     again = session.execute(query, *LIMITS, None)
@@ -129,10 +129,13 @@ def test_every_type_is_the_same_again(session: _engine.Session, type_name: str, 
 
 
 def test_only_so_much_is_remembered(session: _engine.Session) -> None:
-    for number in range(2 * _engine.SEEN):
+    for number in range(2 * _engine.MAX_REMEMBERED):
         drained(session.execute(f"select {number} as v", *LIMITS, None))
-    assert len(session._seen) == _engine.SEEN
-    assert f"select {2 * _engine.SEEN - 1} as v" in session._seen
-    for large in (f"select '{'x' * _engine.SEEN_CHARACTERS}'", f"select {'1, ' * _engine.SEEN_COLUMNS} 1"):
+    assert len(session._remembered) == _engine.MAX_REMEMBERED
+    assert f"select {2 * _engine.MAX_REMEMBERED - 1} as v" in session._remembered
+    for large in (
+        f"select '{'x' * _engine.MAX_REMEMBERED_CHARACTERS}'",
+        f"select {'1, ' * _engine.MAX_REMEMBERED_COLUMNS} 1",
+    ):
         drained(session.execute(large, *LIMITS, None))
-        assert large not in session._seen
+        assert large not in session._remembered

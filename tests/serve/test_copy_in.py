@@ -137,7 +137,7 @@ def test_arrow_from_pyarrow(connection: psycopg.Connection) -> None:
         ("COPY few FROM STDIN", b"1\ta\tb\n", "22P04", "extra data"),
         ("COPY few FROM STDIN", b"1\t\xff\n", "22021", "UTF8"),
         ("COPY few FROM STDIN", b"1\ta\n1\tb\n", "23505", "uplicate key"),
-        ("COPY few FROM STDIN (FORMAT csv)", b'1,"a\n', "22P04", "does not end"),
+        ("COPY few FROM STDIN (FORMAT csv)", b'1,"a\n', "22P04", "has no end"),
         ("COPY few FROM STDIN (FORMAT binary)", b"nothing like it", "22P04", "signature"),
         ("COPY few FROM STDIN (FORMAT binary)", b"PGCOPY\n\xff\r\n\0" + bytes(7), "22P04", "end is missing"),
         ("COPY few FROM STDIN (FORMAT binary)", b"PGCOPY\n\xff\r\n\0" + bytes(8) + b"\0\2", "22P04", "end is missing"),

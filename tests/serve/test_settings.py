@@ -91,7 +91,7 @@ def test_values_that_would_change_the_answers_are_refused(connection: psycopg.Co
     notices: list[str | None] = []
     connection.add_notice_handler(lambda notice: notices.append(notice.message_primary))
     connection.execute("SET lock_timeout = 1000")
-    assert notices == ["lock_timeout has no effect here; the server's own limits hold"]
+    assert notices == ["lock_timeout has no effect; the server's own limits apply"]
 
 
 def test_a_session_shortens_its_times(connection: psycopg.Connection) -> None:
@@ -212,7 +212,7 @@ def test_transactions_with_options(connection: psycopg.Connection) -> None:
         connection.execute("SELECT * FROM nope")
     connection.execute("ROLLBACK TO s")
     connection.execute("INSERT INTO kept VALUES (3)")
-    with pytest.raises(psycopg.errors.FeatureNotSupported, match="after something was written"):
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match="after a write"):
         connection.execute("ROLLBACK TO s")
     assert connection.info.transaction_status == psycopg.pq.TransactionStatus.INERROR
     connection.execute("ROLLBACK WORK")
@@ -239,8 +239,8 @@ def test_what_is_set_by_connecting_holds_from_the_start(server: Server) -> None:
         connection.execute("RESET ALL")
         assert (show(connection, "statement_timeout"), show(connection, "TimeZone")) == ("300", "Europe/Berlin")
     for wrong, words in [
-        ("DateStyle=German", '"DateStyle" cannot be "German" here'),
-        ("default_transaction_read_only=on", 'cannot be "on" here; it is off'),
+        ("DateStyle=German", '"DateStyle" cannot be "German"'),
+        ("default_transaction_read_only=on", 'cannot be "on"; it must be off'),
         ("TimeZone=Nowhere", "Nowhere"),
         ("server_version=9", "cannot be changed"),
     ]:

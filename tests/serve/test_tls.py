@@ -314,7 +314,7 @@ def test_files_that_are_of_no_use_are_named(tmp_path: Path) -> None:
     (tmp_path / "server.key").chmod(0o600)
     refused("cannot use .*server.crt with", *options)
     (tmp_path / "server.key").write_text("nothing")
-    refused("holds no private key", *options)
+    refused("contains no private key", *options)
     (tmp_path / "server.key").unlink()
     refused("cannot read .*server.key", *options)
 

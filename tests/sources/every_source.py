@@ -356,7 +356,8 @@ def adbc_postgresql(get: Get, _: Path) -> Iterator[Source]:
 def adbc_colonnade(get: Get, _: Path) -> Iterator[Source]:
     uri = get("stock").uri("every_source", tcp=True)
     with database(get("stock")):
-        yield Source(f"adbc:{adbc_driver.DRIVER}?uri={uri}", POSTGRESQL)
+        types: dict[str, Any] = {"uuid": (pa.uuid(), lambda value: value)}
+        yield Source(f"adbc:{adbc_driver.DRIVER}?uri={uri}", POSTGRESQL, {}, types)
 
 
 @contextmanager

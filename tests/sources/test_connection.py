@@ -10,6 +10,7 @@ import colonnade
 import polars as pl
 import pyarrow as pa
 import pytest
+from colonnade._cli.serve import DEFAULT_LISTEN
 
 from tests.support.sqlite_files import make
 
@@ -37,6 +38,18 @@ from tests.support.sqlite_files import make
 def test_what_cannot_be_connected_to(uri: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         colonnade.connect(uri)
+
+
+def test_a_uri_of_colonnade_serve(uri: str) -> None:
+    own = uri.replace("postgresql://", "colonnade://")
+    with colonnade.connect(own) as connection:
+        connection.execute("create table uri_of_serve as select 1 as a")
+        assert colonnade.read_sql_table("uri_of_serve", own, return_type="arrow")["a"].to_pylist() == [1]
+        connection.execute("drop table uri_of_serve")
+    # Without a port, it is the one on which `colonnade serve` listens by default.
+    with pytest.raises(colonnade.OperationalError) as failed:
+        colonnade.connect("colonnade://u@no-such-host.invalid/d")
+    assert f"no-such-host.invalid:{DEFAULT_LISTEN.partition(':')[2]}/d" in str(failed.value)
 
 
 def test_no_password_in_any_error() -> None:

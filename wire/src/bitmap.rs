@@ -47,16 +47,20 @@ impl<B: AsRef<[u8]>> Bitmap<B> {
 
     /// The first `rows` bits, 64 at a time: each word with its number of bits. The unused bits of the last word are 0.
     pub(crate) fn words(&self, rows: usize) -> impl Iterator<Item = (u64, usize)> + '_ {
+        assert!(self.covers(rows), "the bitmap has fewer bits than rows");
         let bytes = self.bytes.as_ref();
         let offset = self.offset;
         (0..rows.div_ceil(64)).map(move |index| {
             let first = offset + index * 64;
             let count = (rows - index * 64).min(64);
-            let at = first / 8;
+            let rest = &bytes[first / 8..];
             let shift = first % 8;
-            let mut nine = [0u8; 9];
-            let end = (first + count).div_ceil(8);
-            nine[..end - at].copy_from_slice(&bytes[at..end]);
+            // A copy of a fixed length is two loads, another one is a function call.
+            let nine = rest.first_chunk().copied().unwrap_or_else(|| {
+                let mut nine = [0u8; 9];
+                nine[..rest.len()].copy_from_slice(rest);
+                nine
+            });
             let [low @ .., high] = nine;
             let mut word = u64::from_le_bytes(low) >> shift;
             if shift > 0 {

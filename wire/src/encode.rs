@@ -12,6 +12,7 @@ mod fsst;
 mod integers;
 mod nested;
 mod nulls;
+mod retry;
 mod sample;
 mod schema;
 

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 
 use super::packet::Definition;
 use crate::arrow_stream::TYPE_KEY;
-use crate::{Error, ErrorKind, QueryOptions};
+use crate::{Error, ErrorKind, QueryOptions, TYPE_NAME_KEY};
 
 const MAX_DECIMAL128: u8 = 38;
 const MAX_DECIMAL256: u32 = 76;
@@ -174,9 +174,8 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
     let foreign = chosen && !matches!(kind, ColumnKind::Text | ColumnKind::Null) || is_foreign(&type_name);
     let data_type = if chosen && kind != ColumnKind::Null { DataType::Utf8 } else { data_type(kind, definition) };
     let mut field = Field::new(name, data_type, true);
-    if foreign {
-        field.set_metadata(HashMap::from([(TYPE_KEY.to_owned(), type_name.clone())]));
-    }
+    let keys = [(TYPE_KEY, foreign), (TYPE_NAME_KEY, options.type_names)].into_iter().filter(|(_, wanted)| *wanted);
+    field.set_metadata(keys.map(|(key, _)| (key.to_owned(), type_name.clone())).collect::<HashMap<_, _>>());
     let zeros = definition.flags & flag::ZEROFILL != 0;
     let zeros = if zeros { definition.length as usize } else { 0 };
     let as_text = (chosen && kind != ColumnKind::Null).then_some(zeros);

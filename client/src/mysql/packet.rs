@@ -216,7 +216,8 @@ pub(super) fn err(packet: &[u8]) -> Result<(Error, bool), Error> {
         None => None,
     };
     let mut error = Error::new(ErrorKind::Database, String::from_utf8_lossy(body.0))
-        .with_detail(Some(format!("error number {code}")));
+        .with_detail(Some(format!("error number {code}")))
+        .with_code(code.into());
     let last = LAST_WORDS.contains(&code) || sqlstate.as_ref().is_some_and(|sqlstate| sqlstate.starts_with("08"));
     if let Some(sqlstate) = sqlstate {
         error = error.with_sqlstate(sqlstate);

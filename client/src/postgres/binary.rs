@@ -22,7 +22,7 @@ mod scalars;
 mod text;
 mod value;
 
-pub(super) use answer::{Wanted, answer, describe, execute, gives_rows};
+pub(super) use answer::{Wanted, answer, column_types, describe, execute};
 pub(super) use decoder::Decoder;
 
 /// A part of an answer.

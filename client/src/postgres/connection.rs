@@ -16,7 +16,7 @@ use super::simple::{self, Job};
 use super::target::Conninfo;
 use crate::partition::Offer;
 use crate::rows::RowStream;
-use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection};
+use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection, Tick};
 use crate::socket::Socket;
 use crate::{
     Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, SchemaCheck,
@@ -82,7 +82,11 @@ impl Connection for PostgresConnection {
         }
         // COPY has no parameters.
         let dialect = self.literals(statement)?;
-        let copy = request::copy(&statement.with_literals(dialect)?, options, dialect)?;
+        let sql = statement.with_literals(dialect)?;
+        let copy = request::copy(&sql, options, dialect)?;
+        // `colonnade serve` cannot describe every query that it can run.
+        let are_told = options.type_names && matches!(delivery, Delivery::Extension { .. });
+        let types = if are_told { self.column_types(&sql, keep)? } else { Vec::new() };
         let (asked, limits) = (request::chunks(options), request::limits(options));
         let again = delivery.reload(&copy).map(|both| message::query(&both)).transpose()?;
         let query = message::query(&copy)?;
@@ -90,7 +94,7 @@ impl Connection for PostgresConnection {
             let job = Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell };
             checked(connection, |connection| simple::answer(connection, tick, job, &query, again.as_deref()))
         })?;
-        Ok(Box::new(CopyOut::open(reader, asked, limits, keep)?))
+        Ok(Box::new(CopyOut::open(reader, asked, limits, &types, keep)?))
     }
 
     fn query_checked(
@@ -101,7 +105,7 @@ impl Connection for PostgresConnection {
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         // A statement without columns is refused by `query` before it runs.
-        if let Some(schema) = self.describe(statement.sql, &[], keep)?.and_then(|found| found.schema) {
+        if let Some(schema) = self.describe(statement.sql, &[], options, keep)?.and_then(|found| found.schema) {
             check(&schema)?;
             return self.query(statement, options, keep);
         }
@@ -148,22 +152,21 @@ impl Connection for PostgresConnection {
         }
     }
 
-    fn describe(&self, sql: &str, types: &[u32], keep: Keep<'_>) -> Result<Option<StatementDescription>, Error> {
+    fn describe(
+        &self,
+        sql: &str,
+        types: &[u32],
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Option<StatementDescription>, Error> {
         if let Delivery::Served(_) = self.delivery() {
             return Ok(None);
         }
-        let sql = request::plain(sql, &QueryOptions::default(), Dialect::POSTGRES)?.to_owned();
-        let types = types.to_vec();
-        let mut reader = self.session.start(keep, move |connection, tick, tell| {
-            checked(connection, |connection| binary::describe(connection, tick, &sql, &types, tell))
-        })?;
-        let mut found = None;
-        while let Some(event) = reader.next(keep)? {
-            if let Event::Part(described) = event {
-                found = Some(described);
-            }
-        }
-        Ok(found)
+        let sql = request::plain(sql, options, Dialect::POSTGRES)?.to_owned();
+        let (types, options) = (types.to_vec(), options.clone());
+        self.question(keep, move |connection, tick, tell| {
+            binary::describe(connection, tick, &sql, &types, &options, tell)
+        })
     }
 
     fn transaction(&self) -> Option<Transaction> {
@@ -231,13 +234,34 @@ impl PostgresConnection {
     /// Asks the server whether a statement gives rows. It does not run.
     fn gives_rows(&self, sql: &str, keep: Keep<'_>) -> Result<bool, Error> {
         let sql = request::plain(sql, &QueryOptions::default(), self.dialect())?.to_owned();
-        let mut reader = self.session.start(keep, move |connection, tick, tell| {
-            checked(connection, |connection| binary::gives_rows(connection, tick, &sql, tell))
+        let found = self.question(keep, move |connection, tick, tell| {
+            binary::column_types(connection, tick, &sql, &mut |types: Option<_>| tell(types.is_some()))
         })?;
-        let mut found = false;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Asks the server for the numbers of the types of a query's columns. It does not run.
+    fn column_types(&self, sql: &str, keep: Keep<'_>) -> Result<Vec<u32>, Error> {
+        let sql = request::plain(sql, &QueryOptions::default(), self.dialect())?.to_owned();
+        let found = self.question(keep, move |connection, tick, tell| {
+            binary::column_types(connection, tick, &sql, &mut |types: Option<_>| tell(types))
+        })?;
+        Ok(found.flatten().unwrap_or_default())
+    }
+
+    /// Asks the server something about a statement.
+    fn question<T: Send + 'static>(
+        &self,
+        keep: Keep<'_>,
+        ask: impl FnOnce(&mut ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome + Send + 'static,
+    ) -> Result<Option<T>, Error> {
+        let mut reader = self
+            .session
+            .start(keep, move |connection, tick, tell| checked(connection, |connection| ask(connection, tick, tell)))?;
+        let mut found = None;
         while let Some(event) = reader.next(keep)? {
-            if let Event::Part(gives_rows) = event {
-                found = gives_rows;
+            if let Event::Part(answer) = event {
+                found = Some(answer);
             }
         }
         Ok(found)

@@ -10,6 +10,7 @@ use colonnade_wire::{DecodeLimits, Decoder, Message, RequestedSize};
 
 use super::connection::Postgres;
 use super::message::{HEADER, protocol};
+use super::type_names;
 use crate::batch::damaged;
 use crate::rows::miscounted;
 use crate::shared_connection::{Event, EventReader};
@@ -23,11 +24,12 @@ pub(crate) struct CopyOut {
 }
 
 impl CopyOut {
-    /// Waits for the schema message.
+    /// Waits for the schema message. `types` are the types of the columns, if they are to be named.
     pub(crate) fn open(
         reader: EventReader<Postgres, Bytes>,
         asked: RequestedSize,
         limits: DecodeLimits,
+        types: &[u32],
         keep: Keep<'_>,
     ) -> Result<Self, Error> {
         let schema = SchemaRef::new(arrow_schema::Schema::empty());
@@ -35,6 +37,13 @@ impl CopyOut {
         match copy.message(keep)? {
             Some((Message::Schema(schema), _)) => {
                 copy.reader.meter.schema(schema.fields.len());
+                let mut schema = schema.as_ref().clone();
+                // Another number of columns means that a table was altered in between. Then none has a name.
+                if types.len() == schema.fields.len() {
+                    for (field, type_oid) in schema.fields.iter_mut().zip(types) {
+                        type_names::note(field, *type_oid);
+                    }
+                }
                 copy.schema = Arc::new(colonnade_wire::arrow::schema_to_arrow(&schema));
                 Ok(copy)
             }

@@ -8,6 +8,7 @@
 mod blocks;
 mod keys;
 mod repeatable;
+mod shared;
 
 use std::sync::Arc;
 
@@ -17,18 +18,20 @@ use colonnade_sql::{Dialect, quote, tokens};
 use super::connection::PostgresConnection;
 use super::target::Target;
 use crate::partition::key::{self, unsupported};
-use crate::partition::{PartitionSplit, Partitioning, siblings, text};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::partition::{PartitionSplit, Partitioning, SharedState, StateExport, siblings, text};
+use crate::{Connection, Error, ErrorKind, Keep, QueryOptions};
 
-/// What siblings need from this connection: whether it has temporary tables, and statements for its settings and its
-/// role. Settings of a transaction and the encoding of text are not copied.
+/// What siblings need from this connection, in rows of a name and a value: first whether it has temporary tables, then its settings, its
+/// user and its role, which depends on the user. Settings of a transaction and the encoding of text are not copied.
 const STATE: &str = "\
-    SELECT EXISTS (SELECT FROM pg_catalog.pg_class WHERE relnamespace = pg_catalog.pg_my_temp_schema())::pg_catalog.text, \
-      pg_catalog.string_agg(pg_catalog.format('pg_catalog.set_config(%L, %L, true)', name, setting), ', ') \
-    FROM (SELECT name, setting FROM pg_catalog.pg_settings \
-          WHERE source = 'session' AND name <> 'client_encoding' AND name !~ '^transaction_' \
-          UNION ALL SELECT name, pg_catalog.current_setting(name) \
-          FROM (VALUES ('session_authorization'), ('role')) AS identity (name)) AS settings";
+    SELECT name, value FROM ( \
+      SELECT 1, NULL, EXISTS (SELECT FROM pg_catalog.pg_class \
+                              WHERE relnamespace = pg_catalog.pg_my_temp_schema())::pg_catalog.text \
+      UNION ALL SELECT 2, name, setting FROM pg_catalog.pg_settings \
+        WHERE source = 'session' AND name <> 'client_encoding' AND name !~ '^transaction_' \
+      UNION ALL SELECT place, name, pg_catalog.current_setting(name) \
+        FROM (VALUES (3, 'session_authorization'), (4, 'role')) AS identity (place, name) \
+    ) AS state (place, name, value) ORDER BY place";
 
 /// Settings that make all parts see the rows of an unordered query in the same order: no synchronized scans and no
 /// parallel workers. The parts take the place of the workers.
@@ -46,23 +49,27 @@ impl Partitioning for PostgresConnection {
         consistent: bool,
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
-        if self.session.look(|connection| connection.is_idle()) == Some(false) {
-            return Err(key::in_transaction());
-        }
-        let state = self.ask(STATE, keep)?;
-        if state.text(0, 0) != Some("false") {
-            return Err(unsupported("the connection has temporary tables, which other connections cannot see")
-                .with_hint("make ordinary tables of them, or read without partition_num"));
-        }
-        let settings = state.text(0, 1).map(|calls| format!("SELECT {calls}"));
-        let place =
-            Place { target: self.session.peer.route.target.clone(), setup: setup.to_vec(), settings, consistent };
+        let place = self.place(self.settings(keep)?, setup.to_vec(), consistent);
         let (first, snapshot) = place.first(keep)?;
         let mut siblings: Vec<Arc<dyn Connection>> = vec![Arc::new(first)];
         let others = siblings::open(count.saturating_sub(1), keep, move |keep| place.open(snapshot.as_deref(), keep));
         siblings.extend(others?.into_iter().map(|sibling| sibling as Arc<dyn Connection>));
         self.session.siblings.add(&siblings);
         Ok(siblings)
+    }
+
+    fn share(&self, keep: Keep<'_>) -> Result<Option<StateExport>, Error> {
+        self.share_state(keep).map(Some)
+    }
+
+    fn join(
+        &self,
+        state: &SharedState,
+        query: &str,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Arc<dyn Connection>, Error> {
+        self.join_state(state, query, options, keep)
     }
 
     fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
@@ -91,8 +98,8 @@ impl Partitioning for PostgresConnection {
 struct Place {
     target: Target,
     setup: Vec<String>,
-    /// Statements for the settings of the original connection.
-    settings: Option<String>,
+    /// The settings of the original connection.
+    settings: Vec<(String, String)>,
     consistent: bool,
 }
 
@@ -108,24 +115,62 @@ impl Place {
     }
 
     fn open(&self, snapshot: Option<&str>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
+        let sibling = self.begin(keep)?;
+        if let Some(snapshot) = snapshot {
+            import(&sibling, snapshot, keep).map_err(apart)?;
+        }
+        self.settle(&sibling, keep)?;
+        Ok(sibling)
+    }
+
+    /// A connection in a transaction that has not read anything yet.
+    fn begin(&self, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
         let sibling = super::connect(self.target.clone(), keep).map_err(crowded)?;
         for statement in &self.setup {
             sibling.execute(statement.into(), keep)?;
         }
         let level = if self.consistent { "REPEATABLE READ" } else { "READ COMMITTED" };
         sibling.execute((&format!("BEGIN ISOLATION LEVEL {level} READ ONLY")).into(), keep)?;
-        if let Some(snapshot) = snapshot {
-            let import = format!("SET TRANSACTION SNAPSHOT {}", quote::string(snapshot, Dialect::POSTGRES));
-            sibling.execute((&import).into(), keep).map_err(apart)?;
-        }
-        for settings in self.settings.as_deref().into_iter().chain([STEADY]) {
-            sibling.execute(settings.into(), keep)?;
-        }
         Ok(sibling)
+    }
+
+    /// Gives a sibling the settings of the original connection, and those of parts.
+    fn settle(&self, sibling: &PostgresConnection, keep: Keep<'_>) -> Result<(), Error> {
+        if !self.settings.is_empty() {
+            sibling.execute((&set(&self.settings)).into(), keep)?;
+        }
+        sibling.execute(STEADY.into(), keep).map(drop)
     }
 }
 
+/// Lets a connection see the state of a snapshot.
+fn import(sibling: &PostgresConnection, snapshot: &str, keep: Keep<'_>) -> Result<(), Error> {
+    let import = format!("SET TRANSACTION SNAPSHOT {}", quote::string(snapshot, Dialect::POSTGRES));
+    sibling.execute((&import).into(), keep).map(drop)
+}
+
 impl PostgresConnection {
+    /// The settings that siblings need.
+    ///
+    /// # Errors
+    /// Siblings cannot see all that this connection sees.
+    fn settings(&self, keep: Keep<'_>) -> Result<Vec<(String, String)>, Error> {
+        if self.session.look(|connection| connection.is_idle()) == Some(false) {
+            return Err(key::in_transaction());
+        }
+        let state = self.ask(STATE, keep)?;
+        if state.text(0, 1) != Some("false") {
+            return Err(unsupported("the connection has temporary tables, which other connections cannot see")
+                .with_hint("make ordinary tables of them, or read without partition_num"));
+        }
+        let settings = (1..state.rows.len()).filter_map(|row| Some((state.text(row, 0)?, state.text(row, 1)?)));
+        Ok(settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+
+    fn place(&self, settings: Vec<(String, String)>, setup: Vec<String>, consistent: bool) -> Place {
+        Place { target: self.session.peer.route.target.clone(), setup, settings, consistent }
+    }
+
     /// Asks the database under other settings. The settings end with the question. The transaction's snapshot and its
     /// locks remain.
     fn aside<T>(
@@ -135,13 +180,19 @@ impl PostgresConnection {
         work: impl FnOnce(Keep<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.execute("SAVEPOINT colonnade".into(), keep)?;
-        let calls: Vec<_> =
-            settings.iter().map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)")).collect();
-        self.execute((&format!("SELECT {}", calls.join(", "))).into(), keep)?;
+        self.execute((&set(settings)).into(), keep)?;
         let done = work(keep)?;
         self.execute("ROLLBACK TO SAVEPOINT colonnade".into(), keep)?;
         Ok(done)
     }
+}
+
+/// The statement for settings until the end of the transaction.
+fn set<T: AsRef<str>>(settings: &[(T, T)]) -> String {
+    let text = |text: &T| quote::string(text.as_ref(), Dialect::POSTGRES);
+    let calls =
+        settings.iter().map(|(name, value)| format!("pg_catalog.set_config({}, {}, true)", text(name), text(value)));
+    format!("SELECT {}", calls.collect::<Vec<_>>().join(", "))
 }
 
 /// The error of a server that cannot show one state to several connections.

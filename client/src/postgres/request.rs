@@ -131,6 +131,7 @@ mod tests {
             numeric: Some((38, 9)),
             as_text: vec!["plain_1".to_owned(), "Odd, \"it's\"".to_owned()],
             parallel: Parallel::Off,
+            type_names: false,
         };
         assert_eq!(
             copy("table t", &options, Dialect::POSTGRES).unwrap(),

@@ -22,6 +22,10 @@ const PRIMARY: c_int = 0xff;
 
 /// The error for a result code. `message` is SQLite's text, which contains only names and parts of the query.
 pub(super) fn error(code: c_int, message: &str, stage: Stage) -> Error {
+    meaning(code, message, stage).with_code(code)
+}
+
+fn meaning(code: c_int, message: &str, stage: Stage) -> Error {
     let database = |sqlstate: &str, message: &str| Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
     match code & PRIMARY {
         ffi::SQLITE_INTERRUPT => database("57014", "the query was cancelled"),

@@ -1,9 +1,9 @@
-//! Casts to `regclass`, `regtype`, `regnamespace`, `regproc` and `regprocedure` (PostgreSQL's manual, "Object Identifier Types").
+//! Rewrites casts to `regclass`, `regtype`, `regnamespace`, `regproc` and `regprocedure` (PostgreSQL's manual, "Object Identifier Types").
 //!
-//! In PostgreSQL such a value is the number of a thing, which looks like its name. DuckDB has no type like that, so a
-//! cast becomes a call of one of two functions of `catalog.sql`, and what is written around it says which: `…_name` if the
-//! value is cast to a text next, `…_number` if to anything else. A last cast of a constant or a parameter is meant to be
-//! compared with a number, one of a column to be read.
+//! In PostgreSQL such a value is an object's number that is shown as the object's name. DuckDB has no such types, so a cast becomes a call of
+//! one of two functions of `catalog_functions.sql`. The context decides: `…_name` if the value is then cast to a text, `…_number` if it is
+//! cast to another type. If it is not cast again, a constant or a parameter is a number, because clients compare it with numbers, and a column
+//! is a name, because clients show it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -15,20 +15,19 @@ use colonnade_sql::{Token, TokenKind};
 use super::{SCHEMA, qualifies};
 
 pub const TYPES: [&str; 5] = ["regclass", "regtype", "regnamespace", "regproc", "regprocedure"];
-/// Types that a name is cast to.
+/// The types of texts.
 const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];
-/// Functions that know a sequence by its name, in DuckDB.
-const OF_SEQUENCES: [&str; 3] = ["nextval", "currval", "setval"];
+/// Functions whose argument in DuckDB is the name of a sequence.
+const SEQUENCE_FUNCTIONS: [&str; 3] = ["nextval", "currval", "setval"];
 
-/// The tokens of a statement, and what is known of the casts in it. Each is looked up in a few steps, however long the
-/// statement is.
+/// The tokens of a statement, with tables in which a cast finds its operand in a few steps. The steps do not grow with the statement's length.
 pub(super) struct Casts<'t, 'a> {
     tokens: &'t [Token<'a>],
-    /// For each token the parenthesis that is open before it.
+    /// For each token, the innermost parenthesis that is open before it.
     parentheses: Vec<Option<usize>>,
-    /// For each token the bracket that is open before it.
+    /// For each token, the innermost bracket that is open before it.
     brackets: Vec<Option<usize>>,
-    /// Where the operand of each `::` begins that was looked at.
+    /// The first token of the operand of each `::` that was examined.
     operands: HashMap<usize, Option<usize>>,
 }
 
@@ -38,7 +37,7 @@ impl<'t, 'a> Casts<'t, 'a> {
         Self { tokens, parentheses, brackets, operands: HashMap::new() }
     }
 
-    /// Notes what becomes of a cast whose `::` or `AS` is the token at `at`; the number of tokens up to its end.
+    /// Adds the changes of a cast whose `::` or `AS` is the token at `at`. Gives the number of tokens from there to the cast's end.
     pub fn rewrite(&mut self, at: usize, edits: &mut Edits) -> Option<usize> {
         let tokens = self.tokens;
         let is_postfix = is_double_colon(tokens, at);
@@ -51,7 +50,7 @@ impl<'t, 'a> Casts<'t, 'a> {
         if is_postfix {
             let operand = self.operand(at)?;
             if is_symbol(tokens, end, b'[') {
-                // Of a column, the names.
+                // An array column becomes a list of names.
                 let is_list = type_ == "regtype" && is_symbol(tokens, end + 1, b']') && is_column(&tokens[operand]);
                 return is_list.then(|| {
                     edits.insert(tokens[operand].start, format!("{type_}_list("));
@@ -61,7 +60,7 @@ impl<'t, 'a> Casts<'t, 'a> {
             }
             let is_sequences = operand >= 2
                 && is_symbol(tokens, operand - 1, b'(')
-                && OF_SEQUENCES.iter().any(|name| tokens[operand - 2].is_word(name));
+                && SEQUENCE_FUNCTIONS.iter().any(|name| tokens[operand - 2].is_word(name));
             if is_sequences {
                 edits.remove(whole);
             } else {
@@ -82,8 +81,8 @@ impl<'t, 'a> Casts<'t, 'a> {
         Some(end - at)
     }
 
-    /// Which of the functions a cast of `operand` to `type_` is, if `after` is the token that follows it. Functions that are
-    /// compared are names.
+    /// The function that replaces a cast of `operand` to `type_`. `after` is the token after the cast. A `regproc` that is compared is a
+    /// name.
     fn function(&self, type_: &str, operand: Range<usize>, after: usize) -> &'static str {
         match self.next_type(after) {
             Some(next) if type_ == "regproc" && !TEXTS.contains(&&*next) => "oid",
@@ -94,7 +93,7 @@ impl<'t, 'a> Casts<'t, 'a> {
         }
     }
 
-    /// Whether what ends before `at` is compared with a constant that is cast, too: as numbers.
+    /// Whether the cast before `at` is compared with another cast of a constant. Then both are numbers.
     fn is_compared(&self, at: usize) -> bool {
         let signs = self.tokens[at..]
             .iter()
@@ -106,7 +105,7 @@ impl<'t, 'a> Casts<'t, 'a> {
             && is_double_colon(self.tokens, constant + 1)
     }
 
-    /// The type that what ends before `at` is cast to.
+    /// The type to which the cast before `at` is cast again.
     fn next_type(&self, at: usize) -> Option<Cow<'a, str>> {
         if is_double_colon(self.tokens, at) {
             return Some(type_name(self.tokens, at + 2)?.0);
@@ -119,14 +118,14 @@ impl<'t, 'a> Casts<'t, 'a> {
         if is_cast { Some(type_name(self.tokens, at + 1)?.0) } else { None }
     }
 
-    /// Where the expression begins that the `::` at `cast` casts.
+    /// The first token of the operand of the `::` at `cast`. Remembers it.
     fn operand(&mut self, cast: usize) -> Option<usize> {
         let operand = self.find_operand(cast);
         self.operands.insert(cast, operand);
         operand
     }
 
-    /// The same: `::` binds closer than all but a dot and a subscript.
+    /// Finds the operand: only a dot and a subscript have a higher precedence than `::`.
     fn find_operand(&self, cast: usize) -> Option<usize> {
         let tokens = self.tokens;
         let mut last = cast.checked_sub(1)?;
@@ -138,7 +137,7 @@ impl<'t, 'a> Casts<'t, 'a> {
                 }
                 TokenKind::Symbol(b')') => {
                     let open = self.parentheses[last]?;
-                    // A function's name stands right before its arguments, a keyword mostly does not.
+                    // A function's name is directly before its parenthesis. A keyword usually has a space after it.
                     let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name);
                     let name = open.checked_sub(1).filter(|&at| is_name(&tokens[at]) && touch(tokens, at));
                     name.unwrap_or(open)
@@ -152,7 +151,7 @@ impl<'t, 'a> Casts<'t, 'a> {
             if start < 3 || !is_double_colon(tokens, start - 2) {
                 return Some(start);
             }
-            // That was the type of a cast before, which begins where this one does.
+            // The token was the type of an earlier cast with the same operand.
             if let Some(operand) = self.operands.get(&(start - 2)) {
                 return *operand;
             }
@@ -165,7 +164,7 @@ fn is_column(operand: &Token<'_>) -> bool {
     matches!(operand.kind, TokenKind::Word | TokenKind::Name) && !operand.is_word("array")
 }
 
-/// For each token the opening that is not closed before it.
+/// For each token, the innermost opening that is not closed before it.
 fn openings(tokens: &[Token<'_>], open: u8, close: u8) -> Vec<Option<usize>> {
     let mut pending = Vec::new();
     let before = tokens.iter().enumerate().map(|(at, token)| {
@@ -212,7 +211,7 @@ fn touch(tokens: &[Token<'_>], at: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::plain;
+    use super::super::tests::rewritten;
 
     #[test]
     fn casts_become_calls() {
@@ -246,24 +245,24 @@ mod tests {
             ("::regclass", "::regclass"),
             ("a + ::regclass", "a + ::regclass"),
         ] {
-            assert_eq!(plain(given), expected, "{given}");
+            assert_eq!(rewritten(given), expected, "{given}");
         }
     }
 
-    /// Each of these took a time that grew with the square of its length once.
+    /// An earlier version took quadratic time for each of these.
     #[test]
-    fn a_long_statement_takes_no_longer_than_its_length_says() {
+    fn time_grows_linearly_with_the_length() {
         const MANY: usize = 100_000;
         let (casts, opened) = ("'t'::regclass as t, ".repeat(MANY), "(".repeat(MANY));
-        assert_eq!(plain(&casts).len(), "regclass_number('t') as t, ".len() * MANY);
+        assert_eq!(rewritten(&casts).len(), "regclass_number('t') as t, ".len() * MANY);
         let chained = format!("a{}", "::regclass".repeat(MANY));
-        let chain = plain(&chained);
+        let chain = rewritten(&chained);
         assert!(chain.starts_with("regclass_name(regclass_number(") && chain.ends_with("))))"));
         assert_eq!(chain.matches("regclass_").count(), MANY);
         let nested = format!("{opened}a{}", ")::regclass".repeat(MANY));
-        assert_eq!(plain(&nested).matches("regclass_").count(), MANY);
-        assert!(plain(&format!("{opened}{casts}")).ends_with("regclass_number('t') as t, "));
-        let _ = plain(&"cast(a as regclass, ".repeat(MANY));
-        let _ = plain(&"operator(pg_catalog.".repeat(MANY));
+        assert_eq!(rewritten(&nested).matches("regclass_").count(), MANY);
+        assert!(rewritten(&format!("{opened}{casts}")).ends_with("regclass_number('t') as t, "));
+        let _ = rewritten(&"cast(a as regclass, ".repeat(MANY));
+        let _ = rewritten(&"operator(pg_catalog.".repeat(MANY));
     }
 }

@@ -1,11 +1,10 @@
-//! The subscripts of an array, as clients ask for them: `generate_series(array_lower(a, 1), array_upper(a, 1))` is rows in
-//! PostgreSQL. In the engine it is a list in a query's columns, and takes no subqueries in FROM, where no other function can stand
-//! beside it.
+//! Rewrites the series of an array's subscripts, `generate_series(array_lower(a, 1), array_upper(a, 1))`. In PostgreSQL it gives rows. In
+//! DuckDB it is a list among a query's columns. In FROM it accepts no subqueries, and no other function can be beside it.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind};
 
-/// Notes what becomes of the call that may begin at `at`, and of what stands beside it in FROM.
+/// Adds the changes of a call that begins at `at`, if there is one, and of the functions beside it in FROM.
 pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     let Some(call) = Call::at(tokens, at) else { return };
     edits.replace(tokens[at].start..call.array.0, "generate_subscripts(");
@@ -31,10 +30,10 @@ pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
 }
 
 struct Call {
-    /// Where the array begins and ends, in bytes.
+    /// The first byte of the array, and the byte after it.
     array: (usize, usize),
     end: usize,
-    /// The token after it.
+    /// The token after the call.
     next: usize,
 }
 
@@ -53,20 +52,20 @@ impl Call {
         }
         let upper = closing(tokens, lower + 3)?;
         let end = tokens.get(upper + 1).filter(|token| token.is_symbol(b')'))?;
-        let (array, other) = (first(&tokens[at + 4..lower])?, first(&tokens[lower + 4..upper])?);
+        let (array, other) = (array_argument(&tokens[at + 4..lower])?, array_argument(&tokens[lower + 4..upper])?);
         let is_same = array.iter().map(|token| token.text).eq(other.iter().map(|token| token.text));
         let place = (array.first()?.start, array.last()?.end());
         is_same.then_some(Self { array: place, end: end.end(), next: upper + 2 })
     }
 }
 
-/// What stands in front of `, 1`.
-fn first<'t, 'a>(arguments: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
+/// The argument before `, 1`.
+fn array_argument<'t, 'a>(arguments: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
     let (array, [comma, dimension]) = arguments.split_at_checked(arguments.len().checked_sub(2)?)? else { return None };
     (comma.is_symbol(b',') && dimension.text == "1").then_some(array)
 }
 
-/// The name after `AS`, or without it, and what follows it: another item, the end of the list, or a condition.
+/// The alias at `at`, with or without `AS`, and the token after it. After an alias comes another item, the end of the list, or a condition.
 fn alias<'a>(tokens: &[Token<'a>], at: usize) -> Option<(&'a str, usize)> {
     let at = at + usize::from(tokens.get(at)?.is_word("as"));
     let name = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))?;
@@ -91,10 +90,10 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::plain;
+    use super::super::tests::rewritten;
 
     #[test]
-    fn subscripts_are_rows() {
+    fn series_of_subscripts_are_rewritten() {
         for (given, expected) in [
             (
                 "select generate_series(array_lower(k, 1), array_upper(k, 1)) as i, n",
@@ -115,7 +114,7 @@ mod tests {
                 "select generate_series(array_lower(k, 1), array_upper(k, 1)",
             ),
         ] {
-            assert_eq!(plain(given), expected, "{given}");
+            assert_eq!(rewritten(given), expected, "{given}");
         }
     }
 }

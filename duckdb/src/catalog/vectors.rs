@@ -1,7 +1,8 @@
-//! Subscripts of the catalog's vectors, which count from 0 (PostgreSQL's `int2vector` and `oidvector`), where the engine's lists
-//! count from 1.
+//! Rewrites subscripts of the catalog's vectors. Those of PostgreSQL's `int2vector` and `oidvector` count from 0, those of DuckDB's lists
+//! from 1.
 //!
-//! Only what is certainly `pg_catalog.pg_index`, by a name that the statement gives to nothing else, is counted so.
+//! Only columns that are certainly of `pg_catalog.pg_index` are rewritten: their qualifier is its alias, and the statement gives this alias
+//! only once.
 
 use std::borrow::Cow;
 
@@ -12,12 +13,12 @@ use super::{SCHEMA, qualifies};
 
 const INDEXES: &str = "pg_index";
 const VECTORS: [&str; 4] = ["indkey", "indclass", "indcollation", "indoption"];
-/// What may stand where an alias would.
-const NO_ALIASES: [&str; 9] = ["where", "on", "using", "join", "inner", "left", "right", "full", "cross"];
+/// The words that may follow a relation instead of an alias.
+const NOT_ALIASES: [&str; 9] = ["where", "on", "using", "join", "inner", "left", "right", "full", "cross"];
 
-/// Notes what becomes of `i.indkey[n]`.
+/// Adds the changes of `i.indkey[n]`.
 pub(super) fn count_from_0(tokens: &[Token<'_>], edits: &mut Edits) {
-    let names: Vec<_> = (0..tokens.len()).filter_map(|at| named(tokens, at)).collect();
+    let names: Vec<_> = (0..tokens.len()).filter_map(|at| index_alias(tokens, at)).collect();
     for at in 0..tokens.len() {
         if let [relation, dot, column, open, ..] = &tokens[at..]
             && dot.is_symbol(b'.')
@@ -33,8 +34,8 @@ pub(super) fn count_from_0(tokens: &[Token<'_>], edits: &mut Edits) {
     }
 }
 
-/// The name by which a statement knows `pg_catalog.pg_index`, which stands at `at`, if it calls nothing else so.
-fn named<'a>(tokens: &[Token<'a>], at: usize) -> Option<Cow<'a, str>> {
+/// The alias of `pg_catalog.pg_index` at `at`, if the statement has no other object with this name.
+fn index_alias<'a>(tokens: &[Token<'a>], at: usize) -> Option<Cow<'a, str>> {
     let [schema, dot, relation, rest @ ..] = tokens.get(at..)? else { return None };
     if !qualifies(schema, dot, SCHEMA) || !relation.is_name(INDEXES) {
         return None;
@@ -42,7 +43,7 @@ fn named<'a>(tokens: &[Token<'a>], at: usize) -> Option<Cow<'a, str>> {
     let rest = if rest.first()?.is_word("as") { &rest[1..] } else { rest };
     let alias = rest.first().filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))?;
     let name = alias.folded();
-    if NO_ALIASES.contains(&&*name) {
+    if NOT_ALIASES.contains(&&*name) {
         return None;
     }
     let given = tokens.iter().enumerate().filter(|(place, token)| {
@@ -51,7 +52,7 @@ fn named<'a>(tokens: &[Token<'a>], at: usize) -> Option<Cow<'a, str>> {
     (given.count() == 1).then_some(name)
 }
 
-/// The bracket that closes the one at `open`, of a subscript that is no slice.
+/// The bracket that closes the one at `open`; `None` for a slice.
 fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate().skip(open) {
@@ -70,14 +71,14 @@ fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     None
 }
 
-/// Whether nothing with a dot is in front.
+/// Whether no dot is before the token.
 fn is_first(tokens: &[Token<'_>], at: usize) -> bool {
     at == 0 || !tokens[at - 1].is_symbol(b'.')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::plain;
+    use super::super::tests::rewritten;
 
     #[test]
     fn subscripts_of_the_catalogs_vectors_count_from_0() {
@@ -90,7 +91,7 @@ mod tests {
                 "select i.indkey[f(x)[1]] from pg_catalog.pg_index as i",
                 "select i.indkey[1 + (f(x)[1])] from pg_index as i",
             ),
-            // What is not certainly a vector.
+            // These are not certainly vectors.
             ("select i.indkey[0] from pg_index i", "select i.indkey[0] from pg_index i"),
             ("select i.indkey[0] from pg_catalog.pg_index where i", "select i.indkey[0] from pg_index where i"),
             ("select i.indkey[0:1] from pg_catalog.pg_index i", "select i.indkey[0:1] from pg_index i"),
@@ -100,7 +101,7 @@ mod tests {
             ),
             ("select i.conkey[1] from pg_catalog.pg_index i", "select i.conkey[1] from pg_index i"),
         ] {
-            assert_eq!(plain(given), expected, "{given}");
+            assert_eq!(rewritten(given), expected, "{given}");
         }
     }
 }

@@ -1,33 +1,33 @@
-//! How deep a statement nests, before anything that recurses looks at it.
+//! Limits the nesting of a statement, before any recursive code reads it.
 //!
-//! The engine parses, binds and plans by recursion, on the stack of the session's thread. `docs/reference/server.md` has the
-//! depths at which it was seen to die by the size of the stack.
+//! DuckDB parses, binds and plans by recursion, on the stack of the session's thread. `docs/reference/server.md` has the depths at which it
+//! crashed, by the size of the stack.
 
 use colonnade_sql::{Token, TokenKind};
 
 use super::Refusal;
 
-/// Tokens: DuckDB takes some 1.6 KB for each while it parses and binds (an INSERT of 1,370,000 tokens took 2.2 GB).
-const TOKENS: usize = 400_000;
-/// Parentheses, brackets, braces and CASE within each other.
-const NESTING: usize = 250;
-/// Signs and NOTs, one after the other.
-const SIGNS: usize = 50;
-/// Names with points between them: DuckDB tries each as a column, a table and a schema, and cannot be interrupted then.
-const PARTS: usize = 100;
-/// AND and OR: the time to bind them grows with their square; 10,000 take seconds.
-const CONDITIONS: usize = 10_000;
+/// Tokens. DuckDB needs about 1.6 KB for each while it parses and binds (2.2 GB for an INSERT of 1,370,000 tokens).
+const MAX_TOKENS: usize = 400_000;
+/// Nested parentheses, brackets, braces and CASEs.
+const MAX_NESTING: usize = 250;
+/// Consecutive signs and NOTs.
+const MAX_SIGNS: usize = 50;
+/// Names with dots between them. DuckDB tries each as a column, a table and a schema, and cannot be interrupted meanwhile.
+const MAX_PARTS: usize = 100;
+/// ANDs and ORs. The time to bind them is quadratic; 10,000 take seconds.
+const MAX_CONDITIONS: usize = 10_000;
 /// UNION, EXCEPT and INTERSECT.
-const SETS: usize = 1000;
-/// Relations of all FROMs together. DuckDB plans 250 of one FROM in 3 s, 500 in 14 s.
-const JOINS: usize = 300;
-/// PIVOT, UNPIVOT and SUMMARIZE, lambdas within each other, LIMIT and OFFSET within each other, all together: each nearly doubles the
-/// time to plan, or the memory, and DuckDB cannot be interrupted then. Of LIMITs 18 take 8 s, of lambdas 20 more than 3 GB.
-const DOUBLING: usize = 12;
-/// Sets of GROUPING SETS, ROLLUP and CUBE, each of which has a hash table of its own.
-const GROUPED: usize = 400;
+const MAX_SETS: usize = 1000;
+/// Relations in all FROMs together. DuckDB plans 250 relations of one FROM in 3 s, 500 in 14 s.
+const MAX_JOINS: usize = 300;
+/// PIVOTs, UNPIVOTs and SUMMARIZEs, nested lambdas, and nested LIMITs and OFFSETs, all together. Each nearly doubles the time or the memory
+/// to plan, and DuckDB cannot be interrupted meanwhile. 18 LIMITs take 8 s, 20 lambdas more than 3 GB.
+const MAX_DOUBLING: usize = 12;
+/// Sets of GROUPING SETS, ROLLUP and CUBE. Each has its own hash table.
+const MAX_GROUPED: usize = 400;
 
-/// What a statement has so far.
+/// Counts the constructs of a statement.
 #[derive(Debug, Default)]
 pub struct Depth {
     levels: Vec<Level>,
@@ -38,14 +38,14 @@ pub struct Depth {
     signs: usize,
     sets: usize,
     joins: usize,
-    /// Of what doubles the time to plan.
+    /// The constructs that double the time to plan.
     doubling: usize,
     grouped: usize,
-    /// Whether the next parenthesis is that of GROUPING SETS, ROLLUP or CUBE.
+    /// Whether the next parenthesis belongs to GROUPING SETS, ROLLUP or CUBE.
     is_grouping: bool,
-    /// Whether a relation or a list of relations comes next.
+    /// Whether a relation or a list of relations follows.
     is_relation_next: bool,
-    /// Whether DISTINCT came before, whose FROM is none.
+    /// Whether the last token was DISTINCT. The FROM of IS DISTINCT FROM has no relations.
     is_distinct: bool,
 }
 
@@ -53,13 +53,13 @@ pub struct Depth {
 struct Level {
     is_case: bool,
     is_lambda: bool,
-    /// Whether commas separate relations here.
+    /// Whether commas separate relations.
     is_from: bool,
     /// Whether commas separate sets of columns.
     is_grouping: bool,
-    /// Whether LIMIT or OFFSET was the last clause that began here.
+    /// Whether the last clause that began in this level is LIMIT or OFFSET.
     is_limit: bool,
-    /// Whether it is a part of a LIMIT or OFFSET.
+    /// Whether the level is a part of a LIMIT or OFFSET.
     is_limited: bool,
 }
 
@@ -84,10 +84,10 @@ const CLAUSES: [&str; 16] = [
 ];
 
 impl Depth {
-    /// Takes the next token.
+    /// Counts the next token.
     ///
     /// # Errors
-    /// If that is too much.
+    /// If a limit is exceeded.
     pub fn add(&mut self, token: &Token<'_>) -> Result<(), Refusal> {
         let (is_next, is_distinct) = (self.is_relation_next, self.is_distinct);
         (self.is_relation_next, self.is_distinct) = (false, false);
@@ -101,12 +101,12 @@ impl Depth {
             TokenKind::Word | TokenKind::Name => self.parts,
             _ => 0,
         };
-        most(self.parts, PARTS, "parts of a name")?;
-        // DuckDB counts the sign of a placeholder apart.
+        check_count(self.parts, MAX_PARTS, "parts of a name")?;
+        // The sign of a placeholder is a separate token in DuckDB.
         self.tokens += 1 + usize::from(token.placeholder().is_some());
-        most(self.tokens, TOKENS, "words and signs")?;
+        check_count(self.tokens, MAX_TOKENS, "words and signs")?;
         self.signs = if is_sign { self.signs + 1 } else { 0 };
-        most(self.signs, SIGNS, "signs in a row")
+        check_count(self.signs, MAX_SIGNS, "signs in a row")
     }
 
     fn level(&mut self) -> &mut Level {
@@ -116,13 +116,13 @@ impl Depth {
     fn open(&mut self, level: Level) -> Result<(), Refusal> {
         let is_limited = self.level().is_limit;
         self.levels.push(Level { is_limited, ..level });
-        self.doubles(is_limited)?;
-        most(self.levels.len(), NESTING, "levels of nesting")
+        self.add_doubling(is_limited)?;
+        check_count(self.levels.len(), MAX_NESTING, "levels of nesting")
     }
 
-    fn doubles(&mut self, does: bool) -> Result<(), Refusal> {
-        self.doubling += usize::from(does);
-        most(self.doubling, DOUBLING, "PIVOTs, SUMMARIZEs, lambdas and LIMITs within each other")
+    fn add_doubling(&mut self, is_doubling: bool) -> Result<(), Refusal> {
+        self.doubling += usize::from(is_doubling);
+        check_count(self.doubling, MAX_DOUBLING, "PIVOTs, SUMMARIZEs, lambdas and LIMITs within each other")
     }
 
     fn close(&mut self) -> Option<Level> {
@@ -136,13 +136,13 @@ impl Depth {
         match symbol {
             b'(' | b'[' | b'{' => {
                 let is_grouping = std::mem::take(&mut self.is_grouping);
-                // FROM (a, b): what is in parentheses there is joined as well.
+                // In FROM (a, b), the relations in parentheses are joined too.
                 let is_from = symbol == b'(' && is_relation_next;
                 self.open(Level { is_from, is_grouping, ..Level::default() })?;
                 self.is_relation_next = is_from;
             }
             b')' | b']' | b'}' => {
-                // A CASE without END does not parse; what it has opened is closed with what it is in.
+                // A CASE without END is a syntax error. It is closed with the level around it.
                 while self.close().is_some_and(|level| level.is_case) {}
             }
             b',' => {
@@ -150,8 +150,8 @@ impl Depth {
                 self.is_relation_next = is_from;
                 self.joins += usize::from(is_from);
                 self.grouped += usize::from(is_grouping);
-                most(self.joins, JOINS, "joins")?;
-                most(self.grouped, GROUPED, "grouping sets")?;
+                check_count(self.joins, MAX_JOINS, "joins")?;
+                check_count(self.grouped, MAX_GROUPED, "grouping sets")?;
             }
             b'.' => {}
             _ => return Ok(true),
@@ -173,16 +173,16 @@ impl Depth {
             "from" if is_distinct => {}
             "from" | "using" => (self.level().is_from, self.is_relation_next) = (true, true),
             "join" | "lateral" => (self.joins, self.is_relation_next) = (self.joins + 1, true),
-            "pivot" | "unpivot" | "pivot_wider" | "pivot_longer" | "summarize" => self.doubles(true)?,
-            // One outside of all parentheses is an error of syntax.
+            "pivot" | "unpivot" | "pivot_wider" | "pivot_longer" | "summarize" => self.add_doubling(true)?,
+            // A lambda outside of all parentheses is a syntax error.
             "lambda" if !self.levels.is_empty() && !std::mem::replace(&mut self.level().is_lambda, true) => {
-                self.doubles(true)?;
+                self.add_doubling(true)?;
             }
             "sets" | "rollup" | "cube" => self.is_grouping = true,
             "not" => return Ok(true),
             "and" | "or" => {
                 self.conditions += 1;
-                most(self.conditions, CONDITIONS, "ANDs and ORs")?;
+                check_count(self.conditions, MAX_CONDITIONS, "ANDs and ORs")?;
             }
             _ if CLAUSES.contains(&word.as_str()) => {
                 self.level().is_from = false;
@@ -191,12 +191,12 @@ impl Depth {
             }
             _ => {}
         }
-        most(self.joins, JOINS, "joins")?;
-        most(self.sets, SETS, "set operations")?;
+        check_count(self.joins, MAX_JOINS, "joins")?;
+        check_count(self.sets, MAX_SETS, "set operations")?;
         Ok(false)
     }
 }
 
-fn most(count: usize, most: usize, what: &'static str) -> Result<(), Refusal> {
-    if count > most { Err(Refusal::Deep { what, most }) } else { Ok(()) }
+fn check_count(count: usize, limit: usize, what: &'static str) -> Result<(), Refusal> {
+    if count > limit { Err(Refusal::Deep { what, limit }) } else { Ok(()) }
 }

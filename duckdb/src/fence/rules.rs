@@ -1,4 +1,4 @@
-//! The lists themselves: `allowed.txt`, read.
+//! Reads the lists of `allowed.txt`.
 
 use std::collections::HashMap;
 
@@ -6,9 +6,9 @@ use super::Rights;
 
 const LISTS: &str = include_str!("allowed.txt");
 
-/// Who may use what is listed.
+/// The users who may use a listed name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum Permission {
     /// Readers and writers.
     All,
     /// Writers.
@@ -21,7 +21,7 @@ pub enum Class {
     Never,
 }
 
-impl Class {
+impl Permission {
     /// Its name in the lists.
     pub fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Class {
             .find(|class| class.name() == name)
     }
 
-    /// Whether someone with these rights may use it.
+    /// Whether a user with these rights may use the name.
     pub fn permits(self, rights: Rights) -> bool {
         match self {
             Self::All => true,
@@ -50,29 +50,29 @@ impl Class {
         }
     }
 
-    /// Whether not even a writer may use it, as far as the operator's choice goes.
-    pub fn is_for_nobody(self, rights: Rights) -> bool {
+    /// Whether no user may use the name on this server, not even a writer.
+    pub fn is_refused_to_all(self, rights: Rights) -> bool {
         !self.permits(Rights { writes: true, ..rights })
     }
 }
 
-/// A list.
+/// A section of the lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Section {
-    /// Functions of every kind, macros and table functions too.
+    /// Functions of every kind, including macros and table functions.
     Functions,
     /// The names after PRAGMA.
     Pragmas,
-    /// The engine's own views.
+    /// DuckDB's own views.
     Views,
     /// The names after SET.
     Settings,
-    /// Kinds of statements, as the engine names them.
+    /// Kinds of statements, with DuckDB's names.
     Kinds,
 }
 
 impl Section {
-    /// The list of this name.
+    /// The section with this name.
     pub fn named(name: &str) -> Option<Self> {
         Some(match name {
             "functions" => Self::Functions,
@@ -85,7 +85,7 @@ impl Section {
     }
 }
 
-/// A line of the lists that says nothing.
+/// An invalid line of the lists.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the lists of what is allowed: {text:?}")]
 pub struct RulesError {
@@ -93,10 +93,10 @@ pub struct RulesError {
     text: String,
 }
 
-/// What is decided, by list and name.
+/// The permissions, by section and name.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
-    lists: HashMap<Section, HashMap<&'static str, Class>>,
+    lists: HashMap<Section, HashMap<&'static str, Permission>>,
 }
 
 impl Rules {
@@ -107,15 +107,15 @@ impl Rules {
     pub fn read() -> Result<Self, RulesError> {
         let (mut rules, mut section) = (Self::default(), Section::Functions);
         for (at, line) in LISTS.lines().enumerate() {
-            let odd = || RulesError { line: at + 1, text: line.to_owned() };
+            let invalid = || RulesError { line: at + 1, text: line.to_owned() };
             match line.rsplit_once(' ') {
                 _ if line.is_empty() || line.starts_with('#') => {}
                 None => {
                     let name = line.strip_prefix('[').and_then(|line| line.strip_suffix(']'));
-                    section = name.and_then(Section::named).ok_or_else(odd)?;
+                    section = name.and_then(Section::named).ok_or_else(invalid)?;
                 }
                 Some((name, class)) => {
-                    let class = Class::named(class).ok_or_else(odd)?;
+                    let class = Permission::named(class).ok_or_else(invalid)?;
                     rules.lists.entry(section).or_default().insert(name, class);
                 }
             }
@@ -123,8 +123,8 @@ impl Rules {
         Ok(rules)
     }
 
-    /// What is decided about a name in lower case.
-    pub fn class(&self, section: Section, name: &str) -> Option<Class> {
+    /// The permission for a name in lower case.
+    pub fn class(&self, section: Section, name: &str) -> Option<Permission> {
         self.lists.get(&section)?.get(name).copied()
     }
 }

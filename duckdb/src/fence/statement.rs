@@ -1,30 +1,30 @@
-//! What a statement is, by its first words; the statement that it carries, likewise.
+//! Finds the kind of a statement by its first words, and the kind of the statement within EXPLAIN or PREPARE.
 //!
-//! Only what is named here passes. The engine is then asked for its own kind of the same text.
+//! Only the statements that are listed here are accepted. Then DuckDB's kind of the same text is compared.
 
 use colonnade_sql::{Token, TokenKind};
 
 use super::rules::{Rules, Section};
 use super::{Refusal, Rights, fold, tokens, value};
 
-/// How many of the first tokens are looked at. No statement that is allowed says later what it is.
-pub const LOOK: usize = 64;
+/// The number of first tokens that are examined. They are enough to find the kind of every allowed statement.
+pub const HEAD_TOKENS: usize = 64;
 
-/// What a statement is.
+/// The kind of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
-    /// The engine's kinds that it may have.
+pub struct StatementShape {
+    /// The kinds that DuckDB may find.
     pub kinds: &'static [&'static str],
-    /// Where the statement that it carries begins, and that one's kinds.
+    /// The statement within it: its first byte, and its kinds.
     pub inner: Option<(usize, &'static [&'static str])>,
 }
 
 const QUERY: &[&str] = &["select", "multi"];
-/// What WITH begins.
+/// The kinds of statements that begin with WITH.
 const WITH: &[&str] = &["select", "multi", "insert", "update", "delete", "merge_into"];
 
 const TRANSACTIONS: [&str; 6] = ["begin", "start", "commit", "end", "rollback", "abort"];
-/// Words that begin statements of the engine's, for nobody. All others that are not named here are errors of syntax.
+/// The first words of DuckDB's statements that no client may send. Other words that are not listed here are syntax errors.
 const REFUSED: [&str; 5] = ["load", "install", "force", "import", "uninstall"];
 const CREATED: [&str; 8] = ["table", "view", "macro", "function", "schema", "sequence", "index", "type"];
 const CREATE_MODIFIERS: [&str; 6] = ["or", "replace", "temp", "temporary", "unique", "recursive"];
@@ -32,38 +32,43 @@ const ALTERED: [&str; 3] = ["table", "view", "sequence"];
 const DESCRIBED: [&str; 10] =
     ["table", "column", "view", "index", "sequence", "type", "macro", "function", "schema", "materialized"];
 
-/// Reads a statement's kind.
+/// Finds a statement's kind.
 ///
 /// # Errors
-/// If it is none that this user may send.
-pub fn read(sql: &str, head: &[Token<'_>], rules: &Rules, rights: Rights) -> Result<Shape, Refusal> {
-    let Some(first) = head.first() else { return Ok(Shape::default()) };
+/// If this user may not send statements of this kind.
+pub fn read(sql: &str, head: &[Token<'_>], rules: &Rules, rights: Rights) -> Result<StatementShape, Refusal> {
+    let Some(first) = head.first() else { return Ok(StatementShape::default()) };
     let carried = |from: Option<usize>, what| {
         let start = from.ok_or(Refusal::NoStatement(what))?;
-        let head = tokens(&sql[start..]).take(LOOK).collect::<Result<Vec<_>, _>>()?;
-        let kinds = head.first().and_then(plain).ok_or_else(|| refused_to_all(&format!("{what} of this statement")))?;
-        permitted(kinds, rules, rights)?;
+        let head = tokens(&sql[start..]).take(HEAD_TOKENS).collect::<Result<Vec<_>, _>>()?;
+        let kinds =
+            head.first().and_then(carried_kinds).ok_or_else(|| refused_to_all(&format!("{what} of this statement")))?;
+        check_kinds(kinds, rules, rights)?;
         Ok(Some((start, kinds)))
     };
     let shape = match word(first).as_str() {
-        "explain" => Shape { kinds: &["explain", "multi"], inner: carried(explained(head), "EXPLAIN")? },
+        "explain" => StatementShape { kinds: &["explain", "multi"], inner: carried(explained_start(head), "EXPLAIN")? },
         "prepare" => {
             let body = head.iter().position(|token| token.is_word("as")).and_then(|at| head.get(at + 1));
-            Shape { kinds: &["prepare", "multi"], inner: carried(body.map(|token| token.start), "PREPARE")? }
+            StatementShape { kinds: &["prepare", "multi"], inner: carried(body.map(|token| token.start), "PREPARE")? }
         }
         name if REFUSED.contains(&name) => return Err(refused_to_all(&name.to_uppercase())),
         name => {
-            let unknown = || Refusal::NoSuchStatement { word: shown(first), place: sql[..first.start].chars().count() };
-            Shape { kinds: plain(first).or_else(|| other(name)).ok_or_else(unknown)?, inner: None }
+            let unknown =
+                || Refusal::NoSuchStatement { word: excerpt(first), place: sql[..first.start].chars().count() };
+            StatementShape {
+                kinds: carried_kinds(first).or_else(|| other_kinds(name)).ok_or_else(unknown)?,
+                inner: None,
+            }
         }
     };
-    permitted(shape.kinds, rules, rights)?;
-    details(head, rules, rights)?;
+    check_kinds(shape.kinds, rules, rights)?;
+    check_details(head, rules, rights)?;
     Ok(shape)
 }
 
-/// The kinds of statements that others may carry.
-fn plain(first: &Token<'_>) -> Option<&'static [&'static str]> {
+/// The kinds of a statement that may be within EXPLAIN or PREPARE.
+fn carried_kinds(first: &Token<'_>) -> Option<&'static [&'static str]> {
     Some(match word(first).as_str() {
         "(" | "select" | "from" | "values" | "table" | "show" | "describe" | "desc" | "summarize" | "pivot"
         | "unpivot" | "pivot_wider" | "pivot_longer" => QUERY,
@@ -76,7 +81,7 @@ fn plain(first: &Token<'_>) -> Option<&'static [&'static str]> {
     })
 }
 
-fn other(first: &str) -> Option<&'static [&'static str]> {
+fn other_kinds(first: &str) -> Option<&'static [&'static str]> {
     Some(match first {
         "execute" => &["execute"],
         "deallocate" => &["drop"],
@@ -85,7 +90,7 @@ fn other(first: &str) -> Option<&'static [&'static str]> {
         "alter" | "comment" => &["alter"],
         "set" | "reset" | "use" => &["set"],
         "pragma" => &["pragma", "set"],
-        // A kind of the lists: the engine has the same one for both.
+        // DuckDB has the same kind for both.
         "call" | "checkpoint" => &["call"],
         "vacuum" | "analyze" => &["vacuum"],
         "attach" => &["attach"],
@@ -97,43 +102,43 @@ fn other(first: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Whether the kinds are on this user's list: the first one decides, the others are the engine's variants of it.
-fn permitted(kinds: &[&str], rules: &Rules, rights: Rights) -> Result<(), Refusal> {
+/// Checks whether this user may send statements of these kinds. The first kind decides. The others are DuckDB's variants of it.
+fn check_kinds(kinds: &[&str], rules: &Rules, rights: Rights) -> Result<(), Refusal> {
     for kind in kinds.iter().take(1) {
         match rules.class(Section::Kinds, kind) {
             Some(class) if class.permits(rights) => {}
             class => {
-                let nobody = class.is_none_or(|class| class.is_for_nobody(rights));
-                return Err(Refusal::NotAllowed(kind.to_uppercase().replace('_', " "), nobody));
+                let is_refused_to_all = class.is_none_or(|class| class.is_refused_to_all(rights));
+                return Err(Refusal::NotAllowed(kind.to_uppercase().replace('_', " "), is_refused_to_all));
             }
         }
     }
     Ok(())
 }
 
-/// What the words after the first one may be.
-fn details(head: &[Token<'_>], rules: &Rules, rights: Rights) -> Result<(), Refusal> {
+/// Checks the words after the first one.
+fn check_details(head: &[Token<'_>], rules: &Rules, rights: Rights) -> Result<(), Refusal> {
     let words = || head.iter().map(word).skip(1);
     match head.first().map(word).unwrap_or_default().as_str() {
         "create" => {
             let object = words().find(|word| !CREATE_MODIFIERS.contains(&word.as_str())).unwrap_or_default();
-            one_of(&object, &CREATED, "CREATE")
+            check_object(&object, &CREATED, "CREATE")
         }
-        "drop" => one_of(&words().next().unwrap_or_default(), &CREATED, "DROP"),
-        "alter" => one_of(&words().next().unwrap_or_default(), &ALTERED, "ALTER"),
-        "comment" => one_of(&words().nth(1).unwrap_or_default(), &DESCRIBED, "COMMENT ON"),
-        "set" | "reset" => set(&head[1..], rules, rights),
+        "drop" => check_object(&words().next().unwrap_or_default(), &CREATED, "DROP"),
+        "alter" => check_object(&words().next().unwrap_or_default(), &ALTERED, "ALTER"),
+        "comment" => check_object(&words().nth(1).unwrap_or_default(), &DESCRIBED, "COMMENT ON"),
+        "set" | "reset" => check_setting(&head[1..], rules, rights),
         "pragma" => {
             let name = head.get(1).map(|token| fold(&value(token))).unwrap_or_default();
             let sets = head.get(2).is_some_and(|token| token.kind == TokenKind::Symbol(b'='));
-            listed(if sets { Section::Settings } else { Section::Pragmas }, &name, "PRAGMA", rules, rights)
+            check_list(if sets { Section::Settings } else { Section::Pragmas }, &name, "PRAGMA", rules, rights)
         }
         _ => Ok(()),
     }
 }
 
-/// SET and RESET, after that word.
-fn set(rest: &[Token<'_>], rules: &Rules, rights: Rights) -> Result<(), Refusal> {
+/// Checks SET and RESET. `rest` are the tokens after this word.
+fn check_setting(rest: &[Token<'_>], rules: &Rules, rights: Rights) -> Result<(), Refusal> {
     let is = |at: usize, word: &str| rest.get(at).is_some_and(|token| token.is_word(word));
     let at = usize::from(is(0, "session") || is(0, "local"));
     if is(at, "variable") || (is(at, "time") && is(at + 1, "zone")) {
@@ -146,26 +151,26 @@ fn set(rest: &[Token<'_>], rules: &Rules, rights: Rights) -> Result<(), Refusal>
     if rules.class(Section::Settings, &name).is_none() {
         return Err(Refusal::UnknownSetting(name));
     }
-    listed(Section::Settings, &name, "SET", rules, rights)
+    check_list(Section::Settings, &name, "SET", rules, rights)
 }
 
-fn listed(section: Section, name: &str, what: &str, rules: &Rules, rights: Rights) -> Result<(), Refusal> {
+fn check_list(section: Section, name: &str, what: &str, rules: &Rules, rights: Rights) -> Result<(), Refusal> {
     match rules.class(section, name) {
         Some(class) if class.permits(rights) => Ok(()),
         class => {
-            let nobody = class.is_none_or(|class| class.is_for_nobody(rights));
-            Err(Refusal::NotAllowed(format!("{what} {name}"), nobody))
+            let is_refused_to_all = class.is_none_or(|class| class.is_refused_to_all(rights));
+            Err(Refusal::NotAllowed(format!("{what} {name}"), is_refused_to_all))
         }
     }
 }
 
-fn one_of(found: &str, allowed: &[&str], what: &str) -> Result<(), Refusal> {
+fn check_object(found: &str, allowed: &[&str], what: &str) -> Result<(), Refusal> {
     if allowed.contains(&found) { Ok(()) } else { Err(refused_to_all(&format!("{what} {}", found.to_uppercase()))) }
 }
 
-/// Where the statement in EXPLAIN [ANALYZE] [(options)] begins. If options are taken for a query or a query for options,
-/// the engine finds no statement of an allowed kind there.
-fn explained(head: &[Token<'_>]) -> Option<usize> {
+/// The first byte of the statement in EXPLAIN [ANALYZE] [(options)]. If options are mistaken for a query, or a query for options, DuckDB
+/// finds no statement of an allowed kind there.
+fn explained_start(head: &[Token<'_>]) -> Option<usize> {
     const OPTIONS: [&str; 8] = ["analyze", "format", "verbose", "costs", "buffers", "timing", "settings", "summary"];
     let mut at = 1;
     if head.get(at).is_some_and(|token| token.is_word("analyze")) {
@@ -178,7 +183,7 @@ fn explained(head: &[Token<'_>]) -> Option<usize> {
     head.get(at).map(|token| token.start)
 }
 
-/// A keyword in lower case, or a symbol; a quoted name is no keyword.
+/// A keyword in lower case, or a symbol. For a quoted name, which is not a keyword, the empty text.
 fn word(token: &Token<'_>) -> String {
     match token.kind {
         TokenKind::Word => token.text.to_ascii_lowercase(),
@@ -187,7 +192,7 @@ fn word(token: &Token<'_>) -> String {
     }
 }
 
-fn shown(first: &Token<'_>) -> String {
+fn excerpt(first: &Token<'_>) -> String {
     const MOST: usize = 32;
     first.text.chars().take(MOST).collect()
 }

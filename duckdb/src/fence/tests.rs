@@ -13,7 +13,7 @@ fn code(sql: &str, rights: Rights) -> Option<String> {
 }
 
 #[test]
-fn a_call_is_found_however_it_is_written() {
+fn calls_are_found_in_every_notation() {
     for call in [
         "read_text('x')",
         "READ_text /* ( */ -- (\n ('x')",
@@ -33,7 +33,7 @@ fn a_call_is_found_however_it_is_written() {
 }
 
 #[test]
-fn the_role_and_the_operator_decide() {
+fn permissions_depend_on_the_role_and_on_files() {
     let with_files = Rights { writes: true, files: true };
     let check = |sql: &str, rights| fence().check(sql, rights).is_ok();
     assert!(check("from checkpoint()", WRITER) && !check("from checkpoint()", READER));
@@ -44,7 +44,7 @@ fn the_role_and_the_operator_decide() {
 }
 
 #[test]
-fn what_a_statement_carries_is_found() {
+fn carried_statements_are_found() {
     let carried = |sql: &str| fence().check(sql, WRITER).map(|found| found.inner.map(|(at, _)| sql[at..].to_owned()));
     assert_eq!(carried("explain analyze select 1").unwrap().as_deref(), Some("select 1"));
     assert_eq!(carried("explain (analyze, format json) (select 1)").unwrap().as_deref(), Some("(select 1)"));
@@ -65,7 +65,7 @@ fn what_a_statement_carries_is_found() {
 }
 
 #[test]
-fn only_named_statements_pass() {
+fn only_listed_statements_are_accepted() {
     for sql in [
         "create /**/ secret s (type http)",
         "create or replace temp secret s (type http)",
@@ -119,7 +119,7 @@ fn depth_and_length_are_bounded() {
     }
     let mixed = format!("select 1 limit {}1{}", "(select 1 from (summarize select 1 limit ".repeat(8), "))".repeat(8));
     assert_eq!(code(&mixed, READER).as_deref(), Some("54001"));
-    // One after the other they are not bounded.
+    // Without nesting there is no limit.
     let beside = format!("select {} limit 1", vec!["(select 1 limit (1))"; 40].join(","));
     assert_eq!(code(&beside, READER), None);
     for begin in ["not ", "- ", "+", "~"] {

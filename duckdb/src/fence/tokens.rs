@@ -1,24 +1,24 @@
-//! The tokens of a statement exactly as DuckDB's own lexer cuts them, or a refusal.
+//! Splits a statement into the same tokens as DuckDB's own lexer, or refuses it.
 //!
-//! [`colonnade_sql`]'s lexer never fails. It marks a token with a fault where DuckDB's lexer may cut differently, or where the text is
-//! not closed. The fence refuses such statements. `tests/attacks/test_tokens.py` compares both lexers.
+//! [`colonnade_sql`]'s lexer never fails. It marks a token with a fault if DuckDB's lexer may split the text differently, or if a quote or a
+//! comment is not closed. The fence refuses such statements. `tests/attacks/test_tokens.py` compares both lexers.
 
 use colonnade_sql::{Dialect, Token, TokenFault, TokenKind};
 
 use super::Refusal;
 
-/// The tokens one after the other, without white space and comments. One that has a fault is a refusal.
+/// The tokens, without white space and comments. A token with a fault is a refusal.
 pub fn tokens(sql: &str) -> impl Iterator<Item = Result<Token<'_>, Refusal>> {
     let all = colonnade_sql::tokens(sql, Dialect::DuckDb).filter(|token| !token.is_blank() || token.fault.is_some());
     all.map(|token| match token.fault {
         None => Ok(token),
         Some(fault) => {
-            Err(Refusal::Text { what: described(fault, token.kind), place: sql[..token.start].chars().count() })
+            Err(Refusal::Text { what: description(fault, token.kind), place: sql[..token.start].chars().count() })
         }
     })
 }
 
-fn described(fault: TokenFault, kind: TokenKind) -> &'static str {
+fn description(fault: TokenFault, kind: TokenKind) -> &'static str {
     match fault {
         TokenFault::Unclosed if kind == TokenKind::Comment => "a comment that is not closed",
         TokenFault::Unclosed => "a quote that is not closed",
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_or_ambiguous_is_refused() {
+    fn unclosed_and_ambiguous_tokens_are_refused() {
         for sql in [
             "'a", "\"a", "`a", "e'\\'", "$$a", "/* /* */", "a\u{0}b", "\u{1}", "1e5x", "1ee5", "0x1f", "1$a$x$a$",
             "1e5e5", "1..2", "$1a", "$1.5",

@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 
 use colonnade_duckdb::fence::{Fence, Refusal, Rights};
-use colonnade_duckdb::{Home, Translated};
+use colonnade_duckdb::{ServedDatabase, Translated};
 use colonnade_sql::split::split;
 use colonnade_sql::statement::{CopySource, CopyStatement};
 use colonnade_sql::{Dialect, Statement, StatementKind};
@@ -65,8 +65,8 @@ fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, c
             }
         }
         2 if is_refused => {
-            let home = Home { database: "shop".to_owned(), has_public: false };
-            stays_refused(&Translated::new(text, &home).text, rights, "translated");
+            let served = ServedDatabase { database: "shop".to_owned(), has_public: false };
+            stays_refused(&Translated::new(text, &served).text, rights, "translated");
         }
         _ => {}
     }

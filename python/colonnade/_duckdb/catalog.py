@@ -33,27 +33,27 @@ CATALOG_SQL = [
 
 
 def attach_catalog(
-    root: DuckDBPyConnection, database: str, home: str, fence: Fence | None, scratch: Path | None = None
+    root: DuckDBPyConnection, database: str, main_name: str, fence: Fence | None, scratch: Path | None = None
 ) -> None:
     """Attach PostgreSQL's catalog read-only, so that no session changes it. It is a file, because a database in memory
-    cannot be attached read-only. `home` is the name of `main` in the catalog. With a fence, the catalog hides files. In
-    `scratch`, the next process finds the file again.
+    cannot be attached read-only. `main_name` is the name of `main` in the catalog. With a fence, the catalog hides
+    files. In `scratch`, the next process finds the file again.
     """
     with nullcontext(scratch) if scratch is not None else tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
         path = Path(directory) / "catalog.duckdb"
         if not path.exists():
-            make_catalog(root, database, home, path, fence)
+            make_catalog(root, database, main_name, path, fence)
         # A temporary file stays open after its directory is removed.
         root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
 
 
-def make_catalog(root: DuckDBPyConnection, database: str, home: str, path: Path, fence: Fence | None) -> None:
+def make_catalog(root: DuckDBPyConnection, database: str, main_name: str, path: Path, fence: Fence | None) -> None:
     # The file gets its name only when it is complete, because the process may die before.
     draft = path.with_name("draft.duckdb")
     draft.unlink(missing_ok=True)
     root.execute(f"ATTACH {literal(str(draft))} AS {CATALOG} (READ_WRITE)")
     root.execute(f"USE {CATALOG}")
-    root.execute(f"CREATE MACRO home() AS {literal(home)}")
+    root.execute(f"CREATE MACRO main_name() AS {literal(main_name)}")
     for part in CATALOG_SQL:
         root.execute(part)
     if fence is not None:

@@ -54,13 +54,13 @@ INSERT INTO types VALUES
     (3802, 'jsonb', -1, 'U', 3807, 'jsonb', []),
     (4089, 'regnamespace', 4, 'N', 4090, 'regnamespace', []);
 
--- The name of a schema for clients. `home` is their name of DuckDB's `main` (`engine.py`): `public`, unless another schema has this name.
-CREATE MACRO shown(place) AS CASE place WHEN 'main' THEN colonnade_catalog.main.home() ELSE place END;
+-- The name of a schema for clients. `main_name` is their name of DuckDB's `main` (`engine.py`): `public`, unless another schema has this name.
+CREATE MACRO client_schema(place) AS CASE place WHEN 'main' THEN colonnade_catalog.main.main_name() ELSE place END;
 -- The reverse, for names that clients give.
-CREATE MACRO meant(place) AS CASE place WHEN colonnade_catalog.main.home() THEN 'main' ELSE place END;
+CREATE MACRO engine_schema(place) AS CASE place WHEN colonnade_catalog.main.main_name() THEN 'main' ELSE place END;
 
 -- Clients see two databases: the current one, and the one with temporary tables.
-CREATE MACRO is_shown(database) AS database = current_database() OR database = 'temp';
+CREATE MACRO is_visible(database) AS database = current_database() OR database = 'temp';
 
 -- The types of users that clients can see: enumerations.
 CREATE VIEW enums AS
@@ -101,7 +101,7 @@ SELECT c.*, CASE WHEN data_type LIKE '%]' THEN coalesce(t.typarray, 1009) ELSE c
 FROM duckdb_columns() c
 LEFT JOIN colonnade_catalog.main.by_duckdb t ON t.known = split_part(regexp_replace(c.data_type, '(\[[0-9]*\])+$', ''), '(', 1)
 LEFT JOIN colonnade_catalog.main.enums e ON e.duckdb = c.data_type
-WHERE colonnade_catalog.main.is_shown(c.database_name) AND NOT c.internal;
+WHERE colonnade_catalog.main.is_visible(c.database_name) AND NOT c.internal;
 
 -- Names in PostgreSQL's notation, with quotes where they are necessary (reserved words are in the manual's appendix "SQL Key Words").
 CREATE MACRO quote_ident(word) AS
@@ -115,9 +115,9 @@ CREATE MACRO quote_ident(word) AS
         THEN word ELSE '"' || replace(word, '"', '""') || '"' END;
 CREATE MACRO unquoted(word) AS
     CASE WHEN word LIKE '"%"' THEN replace(word[2:-2], '""', '"') ELSE word END;
-CREATE MACRO listed(names) AS array_to_string([colonnade_catalog.main.quote_ident(name) for name in names], ', ');
+CREATE MACRO quoted_list(names) AS array_to_string([colonnade_catalog.main.quote_ident(name) for name in names], ', ');
 CREATE MACRO in_schema(place, thing) AS
-    CASE place WHEN system.main.current_schema() THEN '' ELSE colonnade_catalog.main.quote_ident(colonnade_catalog.main.shown(place)) || '.' END
+    CASE place WHEN system.main.current_schema() THEN '' ELSE colonnade_catalog.main.quote_ident(colonnade_catalog.main.client_schema(place)) || '.' END
     || colonnade_catalog.main.quote_ident(thing);
 
 CREATE MACRO format_type(number, modifier) AS
@@ -128,16 +128,16 @@ CREATE MACRO format_type(number, modifier) AS
      WHERE oid = number);
 
 CREATE VIEW pg_namespace AS
-SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.shown(schema_name) END AS nspname,
+SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.client_schema(schema_name) END AS nspname,
        10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl
-FROM duckdb_schemas() WHERE colonnade_catalog.main.is_shown(database_name) AND (NOT internal OR schema_name = 'main')
+FROM duckdb_schemas() WHERE colonnade_catalog.main.is_visible(database_name) AND (NOT internal OR schema_name = 'main')
 UNION ALL SELECT 11, 'pg_catalog', 10, NULL;
 
 CREATE MACRO schema_number(place) AS
     (SELECT min(oid)::BIGINT FROM duckdb_schemas() WHERE database_name = current_database() AND schema_name = place);
 
 -- A constraint and its index have the same number. DuckDB has no such numbers. These exceed DuckDB's own numbers, and contain the table's.
-CREATE MACRO table_of(number) AS CASE WHEN number > 1000000000 THEN (number - 1000000000) // 1024 ELSE number END;
+CREATE MACRO table_number(number) AS CASE WHEN number > 1000000000 THEN (number - 1000000000) // 1024 ELSE number END;
 CREATE VIEW declared AS
 SELECT 1000000000 + table_oid * 1024 + row_number() OVER (PARTITION BY table_oid ORDER BY constraint_index) AS oid,
        constraint_name AS name, database_name = 'temp' AS temporary,
@@ -145,7 +145,7 @@ SELECT 1000000000 + table_oid * 1024 + row_number() OVER (PARTITION BY table_oid
        CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' WHEN 'FOREIGN KEY' THEN 'f' ELSE 'c' END AS kind,
        [place + 1 for place in constraint_column_indexes] AS columns, constraint_column_names AS column_names, expression,
        referenced_table, referenced_column_names
-FROM duckdb_constraints() WHERE colonnade_catalog.main.is_shown(database_name) AND constraint_type <> 'NOT NULL';
+FROM duckdb_constraints() WHERE colonnade_catalog.main.is_visible(database_name) AND constraint_type <> 'NOT NULL';
 
 CREATE VIEW constraints AS
 SELECT d.*, k.oid AS key, k.relation AS referenced,
@@ -157,9 +157,9 @@ LEFT JOIN colonnade_catalog.main.declared k
 
 CREATE VIEW definitions AS
 SELECT oid, CASE kind WHEN 'p' THEN 'PRIMARY KEY (' WHEN 'u' THEN 'UNIQUE (' WHEN 'c' THEN 'CHECK (' ELSE 'FOREIGN KEY (' END
-            || CASE kind WHEN 'c' THEN expression ELSE colonnade_catalog.main.listed(column_names) END || ')'
+            || CASE kind WHEN 'c' THEN expression ELSE colonnade_catalog.main.quoted_list(column_names) END || ')'
             || CASE kind WHEN 'f' THEN ' REFERENCES ' || colonnade_catalog.main.in_schema(schema, referenced_table)
-                                       || '(' || colonnade_catalog.main.listed(referenced_column_names) || ')' ELSE '' END AS definition
+                                       || '(' || colonnade_catalog.main.quoted_list(referenced_column_names) || ')' ELSE '' END AS definition
 FROM colonnade_catalog.main.declared;
 
 CREATE VIEW indexes AS
@@ -173,7 +173,7 @@ FROM (SELECT i.*, -- Expressions are in parentheses; those that are not a call a
              [regexp_replace(CASE WHEN element LIKE '((%))' THEN element[2:-2] ELSE element END, '^\((\w+\([^()]*\))\)$', '\1')
               for element in expressions::VARCHAR[]] AS elements,
              (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c WHERE c.table_oid = i.table_oid) AS names
-      FROM duckdb_indexes() i WHERE colonnade_catalog.main.is_shown(database_name));
+      FROM duckdb_indexes() i WHERE colonnade_catalog.main.is_visible(database_name));
 
 -- The catalog's own relations to which other relations refer, with PostgreSQL's numbers.
 CREATE TABLE own_relations (oid BIGINT, name VARCHAR);
@@ -186,16 +186,16 @@ INSERT INTO own_relations VALUES
 CREATE VIEW relations AS
 SELECT table_oid AS oid, table_name AS name, schema_oid AS namespace, schema_name AS schema, 'r' AS kind, column_count AS columns,
        estimated_size AS rows, temporary, check_constraint_count AS checks, index_count > 0 AS is_indexed
-FROM duckdb_tables() WHERE colonnade_catalog.main.is_shown(database_name)
+FROM duckdb_tables() WHERE colonnade_catalog.main.is_visible(database_name)
 UNION ALL
 SELECT view_oid, view_name, schema_oid, schema_name, 'v', column_count, 0, temporary, 0, false
-FROM duckdb_views() WHERE colonnade_catalog.main.is_shown(database_name) AND NOT internal
+FROM duckdb_views() WHERE colonnade_catalog.main.is_visible(database_name) AND NOT internal
 UNION ALL
 SELECT sequence_oid, sequence_name, schema_oid, schema_name, 'S', 0, 0, temporary, 0, false
-FROM duckdb_sequences() WHERE colonnade_catalog.main.is_shown(database_name)
+FROM duckdb_sequences() WHERE colonnade_catalog.main.is_visible(database_name)
 UNION ALL
 SELECT index_oid, index_name, schema_oid, schema_name, 'i', 1, 0, database_name = 'temp', 0, false
-FROM duckdb_indexes() WHERE colonnade_catalog.main.is_shown(database_name)
+FROM duckdb_indexes() WHERE colonnade_catalog.main.is_visible(database_name)
 UNION ALL
 SELECT oid, name, namespace, schema, 'i', len(column_names), 0, temporary, 0, false
 FROM colonnade_catalog.main.declared WHERE kind IN ('p', 'u')
@@ -246,10 +246,10 @@ FROM (SELECT table_oid AS oid, database_name, comment FROM duckdb_tables()
       UNION ALL SELECT view_oid, database_name, comment FROM duckdb_views()
       UNION ALL SELECT sequence_oid, database_name, comment FROM duckdb_sequences()
       UNION ALL SELECT index_oid, database_name, comment FROM duckdb_indexes())
-WHERE colonnade_catalog.main.is_shown(database_name) AND comment IS NOT NULL
+WHERE colonnade_catalog.main.is_visible(database_name) AND comment IS NOT NULL
 UNION ALL
 SELECT table_oid, 1259, column_index, comment
-FROM duckdb_columns() WHERE colonnade_catalog.main.is_shown(database_name) AND NOT internal AND comment IS NOT NULL;
+FROM duckdb_columns() WHERE colonnade_catalog.main.is_visible(database_name) AND NOT internal AND comment IS NOT NULL;
 CREATE VIEW pg_shdescription AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS description LIMIT 0;
 
 CREATE VIEW pg_attribute AS
@@ -270,7 +270,7 @@ LEFT JOIN colonnade_catalog.main.numbered_columns c ON c.table_oid = i.relation 
 CREATE VIEW pg_attrdef AS
 SELECT table_oid::BIGINT * 65536 + column_index AS oid, table_oid::BIGINT AS adrelid, column_index::SMALLINT AS adnum,
        coalesce(generation_expression, column_default) AS adbin
-FROM duckdb_columns() WHERE colonnade_catalog.main.is_shown(database_name) AND NOT internal AND adbin IS NOT NULL;
+FROM duckdb_columns() WHERE colonnade_catalog.main.is_visible(database_name) AND NOT internal AND adbin IS NOT NULL;
 
 CREATE VIEW pg_database AS
 SELECT database_oid::BIGINT AS oid, database_name AS datname, 10::BIGINT AS datdba, 6 AS encoding, 'c' AS datlocprovider, 'C' AS datcollate,
@@ -286,7 +286,7 @@ SELECT 1663::BIGINT AS oid, 'pg_default' AS spcname, 10::BIGINT AS spcowner, NUL
 CREATE VIEW pg_sequence AS
 SELECT sequence_oid::BIGINT AS seqrelid, 20::BIGINT AS seqtypid, start_value AS seqstart, increment_by AS seqincrement, max_value AS seqmax,
        min_value AS seqmin, 1::BIGINT AS seqcache, cycle AS seqcycle
-FROM duckdb_sequences() WHERE colonnade_catalog.main.is_shown(database_name);
+FROM duckdb_sequences() WHERE colonnade_catalog.main.is_visible(database_name);
 CREATE VIEW pg_extension AS
 SELECT 0::BIGINT AS oid, '' AS extname, 10::BIGINT AS extowner, 11::BIGINT AS extnamespace, false AS extrelocatable, '' AS extversion LIMIT 0;
 CREATE VIEW pg_prepared_xacts AS

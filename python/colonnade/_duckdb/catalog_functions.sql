@@ -7,12 +7,12 @@ CREATE MACRO session_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 
 CREATE MACRO current_role() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
 CREATE MACRO pg_backend_pid() AS coalesce(getvariable('colonnade_process')::INTEGER, 0);
 -- PostgreSQL allows these functions in FROM too.
-CREATE MACRO current_schema() AS colonnade_catalog.main.shown(system.main.current_schema());
-CREATE MACRO current_schema() AS TABLE SELECT colonnade_catalog.main.shown(system.main.current_schema()) AS current_schema;
+CREATE MACRO current_schema() AS colonnade_catalog.main.client_schema(system.main.current_schema());
+CREATE MACRO current_schema() AS TABLE SELECT colonnade_catalog.main.client_schema(system.main.current_schema()) AS current_schema;
 CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
 CREATE MACRO pg_get_userbyid(role) AS current_user;
 CREATE MACRO pg_table_is_visible(number) AS
-    colonnade_catalog.main.table_of(number) IN (
+    colonnade_catalog.main.table_number(number) IN (
         SELECT oid FROM colonnade_catalog.main.relations
         WHERE CASE WHEN temporary THEN kind <> 'i' ELSE schema IN (system.main.current_schema(), 'pg_catalog') END);
 CREATE MACRO view_query(number) AS
@@ -44,7 +44,7 @@ CREATE MACRO pg_get_constraintdef(number) AS (SELECT min(definition) FROM colonn
     (number, pretty) AS (SELECT min(definition) FROM colonnade_catalog.main.definitions WHERE oid = number);
 CREATE MACRO index_statement(number) AS
     (SELECT min('CREATE ' || CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END || 'INDEX ' || colonnade_catalog.main.quote_ident(name)
-                || ' ON ' || colonnade_catalog.main.quote_ident(colonnade_catalog.main.shown(schema)) || '.' || colonnade_catalog.main.quote_ident(relation_name)
+                || ' ON ' || colonnade_catalog.main.quote_ident(colonnade_catalog.main.client_schema(schema)) || '.' || colonnade_catalog.main.quote_ident(relation_name)
                 || ' USING btree (' || array_to_string(elements, ', ') || ')')
      FROM colonnade_catalog.main.indexes WHERE oid = number);
 CREATE MACRO pg_get_indexdef(number) AS colonnade_catalog.main.index_statement(number),
@@ -69,7 +69,7 @@ CREATE MACRO words(given) AS
      for word in regexp_extract_all(given, '"([^"]|"")*"|[^."\s]+')];
 CREATE MACRO to_regclass(given) AS
     (SELECT oid FROM (SELECT *, colonnade_catalog.main.words(given) AS parts FROM colonnade_catalog.main.relations)
-     WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(colonnade_catalog.main.meant(parts[-2]), schema)
+     WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(colonnade_catalog.main.engine_schema(parts[-2]), schema)
      ORDER BY schema <> system.main.current_schema(), schema <> 'pg_catalog', oid LIMIT 1);
 -- The sequence of a column's default.
 CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
@@ -96,7 +96,7 @@ CREATE MACRO regtype_list(numbers) AS
 CREATE MACRO regnamespace_number(given) AS
     coalesce(try_cast(given AS BIGINT),
              (SELECT min(oid) FROM colonnade_catalog.main.pg_namespace 
-      WHERE nspname = colonnade_catalog.main.shown(colonnade_catalog.main.words(given::VARCHAR)[-1])),
+      WHERE nspname = colonnade_catalog.main.client_schema(colonnade_catalog.main.words(given::VARCHAR)[-1])),
              CASE WHEN given IS NOT NULL THEN error('schema "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regnamespace_name(number) AS
     coalesce((SELECT min(colonnade_catalog.main.quote_ident(nspname)) FROM colonnade_catalog.main.pg_namespace WHERE oid = try_cast(number AS BIGINT)),
@@ -123,7 +123,7 @@ CREATE MACRO regprocedure_name(given) AS
 -- The search path without this catalog, which is at its end.
 CREATE MACRO current_schemas(implicit) AS
     CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END 
-    || [colonnade_catalog.main.shown(place) for place in system.main.current_schemas(false)[:-2]];
+    || [colonnade_catalog.main.client_schema(place) for place in system.main.current_schemas(false)[:-2]];
 
 -- Sizes that DuckDB does not report are NULL.
 CREATE MACRO pg_relation_size(relation) AS NULL::BIGINT, (relation, fork) AS NULL::BIGINT;
@@ -201,7 +201,7 @@ CREATE VIEW pg_settings AS
 SELECT name, setting, NULL::VARCHAR AS unit, '' AS category, '' AS short_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source,
        setting AS boot_val, setting AS reset_val
 FROM (FROM colonnade_catalog.main.fixed_settings
-      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN colonnade_catalog.main.listed(colonnade_catalog.main.current_schemas(false)) ELSE value END
+      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN colonnade_catalog.main.quoted_list(colonnade_catalog.main.current_schemas(false)) ELSE value END
       FROM duckdb_settings());
 CREATE MACRO current_setting(setting_name) AS
     coalesce((SELECT min(setting) FROM colonnade_catalog.main.pg_settings WHERE lower(name) = lower(setting_name)),
@@ -230,7 +230,7 @@ FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace 
 CREATE VIEW pg_matviews AS
 SELECT '' AS schemaname, '' AS matviewname, '' AS matviewowner, '' AS tablespace, false AS hasindexes, true AS ispopulated, '' AS definition LIMIT 0;
 CREATE VIEW pg_indexes AS
-SELECT colonnade_catalog.main.shown(schema) AS schemaname, relation_name AS tablename, name AS indexname, NULL::VARCHAR AS tablespace,
+SELECT colonnade_catalog.main.client_schema(schema) AS schemaname, relation_name AS tablename, name AS indexname, NULL::VARCHAR AS tablespace,
        colonnade_catalog.main.pg_get_indexdef(oid) AS indexdef
 FROM colonnade_catalog.main.indexes;
 CREATE VIEW pg_sequences AS

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 UNNAMED = "?column?"
 #: A longer statement keeps DuckDB's names, because its parse tree as JSON would be about 40 times as long.
-LONGEST = 65_536
+MAX_CHARACTERS = 65_536
 #: DuckDB's names of constants and of the columns of VALUES. All its other generated names contain punctuation.
-MADE_UP = re.compile("NULL|true|false|col[0-9]+")
+GENERATED_NAME = re.compile("NULL|true|false|col[0-9]+")
 
 #: PostgreSQL's names of types, where DuckDB's parser has other names.
 TYPES = {
@@ -40,7 +40,7 @@ TYPES = {
 #: The functions to which casts are rewritten (duckdb/src/catalog/casts.rs).
 CATALOG_CASTS = re.compile("(regclass|regtype|regnamespace|regproc|regprocedure)_(name|number|oid)")
 #: Functions with their own syntax: the written word and DuckDB's function, and PostgreSQL's name.
-SPELLED = {
+SYNTAX_FUNCTIONS = {
     ("count", "count_star"): "count",
     ("extract", "date_part"): "extract",
     ("trim", "trim"): "btrim",
@@ -59,7 +59,7 @@ NOTHING, WEAK, STRONG = range(3)
 
 def column_names(parser: DuckDBPyConnection, sql: str, columns: Sequence[str]) -> tuple[str, ...]:
     """The names of a query's columns. `columns` are DuckDB's names."""
-    if all(map(is_chosen, columns)) or len(sql) > LONGEST:
+    if all(map(is_user_name, columns)) or len(sql) > MAX_CHARACTERS:
         return tuple(columns)
     try:
         found = tree_names(parser, sql, len(columns))
@@ -79,9 +79,9 @@ def tree_names(parser: DuckDBPyConnection, sql: str, count: int) -> list[str | N
     return Tree(sql.encode()).columns(tree["statements"][-1]["node"], count)
 
 
-def is_chosen(name: str) -> bool:
+def is_user_name(name: str) -> bool:
     """Whether a name is certainly not the text of an expression."""
-    return name.isidentifier() and MADE_UP.fullmatch(name) is None
+    return name.isidentifier() and GENERATED_NAME.fullmatch(name) is None
 
 
 class Tree:
@@ -161,8 +161,8 @@ class Tree:
         if (cast := CATALOG_CASTS.fullmatch(name)) is not None:
             return self.cast(item["arguments"][0]["expression"], cast[1])
         written = self.called(item)
-        if (written, name) in SPELLED:
-            return STRONG, SPELLED[written, name]
+        if (written, name) in SYNTAX_FUNCTIONS:
+            return STRONG, SYNTAX_FUNCTIONS[written, name]
         if written == name:
             return STRONG, name
         if self.text(item)[:8].lower() == b"interval":

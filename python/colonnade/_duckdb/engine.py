@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RememberedStatement:
     """The columns of a statement at its last run. The statement only reads, and its columns need no conversion.
 
     DuckDB binds a statement again on each run. If its columns then differ, because a table or a setting was changed,
@@ -77,9 +77,9 @@ class Description:
 
 
 #: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
-SEEN = 32
-SEEN_CHARACTERS = 2048
-SEEN_COLUMNS = 64
+MAX_REMEMBERED = 32
+MAX_REMEMBERED_CHARACTERS = 2048
+MAX_REMEMBERED_COLUMNS = 64
 
 
 class Capsule:
@@ -92,7 +92,7 @@ class Capsule:
         return self._capsule
 
 
-class Registered:
+class ReleasableTable:
     """A table that can be released while DuckDB still has its name."""
 
     def __init__(self, table: ArrowStream) -> None:
@@ -122,11 +122,11 @@ class Engine:
         #: The name that clients must use for the database; None for a database in memory, which accepts any name.
         self.database = None if path == ":memory:" else self._database
         #: The name of the database, and whether it has a schema `public`. If not, clients see `main` as `public`.
-        self.home = (self._database, has_public)
+        self.served = (self._database, has_public)
         self._lock = threading.Lock()
         self._fence = fence_for(self._root, self._fences.max_statement_bytes)
-        home = "main" if has_public else "public"
-        attach_catalog(self._root, self._database, home, None if self._fences.files else self._fence, scratch)
+        main_name = "main" if has_public else "public"
+        attach_catalog(self._root, self._database, main_name, None if self._fences.files else self._fence, scratch)
         configure(self._root, self._fences)
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
@@ -153,9 +153,9 @@ class Session:
         self._gate = gate
         self._path = search_path(connection)
         #: By the statement's text; the oldest entry is the first.
-        self._seen: dict[str, Seen] = {}
+        self._remembered: dict[str, RememberedStatement] = {}
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
-        self._passed: tuple[str, Statement | None] | None = None
+        self._checked: tuple[str, Statement | None] | None = None
 
     def execute(
         self,
@@ -171,12 +171,12 @@ class Session:
         that returns no rows is refused and does not run.
         """
         limits = (batch_rows, batch_bytes)
-        passed, self._passed = self._passed, None
-        if passed is not None and passed[0] == sql and parameters is None:
-            statement = passed[1]
+        checked, self._checked = self._checked, None
+        if checked is not None and checked[0] == sql and parameters is None:
+            statement = checked[1]
         else:
             self.finish()
-            if (answer := self._again(sql, limits, parameters)) is not None:
+            if (answer := self._run_remembered(sql, limits, parameters)) is not None:
                 return answer
             statement = self._gate.check(self._connection, sql, parameters)
         if gives_rows and (statement is None or not statement.is_query):
@@ -200,7 +200,7 @@ class Session:
         if statement.is_query:
             types = [] if statement.is_late else statement.types
             catalog = CatalogColumns.of(self._connection, sql, types, parameters)
-            if is_plain(statement, catalog):
+            if needs_no_conversion(statement, catalog):
                 return self._stream(statement, sql, limits, parameters, catalog)
             if not statement.is_late:
                 # The types are checked before the statement runs, because it may also write.
@@ -209,7 +209,7 @@ class Session:
             return self._rows(self._connection.sql(sql, params=parameters), sql, limits, catalog)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":
-            self._keep_path()
+            self._restore_catalog()
         return Answer(changed=changed if changed >= 0 else None)
 
     def _stream(
@@ -225,7 +225,7 @@ class Session:
         # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
         result = self._connection._submit(sql, parameters, "stream", rows_per_batch(bytes_, *limits))
         names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
-        self._remember(sql, Seen(result.description, names, types, bytes_))
+        self._remember(sql, RememberedStatement(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
     def _rows(
@@ -239,36 +239,36 @@ class Session:
         converted, cast_from = exact(catalog.as_texts(relation))
         return Answer(stream=reader(converted, limits), names=names, types=types, cast=tuple(cast_from))
 
-    def _again(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
+    def _run_remembered(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
         """Run a remembered statement, if its columns are unchanged; otherwise None, without any effect. This skips the
         checks, which take most of the time of a short statement."""
-        seen = self._seen.get(sql)
-        if seen is None:
+        remembered = self._remembered.get(sql)
+        if remembered is None:
             return None
-        result = self._connection._submit(sql, parameters, "stream", rows_per_batch(seen.row_bytes, *limits))
-        if result.description != seen.description:
+        result = self._connection._submit(sql, parameters, "stream", rows_per_batch(remembered.row_bytes, *limits))
+        if result.description != remembered.description:
             result.close()
-            del self._seen[sql]
+            del self._remembered[sql]
             return None
-        return Answer(stream=Capsule(result.arrow_capsule()), names=seen.names, types=seen.types)
+        return Answer(stream=Capsule(result.arrow_capsule()), names=remembered.names, types=remembered.types)
 
-    def _remember(self, sql: str, seen: Seen) -> None:
-        if len(sql) > SEEN_CHARACTERS or len(seen.types) > SEEN_COLUMNS:
+    def _remember(self, sql: str, remembered: RememberedStatement) -> None:
+        if len(sql) > MAX_REMEMBERED_CHARACTERS or len(remembered.types) > MAX_REMEMBERED_COLUMNS:
             return
-        if len(self._seen) >= SEEN:
-            del self._seen[next(iter(self._seen))]
-        self._seen[sql] = seen
+        if len(self._remembered) >= MAX_REMEMBERED:
+            del self._remembered[next(iter(self._remembered))]
+        self._remembered[sql] = remembered
 
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
         statements, and if the columns are unknown until it runs."""
         self.finish()
-        if sql in self._seen:
+        if sql in self._remembered:
             return None
         statement = self._gate.check(self._connection, sql, None)
         if statement is None or not statement.changes or not statement.is_query or statement.is_late:
             # `execute` runs it next, without another check.
-            self._passed = (sql, statement)
+            self._checked = (sql, statement)
             return None
         catalog = CatalogColumns.of(self._connection, sql, statement.types, None)
         columns = enumerate(zip(statement.columns, statement.types, strict=True))
@@ -298,7 +298,7 @@ class Session:
 
         # DuckDB cannot bind the statement before `batch` is registered. So only the fence checks it.
         self._gate.check_insert(sql)
-        registered = Registered(pa.RecordBatchReader.from_stream(batch).read_all())
+        registered = ReleasableTable(pa.RecordBatchReader.from_stream(batch).read_all())
         # This replaces the view of an earlier INSERT that failed.
         self._connection.register(name, registered)
         try:
@@ -309,7 +309,7 @@ class Session:
             registered.release()
         return changed
 
-    def _keep_path(self) -> None:
+    def _restore_catalog(self) -> None:
         """Append PostgreSQL's catalog to the search path, if a setting has removed it. The database `system` is refused
         there, because its functions would come before the macros of `fences.hide_files`."""
         path = search_path(self._connection)
@@ -342,7 +342,7 @@ def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
     return found_memory, threads or found_threads
 
 
-def is_plain(statement: Statement, catalog: CatalogColumns) -> bool:
+def needs_no_conversion(statement: Statement, catalog: CatalogColumns) -> bool:
     """Whether it is a query that only reads and whose columns need no conversion."""
     if statement.kind != "select" or statement.is_late or statement.changes:
         return False

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
-AS_THEY_ARE = {
+EXACT_TYPES = {
     *("null", "boolean", "float", "double", "decimal", "varchar", "blob", "enum", "uuid", "variant", "geometry"),
     *("tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint"),
     *("date", "time", "time_ns", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"),
     *("timestamp with time zone", "timestamptz_ns"),
 }
-AS_TEXT = {"uhugeint", "bignum", "bit", "time with time zone", "type"}
+TYPES_AS_TEXT = {"uhugeint", "bignum", "bit", "time with time zone", "type"}
 ADVICE = {
     "union": "cast it to VARCHAR, or use to_json()",
     "interval": "cast it to VARCHAR: within a nested type its range cannot be checked",
 }
 # 2^63 nanoseconds are 2562047.8 hours.
-MOST_HOURS = 2562046
+MAX_INTERVAL_HOURS = 2562046
 
 
 class UnsupportedType(TypeError):
@@ -77,9 +77,9 @@ def check(columns: Iterable[tuple[str, DuckDBPyType]]) -> None:
 def cast_target(type_: DuckDBPyType, column: str) -> str | None:
     """The SQL type to cast to, or None if the export is exact without a cast."""
     kind = type_.id
-    if kind in AS_THEY_ARE:
+    if kind in EXACT_TYPES:
         return None
-    if kind in AS_TEXT:
+    if kind in TYPES_AS_TEXT:
         return "VARCHAR"
     if kind in ("list", "array", "map", "struct", "tuple"):
         return nested_target(type_, column)
@@ -108,7 +108,7 @@ def nested_target(type_: DuckDBPyType, column: str) -> str | None:
 
 def checked_interval(source: str, column: str) -> str:
     problem = f'column "{column}" has an interval that does not fit Arrow\'s nanoseconds: cast it to VARCHAR'
-    within = f"datepart('hour', {source}) NOT BETWEEN -{MOST_HOURS} AND {MOST_HOURS}"
+    within = f"datepart('hour', {source}) NOT BETWEEN -{MAX_INTERVAL_HOURS} AND {MAX_INTERVAL_HOURS}"
     return f"CASE WHEN {within} THEN error({literal(problem)}) ELSE {source} END"
 
 

@@ -149,7 +149,7 @@ class Gate:
     read_only: bool
 
     #: A longer INSERT is not bound before it runs, because binding takes as long as running it.
-    LONG: ClassVar = 65_536
+    LONG_INSERT: ClassVar = 65_536
 
     def check(
         self, connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, values: dict[str, object] | None
@@ -163,11 +163,11 @@ class Gate:
                 # The server keeps track of transactions, and has not recognized this statement.
                 refuse("a transaction statement in this form")
             return Statement("transaction", [], [], [], "nothing", False, False)
-        if len(sql) > self.LONG and kinds == ["insert"] and not has_returning:
+        if len(sql) > self.LONG_INSERT and kinds == ["insert"] and not has_returning:
             return Statement("insert", [], [], [], "changed_rows", False, True)
         try:
             if inner is not None:
-                self._agree(inner[1], connection._bind(inner[0], with_type=True)[5])
+                self._check_kind(inner[1], connection._bind(inner[0], with_type=True)[5])
             # The overload with values needs `with_writes`. The fence has decided whether the client may write.
             bound = connection._bind(sql, with_type=True, with_writes=True, values=values)
         except duckdb.CatalogException as error:
@@ -176,16 +176,16 @@ class Gate:
             # The error of a macro of `hide_files`.
             refuse("a file in place of a table")
         names, types, parameters, gives, is_late, kind, changes = bound
-        self._agree(kinds, kind)
+        self._check_kind(kinds, kind)
         return Statement(kind, names, types, parameters, gives, is_late, changes)
 
     def check_insert(self, sql: str) -> None:
         """Check that the statement which the server wrote for a client's COPY is an INSERT that the client may run."""
         kinds, _, _ = self.fence.check(sql, not self.read_only, self.files)
-        self._agree(kinds, "insert")
+        self._check_kind(kinds, "insert")
 
     @staticmethod
-    def _agree(kinds: Iterable[str], kind: str) -> None:
+    def _check_kind(kinds: Iterable[str], kind: str) -> None:
         if kind not in kinds:
             refuse(f"a statement that DuckDB reads as {kind.upper().replace('_', ' ')}")
 
@@ -204,52 +204,52 @@ class ReadOnlyConnection:
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
         #: Whether a transaction for one statement is open.
-        self._ours = False
+        self._has_own_transaction = False
         #: DuckDB's number of the client's transaction, if one is open.
-        self._theirs: int | None = None
+        self._client_transaction: int | None = None
 
     def transaction(self, sql: str) -> DuckDBPyConnection:
         """Run one of `TRANSACTIONS`."""
         self.finish()
         if sql.startswith("BEGIN"):
             done = self._connection.execute("BEGIN TRANSACTION READ ONLY")
-            self._theirs = self._number()
+            self._client_transaction = self._number()
             return done
         # No transaction is open afterwards, even if the statement fails.
-        self._theirs = None
+        self._client_transaction = None
         return self._connection.execute(sql)
 
     def check(self) -> None:
         """Check that the client's transaction is still the same. If not, the session is closed."""
-        if self._theirs is None:
+        if self._client_transaction is None:
             return
         try:
             number = self._number()
         except duckdb.TransactionException:
             # The transaction has failed. It is still open, but nothing can run in it.
             return
-        if number != self._theirs:
-            self._broken()
+        if number != self._client_transaction:
+            self._close_and_refuse()
 
     def _number(self) -> int:
         ((number,),) = self._connection.execute("SELECT system.main.current_transaction_id()").fetchall()
         return number
 
-    def _broken(self) -> NoReturn:
+    def _close_and_refuse(self) -> NoReturn:
         self._connection.close()
         refuse("ending the read-only transaction of this session, which is now closed")
 
     def open(self) -> DuckDBPyConnection:
         """The connection, in a transaction."""
-        if self._theirs is None and not self._ours:
+        if self._client_transaction is None and not self._has_own_transaction:
             # This fails if a transaction is open.
             self._connection.execute("BEGIN TRANSACTION READ ONLY")
-            self._ours = True
+            self._has_own_transaction = True
         return self._connection
 
     def finish(self) -> None:
         """End the transaction of a finished statement."""
-        if not self._ours:
+        if not self._has_own_transaction:
             return
         try:
             # COMMIT keeps the temporary tables that the statement created.
@@ -259,9 +259,9 @@ class ReadOnlyConnection:
                 self._connection.execute("ROLLBACK")
             except duckdb.TransactionException:
                 # No transaction was open any more.
-                self._broken()
+                self._close_and_refuse()
         # If ROLLBACK fails for lack of memory, it raises. Then the transaction is open, and the next statement ends it.
-        self._ours = False
+        self._has_own_transaction = False
 
     def execute(self, sql: str, *arguments: Any) -> DuckDBPyConnection:
         return self.open().execute(sql, *arguments)

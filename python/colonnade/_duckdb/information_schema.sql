@@ -6,12 +6,12 @@ CREATE SCHEMA information;
 CREATE MACRO information._pg_expandarray(list) AS
     unnest([{'x': list[n], 'n': n::INTEGER} for n in range(1, len(list) + 1)]);
 CREATE MACRO information.schema_of(database, schema) AS 
-    CASE database WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.shown(schema) END;
+    CASE database WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.client_schema(schema) END;
 
 CREATE VIEW information.tables AS
 SELECT * REPLACE (current_database() AS table_catalog, colonnade_catalog.information.schema_of(table_catalog, table_schema) AS table_schema)
 FROM system.information_schema.tables t
-WHERE colonnade_catalog.main.is_shown(t.table_catalog) AND (t.table_type <> 'VIEW' OR t.table_catalog <> 'temp');
+WHERE colonnade_catalog.main.is_visible(t.table_catalog) AND (t.table_type <> 'VIEW' OR t.table_catalog <> 'temp');
 
 -- The columns of DuckDB's view. Those that are NULL here are NULL there too.
 CREATE VIEW information.columns AS
@@ -21,7 +21,7 @@ SELECT current_database() AS table_catalog, colonnade_catalog.information.schema
        character_maximum_length, NULL::INTEGER AS character_octet_length, numeric_precision, numeric_precision_radix, numeric_scale,
        CASE WHEN c.data_type LIKE 'TIME%' THEN 6 END AS datetime_precision, NULL::VARCHAR AS interval_type,
        NULL::VARCHAR AS collation_name, NULL::VARCHAR AS domain_schema, NULL::VARCHAR AS domain_name,
-       current_database() AS udt_catalog, CASE WHEN t.known IS NULL THEN colonnade_catalog.main.shown(schema_name) ELSE 'pg_catalog' END AS udt_schema,
+       current_database() AS udt_catalog, CASE WHEN t.known IS NULL THEN colonnade_catalog.main.client_schema(schema_name) ELSE 'pg_catalog' END AS udt_schema,
        p.typname AS udt_name, column_index::VARCHAR AS dtd_identifier, 'NO' AS is_self_referencing, 'NO' AS is_identity,
        NULL::VARCHAR AS identity_generation, CASE WHEN is_generated THEN 'ALWAYS' ELSE 'NEVER' END AS is_generated, generation_expression,
        'YES' AS is_updatable, comment AS column_comment, NULL::VARCHAR AS identity_start, NULL::VARCHAR AS identity_increment,
@@ -31,30 +31,30 @@ LEFT JOIN colonnade_catalog.main.by_sql t ON t.oid = c.type
 LEFT JOIN colonnade_catalog.main.pg_type p ON p.oid = c.type;
 
 CREATE VIEW information.schemata AS
-SELECT * REPLACE (colonnade_catalog.main.shown(schema_name) AS schema_name)
+SELECT * REPLACE (colonnade_catalog.main.client_schema(schema_name) AS schema_name)
 FROM system.information_schema.schemata WHERE catalog_name = current_database();
 CREATE VIEW information.views AS
-SELECT * REPLACE (colonnade_catalog.main.shown(table_schema) AS table_schema)
+SELECT * REPLACE (colonnade_catalog.main.client_schema(table_schema) AS table_schema)
 FROM system.information_schema.views WHERE table_catalog = current_database();
 CREATE VIEW information.character_sets AS FROM system.information_schema.character_sets;
 CREATE VIEW information.table_constraints AS
-SELECT * REPLACE (colonnade_catalog.main.shown(constraint_schema) AS constraint_schema, colonnade_catalog.main.shown(table_schema) AS table_schema)
+SELECT * REPLACE (colonnade_catalog.main.client_schema(constraint_schema) AS constraint_schema, colonnade_catalog.main.client_schema(table_schema) AS table_schema)
 FROM system.information_schema.table_constraints WHERE constraint_catalog = current_database();
 CREATE VIEW information.check_constraints AS
-SELECT * REPLACE (colonnade_catalog.main.shown(constraint_schema) AS constraint_schema)
+SELECT * REPLACE (colonnade_catalog.main.client_schema(constraint_schema) AS constraint_schema)
 FROM system.information_schema.check_constraints WHERE constraint_catalog = current_database();
 CREATE VIEW information.key_column_usage AS
-SELECT * REPLACE (colonnade_catalog.main.shown(constraint_schema) AS constraint_schema, colonnade_catalog.main.shown(table_schema) AS table_schema)
+SELECT * REPLACE (colonnade_catalog.main.client_schema(constraint_schema) AS constraint_schema, colonnade_catalog.main.client_schema(table_schema) AS table_schema)
 FROM system.information_schema.key_column_usage WHERE constraint_catalog = current_database();
 CREATE VIEW information.referential_constraints AS
-SELECT * REPLACE (colonnade_catalog.main.shown(constraint_schema) AS constraint_schema, colonnade_catalog.main.shown(unique_constraint_schema) AS unique_constraint_schema)
+SELECT * REPLACE (colonnade_catalog.main.client_schema(constraint_schema) AS constraint_schema, colonnade_catalog.main.client_schema(unique_constraint_schema) AS unique_constraint_schema)
 FROM system.information_schema.referential_constraints WHERE constraint_catalog = current_database();
 -- For a foreign key, the columns to which it refers.
 CREATE VIEW information.constraint_column_usage AS
-SELECT current_database() AS table_catalog, colonnade_catalog.main.shown(schema) AS table_schema,
+SELECT current_database() AS table_catalog, colonnade_catalog.main.client_schema(schema) AS table_schema,
        CASE kind WHEN 'f' THEN referenced_table ELSE relation_name END AS table_name,
        unnest(CASE kind WHEN 'f' THEN referenced_column_names ELSE column_names END) AS column_name,
-       current_database() AS constraint_catalog, colonnade_catalog.main.shown(schema) AS constraint_schema, name AS constraint_name
+       current_database() AS constraint_catalog, colonnade_catalog.main.client_schema(schema) AS constraint_schema, name AS constraint_name
 FROM colonnade_catalog.main.declared WHERE NOT temporary;
 CREATE VIEW information.constraint_table_usage AS
 SELECT DISTINCT table_catalog, table_schema, table_name, constraint_catalog, constraint_schema, constraint_name

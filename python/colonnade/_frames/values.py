@@ -26,16 +26,13 @@ _DECIMAL = "use dtype={{{name!r}: 'utf8'}}, or colonnade.lossy('float64') for th
 _LACKS = {
     "polars": {"interval": _INTERVAL, "decimal256": _DECIMAL},
     "parquet": {"interval": _INTERVAL},
-    "csv": {
-        "interval": _INTERVAL,
-        "nested": "cast {name} to text or JSON in the query",
-        "binary": "cast {name} to text in the query, such as encode({name}, 'hex')",
-    },
+    "csv": {"interval": _INTERVAL},
+    "ndjson": {"interval": _INTERVAL},
     "duckdb": {"decimal256": _DECIMAL},
 }
 #: The destinations that have every type.
 _ARROW = "return_type 'arrow'"
-_INSTEAD = {"parquet": "a file that ends in .arrow", "csv": "a file that ends in .arrow"}
+_INSTEAD = {"parquet": "the format arrow", "csv": "the format arrow", "ndjson": "the format arrow"}
 
 
 def require_types(library: str, names: Iterable[str], kinds: Iterable[Iterable[str]]) -> None:
@@ -44,9 +41,8 @@ def require_types(library: str, names: Iterable[str], kinds: Iterable[Iterable[s
         for kind in within:
             hint = _LACKS.get(library, {}).get(kind)
             if hint is not None:
-                label = "list or composite" if kind == "nested" else kind
                 raise NotSupportedError(
-                    f"column {name!r} has the type {label}, which {library} lacks",
+                    f"column {name!r} has the type {kind}, which {library} lacks",
                     hint=f"{hint.format(name=name)}; or use {_INSTEAD.get(library, _ARROW)}",
                 )
 

@@ -49,7 +49,7 @@ class Settings:
 
 
 #: Bytes of the stack of each thread of the engine, which recurses over statements and values.
-STACK = 64 << 20
+STACK_BYTES = 64 << 20
 
 UNITS = {"": 1, "b": 1, "bytes": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from colonnade._core import Supervisor
 
-from .settings import STACK, Settings
+from .settings import STACK_BYTES, Settings
 from .worker import ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def serve(engine: Database | str, listening: Listening, options: ServerOptions, 
     scratch = tempfile.mkdtemp(prefix="colonnade-")
     try:
         supervisor = start(listening, Settings(engine, options, scratch), verbose=verbose)
-        if wait_for_the_end(supervisor) == signal.SIGTERM:
+        if wait_for_signal(supervisor) == signal.SIGTERM:
             drain(supervisor, grace)
         return 0 if supervisor.stop() else 1
     finally:
@@ -47,7 +47,7 @@ def serve(engine: Database | str, listening: Listening, options: ServerOptions, 
 def allow_deep_stacks() -> None:
     """Give the worker's threads larger stacks. A stack takes memory only where it is used."""
     _, most = resource.getrlimit(resource.RLIMIT_STACK)
-    stack = STACK if most == resource.RLIM_INFINITY else min(STACK, most)
+    stack = STACK_BYTES if most == resource.RLIM_INFINITY else min(STACK_BYTES, most)
     resource.setrlimit(resource.RLIMIT_STACK, (stack, most))
 
 
@@ -68,7 +68,7 @@ def start(listening: Listening, settings: Settings, *, verbose: bool) -> Supervi
     return supervisor
 
 
-def wait_for_the_end(supervisor: Supervisor) -> int:
+def wait_for_signal(supervisor: Supervisor) -> int:
     """Returns the signal that ends the server. After SIGHUP, users and certificates are read again."""
     while (received := signal.sigwait(SIGNALS)) == signal.SIGHUP:
         try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from colonnade._core import SourceEngine, Worker
 from colonnade._sources.uri import open_source
 
-from .settings import STACK, Database, Settings, size
+from .settings import STACK_BYTES, Database, Settings, size
 
 if TYPE_CHECKING:
     from colonnade._duckdb.engine import Engine
@@ -29,7 +29,7 @@ ENVIRONMENT = {
 
 #: Memory of the process that neither DuckDB nor the sessions count: plans of large statements, the rows of one list,
 #: and addresses that the allocators keep for some time.
-OVERHEAD = 4 << 30
+MEMORY_OVERHEAD = 4 << 30
 
 
 def main() -> None:
@@ -79,7 +79,7 @@ def duckdb_engine(database: Database, scratch: Path) -> Engine:
         missing = Worker.confine(directories(database.path, scratch, temporary))
         if missing is not None:
             print(f"colonnade: the sandbox is incomplete: {missing}", file=sys.stderr, flush=True)
-    Worker.limit_memory(int(size(memory) * 1.25) + OVERHEAD + threads * STACK)
+    Worker.limit_memory(int(size(memory) * 1.25) + MEMORY_OVERHEAD + threads * STACK_BYTES)
     return Engine(database.path or ":memory:", read_only=database.read_only, fences=fences, scratch=scratch)
 
 

@@ -11,6 +11,7 @@ from .uri import is_keywords
 _DIALECTS = {
     "postgresql": "postgresql",
     "postgres": "postgresql",
+    "colonnade": "postgresql",
     "sqlite": "sqlite",
     "duckdb": "duckdb",
     "mysql": "mysql",

@@ -94,7 +94,7 @@ fn value(type_: &Type, value: &ParameterValue, dialect: client::Dialect) -> Resu
 }
 
 fn instant(text: &str) -> Option<client::Value> {
-    let parameter::Instant { year, month, day, hour, minute, second, microsecond } = parameter::instant(text)?;
+    let parameter::Instant { year, month, day, hour, minute, second, microsecond } = parameter::parse_instant(text)?;
     let (date, time) = (client::Date { year, month, day }, client::Time { hour, minute, second, microsecond });
     Some(client::Value::Instant(date, time))
 }

@@ -9,12 +9,12 @@ use colonnade_login::scram::{NONCE_BYTES, Verifier};
 
 use super::scram::{self, ScramError, ScramExchange};
 use super::throttle::Throttle;
-use super::unknown::Unknown;
-use super::users::{LONGEST_NAME, Users};
+use super::unknown::UnknownUsers;
+use super::users::{MAX_NAME_BYTES, Users};
 use crate::connection::input::Input;
-use crate::connection::place::Place;
+use crate::connection::origin::Origin;
 use crate::connection::socket::{Output, Socket};
-use crate::engine::{Role, Who};
+use crate::engine::{Role, SessionUser};
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
 use crate::message::frontend::{FrontendMessage, Phase, sasl_initial_response};
@@ -40,21 +40,21 @@ pub enum LoginError {
     /// An error of SCRAM.
     #[error("{0}")]
     Scram(String),
-    /// The channel binding of the login.
+    /// Channel binding has failed.
     #[error("{0}")]
     Binding(String),
     /// The client was too slow.
     #[error("canceling authentication due to timeout")]
-    Late,
+    TimedOut,
 }
 
 impl LoginError {
-    /// The SQLSTATE a client is told.
+    /// The SQLSTATE for the client.
     pub fn code(&self) -> SqlState {
         match self {
             Self::Password(_) => SqlState::new("28P01"),
             Self::Scram(_) => SqlState::PROTOCOL_VIOLATION,
-            Self::Late => SqlState::QUERY_CANCELED,
+            Self::TimedOut => SqlState::QUERY_CANCELED,
             Self::TooManyFailures(_) | Self::NoUser | Self::NotEncrypted | Self::Certificate(_) | Self::Binding(_) => {
                 SqlState::new("28000")
             }
@@ -62,104 +62,111 @@ impl LoginError {
     }
 }
 
-pub(crate) struct Gate {
+pub(crate) struct Authenticator {
     /// `None` accepts everybody.
-    users: RwLock<Option<Arc<Guests>>>,
+    users: RwLock<Option<Arc<UserDirectory>>>,
     throttle: Throttle,
 }
 
-/// The users, and what users that do not exist are asked.
-struct Guests {
+/// The users, and the parameters of SCRAM for names that do not exist.
+struct UserDirectory {
     users: Users,
-    unknown: Unknown,
+    unknown: UnknownUsers,
 }
 
-impl Guests {
+impl UserDirectory {
     fn new(users: Users) -> Arc<Self> {
-        let unknown = Unknown::among(&users);
+        let unknown = UnknownUsers::resembling(&users);
         Arc::new(Self { users, unknown })
     }
 }
 
-impl Gate {
+impl Authenticator {
     pub fn new(users: Option<Users>) -> Self {
-        Self { users: RwLock::new(users.map(Guests::new)), throttle: Throttle::default() }
+        Self { users: RwLock::new(users.map(UserDirectory::new)), throttle: Throttle::default() }
     }
 
     /// Replaces the users. Open sessions stay.
     pub fn replace(&self, users: Users) {
-        *self.users.write().unwrap_or_else(PoisonError::into_inner) = Some(Guests::new(users));
+        *self.users.write().unwrap_or_else(PoisonError::into_inner) = Some(UserDirectory::new(users));
     }
 
-    /// Authenticates a client that says it is `user`.
-    pub fn login(&self, socket: &Socket, input: &mut Input, output: &mut Output, user: &str) -> Result<Who, Failure> {
+    /// Authenticates a client that logs in as `user`.
+    pub fn login(
+        &self,
+        socket: &Socket,
+        input: &mut Input,
+        output: &mut Output,
+        user: &str,
+    ) -> Result<SessionUser, Failure> {
         let peer = socket.peer();
         if socket.tls().is_none() && peer.is_some_and(|peer| !peer.is_loopback()) {
             return Err(LoginError::NotEncrypted.into());
         }
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(guests) = users else {
+        let Some(directory) = users else {
             check_certificate(socket, user)?;
-            return Ok(Who { name: user.to_owned(), role: Role::ReadWrite, connections: None });
+            return Ok(SessionUser { name: user.to_owned(), role: Role::ReadWrite, connections: None });
         };
         if user.is_empty() {
             return Err(LoginError::NoUser.into());
         }
-        // The same work for users that exist and that do not, so that the time tells nothing.
-        let (found, unknown) = (guests.users.find(user), guests.unknown.verifier(user));
+        // The verifier of an unknown user is computed also for a user that exists, so that the time does not tell which users exist.
+        let (found, unknown) = (directory.users.find(user), directory.unknown.verifier(user));
         let verifier = found.map_or(&unknown, |found| &found.verifier).clone();
-        let place = Place::of(peer);
-        // A longer name is no user's, and is not remembered.
-        let counted: String = user.chars().take(LONGEST_NAME).collect();
+        let origin = Origin::of(peer);
+        // No user has a longer name. The cut limits the memory of the throttle.
+        let counted_name: String = user.chars().take(MAX_NAME_BYTES).collect();
         let end_point = socket.tls().and_then(|tls| tls.end_point());
-        // A guess is counted before it is checked. Otherwise many concurrent guesses would count as one.
-        let may_guess = || {
-            let attempt = self.throttle.attempt(place, &counted, Instant::now());
+        // An attempt is counted before it is checked. Otherwise many concurrent attempts would count as one.
+        let count_attempt = || {
+            let attempt = self.throttle.attempt(origin, &counted_name, Instant::now());
             attempt.map_err(|wait| LoginError::TooManyFailures(seconds(wait)))
         };
-        let said = converse(input, output, end_point, verifier, may_guess).map_err(|failure| named(failure, user))?;
-        // No proof fits the verifier of an unknown user. It is refused here even if one did.
+        let server_final = exchange_scram(input, output, end_point, verifier, count_attempt)
+            .map_err(|failure| with_user(failure, user))?;
+        // No proof fits the verifier of an unknown user. This check refuses the user also if one did.
         let found = found.ok_or_else(|| LoginError::Password(user.to_owned()))?;
         check_certificate(socket, user)?;
-        self.throttle.succeeded(place, &counted);
-        backend::authentication_sasl_final(output.buffer(), &said);
-        Ok(Who { name: user.to_owned(), role: found.role, connections: found.connections })
+        self.throttle.succeeded(origin, &counted_name);
+        backend::authentication_sasl_final(output.buffer(), &server_final);
+        Ok(SessionUser { name: user.to_owned(), role: found.role, connections: found.connections })
     }
 }
 
-/// Exchanges the messages of SCRAM; gives the last one.
-fn converse(
+/// Exchanges the messages of SCRAM. Gives the server's last message, which the caller sends.
+fn exchange_scram(
     input: &mut Input,
     output: &mut Output,
     end_point: Option<&[u8]>,
     verifier: Verifier,
-    may_guess: impl FnOnce() -> Result<(), LoginError>,
+    count_attempt: impl FnOnce() -> Result<(), LoginError>,
 ) -> Result<String, Failure> {
     backend::authentication_sasl(output.buffer(), scram::mechanisms(end_point));
     output.flush()?;
     let nonce = BASE64.encode(random::<NONCE_BYTES>()?);
-    let asked = answer(input, |body| {
+    let asked = read_response(input, |body| {
         let (mechanism, first) = sasl_initial_response(body)?;
         Ok(ScramExchange::begin(mechanism, first, end_point, verifier, &nonce)?)
     })?;
-    backend::authentication_sasl_continue(output.buffer(), asked.question());
+    backend::authentication_sasl_continue(output.buffer(), asked.server_first());
     output.flush()?;
-    answer(input, |body| {
-        may_guess()?;
+    read_response(input, |body| {
+        count_attempt()?;
         Ok(asked.check(body)?)
     })
 }
 
-fn answer<T>(input: &mut Input, take: impl FnOnce(&[u8]) -> Result<T, Failure>) -> Result<T, Failure> {
+fn read_response<T>(input: &mut Input, take: impl FnOnce(&[u8]) -> Result<T, Failure>) -> Result<T, Failure> {
     let taken = input.message(Phase::Login, |message| match message {
         FrontendMessage::Password(body) => take(body),
-        // Clients that must ask their user for the password close the connection, and connect again.
-        _ => Err(gone()),
+        // A client that must ask its user for the password closes the connection and connects again.
+        _ => Err(disconnected()),
     })?;
-    taken.unwrap_or_else(|| Err(gone()))
+    taken.unwrap_or_else(|| Err(disconnected()))
 }
 
-fn gone() -> Failure {
+fn disconnected() -> Failure {
     Failure::Disconnected(std::io::ErrorKind::UnexpectedEof.into())
 }
 
@@ -174,7 +181,7 @@ impl From<ScramError> for Failure {
     }
 }
 
-fn named(failure: Failure, user: &str) -> Failure {
+fn with_user(failure: Failure, user: &str) -> Failure {
     match failure {
         Failure::Login(LoginError::Password(_)) => LoginError::Password(user.to_owned()).into(),
         other => other,

@@ -11,7 +11,7 @@ pub(crate) enum ScramError {
     #[error("malformed SCRAM message: {0}")]
     Malformed(&'static str),
     /// Channel binding fails: an attacker in the network has removed an offered mechanism, or relays the connection.
-    #[error("the login is not bound to this connection's certificate; somebody may stand between")]
+    #[error("the login is not bound to this connection's certificate; an attacker may relay the connection")]
     Binding,
     #[error("wrong password")]
     Wrong,
@@ -21,7 +21,7 @@ pub(crate) enum ScramError {
 #[derive(Debug)]
 pub(crate) struct ScramExchange {
     verifier: Verifier,
-    /// The channel binding that the client's last message must contain.
+    /// The channel-binding data that the client's last message must contain.
     binding: Vec<u8>,
     nonce: String,
     client_first_bare: String,
@@ -43,36 +43,37 @@ impl ScramExchange {
         verifier: Verifier,
         nonce: &str,
     ) -> Result<Self, ScramError> {
-        let odd = ScramError::Malformed;
-        let message = std::str::from_utf8(message).map_err(|_| odd("not UTF-8"))?;
-        let (flag, rest) = message.split_once(',').ok_or(odd("no channel binding flag"))?;
-        let (authorization, bare) = rest.split_once(',').ok_or(odd("no authorization identity"))?;
+        let malformed = ScramError::Malformed;
+        let message = std::str::from_utf8(message).map_err(|_| malformed("not UTF-8"))?;
+        let (flag, rest) = message.split_once(',').ok_or(malformed("no channel binding flag"))?;
+        let (authorization, bare) = rest.split_once(',').ok_or(malformed("no authorization identity"))?;
         let is_bound = match (flag.strip_prefix("p="), mechanism) {
             (Some(BINDING), BOUND_MECHANISM) => true,
-            (Some(_), BOUND_MECHANISM) => return Err(odd("the channel binding is not tls-server-end-point")),
-            (None, BOUND_MECHANISM) => return Err(odd("the mechanism needs a channel binding")),
-            (Some(_), MECHANISM) => return Err(odd("the mechanism has no channel binding")),
+            (Some(_), BOUND_MECHANISM) => return Err(malformed("the channel binding is not tls-server-end-point")),
+            (None, BOUND_MECHANISM) => return Err(malformed("the mechanism needs a channel binding")),
+            (Some(_), MECHANISM) => return Err(malformed("the mechanism has no channel binding")),
             // The client supports channel binding and believes that the server does not: a downgrade.
             (None, MECHANISM) if flag == "y" && end_point.is_some() => return Err(ScramError::Binding),
             (None, MECHANISM) if matches!(flag, "n" | "y") => false,
-            (None, MECHANISM) => return Err(odd("the channel binding flag is none of n, y and p")),
-            _ => return Err(odd("the mechanism was not offered")),
+            (None, MECHANISM) => return Err(malformed("the channel binding flag is none of n, y and p")),
+            _ => return Err(malformed("the mechanism was not offered")),
         };
         let end_point = match (is_bound, end_point) {
-            (true, None) => return Err(odd("the mechanism was not offered")),
+            (true, None) => return Err(malformed("the mechanism was not offered")),
             (true, Some(end_point)) => end_point,
             (false, _) => &[],
         };
         if !authorization.is_empty() {
-            return Err(odd("logging in as somebody else is not supported"));
+            return Err(malformed("an authorization identity is not supported"));
         }
         // As in PostgreSQL, the user of the start-up message counts, and the one here is ignored.
         let mut fields = bare.split(',');
         let is_user = fields.next().is_some_and(|field| field.starts_with("n="));
         let client_nonce = fields.next().and_then(|field| field.strip_prefix("r="));
-        let client_nonce = client_nonce.filter(|_| is_user).ok_or(odd("the first message has a user and a nonce"))?;
+        let client_nonce =
+            client_nonce.filter(|_| is_user).ok_or(malformed("the first message has no user or no nonce"))?;
         if client_nonce.is_empty() || !client_nonce.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(odd("the nonce is not printable"));
+            return Err(malformed("the nonce is not printable"));
         }
         let nonce = format!("{client_nonce}{nonce}");
         let server_first = format!("r={nonce},s={},i={}", BASE64.encode(&verifier.salt), verifier.iterations);
@@ -85,25 +86,26 @@ impl ScramExchange {
         })
     }
 
-    pub fn question(&self) -> &str {
+    pub fn server_first(&self) -> &str {
         &self.server_first
     }
 
     /// Checks the client's last message; gives the server's last one, which proves that it has the verifier.
     pub fn check(&self, message: &[u8]) -> Result<String, ScramError> {
-        let odd = ScramError::Malformed;
-        let message = std::str::from_utf8(message).map_err(|_| odd("not UTF-8"))?;
-        let (without_proof, proof) = message.rsplit_once(",p=").ok_or(odd("no proof"))?;
+        let malformed = ScramError::Malformed;
+        let message = std::str::from_utf8(message).map_err(|_| malformed("not UTF-8"))?;
+        let (without_proof, proof) = message.rsplit_once(",p=").ok_or(malformed("no proof"))?;
         let proof = BASE64.decode(proof).ok().and_then(|proof| proof.try_into().ok());
-        let proof = proof.ok_or(odd("the proof is not one"))?;
+        let proof = proof.ok_or(malformed("the proof is not valid"))?;
         let mut fields = without_proof.split(',');
-        let binding = fields.next().and_then(|field| field.strip_prefix("c=")).ok_or(odd("no channel binding"))?;
-        let nonce = fields.next().and_then(|field| field.strip_prefix("r=")).ok_or(odd("no nonce"))?;
-        if BASE64.decode(binding).map_err(|_| odd("the channel binding is not base64"))? != self.binding {
+        let binding =
+            fields.next().and_then(|field| field.strip_prefix("c=")).ok_or(malformed("no channel binding"))?;
+        let nonce = fields.next().and_then(|field| field.strip_prefix("r=")).ok_or(malformed("no nonce"))?;
+        if BASE64.decode(binding).map_err(|_| malformed("the channel binding is not base64"))? != self.binding {
             return Err(ScramError::Binding);
         }
         if nonce != self.nonce {
-            return Err(odd("another nonce"));
+            return Err(malformed("the nonce is not the one of this login"));
         }
         let covered = format!("{},{},{without_proof}", self.client_first_bare, self.server_first);
         let signature = hmac(&self.verifier.stored_key, covered.as_bytes());
@@ -133,26 +135,26 @@ mod tests {
     fn the_example_of_rfc_7677() {
         let asked = asked(MECHANISM, FIRST, None).unwrap();
         assert_eq!(
-            asked.question(),
+            asked.server_first(),
             "r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
         );
         assert_eq!(asked.check(LAST).unwrap(), "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=");
     }
 
     #[test]
-    fn another_proof_another_nonce_and_another_channel_do_not_do() {
+    fn a_wrong_proof_nonce_or_channel_is_refused() {
         let asked = asked(MECHANISM, FIRST, None).unwrap();
         let last = std::str::from_utf8(LAST).unwrap();
         let check = |from: &str, to: &str| asked.check(last.replace(from, to).as_bytes()).unwrap_err();
         assert_eq!(check("p=dH", "p=dh"), ScramError::Wrong);
         assert_eq!(check("c=biws", "c=eSws"), ScramError::Binding);
-        assert_eq!(check("F$k0", "F$k1"), ScramError::Malformed("another nonce"));
-        assert_eq!(check("p=dHz", "p="), ScramError::Malformed("the proof is not one"));
+        assert_eq!(check("F$k0", "F$k1"), ScramError::Malformed("the nonce is not the one of this login"));
+        assert_eq!(check("p=dHz", "p="), ScramError::Malformed("the proof is not valid"));
         assert_eq!(check(",p=", ",x="), ScramError::Malformed("no proof"));
     }
 
     #[test]
-    fn a_channel_is_bound_or_nobody_could_bind_it() {
+    fn the_channel_binding_matches_the_mechanism() {
         let end_point: Option<&[u8]> = Some(b"hash");
         let first = |flag: &str| format!("{flag},,n=,r=abc").into_bytes();
         assert!(asked(MECHANISM, &first("n"), end_point).is_ok());
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_first_message_is_refused() {
+    fn malformed_first_messages_are_refused() {
         for first in [
             &b""[..],
             b"n",

@@ -1,23 +1,25 @@
-//! A limit on password guessing: a number of failed logins, which grows back over time.
+//! A limit on password guessing: a token bucket of failed logins for each address and user.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connection::place::Place;
+use crate::connection::origin::Origin;
 
-/// Attempts for one user from one address: the number, and the time until another one is allowed.
-const USER: Allowance = Allowance { burst: 5.0, pause: Duration::from_secs(5) };
-/// The same for all users from one address.
-const ADDRESS: Allowance = Allowance { burst: 50.0, pause: Duration::from_secs(1) };
-/// The number of remembered addresses and users. Those with the fewest failures are forgotten first.
-const REMEMBERED: usize = 10_000;
+/// Attempts for one user from one address.
+const USER_ALLOWANCE: Allowance = Allowance { burst: 5.0, interval: Duration::from_secs(5) };
+/// Attempts for all users from one address.
+const ADDRESS_ALLOWANCE: Allowance = Allowance { burst: 50.0, interval: Duration::from_secs(1) };
+/// The maximum number of remembered addresses, and of users. Entries with the fewest failures are removed first.
+const MAX_REMEMBERED: usize = 10_000;
 
 #[derive(Clone, Copy)]
 struct Allowance {
+    /// The number of failed attempts that are allowed at once.
     burst: f64,
-    pause: Duration,
+    /// The time after which one more attempt is allowed.
+    interval: Duration,
 }
 
 /// Counts attempts by address, and by address and user. An attempt that succeeds does not count.
@@ -28,13 +30,13 @@ pub(crate) struct Throttle {
 
 #[derive(Default)]
 struct Counts {
-    addresses: HashMap<Place, Spent>,
-    users: HashMap<(Place, String), Spent>,
+    addresses: HashMap<Origin, Attempts>,
+    users: HashMap<(Origin, String), Attempts>,
 }
 
-/// The attempts, minus those that have grown back.
+/// The failed attempts at a time, less one for each interval that has passed.
 #[derive(Clone, Copy)]
-struct Spent {
+struct Attempts {
     count: f64,
     at: Instant,
 }
@@ -48,59 +50,61 @@ impl Throttle {
     ///
     /// # Errors
     /// The time until another attempt is allowed.
-    pub fn attempt(&self, place: Place, user: &str, now: Instant) -> Result<(), Duration> {
+    pub fn attempt(&self, origin: Origin, user: &str, now: Instant) -> Result<(), Duration> {
         let mut counts = self.counts();
-        let user = (place, user.to_owned());
-        let (of_place, of_user) =
-            (spent(&counts.addresses, &place, ADDRESS, now), spent(&counts.users, &user, USER, now));
-        let wait = ADDRESS.wait(of_place).max(USER.wait(of_user));
+        let user = (origin, user.to_owned());
+        let (of_origin, of_user) = (
+            counted_attempts(&counts.addresses, &origin, ADDRESS_ALLOWANCE, now),
+            counted_attempts(&counts.users, &user, USER_ALLOWANCE, now),
+        );
+        let wait = ADDRESS_ALLOWANCE.wait(of_origin).max(USER_ALLOWANCE.wait(of_user));
         if wait > Duration::ZERO {
             return Err(wait);
         }
-        remember(&mut counts.addresses, place, Spent { count: of_place + 1.0, at: now }, ADDRESS);
-        remember(&mut counts.users, user, Spent { count: of_user + 1.0, at: now }, USER);
+        store(&mut counts.addresses, origin, Attempts { count: of_origin + 1.0, at: now }, ADDRESS_ALLOWANCE);
+        store(&mut counts.users, user, Attempts { count: of_user + 1.0, at: now }, USER_ALLOWANCE);
         Ok(())
     }
 
-    /// The attempt has succeeded. It does not count, nor do the user's earlier ones from this address.
-    pub fn succeeded(&self, place: Place, user: &str) {
+    /// Removes a successful attempt, and the user's earlier attempts from this address.
+    pub fn succeeded(&self, origin: Origin, user: &str) {
         let mut counts = self.counts();
-        counts.users.remove(&(place, user.to_owned()));
-        if let Some(spent) = counts.addresses.get_mut(&place) {
-            spent.count = (spent.count - 1.0).max(0.0);
+        counts.users.remove(&(origin, user.to_owned()));
+        if let Some(attempts) = counts.addresses.get_mut(&origin) {
+            attempts.count = (attempts.count - 1.0).max(0.0);
         }
     }
 }
 
 impl Allowance {
-    fn wait(self, spent: f64) -> Duration {
-        self.pause.mul_f64((spent + 1.0 - self.burst).max(0.0))
+    fn wait(self, attempts: f64) -> Duration {
+        self.interval.mul_f64((attempts + 1.0 - self.burst).max(0.0))
     }
 
-    fn left(self, spent: Spent, now: Instant) -> f64 {
-        let back = now.saturating_duration_since(spent.at).div_duration_f64(self.pause);
-        (spent.count - back).max(0.0)
+    fn still_counted(self, attempts: Attempts, now: Instant) -> f64 {
+        let expired = now.saturating_duration_since(attempts.at).div_duration_f64(self.interval);
+        (attempts.count - expired).max(0.0)
     }
 }
 
-fn spent<K: Hash + Eq>(counts: &HashMap<K, Spent>, key: &K, allowance: Allowance, now: Instant) -> f64 {
-    counts.get(key).map_or(0.0, |spent| allowance.left(*spent, now))
+fn counted_attempts<K: Hash + Eq>(counts: &HashMap<K, Attempts>, key: &K, allowance: Allowance, now: Instant) -> f64 {
+    counts.get(key).map_or(0.0, |attempts| allowance.still_counted(*attempts, now))
 }
 
-fn remember<K: Hash + Eq>(counts: &mut HashMap<K, Spent>, key: K, spent: Spent, allowance: Allowance) {
-    if counts.len() >= REMEMBERED && !counts.contains_key(&key) {
-        let now = spent.at;
-        counts.retain(|_, old| allowance.left(*old, now) >= 1.0);
-        if counts.len() >= REMEMBERED {
-            // All remembered ones have failed.
-            let mut rest: Vec<_> = counts.values().map(|old| allowance.left(*old, now)).collect();
+fn store<K: Hash + Eq>(counts: &mut HashMap<K, Attempts>, key: K, attempts: Attempts, allowance: Allowance) {
+    if counts.len() >= MAX_REMEMBERED && !counts.contains_key(&key) {
+        let now = attempts.at;
+        counts.retain(|_, old| allowance.still_counted(*old, now) >= 1.0);
+        if counts.len() >= MAX_REMEMBERED {
+            // No entry has expired, so the half with the fewest failures is removed.
+            let mut rest: Vec<_> = counts.values().map(|old| allowance.still_counted(*old, now)).collect();
             let middle = rest.len() / 2;
             let (_, median, _) = rest.select_nth_unstable_by(middle, f64::total_cmp);
             let median = *median;
-            counts.retain(|_, old| allowance.left(*old, now) > median);
+            counts.retain(|_, old| allowance.still_counted(*old, now) > median);
         }
     }
-    counts.insert(key, spent);
+    counts.insert(key, attempts);
 }
 
 #[cfg(test)]
@@ -109,34 +113,34 @@ mod tests {
 
     use super::*;
 
-    fn at(last: u8) -> Place {
-        Place::of(Some(IpAddr::from([192, 0, 2, last])))
+    fn at(last: u8) -> Origin {
+        Origin::of(Some(IpAddr::from([192, 0, 2, last])))
     }
 
     #[test]
-    fn after_some_failures_each_takes_time() {
+    fn after_the_burst_each_attempt_waits() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         for _ in 0..5 {
             assert_eq!(throttle.attempt(at(1), "alice", now), Ok(()));
         }
-        assert_eq!(throttle.attempt(at(1), "alice", now), Err(USER.pause));
+        assert_eq!(throttle.attempt(at(1), "alice", now), Err(USER_ALLOWANCE.interval));
         assert_eq!(throttle.attempt(at(1), "bob", now), Ok(()));
         assert_eq!(throttle.attempt(at(2), "alice", now), Ok(()));
-        assert_eq!(throttle.attempt(at(1), "alice", now + USER.pause), Ok(()));
-        assert!(throttle.attempt(at(1), "alice", now + USER.pause).is_err());
+        assert_eq!(throttle.attempt(at(1), "alice", now + USER_ALLOWANCE.interval), Ok(()));
+        assert!(throttle.attempt(at(1), "alice", now + USER_ALLOWANCE.interval).is_err());
     }
 
     #[test]
     fn a_success_does_not_count() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         for _ in 0..1000 {
-            assert_eq!(throttle.attempt(Place::of(None), "alice", now), Ok(()));
-            throttle.succeeded(Place::of(None), "alice");
+            assert_eq!(throttle.attempt(Origin::of(None), "alice", now), Ok(()));
+            throttle.succeeded(Origin::of(None), "alice");
         }
     }
 
     #[test]
-    fn many_names_from_one_address_are_one_guesser() {
+    fn one_address_has_one_limit_for_all_names() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         let allowed = (0..200).filter(|user| throttle.attempt(at(1), &user.to_string(), now).is_ok()).count();
         assert_eq!(allowed, 50);
@@ -145,7 +149,7 @@ mod tests {
     #[test]
     fn one_ipv6_network_is_one_address() {
         let (throttle, now) = (Throttle::default(), Instant::now());
-        let address = |last: u16| Place::of(Some(IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last])));
+        let address = |last: u16| Origin::of(Some(IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, last])));
         let allowed = (0..20).filter(|last| throttle.attempt(address(*last), "alice", now).is_ok()).count();
         assert_eq!(allowed, 5);
     }
@@ -153,10 +157,10 @@ mod tests {
     #[test]
     fn memory_is_bounded() {
         let (throttle, now) = (Throttle::default(), Instant::now());
-        for client in 0..3 * REMEMBERED as u32 {
-            let _ = throttle.attempt(Place::of(Some(IpAddr::from((client + 1).to_be_bytes()))), "alice", now);
+        for client in 0..3 * MAX_REMEMBERED as u32 {
+            let _ = throttle.attempt(Origin::of(Some(IpAddr::from((client + 1).to_be_bytes()))), "alice", now);
         }
         let counts = throttle.counts();
-        assert!(counts.addresses.len() <= REMEMBERED && counts.users.len() <= REMEMBERED);
+        assert!(counts.addresses.len() <= MAX_REMEMBERED && counts.users.len() <= MAX_REMEMBERED);
     }
 }

@@ -1,4 +1,4 @@
-//! The users file: a user a line, without passwords.
+//! The users file. Each line has one user. The file has no passwords.
 //!
 //! ```text
 //! "alice" read-write SCRAM-SHA-256$4096:…$…:…
@@ -6,10 +6,10 @@
 //! salts cG9z…
 //! ```
 //!
-//! The line `salts` is a secret of which salts are made, those of users who are there and of those who are not. A file without one works:
-//! its verifiers are the secret then, until a user is added, and with it a secret that stays.
+//! The line `salts` has the secret from which all salts are derived, also those of users who do not exist (`unknown.rs`). If a file has no
+//! such line, the secret is derived from the verifiers. Adding a user also adds the line.
 //!
-//! A double quote within a name is doubled. Empty lines and lines that begin with `#` are passed over.
+//! A double quote within a name is doubled. Empty lines and lines that begin with `#` are skipped.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,53 +26,53 @@ use super::unknown;
 
 pub use crate::engine::Role;
 
-/// What a user may do, and how it is known.
+/// A user's rights and verifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct User {
-    /// What it may do.
+    /// The user's rights.
     pub role: Role,
-    /// How many sessions it may have at a time, if that is limited for it alone.
+    /// The limit on concurrent sessions of this user. `None` is the server's limit.
     pub connections: Option<usize>,
-    /// In place of the password.
+    /// Verifies the password without storing it.
     pub verifier: Verifier,
 }
 
-/// A user that cannot be.
+/// Why a user cannot be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UserError {
-    /// The name cannot be used.
+    /// The name is not valid.
     #[error("a user's name has 1 to 63 bytes and no control characters")]
     Name,
-    /// There is nothing to know it by.
-    #[error("the password is empty; an empty one would let nobody in, since clients do not send it")]
+    /// The password is empty.
+    #[error("the password is empty; nobody could log in with it, because clients do not send an empty password")]
     NoPassword,
-    /// The operating system refuses.
+    /// The operating system provides no random numbers.
     #[error("the operating system has no random numbers")]
     NoRandomness,
 }
 
-/// What is wrong with a users file.
+/// Why a users file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum UsersError {
-    /// It cannot be read or written.
+    /// The file cannot be read or written.
     #[error("cannot use {path}: {error}")]
     File {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         error: io::Error,
     },
-    /// Others may read or change it.
+    /// Others may read or change the file.
     #[error("{0} can be read or changed by others; protect it: chmod 600 {0}")]
     Exposed(PathBuf),
-    /// A line that is none.
+    /// An invalid line.
     #[error("{path}, line {line}: {reason}")]
     Line {
-        /// Of which file.
+        /// The file.
         path: PathBuf,
-        /// From 1.
+        /// The line's number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         reason: &'static str,
     },
 }
@@ -81,27 +81,27 @@ pub enum UsersError {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Users {
     by_name: BTreeMap<String, User>,
-    /// What salts are made of, if the file has it.
+    /// The secret from which salts are derived, if the file has one.
     secret: Option<Key>,
 }
 
-/// PostgreSQL's NAMEDATALEN, less one.
-pub(super) const LONGEST_NAME: usize = 63;
-/// What the line begins with that holds the secret.
-const SALTS: &str = "salts ";
-const HEADER: &str = "# Users of colonnade serve, written by `colonnade user`. There are no passwords in it, but whoever reads it can try to guess them.\n";
+/// PostgreSQL's NAMEDATALEN − 1.
+pub(super) const MAX_NAME_BYTES: usize = 63;
+/// The beginning of the line with the secret for salts.
+const SALT_SECRET_PREFIX: &str = "salts ";
+const HEADER: &str = "# Users of colonnade serve, written by `colonnade user`. This file has no passwords, but a reader can try to guess them.\n";
 
 impl Users {
-    /// Reads a file. Others than its owner and its group may not read it, and none but its owner may write it.
+    /// Reads a file. Only its owner and its group may have the right to read it, and only its owner the right to write it.
     ///
     /// # Errors
-    /// If it is not there, is open to others, or holds something else.
+    /// If the file does not exist, others have more rights, or a line is invalid.
     pub fn read(path: &Path) -> Result<Self, UsersError> {
-        Self::from_text(path, &Self::text(path)?)
+        Self::from_text(path, &Self::read_text(path)?)
     }
 
-    /// What a file holds that is protected as [`Users::read`] wants it.
-    pub(crate) fn text(path: &Path) -> Result<String, UsersError> {
+    /// The text of a file. Checks the file's permissions as [`Users::read`] does.
+    pub(crate) fn read_text(path: &Path) -> Result<String, UsersError> {
         let failed = |error| UsersError::File { path: path.to_owned(), error };
         let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
         if mode & 0o027 != 0 {
@@ -110,38 +110,38 @@ impl Users {
         fs::read_to_string(path).map_err(failed)
     }
 
-    /// Reads what the file `path` holds.
+    /// Parses the text of a file. `path` is for errors.
     pub(crate) fn from_text(path: &Path, text: &str) -> Result<Self, UsersError> {
         Self::parse(text).map_err(|(line, reason)| UsersError::Line { path: path.to_owned(), line, reason })
     }
 
-    /// Reads what a file holds; the error is a line's number and what is wrong with it.
+    /// Parses the text of a file. An error has the line's number and the problem.
     pub(super) fn parse(text: &str) -> Result<Self, (usize, &'static str)> {
         let mut users = Self::default();
         for (at, line) in text.lines().enumerate() {
             if line.trim().is_empty() || line.starts_with('#') {
                 continue;
             }
-            if let Some(secret) = line.strip_prefix(SALTS) {
+            if let Some(secret) = line.strip_prefix(SALT_SECRET_PREFIX) {
                 let secret = BASE64.decode(secret.trim()).ok().and_then(|secret| Key::try_from(secret).ok());
                 let secret = secret.ok_or((at + 1, "salts is followed by 32 bytes in base64"))?;
                 if users.secret.replace(secret).is_some() {
-                    return Err((at + 1, "there is a line for salts already"));
+                    return Err((at + 1, "the file has another line \"salts\""));
                 }
                 continue;
             }
             let (name, user) = parse_line(line).map_err(|reason| (at + 1, reason))?;
             if users.by_name.insert(name, user).is_some() {
-                return Err((at + 1, "the user has a line already"));
+                return Err((at + 1, "the user has another line"));
             }
         }
         Ok(users)
     }
 
-    /// Writes a file in place of the one that is there: whole, or not at all. Its owner alone may read it.
+    /// Replaces the file atomically. Only its owner can read it.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), UsersError> {
         let write = || -> io::Result<()> {
             let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -151,7 +151,6 @@ impl Users {
             let written = file.write_all(format!("{HEADER}{self}").as_bytes()).and_then(|()| file.sync_all());
             let written = written.and_then(|()| fs::rename(&new, path));
             if written.is_err() {
-                // It would only be in the way.
                 let _ = fs::remove_file(&new);
             }
             written?;
@@ -160,10 +159,10 @@ impl Users {
         write().map_err(|error| UsersError::File { path: path.to_owned(), error })
     }
 
-    /// Adds a user, or gives it another password, role and limit. Gives whether it is new.
+    /// Adds a user, or replaces its password, role and limit. Gives whether the user is new.
     ///
     /// # Errors
-    /// If there can be no such user.
+    /// If the name or the password is not valid.
     pub fn add(
         &mut self,
         name: &str,
@@ -171,7 +170,7 @@ impl Users {
         role: Role,
         connections: Option<usize>,
     ) -> Result<bool, UserError> {
-        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
             return Err(UserError::Name);
         }
         if password.is_empty() {
@@ -179,38 +178,39 @@ impl Users {
         }
         let secret = match self.secret {
             Some(secret) => secret,
-            None => *self.secret.insert(random()?),
+            None => *self.secret.insert(random_key()?),
         };
         let salt = &unknown::salt(&secret, name)[..SALT_BYTES];
         let user = User { role, connections, verifier: Verifier::new(password, salt, ITERATIONS) };
         Ok(self.by_name.insert(name.to_owned(), user).is_none())
     }
 
-    /// What salts are made of. Where the file does not say, it is made of what nobody outside knows and a restart does not change.
-    pub(super) fn secret(&self) -> Key {
+    /// The secret from which salts are derived. If the file has none, it is derived from the verifiers: only the server knows them, and
+    /// a restart does not change them.
+    pub(super) fn salt_secret(&self) -> Key {
         self.secret.unwrap_or_else(|| {
             let keys = |user: &User| [user.verifier.stored_key, user.verifier.server_key].concat();
             hmac(b"salts", &self.by_name.values().flat_map(keys).collect::<Vec<_>>())
         })
     }
 
-    /// Takes a user away. Gives whether there was one.
+    /// Removes a user. Gives whether the user existed.
     pub fn remove(&mut self, name: &str) -> bool {
         self.by_name.remove(name).is_some()
     }
 
-    /// A user.
+    /// The user with this name.
     pub fn find(&self, name: &str) -> Option<&User> {
         self.by_name.get(name)
     }
 
-    /// All of them, in the order of their names.
+    /// All users, in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &User)> {
         self.by_name.iter().map(|(name, user)| (name.as_str(), user))
     }
 }
 
-fn random() -> Result<Key, UserError> {
+fn random_key() -> Result<Key, UserError> {
     let mut key = Key::default();
     rustix::rand::getrandom(&mut key, rustix::rand::GetRandomFlags::empty()).map_err(|_| UserError::NoRandomness)?;
     Ok(key)
@@ -226,7 +226,7 @@ impl fmt::Debug for Users {
 impl fmt::Display for Users {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(secret) = self.secret {
-            writeln!(f, "{SALTS}{}", BASE64.encode(secret))?;
+            writeln!(f, "{SALT_SECRET_PREFIX}{}", BASE64.encode(secret))?;
         }
         for (name, user) in self.iter() {
             write!(f, "\"{}\" {}", name.replace('"', "\"\""), user.role)?;
@@ -240,7 +240,7 @@ impl fmt::Display for Users {
 }
 
 fn parse_line(line: &str) -> Result<(String, User), &'static str> {
-    let (name, rest) = name(line).ok_or("a line begins with the user's name in double quotes")?;
+    let (name, rest) = parse_name(line).ok_or("a line begins with the user's name in double quotes")?;
     let (mut role, mut connections, mut verifier) = (None, None, None);
     for word in rest.split_whitespace() {
         if let Ok(found) = word.parse() {
@@ -257,8 +257,8 @@ fn parse_line(line: &str) -> Result<(String, User), &'static str> {
     Ok((name, User { role, connections, verifier }))
 }
 
-/// A quoted name, and what follows.
-fn name(line: &str) -> Option<(String, &str)> {
+/// A quoted name, and the text after it.
+fn parse_name(line: &str) -> Option<(String, &str)> {
     let mut rest = line.strip_prefix('"')?;
     let mut name = String::new();
     loop {

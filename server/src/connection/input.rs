@@ -18,9 +18,9 @@ pub struct Input {
 }
 
 /// Bytes of one read. The buffer grows with the bytes that arrive, not with the length that a message claims.
-const READ: usize = 16 << 10;
+const READ_BYTES: usize = 16 << 10;
 /// A larger buffer is freed after its message.
-const ORDINARY: usize = 4 * READ;
+const KEPT_BUFFER_BYTES: usize = 4 * READ_BYTES;
 
 impl Input {
     /// The buffer is bounded by the longest message of each phase. A caller that keeps parts of a message charges them to the budget.
@@ -42,17 +42,17 @@ impl Input {
         handle: impl FnOnce(FrontendMessage<'_>) -> T,
     ) -> Result<Option<T>, Failure> {
         let length = loop {
-            if let Some(length) = frontend::length(self.rest(), phase)? {
+            if let Some(length) = frontend::length(self.unread(), phase)? {
                 break length;
             }
             if self.fill()? == 0 {
                 return if self.has_more() { Err(ProtocolError::Eof.into()) } else { Ok(None) };
             }
         };
-        let message = frontend::parse(self.rest(), phase)?;
+        let message = frontend::parse(self.unread(), phase)?;
         let handled = message.map(|(message, _)| handle(message));
         self.start += length;
-        self.let_go();
+        self.release_long_buffer();
         Ok(handled)
     }
 
@@ -60,10 +60,10 @@ impl Input {
     pub fn is_sync_next(&self) -> bool {
         /// Its type and its length.
         const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
-        self.rest().starts_with(&SYNC)
+        self.unread().starts_with(&SYNC)
     }
 
-    fn rest(&self) -> &[u8] {
+    fn unread(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
@@ -74,7 +74,7 @@ impl Input {
             (self.start, self.end) = (0, self.end - self.start);
         }
         if self.end == self.buffer.len() {
-            let larger = self.end + READ.max(self.end / 2);
+            let larger = self.end + READ_BYTES.max(self.end / 2);
             self.buffer.reserve_exact(larger - self.end);
             self.buffer.resize(larger, 0);
         }
@@ -91,12 +91,12 @@ impl Input {
     }
 
     /// Frees the memory of a long message before its contents are processed.
-    fn let_go(&mut self) {
+    fn release_long_buffer(&mut self) {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
         }
-        if self.buffer.len() > ORDINARY && self.rest().len() <= READ {
-            self.buffer = self.rest().to_vec();
+        if self.buffer.len() > KEPT_BUFFER_BYTES && self.unread().len() <= READ_BYTES {
+            self.buffer = self.unread().to_vec();
             (self.start, self.end) = (0, self.buffer.len());
         }
     }
@@ -124,7 +124,7 @@ mod tests {
         })
     }
 
-    /// Messages of these bytes, which a thread sends while they are read.
+    /// The input of a socket on which a thread sends these bytes.
     fn received(bytes: Vec<u8>) -> (Input, std::thread::JoinHandle<()>) {
         let (socket, mut peer) = UnixStream::pair().unwrap();
         let input = Input::new(Arc::new(Socket::from(socket)));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_whole_and_in_order() {
+    fn messages_are_received_whole_and_in_order() {
         let lengths = [1, 100_000, 0, 7, 16_384, 300_000, 3];
         let (mut input, sender) = received(lengths.into_iter().flat_map(query).collect());
         for length in lengths {
@@ -146,14 +146,14 @@ mod tests {
     fn a_long_message_does_not_keep_its_memory() {
         let (mut input, sender) = received([query(500_000), query(5)].concat());
         assert_eq!(next(&mut input).unwrap(), Some(500_000));
-        // Though some of the next one may have come.
-        assert!(input.buffer.capacity() <= ORDINARY, "{}", input.buffer.capacity());
+        // The buffer may hold a part of the next message.
+        assert!(input.buffer.capacity() <= KEPT_BUFFER_BYTES, "{}", input.buffer.capacity());
         assert_eq!(next(&mut input).unwrap(), Some(5));
         sender.join().unwrap();
     }
 
     #[test]
-    fn an_end_within_a_message_is_told_from_one_between_two() {
+    fn an_end_within_a_message_is_an_error_and_between_messages_is_not() {
         let (mut input, sender) = received(query(10)[..12].to_vec());
         assert!(matches!(next(&mut input), Err(Failure::Protocol(ProtocolError::Eof))));
         sender.join().unwrap();

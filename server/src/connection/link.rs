@@ -4,9 +4,9 @@ use colonnade_wire::Queue;
 
 use crate::connection::socket::Socket;
 
-/// Limits how many unsent bytes the kernel buffers for a TCP connection: these bytes were encoded for an earlier state of the
-/// link.
-pub(crate) fn watch(socket: &Socket) {
+/// Limits how many unsent bytes the kernel buffers for a TCP connection, because these bytes were encoded for an earlier state of
+/// the link.
+pub(crate) fn limit_unsent(socket: &Socket) {
     #[cfg(target_os = "linux")]
     if let Some(stream) = socket.tcp() {
         linux::limit_unsent(stream);
@@ -48,7 +48,7 @@ mod linux {
         }
     }
 
-    /// The head of `struct tcp_info` (linux/tcp.h). Older kernels fill in less of it, newer ones know more fields.
+    /// The first fields of `struct tcp_info` (linux/tcp.h). Older kernels have fewer fields, newer ones more.
     #[repr(C)]
     #[derive(Default)]
     struct TcpInfo {
@@ -111,7 +111,7 @@ mod linux {
         use super::*;
 
         #[test]
-        fn the_kernel_counts_what_waits_and_what_was_delivered() {
+        fn the_kernel_counts_unsent_and_delivered_bytes() {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (mut socket, _) = listener.accept().unwrap();

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_read() {
+    fn addresses_are_parsed() {
         assert_eq!("127.0.0.1:1".parse::<ListenAddress>().unwrap().to_string(), "127.0.0.1:1");
         assert_eq!("5433".parse::<ListenAddress>().unwrap().to_string(), "127.0.0.1:5433");
         assert_eq!("localhost:0".parse::<ListenAddress>().unwrap().to_string(), "127.0.0.1:0");
@@ -180,14 +180,14 @@ mod tests {
     }
 
     #[test]
-    fn a_dead_servers_socket_is_replaced_and_a_live_ones_is_not() {
+    fn only_the_socket_of_a_dead_server_is_replaced() {
         let directory = std::env::temp_dir().join(format!("colonnade-listen-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let path = directory.join("socket");
         let address = ListenAddress::Unix(path.clone());
         let first = Listener::bind(&address, None).unwrap();
         assert!(matches!(Listener::bind(&address, None), Err(AddressError::InUse(_))));
-        // Closed without being taken away, as when a process is killed.
+        // Closed without removing the file, as when a process is killed.
         drop(first);
         assert!(path.exists());
         let second = Listener::bind(&address, None).unwrap();

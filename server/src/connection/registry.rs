@@ -6,10 +6,10 @@ use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::connection::alarm::Alarm;
-use crate::connection::cancel::{Control, Reason, expire, stop_and_wait};
+use crate::connection::cancel::{Control, StopReason, enforce_limits, stop_in_background};
+use crate::connection::process_exit::ProcessExit;
 use crate::connection::socket::Socket;
-use crate::engine::{Interrupt, Who};
+use crate::engine::{Interrupt, SessionUser};
 use crate::error::Failure;
 use crate::limits::{LimitError, Limits};
 use crate::observe::Observer;
@@ -19,13 +19,13 @@ use crate::rows::spool::Spools;
 #[derive(Default)]
 pub struct Registry {
     sessions: Mutex<Sessions>,
-    emptied: Condvar,
-    pub alarm: Arc<Alarm>,
+    session_ended: Condvar,
+    pub process_exit: Arc<ProcessExit>,
 }
 
-/// A client that has logged in, and how to reach its session.
-pub struct Arrival {
-    pub who: Who,
+/// A client that has logged in, with the handles that stop its statements.
+pub struct NewSession {
+    pub user: SessionUser,
     pub interrupt: Arc<dyn Interrupt>,
     pub socket: Arc<Socket>,
     /// The length of the secret for cancel requests.
@@ -39,13 +39,13 @@ struct Sessions {
 }
 
 impl Sessions {
-    fn admit(&self, who: &Who, limits: &Limits) -> Result<(), LimitError> {
+    fn check_limits(&self, user: &SessionUser, limits: &Limits) -> Result<(), LimitError> {
         if self.by_process.len() >= limits.connections {
             return Err(LimitError::Connections);
         }
-        let Some(limit) = who.connections.or(limits.user_connections) else { return Ok(()) };
-        let own = self.by_process.values().filter(|(_, control)| control.who.name == who.name).count();
-        if own >= limit { Err(LimitError::UserConnections(who.name.clone())) } else { Ok(()) }
+        let Some(limit) = user.connections.or(limits.user_connections) else { return Ok(()) };
+        let own = self.by_process.values().filter(|(_, control)| control.user.name == user.name).count();
+        if own >= limit { Err(LimitError::UserConnections(user.name.clone())) } else { Ok(()) }
     }
 }
 
@@ -54,32 +54,32 @@ impl Registry {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a session until the ticket is dropped.
+    /// Registers a session until the registration is dropped.
     ///
     /// # Errors
     /// If the limit is reached, or the operating system has no random numbers.
     pub fn register(
         self: &Arc<Self>,
-        arrival: Arrival,
+        new: NewSession,
         limits: &Arc<Limits>,
         spools: &Arc<Spools>,
         observer: &Arc<Observer>,
-    ) -> Result<Ticket, Failure> {
-        let Arrival { who, interrupt, socket, secret_bytes } = arrival;
+    ) -> Result<Registration, Failure> {
+        let NewSession { user, interrupt, socket, secret_bytes } = new;
         let mut secret = vec![0; secret_bytes];
         rustix::rand::getrandom(&mut secret[..], rustix::rand::GetRandomFlags::empty()).map_err(io::Error::from)?;
         let secret: Arc<[u8]> = secret.into();
         let control = Arc::new(Control::new(
-            who,
+            user,
             Arc::clone(limits),
             Arc::clone(spools),
             Arc::clone(observer),
             interrupt,
-            Arc::clone(&self.alarm),
+            Arc::clone(&self.process_exit),
             socket,
         ));
         let mut sessions = self.sessions();
-        sessions.admit(&control.who, limits)?;
+        sessions.check_limits(&control.user, limits)?;
         // Numbers wrap around; one in use is skipped.
         let process = loop {
             sessions.last = sessions.last.checked_add(1).unwrap_or(1);
@@ -88,25 +88,25 @@ impl Registry {
             }
         };
         sessions.by_process.insert(process, (Arc::clone(&secret), Arc::clone(&control)));
-        Ok(Ticket { process, secret, control, registry: Arc::clone(self) })
+        Ok(Registration { process, secret, control, registry: Arc::clone(self) })
     }
 
-    /// Fails if there is no room for another session.
-    pub fn admit(&self, who: &Who, limits: &Limits) -> Result<(), LimitError> {
-        self.sessions().admit(who, limits)
+    /// Fails if another session would exceed a limit.
+    pub fn check_limits(&self, user: &SessionUser, limits: &Limits) -> Result<(), LimitError> {
+        self.sessions().check_limits(user, limits)
     }
 
-    pub fn expire(&self) {
+    pub fn enforce_limits(&self) {
         let now = Instant::now();
         for control in self.controls() {
-            expire(control, now);
+            enforce_limits(control, now);
         }
     }
 
-    /// Waits for `patience` at most until all sessions have ended; gives whether they have.
-    pub fn wait_until_empty(&self, patience: Duration) -> bool {
+    /// Waits until all sessions have ended, for `timeout` at most. Gives whether they have.
+    pub fn wait_until_empty(&self, timeout: Duration) -> bool {
         let is_open = |sessions: &mut Sessions| !sessions.by_process.is_empty();
-        let waited = self.emptied.wait_timeout_while(self.sessions(), patience, is_open);
+        let waited = self.session_ended.wait_timeout_while(self.sessions(), timeout, is_open);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
@@ -121,7 +121,7 @@ impl Registry {
     pub fn find(&self, process: i32, secret: &[u8]) -> Option<Arc<Control>> {
         let sessions = self.sessions();
         let (expected, control) = sessions.by_process.get(&process)?;
-        is_same(expected, secret).then(|| Arc::clone(control))
+        is_equal(expected, secret).then(|| Arc::clone(control))
     }
 
     /// The session's control, for callers within this process, which need no secret.
@@ -137,19 +137,19 @@ impl Registry {
         self.controls().iter().map(|control| control.socket.sent()).sum()
     }
 
-    /// Ends all sessions. Within `patience`, those that still send can tell their client. Then their sockets are closed, and they have
-    /// the same time again to end.
-    pub fn end_all(&self, patience: Duration) {
-        let reason = if self.alarm.cause().is_some() { Reason::EngineFailed } else { Reason::Shutdown };
+    /// Ends all sessions. For `timeout`, they can still send an error to their clients. Then their sockets are closed, and they have the
+    /// same time again to end.
+    pub fn end_all(&self, timeout: Duration) {
+        let reason = if self.process_exit.cause().is_some() { StopReason::EngineFailed } else { StopReason::Shutdown };
         for control in self.controls() {
             control.socket.shutdown(Shutdown::Read);
-            if stop_and_wait(&control, reason).is_err() {
+            if stop_in_background(&control, reason).is_err() {
                 control.stop(reason);
             }
         }
-        self.wait_until_empty(patience);
+        self.wait_until_empty(timeout);
         self.controls().iter().for_each(|control| control.socket.shutdown(Shutdown::Both));
-        self.wait_until_empty(patience);
+        self.wait_until_empty(timeout);
     }
 
     fn controls(&self) -> Vec<Arc<Control>> {
@@ -158,22 +158,22 @@ impl Registry {
 }
 
 /// Whether two secrets are equal, in constant time.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
     let difference = one.iter().zip(other).fold(0, |sum, (one, other)| sum | (one ^ other));
     one.len() == other.len() && std::hint::black_box(difference) == 0
 }
 
-/// A session's place in the registry.
-pub struct Ticket {
+/// A session's entry in the registry. Dropping it removes the entry.
+pub struct Registration {
     pub process: i32,
     pub secret: Arc<[u8]>,
     pub control: Arc<Control>,
     registry: Arc<Registry>,
 }
 
-impl Drop for Ticket {
+impl Drop for Registration {
     fn drop(&mut self) {
         self.registry.sessions().by_process.remove(&self.process);
-        self.registry.emptied.notify_all();
+        self.registry.session_ended.notify_all();
     }
 }

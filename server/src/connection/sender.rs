@@ -10,8 +10,8 @@ use colonnade_wire::Chunk;
 use crate::connection::socket::Output;
 use crate::connection::thread_clock::ThreadClock;
 
-/// How often `pulse` is called while a caller waits for the socket.
-const PULSE: Duration = Duration::from_millis(20);
+/// How often `while_waiting` is called while a caller waits for the socket.
+const WAIT_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A thread that writes chunks, one at a time. No chunk is queued.
 pub(crate) struct Sender {
@@ -36,7 +36,7 @@ struct State {
     next: Option<ChunkMessage>,
     /// Whether a message is not written yet.
     is_writing: bool,
-    spent: Option<Chunk<'static>>,
+    written_chunk: Option<Chunk<'static>>,
     failure: Option<io::Error>,
     is_over: bool,
     /// CPU time that writing has taken.
@@ -61,26 +61,27 @@ impl Sender {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Waits until the previous chunk is written, then passes this one to the thread. While it waits, it calls `pulse`.
+    /// Waits until the previous chunk is written, then passes this one to the thread. While it waits, it calls `while_waiting`.
     ///
     /// # Errors
-    /// If writing an earlier chunk failed, or `pulse` fails.
+    /// If writing an earlier chunk failed, or `while_waiting` fails.
     pub fn send<E: From<io::Error>>(
         &mut self,
         message: ChunkMessage,
-        mut pulse: impl FnMut(&Self) -> Result<(), E>,
+        mut while_waiting: impl FnMut(&Self) -> Result<(), E>,
     ) -> Result<(), E> {
         let shared = Arc::clone(&self.shared);
         let mut state = shared.state();
         while state.is_writing {
-            let (woken, timeout) = shared.changed.wait_timeout(state, PULSE).unwrap_or_else(PoisonError::into_inner);
+            let (woken, timeout) =
+                shared.changed.wait_timeout(state, WAIT_INTERVAL).unwrap_or_else(PoisonError::into_inner);
             state = woken;
             if timeout.timed_out() && state.is_writing {
                 if self.thread.as_ref().is_none_or(thread::JoinHandle::is_finished) {
                     return Err(stopped().into());
                 }
                 drop(state);
-                pulse(self)?;
+                while_waiting(self)?;
                 state = shared.state();
             }
         }
@@ -95,8 +96,8 @@ impl Sender {
     }
 
     /// A written chunk, whose memory can be reused.
-    pub fn spent(&mut self) -> Option<Chunk<'static>> {
-        self.shared.state().spent.take()
+    pub fn take_written(&mut self) -> Option<Chunk<'static>> {
+        self.shared.state().written_chunk.take()
     }
 
     /// Whether a chunk was passed to the thread and is not written yet, and the CPU time that writing has taken.
@@ -125,7 +126,7 @@ impl Sender {
     }
 }
 
-/// The thread has panicked, so the connection is given up.
+/// The error after a panic of the thread. The connection cannot be used any more.
 fn stopped() -> io::Error {
     io::Error::other("the thread that sends has stopped")
 }
@@ -149,7 +150,7 @@ impl Shared {
                 state = self.state();
                 state.cpu = cpu.unwrap_or(state.cpu);
                 state.is_writing = false;
-                state.spent = Some(chunk);
+                state.written_chunk = Some(chunk);
                 state.failure = written.err();
                 self.changed.notify_all();
             } else if state.is_over || state.failure.is_some() {
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_leave_whole_and_in_order() {
+    fn messages_are_sent_whole_and_in_order() {
         let (mut sender, mut peer) = pair();
         let expected: Vec<u8> = messages(50, 100).iter().flat_map(bytes).collect();
         let mut received = Vec::new();
@@ -205,19 +206,19 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_may_give_up_and_what_was_begun_is_sent_whole() {
+    fn a_waiting_caller_can_stop_and_the_begun_message_is_sent_whole() {
         let (mut sender, mut peer) = pair();
-        // More than a socket's buffer takes.
+        // Larger than a socket's buffer.
         let mut messages = messages(2, 1 << 20).into_iter();
         let first = messages.next().unwrap();
         let expected = bytes(&first);
         sender.send::<io::Error>(first, |_| Ok(())).unwrap();
-        let mut pulses = 0;
-        let given_up = sender.send::<io::Error>(messages.next().unwrap(), |_| {
-            pulses += 1;
-            if pulses == 3 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+        let mut calls = 0;
+        let stuck = sender.send::<io::Error>(messages.next().unwrap(), |_| {
+            calls += 1;
+            if calls == 3 { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
         });
-        assert_eq!(given_up.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(stuck.unwrap_err().kind(), io::ErrorKind::TimedOut);
         let reader = std::thread::spawn(move || {
             let mut received = Vec::new();
             peer.read_to_end(&mut received).unwrap();
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_gone_is_an_error_and_no_hang() {
+    fn a_closed_peer_gives_an_error() {
         let (mut sender, peer) = pair();
         peer.shutdown(Shutdown::Both).unwrap();
         drop(peer);

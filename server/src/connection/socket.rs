@@ -83,10 +83,11 @@ impl Socket {
         self.slot.as_ref()
     }
 
-    /// Notes that the last message sent was a ReadyForQuery. Not with encryption, which another process cannot continue.
-    pub fn rests(&self) {
+    /// Notes that the last message sent was a ReadyForQuery. An encrypted connection notes nothing, because the supervisor cannot send
+    /// an error on it.
+    pub fn note_ready_for_query(&self) {
         if let (Some(slot), None) = (&self.slot, self.tls()) {
-            slot.rests();
+            slot.note_ready_for_query();
         }
     }
 
@@ -118,7 +119,7 @@ impl Socket {
         self.tcp().map(|stream| stream.peer_addr().map_or(IpAddr::from([0; 4]), |peer| peer.ip().to_canonical()))
     }
 
-    /// The TCP connection, for its options and statistics. Nothing is written to it.
+    /// The TCP connection, for its options and statistics only: the caller must not write to it.
     pub fn tcp(&self) -> Option<&TcpStream> {
         match &self.stream {
             Stream::Tcp(stream) => Some(stream),
@@ -137,7 +138,7 @@ impl Socket {
     /// If the handshake fails.
     pub fn encrypt(&self, tls: Tls) -> io::Result<()> {
         self.has_tried_tls.store(true, Ordering::Relaxed);
-        tls.shake_hands(&mut Raw(self))?;
+        tls.complete_handshake(&mut Raw(self))?;
         // It is requested once for each connection.
         self.tls.set(tls).map_err(|_| io::ErrorKind::InvalidInput.into())
     }
@@ -147,7 +148,7 @@ impl Socket {
         /// A record that belongs to a handshake, RFC 8446 §5.1. A start-up message begins with a length, whose first byte is smaller.
         const HANDSHAKE: u8 = 0x16;
         let Stream::Tcp(stream) = &self.stream else { return Ok(false) };
-        self.wait_no_longer_than_the_deadline()?;
+        self.set_read_timeout_to_deadline()?;
         let mut first = [0];
         Ok(stream.peek(&mut first)? == 1 && first == [HANDSHAKE])
     }
@@ -166,7 +167,7 @@ impl Socket {
     }
 
     /// Sets the time limit of writes.
-    fn write_no_longer_than_the_deadline(&self) -> io::Result<()> {
+    fn set_write_timeout_to_deadline(&self) -> io::Result<()> {
         let Some(rest) = self.time_left()? else { return Ok(()) };
         match &self.stream {
             Stream::Tcp(stream) => stream.set_write_timeout(Some(rest)),
@@ -174,7 +175,7 @@ impl Socket {
         }
     }
 
-    fn wait_no_longer_than_the_deadline(&self) -> io::Result<()> {
+    fn set_read_timeout_to_deadline(&self) -> io::Result<()> {
         self.time_left()?.map_or(Ok(()), |rest| self.set_read_timeout(Some(rest)))
     }
 
@@ -201,7 +202,7 @@ impl Socket {
     }
 
     /// Sends the close alert of TLS, if that is possible without waiting.
-    pub fn say_goodbye(&self) {
+    pub fn send_close_alert(&self) {
         if let (Some(tls), Stream::Tcp(stream)) = (self.tls(), &self.stream)
             && stream.set_nonblocking(true).is_ok()
         {
@@ -210,7 +211,7 @@ impl Socket {
     }
 
     /// Whether a handshake has failed. The client would read plain text as a part of it.
-    pub fn is_silent(&self) -> bool {
+    pub fn has_failed_handshake(&self) -> bool {
         self.has_tried_tls.load(Ordering::Relaxed) && self.tls().is_none()
     }
 
@@ -229,7 +230,7 @@ impl Socket {
 
     fn write_vectored(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         if let Some(slot) = &self.slot {
-            slot.speaks();
+            slot.note_sending();
         }
         let written = match self.tls() {
             Some(tls) => tls.write(&mut Raw(self), slices),
@@ -254,7 +255,7 @@ struct Raw<'a>(&'a Socket);
 
 impl Read for Raw<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.wait_no_longer_than_the_deadline()?;
+        self.0.set_read_timeout_to_deadline()?;
         match &self.0.stream {
             Stream::Tcp(stream) => (&mut &*stream).read(buffer),
             Stream::Unix(stream) => (&mut &*stream).read(buffer),
@@ -268,7 +269,7 @@ impl Write for Raw<'_> {
     }
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.0.write_no_longer_than_the_deadline()?;
+        self.0.set_write_timeout_to_deadline()?;
         match &self.0.stream {
             Stream::Tcp(stream) => (&mut &*stream).write_vectored(slices),
             Stream::Unix(stream) => (&mut &*stream).write_vectored(slices),
@@ -286,12 +287,12 @@ pub struct Output {
     buffer: Vec<u8>,
 }
 
-/// Gathered bytes are sent from this number on.
-const GATHER: usize = 64 << 10;
+/// Gathered bytes are sent when they reach this size.
+const FLUSH_BYTES: usize = 64 << 10;
 
 impl Output {
     pub fn new(socket: Arc<Socket>) -> Self {
-        Self { socket, buffer: Vec::with_capacity(GATHER) }
+        Self { socket, buffer: Vec::with_capacity(FLUSH_BYTES) }
     }
 
     pub fn buffer(&mut self) -> &mut Vec<u8> {
@@ -300,7 +301,7 @@ impl Output {
 
     /// Sends the gathered bytes if they are worth a system call.
     pub fn flush_if_full(&mut self) -> io::Result<()> {
-        if self.buffer.len() >= GATHER { self.flush() } else { Ok(()) }
+        if self.buffer.len() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
     }
 
     pub fn flush(&mut self) -> io::Result<()> {
@@ -322,16 +323,16 @@ impl Output {
         }
         self.buffer.clear();
         // A single long value must not hold its memory for the rest of the session.
-        self.buffer.shrink_to(4 * GATHER);
+        self.buffer.shrink_to(4 * FLUSH_BYTES);
         Ok(())
     }
 
-    /// Another one for the same socket. While it is used, nothing else may write, and no bytes may be left in this buffer.
+    /// Another output for the same socket. While it is in use, nothing else may write, and this buffer must be empty.
     pub fn sibling(&self) -> Self {
         Self { socket: Arc::clone(&self.socket), buffer: Vec::new() }
     }
 
-    /// The socket, for its state. Nothing is written to it.
+    /// The socket, for its state only: the caller must not write to it.
     pub fn socket(&self) -> &Socket {
         &self.socket
     }

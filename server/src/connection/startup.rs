@@ -19,12 +19,12 @@ pub enum Purpose {
         process: i32,
         secret: Vec<u8>,
     },
-    /// None: it was closed.
-    Nothing,
+    /// The client closed the connection before it told a purpose.
+    Closed,
 }
 
 /// The newest supported minor version of the protocol. 3.1 was never released and is read as 3.0.
-const MINOR: u16 = 2;
+const NEWEST_MINOR: u16 = 2;
 
 /// What the client says about itself.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct StartupMessage {
     /// Protocol options. None is supported.
     options: Vec<String>,
     /// Settings that `options` names, each with its value.
-    pub given: Vec<(String, String)>,
+    pub settings: Vec<(String, String)>,
 }
 
 /// Reads up to the message that tells the purpose. The connection is encrypted if the client asks for it and `tls` is there.
@@ -56,22 +56,22 @@ pub fn purpose(
     // Each kind of encryption may be requested once.
     for _ in 0..3 {
         let asked = input.message(Phase::Startup, |message| match message {
-            FrontendMessage::SslRequest => Ok(Asked::Tls),
-            FrontendMessage::GssEncRequest => Ok(Asked::Gss),
+            FrontendMessage::SslRequest => Ok(StartupRequest::Tls),
+            FrontendMessage::GssEncRequest => Ok(StartupRequest::Gss),
             FrontendMessage::CancelRequest { process, secret } => {
-                Ok(Asked::For(Purpose::Cancel { process, secret: secret.to_vec() }))
+                Ok(StartupRequest::Purpose(Purpose::Cancel { process, secret: secret.to_vec() }))
             }
             FrontendMessage::Startup { minor, parameters } => {
-                read(minor, &parameters).map(Purpose::Session).map(Asked::For)
+                parse_parameters(minor, &parameters).map(Purpose::Session).map(StartupRequest::Purpose)
             }
             _ => Err(ProtocolError::Unexpected('S')),
         })?;
         match asked {
-            None => return Ok(Purpose::Nothing),
+            None => return Ok(Purpose::Closed),
             Some(asked) => match (asked?, tls) {
-                (Asked::For(purpose), _) => return Ok(purpose),
-                (Asked::Tls | Asked::Gss, _) if socket.tls().is_some() => break,
-                (Asked::Tls, Some(tls)) if socket.tcp().is_some() => {
+                (StartupRequest::Purpose(purpose), _) => return Ok(purpose),
+                (StartupRequest::Tls | StartupRequest::Gss, _) if socket.tls().is_some() => break,
+                (StartupRequest::Tls, Some(tls)) if socket.tcp().is_some() => {
                     // Otherwise an attacker in the network could insert plain text before the encrypted part (CVE-2021-23214).
                     if input.has_more() {
                         return Err(ProtocolError::Unencrypted.into());
@@ -80,7 +80,7 @@ pub fn purpose(
                     output.flush()?;
                     socket.encrypt(tls.connection(false)?)?;
                 }
-                (Asked::Tls | Asked::Gss, _) => {
+                (StartupRequest::Tls | StartupRequest::Gss, _) => {
                     output.buffer().push(b'N');
                     output.flush()?;
                 }
@@ -90,13 +90,13 @@ pub fn purpose(
     Err(ProtocolError::Unexpected('S').into())
 }
 
-enum Asked {
+enum StartupRequest {
     Tls,
     Gss,
-    For(Purpose),
+    Purpose(Purpose),
 }
 
-fn read(minor: u16, parameters: &[(&str, &str)]) -> Result<StartupMessage, ProtocolError> {
+fn parse_parameters(minor: u16, parameters: &[(&str, &str)]) -> Result<StartupMessage, ProtocolError> {
     let mut message = StartupMessage { minor, ..StartupMessage::default() };
     let mut others = Vec::new();
     for (name, value) in parameters {
@@ -105,22 +105,22 @@ fn read(minor: u16, parameters: &[(&str, &str)]) -> Result<StartupMessage, Proto
             "database" => message.database = (*value).to_owned(),
             "application_name" => message.application_name = (*value).to_owned(),
             "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
-            "options" => message.given = given(value)?,
+            "options" => message.settings = parse_options(value)?,
             name if name.starts_with("_pq_.") => message.options.push(name.to_owned()),
-            // It is UTF-8 in any spelling; asyncpg writes quotes around it.
+            // The first arm has checked it. asyncpg writes quotes around the name.
             "client_encoding" => {}
             name if is_known(name) => others.push((name.to_owned(), (*value).to_owned())),
             _ => {}
         }
     }
     // As in PostgreSQL, settings of their own come after those in `options`.
-    message.given.extend(others);
+    message.settings.extend(others);
     Ok(message)
 }
 
-/// The settings in `-c name=value --other=value`, as PostgreSQL's backend takes them from a client (`pg_split_opts` in its
-/// postinit.c): a backslash makes the next character an ordinary one.
-fn given(options: &str) -> Result<Vec<(String, String)>, ProtocolError> {
+/// Parses the settings in `-c name=value --other=value` as PostgreSQL does (`pg_split_opts` in its postinit.c): a backslash makes the
+/// next character an ordinary one.
+fn parse_options(options: &str) -> Result<Vec<(String, String)>, ProtocolError> {
     let (mut words, mut word, mut is_escaped) = (Vec::new(), None::<String>, false);
     for c in options.chars() {
         match c {
@@ -133,7 +133,7 @@ fn given(options: &str) -> Result<Vec<(String, String)>, ProtocolError> {
         }
     }
     words.extend(word);
-    let mut given = Vec::new();
+    let mut settings = Vec::new();
     let mut words = words.into_iter();
     while let Some(word) = words.next() {
         let wrong = || ProtocolError::Options(word.clone());
@@ -144,9 +144,9 @@ fn given(options: &str) -> Result<Vec<(String, String)>, ProtocolError> {
             (None, None) => return Err(wrong()),
         };
         let (name, value) = setting.split_once('=').ok_or_else(wrong)?;
-        given.push((name.replace('-', "_"), value.to_owned()));
+        settings.push((name.replace('-', "_"), value.to_owned()));
     }
-    Ok(given)
+    Ok(settings)
 }
 
 fn is_utf8(encoding: &str) -> bool {
@@ -161,18 +161,18 @@ impl StartupMessage {
         if self.minor >= 2 { 32 } else { 4 }
     }
 
-    /// Tells the version of the protocol if the client asks for a newer one, or for options. As in PostgreSQL, it is the first message to
-    /// the client.
+    /// Announces the newest supported version if the client asks for a newer one, or for options. As in PostgreSQL, it is the first
+    /// message to the client.
     pub fn negotiate(&self, out: &mut Vec<u8>) {
-        if self.minor > MINOR || !self.options.is_empty() {
+        if self.minor > NEWEST_MINOR || !self.options.is_empty() {
             let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
-            backend::negotiate_protocol_version(out, self.minor.min(MINOR), &options);
+            backend::negotiate_protocol_version(out, self.minor.min(NEWEST_MINOR), &options);
         }
     }
 }
 
-/// Sends the messages after the login: the parameters that clients are told, and the key for cancel requests.
-pub fn welcome(output: &mut Output, message: &StartupMessage, version: &str, process: i32, secret: &[u8]) {
+/// Sends the messages after the login: AuthenticationOk, the parameters that PostgreSQL reports, and the key for cancel requests.
+pub fn confirm_login(output: &mut Output, message: &StartupMessage, version: &str, process: i32, secret: &[u8]) {
     let out = output.buffer();
     backend::authentication_ok(out);
     let format_version = VERSION.to_string();
@@ -217,34 +217,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn knows_utf8_by_its_names() {
+    fn recognizes_the_names_of_utf8() {
         assert!(is_utf8("UTF8") && is_utf8("utf-8") && is_utf8("'UTF8'") && is_utf8("unicode"));
         assert!(!is_utf8("LATIN1") && !is_utf8(""));
-        assert!(read(0, &[("client_encoding", "LATIN1")]).is_err());
+        assert!(parse_parameters(0, &[("client_encoding", "LATIN1")]).is_err());
     }
 
     #[test]
     fn options_are_settings() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
-            given("-c statement_timeout=5s  -csearch_path=a\\ b --lock-timeout=1").unwrap(),
+            parse_options("-c statement_timeout=5s  -csearch_path=a\\ b --lock-timeout=1").unwrap(),
             [pair("statement_timeout", "5s"), pair("search_path", "a b"), pair("lock_timeout", "1")]
         );
-        assert_eq!(given(" ").unwrap(), []);
-        assert!(given("-c").is_err() && given("-c x").is_err() && given("-d 5").is_err() && given("x=1").is_err());
+        assert_eq!(parse_options(" ").unwrap(), []);
+        assert!(
+            parse_options("-c").is_err()
+                && parse_options("-c x").is_err()
+                && parse_options("-d 5").is_err()
+                && parse_options("x=1").is_err()
+        );
     }
 
     #[test]
-    fn keeps_what_the_client_says() {
-        let found = read(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")]).unwrap();
+    fn keeps_the_clients_parameters() {
+        let found =
+            parse_parameters(2, &[("user", "me"), ("application_name", "x"), ("_pq_.y", "1"), ("database", "d")])
+                .unwrap();
         assert_eq!((found.user.as_str(), found.database.as_str(), found.application_name.as_str()), ("me", "d", "x"));
         assert_eq!((found.minor, found.options), (2, vec!["_pq_.y".to_owned()]));
     }
 
     #[test]
-    fn a_version_that_is_spoken_is_not_negotiated() {
+    fn only_newer_versions_and_options_are_negotiated() {
         let asked = |minor, parameters: &[(&str, &str)]| {
-            let (found, mut out) = (read(minor, parameters).unwrap(), Vec::new());
+            let (found, mut out) = (parse_parameters(minor, parameters).unwrap(), Vec::new());
             found.negotiate(&mut out);
             (found.secret_bytes(), out)
         };
@@ -258,15 +265,15 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_are_known_are_given() {
+    fn known_settings_are_kept_and_others_ignored() {
         let parameters = [
             ("datestyle", "ISO"),
             ("options", "-c statement_timeout=5"),
             ("database", "d"),
             ("client_encoding", "UTF8"),
         ];
-        let found = read(0, &parameters).unwrap();
+        let found = parse_parameters(0, &parameters).unwrap();
         let expected = [("statement_timeout", "5"), ("datestyle", "ISO")];
-        assert_eq!(found.given, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(found.settings, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     }
 }

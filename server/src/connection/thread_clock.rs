@@ -35,7 +35,7 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn a_thread_is_seen_to_compute_and_not_to_wait() {
+    fn computing_counts_and_waiting_does_not() {
         let (clocks, clock) = channel();
         let (stop, stopped) = channel::<()>();
         let thread = thread::spawn(move || {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
 
-use crate::connection::cancel::{Reason, stop_and_wait};
+use crate::connection::cancel::{StopReason, stop_in_background};
 use crate::connection::registry::Registry;
 
 /// How often clocks are read. Time limits have this precision.
@@ -38,23 +38,25 @@ impl Watch {
 
     fn run(&self, registry: &Registry) {
         let mut events = Vec::with_capacity(64);
-        let mut looked = Instant::now();
+        let mut last_tick = Instant::now();
         let mut gone = Vec::new();
         loop {
             events.clear();
-            let rest = Timespec::try_from(TICK.saturating_sub(looked.elapsed())).ok();
+            let rest = Timespec::try_from(TICK.saturating_sub(last_tick.elapsed())).ok();
             match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), rest.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
             }
-            if looked.elapsed() >= TICK {
-                registry.expire();
-                looked = Instant::now();
+            if last_tick.elapsed() >= TICK {
+                registry.enforce_limits();
+                last_tick = Instant::now();
             }
             gone.extend(events.iter().filter_map(|event| i32::try_from(event.data.u64()).ok()));
-            // If there is no memory to stop a statement, the next tick tries again.
+            // If no thread can be started, the next tick tries again.
             gone.retain(|process| {
-                registry.by_process(*process).is_some_and(|control| stop_and_wait(&control, Reason::Gone).is_err())
+                registry
+                    .by_process(*process)
+                    .is_some_and(|control| stop_in_background(&control, StopReason::Gone).is_err())
             });
         }
     }

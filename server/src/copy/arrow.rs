@@ -1,4 +1,4 @@
-//! `FORMAT arrow`: an Arrow IPC stream, cut into CopyData messages (Arrow Columnar Format, "IPC Streaming Format").
+//! `FORMAT arrow`: an Arrow IPC stream in CopyData messages (Arrow Columnar Format, "IPC Streaming Format").
 
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::Schema;
@@ -31,11 +31,11 @@ pub(super) fn write(
     Ok(sent)
 }
 
-/// Sends what the writer has written, and empties it.
+/// Sends the bytes in `written` and clears it.
 fn send(context: &mut Context<'_>, written: &mut Vec<u8>) -> Result<(), Failure> {
-    /// No message is larger, whatever the batch.
-    const MESSAGE: usize = 1 << 30;
-    for part in written.chunks(MESSAGE) {
+    /// The largest message, in bytes. A larger batch is sent in several.
+    const MAX_MESSAGE_BYTES: usize = 1 << 30;
+    for part in written.chunks(MAX_MESSAGE_BYTES) {
         if let Some(header) = backend::copy_data_header(part.len()) {
             context.output.send(&[&header, part])?;
         }

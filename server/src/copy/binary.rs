@@ -11,7 +11,7 @@ const FORMAT: &str = "FORMAT binary";
 
 /// The signature, no flags, no header extension.
 const HEADER: [u8; 19] = *b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
-/// In place of a row's number of columns.
+/// Ends the data. It stands where a row has its number of columns.
 const TRAILER: i16 = -1;
 
 pub(super) fn write(
@@ -20,12 +20,12 @@ pub(super) fn write(
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
     response(context);
-    // The header travels in the message of the first row, as in PostgreSQL.
+    // As in PostgreSQL, the header is in the message of the first row.
     let mut header = &HEADER[..];
     let count = (schema.fields().len() as i16).to_be_bytes();
     let mut sent = 0;
     while let Some(batch) = context.next()? {
-        let columns = lines::columns(schema, &batch, FORMAT)?;
+        let columns = lines::column_writers(schema, &batch, FORMAT)?;
         for row in 0..batch.num_rows() {
             let buffer = context.output.buffer();
             let start = buffer.len();

@@ -26,22 +26,22 @@ pub(super) fn write(
     let encoder = Encoder::new(schema_from_arrow(schema)?).allow(options.encodings, options.codecs);
     let controller = match options.compression {
         Some(config) => Controller::fixed(config),
-        None => adaptive(context, options),
+        None => adaptive_controller(context, options),
     };
     response(context);
     let mut stream = Stream { context, options, writer: Writer::new(encoder, controller), sender: None };
     stream.begin()?;
     let mut sent = 0;
     while let Some(batch) = stream.context.next()? {
-        stream.batch(&batch)?;
+        stream.send_batch(&batch)?;
         sent += batch.num_rows() as u64;
     }
     stream.end()?;
     Ok(sent)
 }
 
-/// A controller that begins with what an earlier stream of the session measured.
-fn adaptive(context: &Context<'_>, options: &StreamOptions) -> Controller {
+/// A controller that begins with the session's estimate of the link, if there is one.
+fn adaptive_controller(context: &Context<'_>, options: &StreamOptions) -> Controller {
     let socket = context.output.socket();
     let link = match socket.link() {
         Link::Remote if link::queue(socket).is_none() => Link::Unobserved,
@@ -54,14 +54,15 @@ fn adaptive(context: &Context<'_>, options: &StreamOptions) -> Controller {
     }
 }
 
-/// Directory, node and alignment of a column take less.
+/// An upper bound of the bytes of a column's directory entry, node and alignment in a message.
 const COLUMN_OVERHEAD: usize = 512;
 
 struct Stream<'s, 'c> {
     context: &'s mut Context<'c>,
     options: &'s StreamOptions,
     writer: Writer,
-    /// Sends chunks while the next one is encoded. Plain ones take no encoding, and go straight from the engine's buffers.
+    /// Sends a chunk while the next one is encoded. Plain chunks need no encoding and are written from the engine's buffers, so a plain
+    /// stream has no sender.
     sender: Option<Sender>,
 }
 
@@ -70,7 +71,7 @@ impl Stream<'_, '_> {
         let message = self.writer.encoder().schema_message();
         self.send_now(&[&message], 0)?;
         if self.writer.watches_link() {
-            link::watch(self.context.output.socket());
+            link::limit_unsent(self.context.output.socket());
         }
         if !self.writer.is_plain() {
             self.sender = Some(Sender::start(self.context.output.sibling())?);
@@ -89,21 +90,21 @@ impl Stream<'_, '_> {
         self.send_now(&[&message], 0)
     }
 
-    /// Sends a batch in chunks of equal rows, as large as they may be now.
-    fn batch(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+    /// Sends a batch in chunks. The controller's present share limits their size.
+    fn send_batch(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         let mut start = 0;
         while start < batch.num_rows() {
             let part = self.next_part(batch.slice(start, batch.num_rows() - start));
-            self.chunk(&part)?;
+            self.send_chunk(&part)?;
             start += part.num_rows();
         }
         Ok(())
     }
 
-    /// The first rows of `batch`, as many as make a chunk. Where rows differ much in size, an equal part can still be too large; it
-    /// is cut further, down to one row.
+    /// The first rows of `batch` that make one chunk. The number of rows follows from the average size of a row. If the first rows are
+    /// larger than the average, the part is reduced again, down to one row.
     fn next_part(&mut self, mut batch: RecordBatch) -> RecordBatch {
-        // What a message has besides its columns' buffers must fit into the limit, too.
+        // The limit on messages includes more than the columns' buffers.
         let overhead = (batch.num_columns() + 1) * COLUMN_OVERHEAD;
         let most = self.options.max_message_bytes.saturating_sub(overhead).max(1);
         let share = self.writer.share();
@@ -118,41 +119,41 @@ impl Stream<'_, '_> {
         }
     }
 
-    fn chunk(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+    fn send_chunk(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         self.context.control.check()?;
         let rows = batch.num_rows();
-        if let Some(chunk) = self.sender.as_mut().and_then(Sender::spent) {
+        if let Some(chunk) = self.sender.as_mut().and_then(Sender::take_written) {
             self.writer.recycle(chunk);
         }
         let chunk = self.writer.chunk(rows, &columns_from_batch(batch))?;
         if self.sender.is_some() {
-            return self.send_beside(chunk.into_owned());
+            return self.send_in_background(chunk.into_owned());
         }
         self.send_now(&chunk.slices(), rows)?;
         self.writer.recycle(chunk);
         Ok(())
     }
 
-    fn send_beside(&mut self, chunk: Chunk<'static>) -> Result<(), Failure> {
+    fn send_in_background(&mut self, chunk: Chunk<'static>) -> Result<(), Failure> {
         let (bytes, header) = (chunk.len(), self.header(chunk.len(), chunk.rows())?);
         let Some(sender) = &mut self.sender else { return Ok(()) };
         let (writer, socket, control) = (&mut self.writer, self.context.output.socket(), self.context.control);
-        let mut tell = |sender: &Sender, handed: usize| {
+        let mut report_queue = |sender: &Sender, sent_bytes: usize| {
             if let Some(queue) = link::queue(socket).filter(|_| writer.watches_link()) {
                 let (is_held, sending) = sender.progress();
-                writer.link(handed, &Queue { is_held, sending, ..queue });
+                writer.link(sent_bytes, &Queue { is_held, sending, ..queue });
             }
         };
-        tell(sender, 0);
+        report_queue(sender, 0);
         sender.send(ChunkMessage { header, chunk }, |sender| {
-            tell(sender, 0);
+            report_queue(sender, 0);
             control.check()
         })?;
-        tell(sender, bytes);
+        report_queue(sender, bytes);
         Ok(())
     }
 
-    /// Sends a message before anything else is done. Nobody else is sending then.
+    /// Sends a message on this thread. The sender must not be writing at that time.
     fn send_now(&mut self, message: &[&[u8]], rows: usize) -> Result<(), Failure> {
         let header = self.header(message.iter().map(|slice| slice.len()).sum(), rows)?;
         let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(message.iter().copied()).collect();

@@ -3,23 +3,23 @@
 use arrow_schema::Schema;
 
 use super::options::{CopyOptions, CsvOptions};
-use super::text::separate;
+use super::text::push_delimiter;
 use super::{Context, lines};
 use crate::error::Failure;
 use crate::message::backend;
-use crate::value::is_bare_byte;
+use crate::value::is_unquoted_byte;
 
 const FORMAT: &str = "FORMAT csv";
 
 pub(super) fn check(schema: &Schema, options: &CopyOptions) -> Result<(), Failure> {
     lines::check(schema, FORMAT)?;
-    forced(schema, options).map(drop)
+    forced_columns(schema, options).map(drop)
 }
 
-/// Which columns are always quoted.
-fn forced(schema: &Schema, options: &CopyOptions) -> Result<Vec<bool>, Failure> {
+/// For each column, whether FORCE_QUOTE applies.
+fn forced_columns(schema: &Schema, options: &CopyOptions) -> Result<Vec<bool>, Failure> {
     let names: Vec<_> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    Ok(options.csv.force_quote.among(&names, "force_quote")?)
+    Ok(options.csv.force_quote.mask(&names, "force_quote")?)
 }
 
 pub(super) fn write(
@@ -28,32 +28,32 @@ pub(super) fn write(
     options: &CopyOptions,
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
-    let forced = forced(schema, options)?;
+    let forced = forced_columns(schema, options)?;
     response(context);
     let is_single = schema.fields().len() == 1;
     if options.header {
         backend::message(context.output.buffer(), b'd', |out| {
             for (at, field) in schema.fields().iter().enumerate() {
-                separate(at, options.delimiter, out);
-                value(field.name().as_bytes(), options, false, is_single, out);
+                push_delimiter(at, options.delimiter, out);
+                write_value(field.name().as_bytes(), options, false, is_single, out);
             }
             out.push(b'\n');
         });
     }
     let marks = [options.delimiter, options.csv.quote];
-    let never_quotes = options.null.is_empty() && !marks.into_iter().any(is_bare_byte);
+    let never_quotes = options.null.is_empty() && !marks.into_iter().any(is_unquoted_byte);
     let mut text = Vec::new();
     lines::write(context, schema, FORMAT, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {
-            separate(at, options.delimiter, out);
+            push_delimiter(at, options.delimiter, out);
             if column.is_null(row) {
                 out.extend_from_slice(options.null.as_bytes());
-            } else if never_quotes && !forced[at] && column.is_bare() {
+            } else if never_quotes && !forced[at] && column.is_never_quoted() {
                 column.write_text(row, out)?;
             } else {
                 text.clear();
                 column.write_text(row, &mut text)?;
-                value(&text, options, forced[at], is_single, out);
+                write_value(&text, options, forced[at], is_single, out);
             }
         }
         out.push(b'\n');
@@ -61,8 +61,9 @@ pub(super) fn write(
     })
 }
 
-/// Appends a value, quoted if it must be: a line `\.` alone would end the data (PostgreSQL's `CopyAttributeOutCSV`).
-fn value(text: &[u8], options: &CopyOptions, is_forced: bool, is_single: bool, out: &mut Vec<u8>) {
+/// Appends a value, with quotes if it needs them (PostgreSQL's `CopyAttributeOutCSV`). A value `\.` that is alone in its line needs
+/// quotes, because it would end the data.
+fn write_value(text: &[u8], options: &CopyOptions, is_forced: bool, is_single: bool, out: &mut Vec<u8>) {
     let CsvOptions { quote, escape, .. } = options.csv;
     let is_special = |b: &u8| *b == options.delimiter || *b == quote || *b == b'\n' || *b == b'\r';
     let must =
@@ -94,12 +95,12 @@ mod tests {
             .map(|(name, value)| CopyOption { name: (*name).to_owned(), value: OptionValue::Text((*value).to_owned()) })
             .collect();
         let mut out = Vec::new();
-        value(text.as_bytes(), &CopyOptions::from_raw(&raw, Direction::Out).unwrap(), false, true, &mut out);
+        write_value(text.as_bytes(), &CopyOptions::from_raw(&raw, Direction::Out).unwrap(), false, true, &mut out);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn quotes_only_where_it_must() {
+    fn quotes_only_special_values() {
         assert_eq!(shown("plain text", &[]), "plain text");
         assert_eq!(shown("", &[]), "\"\"");
         assert_eq!(shown("a,b", &[]), "\"a,b\"");
@@ -110,24 +111,24 @@ mod tests {
         assert_eq!(shown("\\.", &[]), "\"\\.\"");
     }
 
-    /// A reader of one line: its values, and for each whether it was quoted.
+    /// Reads the values of one line. Gives for each whether it was quoted.
     fn read(line: &[u8], delimiter: u8, quote: u8, escape: u8) -> Vec<(Vec<u8>, bool)> {
         let mut values = vec![(Vec::new(), false)];
-        let (mut at, mut is_inside) = (0, false);
+        let (mut at, mut is_in_quotes) = (0, false);
         while at < line.len() {
             let last = values.last_mut().unwrap();
             match (line[at], line.get(at + 1)) {
-                (b, Some(&next)) if is_inside && b == escape && (next == quote || next == escape) => {
+                (b, Some(&next)) if is_in_quotes && b == escape && (next == quote || next == escape) => {
                     last.0.push(next);
                     at += 1;
                 }
-                (b, _) if b == quote => (is_inside, last.1) = (!is_inside, true),
-                (b, _) if b == delimiter && !is_inside => values.push((Vec::new(), false)),
+                (b, _) if b == quote => (is_in_quotes, last.1) = (!is_in_quotes, true),
+                (b, _) if b == delimiter && !is_in_quotes => values.push((Vec::new(), false)),
                 (b, _) => last.0.push(b),
             }
             at += 1;
         }
-        assert!(!is_inside);
+        assert!(!is_in_quotes);
         values
     }
 
@@ -145,14 +146,14 @@ mod tests {
             let options = CopyOptions::from_raw(&raw, Direction::Out).unwrap();
             let mut line = Vec::new();
             for (at, text) in texts.iter().enumerate() {
-                separate(at, options.delimiter, &mut line);
-                value(text.as_bytes(), &options, false, texts.len() == 1, &mut line);
+                push_delimiter(at, options.delimiter, &mut line);
+                write_value(text.as_bytes(), &options, false, texts.len() == 1, &mut line);
             }
             let found = read(&line, options.delimiter, options.csv.quote, options.csv.escape);
             proptest::prop_assert_eq!(found.len(), texts.len());
             for ((bytes, is_quoted), text) in found.iter().zip(&texts) {
                 proptest::prop_assert_eq!(bytes, text.as_bytes());
-                // What is empty and not quoted would read back as NULL.
+                // An empty value without quotes would be read as NULL.
                 proptest::prop_assert!(*is_quoted || !text.is_empty());
             }
         }

@@ -1,6 +1,6 @@
-//! COPY … FROM STDIN: data in any of the formats, turned into batches as it arrives.
+//! COPY … FROM STDIN: reads data in any of the formats and makes batches as the data arrive.
 //!
-//! Text formats give a text a value, which a CAST in the INSERT turns into the column's type; see [`crate::parameter`].
+//! Most values of the row formats stay texts, and the INSERT casts them to the column's type (see [`crate::parameter`]).
 
 mod arrow;
 mod binary;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 
 pub use error::CopyDataError;
-pub use rows::is_plain;
+pub use rows::needs_cast;
 
 use super::options::{CopyOptions, Format, OptionError};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
 use crate::value::types::Type;
 
-/// A row's text or bytes may be so long; it is held in memory until it is complete.
-const MOST_ROW_BYTES: usize = 256 << 20;
+/// The largest size of a row. An incomplete row is kept in memory.
+const MAX_ROW_BYTES: usize = 256 << 20;
 
 /// A column that rows are copied into.
 #[derive(Clone, Debug)]
@@ -37,26 +37,26 @@ pub struct TargetColumn {
 
 /// Reads one format.
 pub trait CopyReader {
-    /// Takes what came with one message. Where messages begin and end means nothing, unless the format says so.
+    /// Reads the data of one message. Only in `FORMAT colonnade` do the boundaries of messages have a meaning.
     ///
     /// # Errors
-    /// If it is not of the format, or a value is not of its column's type.
+    /// If the data are not in the format, or a value is not of its column's type.
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure>;
 
-    /// The data is complete.
+    /// Ends the data.
     ///
     /// # Errors
-    /// If it is not.
+    /// If the data are incomplete.
     fn finish(&mut self) -> Result<(), Failure>;
 
-    /// Rows that are worth inserting now; with `all`, whatever there is.
+    /// The next batch to insert, once enough rows have arrived. With `all`, also a smaller batch.
     ///
     /// # Errors
-    /// If they make no batch.
+    /// If Arrow refuses the batch.
     fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure>;
 }
 
-/// The reader of the format that the options ask for. What it holds is charged to the budget.
+/// The reader for the format in `options`. The memory that it keeps is charged to the budget.
 ///
 /// # Errors
 /// If an option names a column that is not among the targets.

@@ -1,4 +1,4 @@
-//! What the formats of a line a row share: a CopyData message a row, gathered into larger sends.
+//! Shared by text and CSV: one CopyData message for each row, several of them in one write to the socket.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use super::Context;
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;
-use crate::value::{ColumnWriter, Unsupported, ValueError, described};
+use crate::value::{ColumnWriter, Unsupported, ValueError, with_database_type};
 
-/// The columns with all that is known of their types.
-pub(crate) fn schema(rows: &dyn Rows) -> Schema {
+/// The schema of a result, with the engine's names of the types.
+pub(crate) fn described_schema(rows: &dyn Rows) -> Schema {
     let schema = rows.schema();
     let names = rows.type_names().iter().map(Some).chain(std::iter::repeat(None));
     let fields = schema.fields().iter().zip(names).map(|(field, name)| match name {
-        Some(name) => Arc::new(described(field, name)),
+        Some(name) => Arc::new(with_database_type(field, name)),
         None => Arc::clone(field),
     });
     Schema::new(fields.collect::<Fields>())
 }
 
-/// The columns of a batch, ready to be printed.
-pub(crate) fn columns<'a>(
+/// A writer for each column of a batch.
+pub(crate) fn column_writers<'a>(
     schema: &Schema,
     batch: &'a RecordBatch,
     format: &'static str,
@@ -32,7 +32,7 @@ pub(crate) fn columns<'a>(
     pairs.map(|(field, array)| ColumnWriter::new(field, array.as_ref(), format)).collect()
 }
 
-/// Refuses, before anything is sent, a result with a column that the format cannot carry.
+/// Refuses a result with a column that the format cannot carry. It is called before anything is sent.
 pub(crate) fn check(schema: &Schema, format: &'static str) -> Result<(), Unsupported> {
     for field in schema.fields() {
         let empty = arrow_array::new_empty_array(field.data_type());
@@ -41,8 +41,8 @@ pub(crate) fn check(schema: &Schema, format: &'static str) -> Result<(), Unsuppo
     Ok(())
 }
 
-/// Sends every row as the CopyData message that `line` writes. The protocol allows any cut, but clients that read
-/// row by row count on PostgreSQL's: one row a message.
+/// Sends every row as one CopyData message, which `line` writes. The protocol allows other boundaries, but clients that read row by row
+/// depend on PostgreSQL's: one row in each message.
 pub(crate) fn write(
     context: &mut Context<'_>,
     schema: &Schema,
@@ -51,7 +51,7 @@ pub(crate) fn write(
 ) -> Result<u64, Failure> {
     let mut sent = 0;
     while let Some(batch) = context.next()? {
-        let columns = columns(schema, &batch, format)?;
+        let columns = column_writers(schema, &batch, format)?;
         for row in 0..batch.num_rows() {
             let buffer = context.output.buffer();
             let (start, mut result) = (buffer.len(), Ok(()));

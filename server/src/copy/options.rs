@@ -7,7 +7,7 @@ use colonnade_wire::{CodecSet, Config, EncodingSet};
 
 use raw::RawOption;
 
-/// The form in which rows leave.
+/// The format of the copied rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// PostgreSQL's tab-separated text.
@@ -17,20 +17,20 @@ pub enum Format {
     Csv,
     /// PostgreSQL's binary rows.
     Binary,
-    /// Columnar chunks; FORMAT.md.
+    /// Columnar chunks (FORMAT.md).
     Colonnade,
     /// An Arrow IPC stream.
     Arrow,
 }
 
 impl Format {
-    /// Whether CopyOutResponse calls it binary.
+    /// Whether CopyOutResponse and CopyInResponse announce it as binary.
     pub fn is_binary(self) -> bool {
         !matches!(self, Self::Text | Self::Csv)
     }
 }
 
-/// All options, with their defaults filled in.
+/// All options. Missing ones have their defaults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOptions {
     /// FORMAT.
@@ -41,9 +41,9 @@ pub struct CopyOptions {
     pub null: String,
     /// HEADER.
     pub header: bool,
-    /// What FORMAT csv alone has.
+    /// The options of FORMAT csv.
     pub csv: CsvOptions,
-    /// What FORMAT colonnade alone has.
+    /// The options of FORMAT colonnade.
     pub colonnade: StreamOptions,
 }
 
@@ -54,17 +54,17 @@ pub struct CsvOptions {
     pub quote: u8,
     /// Precedes a quote within a quoted value.
     pub escape: u8,
-    /// Which columns are always quoted on their way out.
-    pub force_quote: Chosen,
-    /// In which columns a quoted value that is the NULL string is NULL, too.
-    pub force_null: Chosen,
-    /// In which columns the NULL string is a value although it is not quoted.
-    pub force_not_null: Chosen,
+    /// Columns whose values are always quoted (COPY TO).
+    pub force_quote: ColumnSelection,
+    /// Columns in which the NULL string is NULL also if it is quoted (COPY FROM).
+    pub force_null: ColumnSelection,
+    /// Columns in which the NULL string is a value also if it is not quoted (COPY FROM).
+    pub force_not_null: ColumnSelection,
 }
 
-/// The columns that an option is about.
+/// The columns to which an option applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Chosen {
+pub enum ColumnSelection {
     /// None.
     #[default]
     None,
@@ -74,12 +74,12 @@ pub enum Chosen {
     Columns(Vec<String>),
 }
 
-impl Chosen {
-    /// Whether it is about each of the columns of these names, which differ by more than their case.
+impl ColumnSelection {
+    /// For each of `columns`, whether the selection contains it. Letter case does not matter.
     ///
     /// # Errors
-    /// If `option` names a column that is not among them.
-    pub fn among(&self, columns: &[&str], option: &'static str) -> Result<Vec<bool>, OptionError> {
+    /// If the selection names a column that is not among `columns`. The error names `option`.
+    pub fn mask(&self, columns: &[&str], option: &'static str) -> Result<Vec<bool>, OptionError> {
         let Self::Columns(names) = self else { return Ok(vec![*self == Self::All; columns.len()]) };
         let is = |name: &String, column: &&str| name.eq_ignore_ascii_case(column);
         if let Some(name) = names.iter().find(|name| !columns.iter().any(|column| is(name, column))) {
@@ -89,7 +89,7 @@ impl Chosen {
     }
 }
 
-/// Which way the rows go.
+/// The direction of a COPY.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// COPY … FROM.
@@ -105,20 +105,20 @@ impl Default for CsvOptions {
     }
 }
 
-/// How chunks are made, and what the client takes.
+/// The size and the encoding of chunks, and what the client can decode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
-    /// A pinned configuration; `None` leaves it to the controller.
+    /// A fixed configuration. If `None`, the controller chooses for each chunk.
     pub compression: Option<Config>,
     /// Encodings the client decodes.
     pub encodings: EncodingSet,
     /// Codecs the client decodes.
     pub codecs: CodecSet,
-    /// At most so many rows a chunk.
+    /// The maximum number of rows in a chunk.
     pub chunk_rows: usize,
-    /// At most so many bytes a chunk, counted plain; a row that is larger gets a chunk of its own.
+    /// The maximum size of a chunk in bytes before encoding. A larger row gets a chunk of its own.
     pub chunk_bytes: usize,
-    /// No message may be larger.
+    /// The maximum size of a message in bytes.
     pub max_message_bytes: usize,
 }
 
@@ -135,35 +135,35 @@ impl Default for StreamOptions {
     }
 }
 
-/// The newest version of FORMAT.md that is spoken here.
+/// The newest supported version of FORMAT.md.
 pub const VERSION: u32 = 1;
-/// A chunk counts its rows in 32 bits, but no reader wants that many at once.
+/// The largest `chunk_rows`. The format counts rows in 32 bits; the limit is lower to bound a reader's memory.
 const MAX_CHUNK_ROWS: u64 = 1 << 24;
-/// A CopyData message counts its bytes in 31 bits; this leaves room for its header.
+/// The largest message. CopyData counts its bytes in 31 bits, with some of them for the header.
 const MAX_MESSAGE_BYTES: u64 = (1 << 31) - 64;
-/// The smallest message limit that makes sense: a header and a schema.
+/// The smallest `max_message_bytes`. It has room for a header and a small schema.
 const MIN_MESSAGE_BYTES: u64 = 1 << 10;
 
-/// What is wrong with the options.
+/// Invalid options.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
-    /// Given twice.
+    /// An option is given twice.
     #[error("conflicting or redundant options: {0} is given twice")]
     Redundant(String),
-    /// No such option.
+    /// An unknown option.
     #[error("option \"{0}\" not recognized")]
     Unknown(String),
-    /// No such format.
+    /// An unknown format.
     #[error("COPY format \"{0}\" not recognized")]
     Format(String),
-    /// A value the option cannot have.
+    /// An invalid value of an option.
     #[error("option \"{name}\" cannot be \"{value}\"; it must be {expected}")]
     Value {
         /// The option.
         name: String,
-        /// Its value as given.
+        /// The value in the statement.
         value: String,
-        /// What it may be.
+        /// The valid values.
         expected: String,
     },
     /// An option of another format.
@@ -171,21 +171,21 @@ pub enum OptionError {
     WrongFormat {
         /// The option.
         name: String,
-        /// The format asked for.
+        /// The format of the statement.
         format: &'static str,
     },
-    /// A version from the future.
-    #[error("colonnade version {0} is not supported; this server speaks version {VERSION}")]
+    /// A newer version of FORMAT.md.
+    #[error("colonnade version {0} is not supported; this server supports version {VERSION}")]
     Version(u32),
     /// An option of the other direction.
     #[error("option \"{name}\" is not available with COPY {direction}")]
     WrongDirection {
         /// The option.
         name: String,
-        /// The direction asked for.
+        /// The direction of the statement.
         direction: &'static str,
     },
-    /// An option names a column that is not there.
+    /// An option names a column that the statement does not copy.
     #[error("column \"{column}\" of option {option} is not copied")]
     UnknownColumn {
         /// The column.
@@ -211,10 +211,10 @@ impl OptionError {
 }
 
 impl CopyOptions {
-    /// Checks what was written and fills in the defaults.
+    /// Parses the options of a statement. Missing ones get their defaults.
     ///
     /// # Errors
-    /// For what is unknown, given twice, out of range, of another format or of the other direction.
+    /// If an option is unknown, given twice, out of range, or not available for the format or the direction.
     pub fn from_raw(written: &[CopyOption], direction: Direction) -> Result<Self, OptionError> {
         for (at, option) in written.iter().enumerate() {
             if written[..at].iter().any(|earlier| earlier.name == option.name) {
@@ -274,9 +274,9 @@ impl CopyOptions {
         Ok(options)
     }
 
-    /// Rules that concern several options (PostgreSQL's `ProcessCopyOptions`).
+    /// Checks rules that compare several options (PostgreSQL's `ProcessCopyOptions`).
     fn check(&self) -> Result<(), OptionError> {
-        let wrong = |name: &str, value: &[u8], expected: &str| {
+        let invalid_value = |name: &str, value: &[u8], expected: &str| {
             Err(OptionError::Value {
                 name: name.to_owned(),
                 value: String::from_utf8_lossy(value).into_owned(),
@@ -285,23 +285,27 @@ impl CopyOptions {
         };
         let is_newline = |b: u8| b == b'\n' || b == b'\r';
         if is_newline(self.delimiter) {
-            return wrong("delimiter", &[self.delimiter], "no newline or carriage return");
+            return invalid_value("delimiter", &[self.delimiter], "a character other than newline and carriage return");
         }
         if self.null.bytes().any(is_newline) {
-            return wrong("null", self.null.as_bytes(), "without newline or carriage return");
+            return invalid_value("null", self.null.as_bytes(), "without newline or carriage return");
         }
         if self.null.as_bytes().contains(&self.delimiter) {
-            return wrong("delimiter", &[self.delimiter], "a character that option null does not hold");
+            return invalid_value("delimiter", &[self.delimiter], "a character that is not in option null");
         }
         if self.format == Format::Csv {
             if self.delimiter == self.csv.quote {
-                return wrong("delimiter", &[self.delimiter], "different from option quote");
+                return invalid_value("delimiter", &[self.delimiter], "different from option quote");
             }
             if self.null.as_bytes().contains(&self.csv.quote) {
-                return wrong("quote", &[self.csv.quote], "a character that option null does not hold");
+                return invalid_value("quote", &[self.csv.quote], "a character that is not in option null");
             }
         } else if b"\\.abcdefghijklmnopqrstuvwxyz0123456789".contains(&self.delimiter) {
-            return wrong("delimiter", &[self.delimiter], "no letter, digit, backslash or dot");
+            return invalid_value(
+                "delimiter",
+                &[self.delimiter],
+                "a character other than a lower-case letter, a digit, a backslash and a dot",
+            );
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! A result on its way out, in whichever format.
+//! Sends a result in the format of the COPY.
 
 use colonnade_wire::LinkEstimate;
 
@@ -12,12 +12,10 @@ use crate::message::backend;
 
 /// What a format needs to send a result.
 pub(crate) struct Context<'a> {
-    /// Where the messages go.
     pub output: &'a mut Output,
-    /// Who may stop it.
     pub control: &'a Control,
     pub encode_cpu: f64,
-    /// What the session's streams have measured of the link.
+    /// The estimate of the link from the session's earlier streams.
     pub link_estimate: &'a mut Option<LinkEstimate>,
     pub rows: Box<dyn Rows>,
 }
@@ -30,7 +28,7 @@ impl Context<'_> {
             match self.rows.next() {
                 Ok(Some(batch)) if batch.num_rows() == 0 => {}
                 Ok(batch) => return Ok(batch),
-                // An interrupted engine fails, and why it was interrupted says more than its error.
+                // An interrupted engine fails. The reason of the interrupt says more than its error.
                 Err(error) => {
                     self.control.check()?;
                     return Err(error.into());
@@ -40,9 +38,9 @@ impl Context<'_> {
     }
 }
 
-/// Refuses columns that the format cannot carry, and options that name others.
+/// Refuses columns that the format cannot carry, and options that name columns which the result does not have.
 pub(crate) fn check(rows: &dyn Rows, options: &CopyOptions) -> Result<(), Failure> {
-    let (schema, described) = (rows.schema(), lines::schema(rows));
+    let (schema, described) = (rows.schema(), lines::described_schema(rows));
     let columns = schema.fields().len();
     if i16::try_from(columns).is_err() {
         return Err(Failure::TooManyColumns(columns));
@@ -58,7 +56,7 @@ pub(crate) fn check(rows: &dyn Rows, options: &CopyOptions) -> Result<(), Failur
 
 /// Sends a result: CopyOutResponse, CopyData…, CopyDone. Gives the number of rows.
 ///
-/// After an error the messages sent so far are whole ones, so an ErrorResponse may follow.
+/// After an error, the client has received only complete messages, so an ErrorResponse can follow.
 pub(crate) fn copy_out(mut context: Context<'_>, options: &CopyOptions) -> Result<u64, Failure> {
     check(context.rows.as_ref(), options)?;
     let schema = context.rows.schema();
@@ -66,7 +64,7 @@ pub(crate) fn copy_out(mut context: Context<'_>, options: &CopyOptions) -> Resul
     let response = |context: &mut Context<'_>| {
         backend::copy_out_response(context.output.buffer(), options.format.is_binary(), columns)
     };
-    let described = lines::schema(context.rows.as_ref());
+    let described = lines::described_schema(context.rows.as_ref());
     let rows = match options.format {
         Format::Text => super::text::write(&mut context, &described, options, response),
         Format::Csv => super::csv::write(&mut context, &described, options, response),

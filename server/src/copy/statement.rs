@@ -1,4 +1,4 @@
-//! COPY as the session runs it.
+//! A COPY statement with its options parsed.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -11,39 +11,38 @@ use crate::error::Failure;
 /// A COPY whose rows go to the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyOut {
-    /// Where the rows come from.
     source: CopySource,
-    /// The options, checked one by one but not yet against the columns.
+    /// The options. Names of columns in them are not checked yet.
     pub options: CopyOptions,
 }
 
 /// A COPY whose rows come from the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyIn {
-    /// The table's name, as it was written.
+    /// The table's name as in the statement.
     pub table: String,
-    /// The columns' names, as they were written; `None` for all.
+    /// The list of columns as in the statement; `None` for all.
     pub columns: Option<String>,
     /// The options.
     pub options: CopyOptions,
 }
 
-/// What a COPY turned out to be.
+/// A COPY, by who takes part in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Parsed {
+pub enum CopyRequest {
     /// Rows to the client.
     ToStdout(Box<CopyOut>),
     /// Rows from the client.
     FromStdin(Box<CopyIn>),
-    /// Between the engine and a file: the engine's business.
+    /// From or to a file. The engine runs it.
     Engine,
 }
 
-impl Parsed {
-    /// Gives the options of the statement with this text their meaning.
+impl CopyRequest {
+    /// Parses the options of a COPY with this text.
     ///
     /// # Errors
-    /// If it is one for the client to see, and wrong.
+    /// If an option of a COPY from or to the client is invalid. The engine checks the options of the others.
     pub fn new(copy: &CopyStatement, text: &str) -> Result<Self, Failure> {
         Ok(match copy {
             CopyStatement::ToStdout(source, options) => {
@@ -64,8 +63,8 @@ impl Parsed {
 }
 
 impl CopyOut {
-    /// The query that gives the rows, out of the statement's text, and where it starts there. One that is made of a table's name has no
-    /// place there.
+    /// The query that gives the rows, and where it starts in the statement's text. The query of `COPY table` does not occur in the text,
+    /// so it has no start.
     pub fn query<'a>(&self, text: &'a str) -> (Cow<'a, str>, Option<usize>) {
         match &self.source {
             CopySource::Query(place) => (Cow::Borrowed(&text[place.clone()]), Some(place.start)),
@@ -86,18 +85,18 @@ mod tests {
     use colonnade_sql::{Dialect, Statement, StatementKind};
 
     use super::*;
-    use crate::copy::options::{Chosen, Format};
+    use crate::copy::options::{ColumnSelection, Format};
 
-    fn parse(sql: &str) -> Result<Parsed, Failure> {
+    fn parse(sql: &str) -> Result<CopyRequest, Failure> {
         match Statement::of(sql, Dialect::POSTGRES).kind {
-            StatementKind::Copy(copy) => Parsed::new(&copy?, sql),
+            StatementKind::Copy(copy) => CopyRequest::new(&copy?, sql),
             other => panic!("{sql}: {other:?}"),
         }
     }
 
     fn copy(sql: &str) -> CopyOut {
         match parse(sql) {
-            Ok(Parsed::ToStdout(copy)) => *copy,
+            Ok(CopyRequest::ToStdout(copy)) => *copy,
             other => panic!("{sql}: {other:?}"),
         }
     }
@@ -116,23 +115,23 @@ mod tests {
     #[test]
     fn reads_options() {
         let options = copy("COPY t TO STDOUT WITH CSV HEADER DELIMITER AS ';' FORCE QUOTE a, \"B\"").options;
-        assert_eq!(options.csv.force_quote, Chosen::Columns(vec!["a".to_owned(), "B".to_owned()]));
+        assert_eq!(options.csv.force_quote, ColumnSelection::Columns(vec!["a".to_owned(), "B".to_owned()]));
         assert_eq!(copy("COPY t TO STDOUT BINARY").options.format, Format::Binary);
         assert_eq!(copy("COPY t TO STDOUT USING DELIMITERS '|'").options.delimiter, b'|');
         assert_eq!(copy("COPY t TO STDOUT (DELIMITER E'\\t')").options.delimiter, b'\t');
     }
 
     #[test]
-    fn reads_what_is_forced() {
+    fn reads_the_force_options() {
         let read = |sql: &str| match parse(sql) {
-            Ok(Parsed::FromStdin(copy)) => (copy.options.csv.force_null, copy.options.csv.force_not_null),
+            Ok(CopyRequest::FromStdin(copy)) => (copy.options.csv.force_null, copy.options.csv.force_not_null),
             other => panic!("{sql}: {other:?}"),
         };
-        let columns = |names: &[&str]| Chosen::Columns(names.iter().map(|&name| name.to_owned()).collect());
+        let columns = |names: &[&str]| ColumnSelection::Columns(names.iter().map(|&name| name.to_owned()).collect());
         let new = read("COPY t FROM STDIN (FORMAT csv, FORCE_NULL (a, \"B\"), FORCE_NOT_NULL (c))");
         assert_eq!(new, (columns(&["a", "B"]), columns(&["c"])));
         assert_eq!(read("COPY t FROM STDIN WITH CSV FORCE NULL a, \"B\" FORCE NOT NULL c"), new);
-        assert_eq!(read("COPY t FROM STDIN (FORMAT csv, FORCE_NULL *)").0, Chosen::All);
+        assert_eq!(read("COPY t FROM STDIN (FORMAT csv, FORCE_NULL *)").0, ColumnSelection::All);
         for (sql, code) in [
             ("COPY t FROM STDIN (FORCE_NULL (a))", "0A000"),
             ("COPY t FROM STDIN (FORMAT csv, FORCE_QUOTE (a))", "0A000"),

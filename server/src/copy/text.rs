@@ -6,7 +6,7 @@ use super::options::CopyOptions;
 use super::{Context, lines};
 use crate::error::Failure;
 use crate::message::backend;
-use crate::value::is_bare_byte;
+use crate::value::is_unquoted_byte;
 
 const FORMAT: &str = "FORMAT text";
 
@@ -24,20 +24,20 @@ pub(super) fn write(
     if options.header {
         backend::message(context.output.buffer(), b'd', |out| {
             for (at, field) in schema.fields().iter().enumerate() {
-                separate(at, options.delimiter, out);
+                push_delimiter(at, options.delimiter, out);
                 escape(field.name().as_bytes(), options.delimiter, out);
             }
             out.push(b'\n');
         });
     }
-    let never_escapes = !is_bare_byte(options.delimiter);
+    let never_escapes = !is_unquoted_byte(options.delimiter);
     let mut text = Vec::new();
     lines::write(context, schema, FORMAT, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {
-            separate(at, options.delimiter, out);
+            push_delimiter(at, options.delimiter, out);
             if column.is_null(row) {
                 out.extend_from_slice(options.null.as_bytes());
-            } else if never_escapes && column.is_bare() {
+            } else if never_escapes && column.is_never_quoted() {
                 column.write_text(row, out)?;
             } else {
                 text.clear();
@@ -50,13 +50,13 @@ pub(super) fn write(
     })
 }
 
-pub(super) fn separate(at: usize, delimiter: u8, out: &mut Vec<u8>) {
+pub(super) fn push_delimiter(at: usize, delimiter: u8, out: &mut Vec<u8>) {
     if at > 0 {
         out.push(delimiter);
     }
 }
 
-/// Appends `text` with a backslash before what would end the value, the line or the escape.
+/// Appends `text` with escapes for the delimiter, the backslash and control characters.
 fn escape(text: &[u8], delimiter: u8, out: &mut Vec<u8>) {
     for &b in text {
         let letter = match b {
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// PostgreSQL's reader of a value (`CopyReadAttributesText`), for the escapes that are written here.
+    /// Reads a value as PostgreSQL's `CopyReadAttributesText`, but only the escapes that `escape` writes.
     fn unescape(text: &[u8]) -> Vec<u8> {
         let mut bytes = text.iter().copied();
         let mut out = Vec::new();

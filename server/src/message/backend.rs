@@ -37,7 +37,7 @@ pub fn message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     body(out);
-    // No message reaches 4 GiB, because the number of columns and the size of rows are limited before.
+    // No message reaches 4 GiB, because the number of columns and the size of rows are limited.
     let length = (out.len() - start) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
@@ -189,12 +189,12 @@ pub fn no_data(out: &mut Vec<u8>) {
     message(out, b'n', |_| ());
 }
 
-/// Copy data follows, of so many columns, in text or binary form.
+/// The server sends copy data with this number of columns.
 pub fn copy_out_response(out: &mut Vec<u8>, binary: bool, columns: usize) {
     copy_response(out, b'H', binary, columns);
 }
 
-/// Copy data may come, of so many columns, in text or binary form.
+/// The server expects copy data with this number of columns.
 pub fn copy_in_response(out: &mut Vec<u8>, binary: bool, columns: usize) {
     copy_response(out, b'G', binary, columns);
 }

@@ -43,7 +43,7 @@ pub enum FrontendMessage<'a> {
         name: &'a str,
         /// Its text.
         query: &'a str,
-        /// The types of its parameters, where the client says.
+        /// The types of its first parameters; 0 where the client leaves one open.
         types: Vec<u32>,
     },
     /// Make a portal of a statement.
@@ -52,11 +52,11 @@ pub enum FrontendMessage<'a> {
         portal: &'a str,
         /// The statement.
         statement: &'a str,
-        /// Text (0) or binary (1): none, one for all, or one a parameter.
+        /// Text (0) or binary (1): none, one for all, or one for each parameter.
         formats: Vec<i16>,
         /// The values; `None` is NULL.
         values: Vec<Option<&'a [u8]>>,
-        /// Text (0) or binary (1): none, one for all, or one a column.
+        /// Text (0) or binary (1): none, one for all, or one for each column.
         results: Vec<i16>,
     },
     /// Describe a statement or portal.
@@ -67,7 +67,7 @@ pub enum FrontendMessage<'a> {
     Execute {
         /// Which one.
         portal: &'a str,
-        /// At most so many rows; 0 for all.
+        /// The maximum number of rows; 0 for all.
         rows: u32,
     },
     /// Send all pending messages.
@@ -127,7 +127,7 @@ const SECRET_LIMIT: usize = 256;
 /// The length of the message that `bytes` begins with; `None` if it is incomplete.
 ///
 /// # Errors
-/// If no message begins like that, whatever may follow: the connection is of no use any more.
+/// If no message begins with these bytes. The connection cannot be used any more.
 pub fn length(bytes: &[u8], phase: Phase) -> Result<Option<usize>, ProtocolError> {
     let length = match phase {
         Phase::Startup => {
@@ -148,10 +148,10 @@ pub fn length(bytes: &[u8], phase: Phase) -> Result<Option<usize>, ProtocolError
     Ok((bytes.len() >= length).then_some(length))
 }
 
-/// Reads the message that `bytes` begins with; gives it and its length; `None` if it is incomplete.
+/// Reads the message that `bytes` begins with. Gives the message and its length; `None` if it is incomplete.
 ///
 /// # Errors
-/// If no message begins like that, whatever may follow: the connection is of no use any more.
+/// If no message begins with these bytes. The connection cannot be used any more.
 pub fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(FrontendMessage<'_>, usize)>, ProtocolError> {
     let Some(length) = length(bytes, phase)? else { return Ok(None) };
     let message = match (phase, bytes.get(..length)) {

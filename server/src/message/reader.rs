@@ -1,4 +1,4 @@
-//! The fields of one message: every read is checked, and nothing may be left over.
+//! Reads the fields of one message. Every read is checked, and no byte may be left at the end.
 
 use super::ProtocolError;
 
@@ -41,7 +41,7 @@ impl<'a> FieldReader<'a> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// A counter of things that follow; PostgreSQL takes it as unsigned.
+    /// The number of items that follow. As in PostgreSQL, it is unsigned.
     pub fn count(&mut self) -> Result<usize, ProtocolError> {
         self.array().map(u16::from_be_bytes).map(usize::from)
     }
@@ -54,7 +54,7 @@ impl<'a> FieldReader<'a> {
         Ok(text)
     }
 
-    /// What is left, unread.
+    /// The unread bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }

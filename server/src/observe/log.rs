@@ -15,7 +15,7 @@ pub(crate) enum FieldValue<'a> {
     Seconds(f64),
 }
 
-/// The destination of lines.
+/// A log file, or standard error.
 #[derive(Debug)]
 pub struct Log {
     file: Mutex<File>,
@@ -58,8 +58,8 @@ fn line(time: f64, event: &str, fields: &[(&str, FieldValue<'_>)]) -> String {
     for (name, value) in fields {
         // Writing to a string cannot fail.
         let _ = match value {
-            FieldValue::Text(value) if is_plain(value) => write!(text, " {name}={value}"),
-            // Clients choose some values. In quotes, each stays one field of one line.
+            FieldValue::Text(value) if needs_no_quotes(value) => write!(text, " {name}={value}"),
+            // Clients choose some values. Quotes keep each in its field and line.
             FieldValue::Text(value) => write!(text, " {name}={value:?}"),
             FieldValue::Number(value) => write!(text, " {name}={value}"),
             FieldValue::Seconds(value) => write!(text, " {name}={value:.3}"),
@@ -69,7 +69,7 @@ fn line(time: f64, event: &str, fields: &[(&str, FieldValue<'_>)]) -> String {
     text
 }
 
-fn is_plain(value: &str) -> bool {
+fn needs_no_quotes(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'"' | b'=' | b'\\'))
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_say_stays_in_its_field() {
+    fn values_from_clients_stay_in_their_field() {
         let text =
             line(1.5, "login", &[("user", FieldValue::Text("a\" event=x\nb")), ("peer", FieldValue::Text("::1"))]);
         assert_eq!(text, "time=1.500 event=login user=\"a\\\" event=x\\nb\" peer=::1\n");

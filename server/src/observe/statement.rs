@@ -1,43 +1,42 @@
-//! Statements in a form for the log.
+//! Prepares statements for the log.
 
 use std::borrow::Cow;
 
 use colonnade_sql::{Dialect, TokenKind, code};
 
-/// Bytes of a statement that are shown.
-const MOST: usize = 8 << 10;
+/// The length of a logged statement, in bytes.
+const MAX_STATEMENT_BYTES: usize = 8 << 10;
 /// Words that may precede a secret: in CREATE USER, ALTER ROLE, IDENTIFIED BY, CREATE SECRET, ATTACH, connection strings.
-const SECRETIVE: [&str; 8] =
+const SECRET_WORDS: [&str; 8] =
     ["password", "identified", "secret", "credential", "credentials", "token", "attach", "authid"];
 
-/// The statement. If it may hold a secret, only its first two words; if it is long, its beginning.
-pub(super) fn shown(statement: &str) -> Cow<'_, str> {
+/// The text to log. Of a statement that may contain a secret, only the first two words. Of a long one, the beginning.
+pub(super) fn loggable(statement: &str) -> Cow<'_, str> {
     let has = |text: &str| {
         let text = text.to_ascii_lowercase();
-        SECRETIVE.iter().any(|word| text.contains(word))
+        SECRET_WORDS.iter().any(|word| text.contains(word))
     };
     if has(statement) {
         let words = code(statement, Dialect::Unknown).take(2).filter(|token| token.kind == TokenKind::Word);
         let words: Vec<_> = words.map(|token| token.text).collect();
         return Cow::Owned(format!("{} … (withheld)", words.join(" ")));
     }
-    let end = statement.floor_char_boundary(MOST);
+    let end = statement.floor_char_boundary(MAX_STATEMENT_BYTES);
     if end < statement.len() { Cow::Owned(format!("{}…", &statement[..end])) } else { Cow::Borrowed(statement) }
 }
 
-/// The statement without its values, for readers who may not see these.
+/// The statement with `?` for each value, for readers who may not see values.
 pub(crate) fn outline(statement: &str) -> String {
-    /// Bytes of an outline.
-    const MOST: usize = 400;
-    let shown = shown(statement);
-    let mut text = String::new();
-    for token in code(&shown, Dialect::Unknown) {
+    const MAX_OUTLINE_BYTES: usize = 400;
+    let text = loggable(statement);
+    let mut outline = String::new();
+    for token in code(&text, Dialect::Unknown) {
         let is_value = matches!(token.kind, TokenKind::Text | TokenKind::Number);
-        text.push_str(if is_value { "?" } else { token.text });
-        text.push(' ');
+        outline.push_str(if is_value { "?" } else { token.text });
+        outline.push(' ');
     }
-    text.truncate(text.floor_char_boundary(MOST));
-    text.trim_end().to_owned()
+    outline.truncate(outline.floor_char_boundary(MAX_OUTLINE_BYTES));
+    outline.trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -52,16 +51,16 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_withheld_and_the_long_is_cut() {
-        assert_eq!(shown("select 'é'"), "select 'é'");
+    fn secrets_are_withheld_and_long_statements_are_cut() {
+        assert_eq!(loggable("select 'é'"), "select 'é'");
         for statement in
             ["ALTER USER a PASSWORD 'x'", "create user a identified by 'x'", "CREATE /* */ SECRET s (TOKEN 'x')"]
         {
-            let shown = shown(statement);
-            assert!(shown.ends_with("… (withheld)") && !shown.contains('x'), "{shown}");
+            let text = loggable(statement);
+            assert!(text.ends_with("… (withheld)") && !text.contains('x'), "{text}");
         }
-        assert_eq!(shown("'x password").as_ref(), " … (withheld)");
-        let long = format!("select '{}'", "é".repeat(MOST));
-        assert!(shown(&long).len() <= MOST + '…'.len_utf8());
+        assert_eq!(loggable("'x password").as_ref(), " … (withheld)");
+        let long = format!("select '{}'", "é".repeat(MAX_STATEMENT_BYTES));
+        assert!(loggable(&long).len() <= MAX_STATEMENT_BYTES + '…'.len_utf8());
     }
 }

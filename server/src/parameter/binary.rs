@@ -4,24 +4,25 @@ use arrow_schema::TimeUnit;
 
 use super::{InputError, ParameterValue, from_text};
 use crate::value::types::{Type, TypeKind};
-use crate::value::{EPOCH_DAYS, EPOCH_MICROS, Zone, datetime};
+use crate::value::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS, Zone, datetime};
 
 /// Reads a value's bytes.
 ///
 /// # Errors
-/// If they are no value of this type, or the type has no binary form.
+/// If they are not a value of this type, or the server does not read the type's binary form.
 pub fn from_binary(type_: &Type, bytes: &[u8]) -> Result<ParameterValue, InputError> {
     let mut fields = Fields { rest: bytes, type_ };
     let value = fields.value(type_)?;
-    if fields.rest.is_empty() { Ok(value) } else { Err(fields.wrong()) }
+    if fields.rest.is_empty() { Ok(value) } else { Err(fields.invalid()) }
 }
 
-/// An array's numeric may have so many digits, or four for each of its bytes: the engine's have no more, and a hostile one of eight bytes
-/// would be 80,000 zeros.
-pub(super) const MOST_DIGITS: usize = 80;
+/// The maximum number of digits of a numeric in an array, unless four digits for each of its bytes are more. The engine's numbers have no
+/// more digits. Without the limit, a hostile numeric of eight bytes would become 80,000 zeros.
+pub(super) const MAX_DIGITS: usize = 80;
 
-/// How many items an array claims to have, as far as its bytes can hold them: four of length each. Lists of items count, too.
-pub(super) fn items(bytes: &[u8]) -> usize {
+/// The number of items that an array claims to have, but no more than its bytes can have: an item has at least four bytes for its length.
+/// Inner lists count as items.
+pub(super) fn claimed_items(bytes: &[u8]) -> usize {
     let number = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
     let dimensions = number(0).map_or(0, |count| count.min(8) as usize);
     let lengths = (0..dimensions).map(|at| number(12 + 8 * at).unwrap_or(0) as usize);
@@ -34,18 +35,18 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    fn wrong(&self) -> InputError {
+    fn invalid(&self) -> InputError {
         InputError::Binary(self.type_.name.clone())
     }
 
     fn take(&mut self, length: usize) -> Result<&'a [u8], InputError> {
-        let (bytes, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.wrong())?;
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.invalid())?;
         self.rest = rest;
         Ok(bytes)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], InputError> {
-        let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(|| self.wrong())?;
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(|| self.invalid())?;
         self.rest = rest;
         Ok(*bytes)
     }
@@ -62,14 +63,14 @@ impl<'a> Fields<'a> {
         self.array().map(i64::from_be_bytes)
     }
 
-    fn all(&mut self) -> &'a [u8] {
+    fn take_rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
 
     fn value(&mut self, type_: &Type) -> Result<ParameterValue, InputError> {
         let out_of_range = || InputError::Range(type_.name.clone());
         let text = match &type_.kind {
-            TypeKind::Bytes => return Ok(ParameterValue::Bytes(self.all().to_vec())),
+            TypeKind::Bytes => return Ok(ParameterValue::Bytes(self.take_rest().to_vec())),
             TypeKind::List(item) => return self.list(item),
             TypeKind::Bool => match self.array()? {
                 [0] => "false".to_owned(),
@@ -79,37 +80,37 @@ impl<'a> Fields<'a> {
             TypeKind::Int4 => self.i32()?.to_string(),
             TypeKind::Int8 => self.i64()?.to_string(),
             TypeKind::Oid => u32::from_be_bytes(self.array()?).to_string(),
-            // The shortest digits that read back as the same number.
+            // These are the shortest digits that read back as the same number.
             TypeKind::Float4 => f32::from_be_bytes(self.array()?).to_string(),
             TypeKind::Float8 => f64::from_be_bytes(self.array()?).to_string(),
             TypeKind::Numeric(_) => self.numeric()?,
             TypeKind::Text | TypeKind::Name | TypeKind::Unknown => self.text()?.to_owned(),
-            // jsonb has its version, 1, in front.
+            // The first byte of jsonb is its version, 1.
             TypeKind::Json => self.text()?.trim_start_matches('\u{1}').to_owned(),
             TypeKind::Date => {
                 let days = match self.i32()? {
                     i32::MAX => i32::MAX,
                     i32::MIN => i32::MIN,
-                    days => days.checked_add(EPOCH_DAYS).ok_or_else(out_of_range)?,
+                    days => days.checked_add(POSTGRES_EPOCH_DAYS).ok_or_else(out_of_range)?,
                 };
-                printed(|out| datetime::date(days, out))
+                to_text(|out| datetime::date(days, out))
             }
             TypeKind::Time => {
                 let micros = self.i64()?;
-                printed(|out| datetime::time(micros, TimeUnit::Microsecond, out))
+                to_text(|out| datetime::time(micros, TimeUnit::Microsecond, out))
             }
             TypeKind::TimeTz => {
                 let (micros, west) = (self.i64()?, self.i32()?);
-                printed(|out| datetime::time(micros, TimeUnit::Microsecond, out)) + &offset(west)
+                to_text(|out| datetime::time(micros, TimeUnit::Microsecond, out)) + &offset(west)
             }
             TypeKind::Timestamp | TypeKind::TimestampTz => {
                 let micros = match self.i64()? {
                     i64::MAX => i64::MAX,
                     i64::MIN => i64::MIN,
-                    micros => micros.checked_add(EPOCH_MICROS).ok_or_else(out_of_range)?,
+                    micros => micros.checked_add(POSTGRES_EPOCH_MICROS).ok_or_else(out_of_range)?,
                 };
                 let zone = (type_.kind == TypeKind::TimestampTz).then_some(Zone::UTC);
-                printed(|out| datetime::timestamp(micros, TimeUnit::Microsecond, zone.as_ref(), out))
+                to_text(|out| datetime::timestamp(micros, TimeUnit::Microsecond, zone.as_ref(), out))
             }
             TypeKind::Interval => {
                 let (micros, days, months) = (self.i64()?, self.i32()?, self.i32()?);
@@ -125,20 +126,20 @@ impl<'a> Fields<'a> {
     }
 
     fn text(&mut self) -> Result<&'a str, InputError> {
-        std::str::from_utf8(self.all()).map_err(|_| InputError::Encoding)
+        std::str::from_utf8(self.take_rest()).map_err(|_| InputError::Encoding)
     }
 
     fn bits(&mut self) -> Result<String, InputError> {
-        let count = usize::try_from(self.i32()?).map_err(|_| self.wrong())?;
+        let count = usize::try_from(self.i32()?).map_err(|_| self.invalid())?;
         let bytes = self.take(count.div_ceil(8))?;
         let bit = |at: usize| if bytes[at / 8] >> (7 - at % 8) & 1 == 1 { '1' } else { '0' };
         Ok((0..count).map(bit).collect())
     }
 
-    /// `numeric_recv`: base-10000 digits, the weight of the first, the sign, and how many decimal digits are shown.
+    /// Reads a NUMERIC (`numeric_recv`): base-10000 digits, the weight of the first one, the sign, and the number of decimal digits to show.
     fn numeric(&mut self) -> Result<String, InputError> {
-        /// PostgreSQL's limits; a hostile scale must not become a gigabyte of zeros.
-        const MOST: i32 = 16_383;
+        /// PostgreSQL's limit. Without it, a hostile scale would become a gigabyte of zeros.
+        const MAX_POSITIONS: i32 = 16_383;
         let (count, weight) = (self.i16()?, i32::from(self.i16()?));
         let (sign, scale) = (self.i16()? as u16, i32::from(self.i16()?));
         match sign {
@@ -146,20 +147,20 @@ impl<'a> Fields<'a> {
             0xd000 => return Ok("Infinity".to_owned()),
             0xf000 => return Ok("-Infinity".to_owned()),
             0 | 0x4000 => {}
-            _ => return Err(self.wrong()),
+            _ => return Err(self.invalid()),
         }
-        if count < 0 || !(0..=MOST).contains(&scale) || weight.abs() > MOST {
-            return Err(self.wrong());
+        if count < 0 || !(0..=MAX_POSITIONS).contains(&scale) || weight.abs() > MAX_POSITIONS {
+            return Err(self.invalid());
         }
         let groups: Vec<i16> = (0..count).map(|_| self.i16()).collect::<Result<_, _>>()?;
         if groups.iter().any(|group| !(0..10_000).contains(group)) {
-            return Err(self.wrong());
+            return Err(self.invalid());
         }
         let group = |at: i32| usize::try_from(at).ok().and_then(|at| groups.get(at)).copied().unwrap_or(0);
         let whole: String = (0..=weight).map(|at| format!("{:04}", group(at))).collect();
         let behind = scale.max((i32::from(count) - weight - 1) * 4);
         let mut fraction: String = (0..(behind + 3) / 4).map(|at| format!("{:04}", group(weight + 1 + at))).collect();
-        // Digits beyond the scale, which no number of PostgreSQL's own has, are kept unless they are zeros.
+        // PostgreSQL's own numbers have no digits beyond the scale. If there are any, only zeros are removed.
         while fraction.len() > scale as usize && fraction.ends_with('0') {
             fraction.pop();
         }
@@ -169,29 +170,29 @@ impl<'a> Fields<'a> {
         Ok(format!("{sign}{}{point}{fraction}", if whole.is_empty() { "0" } else { whole }))
     }
 
-    /// `array_recv`: the dimensions, whether there are NULLs, the items' type, and the items.
+    /// Reads an array (`array_recv`): the dimensions, whether there are NULLs, the items' type, and the items.
     fn list(&mut self, item: &Type) -> Result<ParameterValue, InputError> {
-        const MOST_DIMENSIONS: i32 = 6;
+        const MAX_DIMENSIONS: i32 = 6;
         let (dimensions, _, oid) = (self.i32()?, self.i32()?, u32::from_be_bytes(self.array()?));
         let mut inner = item;
         while let TypeKind::List(deeper) = &inner.kind {
             inner = deeper;
         }
         let is_alike = Type::of_oid(oid).is_some_and(|given| given.kind == inner.kind) || oid == inner.parameter_oid();
-        if !(0..=MOST_DIMENSIONS).contains(&dimensions) || !is_alike {
-            return Err(self.wrong());
+        if !(0..=MAX_DIMENSIONS).contains(&dimensions) || !is_alike {
+            return Err(self.invalid());
         }
         let mut lengths = Vec::new();
         let mut total = 1usize;
         for _ in 0..dimensions {
-            let length = usize::try_from(self.i32()?).map_err(|_| self.wrong())?;
-            self.i32()?; // The first item's number, which the engine's lists do not have.
-            total = total.checked_mul(length).ok_or_else(|| self.wrong())?;
+            let length = usize::try_from(self.i32()?).map_err(|_| self.invalid())?;
+            self.i32()?; // The lower bound, which the engine's lists do not have.
+            total = total.checked_mul(length).ok_or_else(|| self.invalid())?;
             lengths.push(length);
         }
-        // Each item has a length of four bytes at least.
+        // Each item has at least the four bytes of its length.
         if total.checked_mul(4).is_none_or(|least| dimensions > 0 && least > self.rest.len()) || lengths.contains(&0) {
-            return Err(self.wrong());
+            return Err(self.invalid());
         }
         if lengths.is_empty() { Ok(ParameterValue::List(Vec::new())) } else { self.items(inner, &lengths) }
     }
@@ -200,7 +201,7 @@ impl<'a> Fields<'a> {
         let Some((&length, deeper)) = lengths.split_first() else {
             return match usize::try_from(self.i32()?) {
                 Ok(length) => match from_binary(item, self.take(length)?)? {
-                    ParameterValue::Text(digits) if item.is_numeric() && digits.len() > MOST_DIGITS.max(4 * length) => {
+                    ParameterValue::Text(digits) if item.is_numeric() && digits.len() > MAX_DIGITS.max(4 * length) => {
                         Err(InputError::Range(item.name.clone()))
                     }
                     value => Ok(value),
@@ -212,13 +213,13 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn printed(write: impl FnOnce(&mut Vec<u8>)) -> String {
+fn to_text(write: impl FnOnce(&mut Vec<u8>)) -> String {
     let mut out = Vec::new();
     write(&mut out);
     out.into_iter().map(char::from).collect()
 }
 
-/// A zone given in seconds west of Greenwich.
+/// The offset for a number of seconds west of Greenwich.
 fn offset(west: i32) -> String {
     let east = i64::from(west).abs();
     let sign = if west > 0 { '-' } else { '+' };
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_do_not_grow_beyond_what_is_expected_of_them() {
+    fn decoded_arrays_are_no_larger_than_their_bound() {
         let zeros = |weight: i16| [&[0, 1][..], &weight.to_be_bytes(), &[0, 0, 0, 0, 0, 1]].concat();
         let array = |weight: i16, count: usize| {
             let head = [1, 0, oid::NUMERIC as i32, count as i32, 1].map(i32::to_be_bytes).concat();
@@ -295,22 +296,22 @@ mod tests {
         assert_eq!(from_binary(&type_, &array(16_000, 2)), Err(InputError::Range("numeric".to_owned())));
         let largest = array(18, 1000);
         let value = from_binary(&type_, &largest).unwrap();
-        assert!(value.bytes() <= super::super::most_bytes(&type_, &largest, true), "{}", value.bytes());
+        assert!(value.bytes() <= super::super::max_bytes(&type_, &largest, true), "{}", value.bytes());
         // A list of lists of one.
         let nested = [6, 0, oid::INT4 as i32, 100, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1].map(i32::to_be_bytes).concat();
         let nested = [nested, b"\0\0\0\x04\0\0\0\x07".repeat(100)].concat();
         let type_ = Type::of_oid(1007).unwrap();
         let value = from_binary(&type_, &nested).unwrap();
-        assert!(value.bytes() <= super::super::most_bytes(&type_, &nested, true), "{}", value.bytes());
+        assert!(value.bytes() <= super::super::max_bytes(&type_, &nested, true), "{}", value.bytes());
         for text in ["{}", "{1,2,NULL}", "{{1},{2},{3}}", "{{{{{{1}}}}}}"] {
             let value = super::super::from_text(&type_, text).unwrap();
-            assert!(value.bytes() <= super::super::most_bytes(&type_, text.as_bytes(), false), "{text}");
+            assert!(value.bytes() <= super::super::max_bytes(&type_, text.as_bytes(), false), "{text}");
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
+        fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
             for number in [16, 17, 20, 21, 23, 25, 26, 114, 700, 701, 1082, 1083, 1114, 1184, 1186, 1266, 1562, 1700, 2950,
                            1001, 1007, 1231] {
                 let _ = read(number, &bytes);

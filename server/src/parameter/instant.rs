@@ -1,11 +1,11 @@
-//! Points in time as PostgreSQL's drivers write them, for databases that do not read a zone.
+//! Parses the timestamps with a zone that PostgreSQL's drivers write, for databases that cannot read a zone.
 
 use jiff::SignedDuration;
 use jiff::civil::{Date, Time};
 
-/// A point in time in UTC, of the years 1 to 9999.
+/// A point in time in UTC, in the years 1 to 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the names say it")]
+#[allow(missing_docs, reason = "the names are enough")]
 pub struct Instant {
     pub year: u16,
     pub month: u8,
@@ -16,11 +16,11 @@ pub struct Instant {
     pub microsecond: u32,
 }
 
-/// Most digits behind a second's point.
+/// The maximum number of digits of a second's fraction.
 const FRACTION_DIGITS: usize = 6;
 
-/// Reads `2024-02-29 01:02:03.5+05:30`; `None` if it is another form, or has no zone.
-pub fn instant(text: &str) -> Option<Instant> {
+/// Parses `2024-02-29 01:02:03.5+05:30`; `None` for another form, and for a text without a zone.
+pub fn parse_instant(text: &str) -> Option<Instant> {
     let (date, rest) = text.split_once([' ', 'T'])?;
     let (time, zone) = rest.split_at(rest.find(['+', '-', 'Z', 'z'])?);
     let [year, month, day] = numbers(date, '-')?;
@@ -43,7 +43,7 @@ pub fn instant(text: &str) -> Option<Instant> {
     })
 }
 
-/// `+05:30`, `-08`, `+00:19:32` or `Z`.
+/// Parses an offset such as `+05:30`, `-08`, `+00:19:32` or `Z`.
 fn seconds_east(zone: &str) -> Option<i64> {
     let (sign, offset) = match zone.split_at_checked(1)? {
         ("Z" | "z", "") => return Some(0),
@@ -58,7 +58,7 @@ fn seconds_east(zone: &str) -> Option<i64> {
     Some(sign * total)
 }
 
-/// Three numbers between separators.
+/// Parses three numbers with separators between them.
 fn numbers(text: &str, separator: char) -> Option<[i16; 3]> {
     let mut parts = text.split(separator).map(|part| part.parse().ok().filter(|number| *number >= 0));
     let numbers = [parts.next()??, parts.next()??, parts.next()??];
@@ -70,13 +70,13 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> Option<String> {
-        let at = instant(text)?;
+        let at = parse_instant(text)?;
         let Instant { year, month, day, hour, minute, second, microsecond } = at;
         Some(format!("{year}-{month}-{day} {hour}:{minute}:{second}.{microsecond}"))
     }
 
     #[test]
-    fn zones_are_counted_in() {
+    fn times_are_converted_to_utc() {
         for (text, expected) in [
             ("2024-02-29 01:02:03.5+05:30", "2024-2-28 19:32:3.500000"),
             ("2024-12-31T23:59:59-01", "2025-1-1 0:59:59.0"),
@@ -102,8 +102,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "[-0-9T Z+.:é]{0,30}") {
-            let _ = instant(&text);
+        fn arbitrary_text_never_panics(text in "[-0-9T Z+.:é]{0,30}") {
+            let _ = parse_instant(&text);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL's text forms, as its `…in` functions read them, where the engine reads another form.
+//! PostgreSQL's text forms, as its `…in` functions read them, for types of which the engine reads another form.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::value::types::{Type, TypeKind};
 /// Reads a value's text.
 ///
 /// # Errors
-/// If it is no text of this type, as far as that is known before the engine reads it.
+/// If it is not a text of this type. Some invalid texts are detected only by the engine.
 pub fn from_text(type_: &Type, text: &str) -> Result<ParameterValue, InputError> {
     match &type_.kind {
         TypeKind::Bytes => Ok(ParameterValue::Bytes(bytes(text).ok_or_else(|| InputError::syntax(type_, text))?)),
@@ -19,24 +19,24 @@ pub fn from_text(type_: &Type, text: &str) -> Result<ParameterValue, InputError>
     }
 }
 
-/// The text that the engine reads as the same value.
+/// The engine's text form of the same value.
 fn scalar<'a>(type_: &Type, text: &'a str) -> Result<Cow<'a, str>, InputError> {
-    let wrong = || InputError::syntax(type_, text);
+    let invalid = || InputError::syntax(type_, text);
     match type_.kind {
-        TypeKind::Bool => bool(text).map(|value| Cow::from(if value { "true" } else { "false" })).ok_or_else(wrong),
-        TypeKind::Date => Ok(era(without_time(text.trim()))),
-        // PostgreSQL passes over the zone where the type has none; the engine would count with it.
-        TypeKind::Timestamp => Ok(era_and_zone(text.trim(), false)),
+        TypeKind::Bool => bool(text).map(|value| Cow::from(if value { "true" } else { "false" })).ok_or_else(invalid),
+        TypeKind::Date => Ok(with_engine_era(without_time(text.trim()))),
+        // If the type has no zone, PostgreSQL ignores a zone in the text, but the engine would convert the time.
+        TypeKind::Timestamp => Ok(timestamp(text.trim(), false)),
         TypeKind::Time => Ok(Cow::from(without_zone(text.trim()))),
-        TypeKind::TimestampTz => Ok(era_and_zone(text.trim(), true)),
+        TypeKind::TimestampTz => Ok(timestamp(text.trim(), true)),
         TypeKind::Interval if text.contains('+') => Ok(Cow::from(text.replace('+', ""))),
-        TypeKind::Numeric(_) => Ok(plain(text.trim())),
+        TypeKind::Numeric(_) => Ok(without_exponent(text.trim())),
         TypeKind::Uuid | TypeKind::Bits | TypeKind::TimeTz => Ok(Cow::from(text.trim())),
         _ => Ok(Cow::from(text)),
     }
 }
 
-/// PostgreSQL's `parse_bool`: any unambiguous beginning of the words.
+/// Parses a boolean as PostgreSQL's `parse_bool`: any unambiguous beginning of the words.
 fn bool(text: &str) -> Option<bool> {
     let text = text.trim().to_ascii_lowercase();
     let begins = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
@@ -49,7 +49,7 @@ fn bool(text: &str) -> Option<bool> {
     }
 }
 
-/// PostgreSQL's `byteain`: `\x` and hexadecimal digits, or bytes with backslashes.
+/// Parses bytes as PostgreSQL's `byteain`: `\x` and hexadecimal digits, or bytes with backslashes.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     if let Some(digits) = text.strip_prefix("\\x") {
         let digits: Vec<u8> = digits.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
@@ -78,12 +78,12 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// A number without an exponent, since that is not how a DECIMAL is told its digits.
-fn plain(text: &str) -> Cow<'_, str> {
-    /// More zeros than any number that fits has.
-    const MOST: i32 = 80;
+/// A number without an exponent, because the digits determine the type DECIMAL to which it is cast.
+fn without_exponent(text: &str) -> Cow<'_, str> {
+    /// The maximum exponent. A number with more zeros does not fit into a DECIMAL.
+    const MAX_EXPONENT: i32 = 80;
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else { return Cow::from(text) };
-    let Some(exponent) = exponent.parse::<i32>().ok().filter(|exponent| exponent.abs() <= MOST) else {
+    let Some(exponent) = exponent.parse::<i32>().ok().filter(|exponent| exponent.abs() <= MAX_EXPONENT) else {
         return Cow::from(text);
     };
     let (sign, mantissa) = match mantissa.strip_prefix('-') {
@@ -107,7 +107,7 @@ fn plain(text: &str) -> Cow<'_, str> {
     Cow::from(format!("{sign}{digits}"))
 }
 
-/// The date of a text that goes on with a time or a zone, which PostgreSQL's `date_in` passes over.
+/// The date in a text that may also have a time or a zone, which PostgreSQL's `date_in` ignores.
 fn without_time(text: &str) -> Cow<'_, str> {
     let Some((date, rest)) = text.split_once([' ', 'T']) else { return Cow::from(text) };
     let is_time = rest.starts_with(|c: char| c.is_ascii_digit() || c == '+' || c == '-');
@@ -118,19 +118,19 @@ fn without_time(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// `0044-03-15 BC` as the engine writes it: `0044-03-15 (BC)`.
-fn era(text: Cow<'_, str>) -> Cow<'_, str> {
+/// Changes `0044-03-15 BC` to the engine's form, `0044-03-15 (BC)`.
+fn with_engine_era(text: Cow<'_, str>) -> Cow<'_, str> {
     match text.strip_suffix(" BC") {
         Some(date) => Cow::from(format!("{date} (BC)")),
         None => text,
     }
 }
 
-/// The same for a timestamp, whose era comes after its date; with its zone or without.
-fn era_and_zone(text: &str, zoned: bool) -> Cow<'_, str> {
+/// A timestamp in the engine's form, with or without its zone. The era is after the date.
+fn timestamp(text: &str, zoned: bool) -> Cow<'_, str> {
     let (body, is_bc) = text.strip_suffix(" BC").map_or((text, false), |body| (body, true));
     let body = if zoned { body } else { without_zone(body) };
-    // Behind a space the engine looks for a zone's name.
+    // After a space the engine expects the name of a zone.
     let offset =
         body.find(':').and_then(|colon| [" +", " -"].iter().find_map(|sign| Some(colon + body[colon..].find(sign)?)));
     if let Some(space) = offset.filter(|_| zoned && !is_bc) {
@@ -143,7 +143,7 @@ fn era_and_zone(text: &str, zoned: bool) -> Cow<'_, str> {
     }
 }
 
-/// Cuts an offset, or Z, off a time.
+/// The time without an offset or Z at its end.
 fn without_zone(text: &str) -> &str {
     let Some(colon) = text.find(':') else { return text };
     match text[colon..].find(['+', '-', 'Z', 'z']) {
@@ -152,14 +152,14 @@ fn without_zone(text: &str) -> &str {
     }
 }
 
-/// PostgreSQL's `array_in`: `{a,"b c",NULL,{…}}`, with or without the bounds in front.
+/// Parses an array as PostgreSQL's `array_in`: `{a,"b c",NULL,{…}}`, with or without bounds before it.
 struct Array<'a> {
     rest: &'a str,
     depth: usize,
 }
 
 /// PostgreSQL's MAXDIM.
-const MOST_DIMENSIONS: usize = 6;
+const MAX_DIMENSIONS: usize = 6;
 
 impl Array<'_> {
     fn read(mut self, item: &Type) -> Option<ParameterValue> {
@@ -179,7 +179,7 @@ impl Array<'_> {
 
     fn list(&mut self, item: &Type) -> Option<ParameterValue> {
         self.depth += 1;
-        if self.depth > MOST_DIMENSIONS || !self.take('{') {
+        if self.depth > MAX_DIMENSIONS || !self.take('{') {
             return None;
         }
         let mut items = Vec::new();
@@ -201,7 +201,7 @@ impl Array<'_> {
     fn item(&mut self, item: &Type) -> Option<ParameterValue> {
         self.rest = self.rest.trim_start();
         if self.rest.starts_with('{') {
-            // The number of dimensions is the value's in PostgreSQL, and the type's in the engine.
+            // In PostgreSQL the value has a number of dimensions, in the engine the type has it.
             return self.list(if let TypeKind::List(inner) = &item.kind { inner } else { item });
         }
         let (text, is_quoted) = self.token()?;
@@ -298,7 +298,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn any_text_is_read_or_refused(given in r#"[{}\[\]"\\,a0-9é :+.eTZBC-]{0,24}"#) {
+        fn arbitrary_text_never_panics(given in r#"[{}\[\]"\\,a0-9é :+.eTZBC-]{0,24}"#) {
             for oid in [oid::BOOL, oid::BYTEA, oid::DATE, oid::TIMESTAMP, oid::TIMESTAMPTZ, oid::TIME, oid::INTERVAL, oid::NUMERIC,
                         TEXTS, 1231] {
                 let _ = read(oid, &given);

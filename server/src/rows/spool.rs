@@ -1,5 +1,5 @@
-//! A result that is set aside, so that the session's engine can run another statement: in an unnamed file, or in the session's memory if
-//! the operator names no directory for such files.
+//! Sets a result aside, so that the session's engine can run another statement. The rows go to an unnamed file. If the operator has set no
+//! directory, they go to the session's memory.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Seek, Write};
@@ -25,18 +25,18 @@ pub struct Spools {
     space: Arc<Budget>,
 }
 
-/// The fixed charge of a spool to its session's memory: a descriptor, of which a process has few, and buffers.
-const DESCRIPTOR: usize = 1 << 20;
+/// The charge of each spool to its session's memory, for buffers and a descriptor. A process has few descriptors.
+const SPOOL_CHARGE: usize = 1 << 20;
 
 impl Spools {
     pub fn new(limits: &Limits) -> Arc<Self> {
-        let space = Budget::of(limits.spool_bytes, LimitError::Spool);
+        let space = Budget::with_error(limits.spool_bytes, LimitError::Spool);
         Arc::new(Self { directory: limits.spool_directory.clone(), space })
     }
 
     fn file(&self) -> io::Result<File> {
         match &self.directory {
-            Some(directory) => nameless(directory),
+            Some(directory) => unnamed_file(directory),
             None => Ok(memfd_create("colonnade-spool", MemfdFlags::CLOEXEC)?.into()),
         }
     }
@@ -52,7 +52,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// Writes all that `next` gives. The bytes are charged to the quota of all sessions, and to the `session`.
+    /// Writes all batches of `next`. The bytes are charged to the quota of all sessions, and to the `session`.
     ///
     /// # Errors
     /// If the disk is full, a quota is exceeded, or `next` fails.
@@ -63,11 +63,11 @@ impl Spool {
         type_names: Vec<String>,
         mut next: impl FnMut() -> Result<Option<RecordBatch>, Failure>,
     ) -> Result<Self, Failure> {
-        let memory = session.charge(DESCRIPTOR)?;
+        let memory = session.charge(SPOOL_CHARGE)?;
         let is_in_memory = spools.directory.is_none();
-        let file = spools.file().map_err(failed)?;
-        let counted = Counted { file, space: spools.space.nothing(), memory, is_in_memory, limit: None };
-        let mut writer = StreamWriter::try_new(BufWriter::new(counted), &schema)?;
+        let file = spools.file().map_err(write_error)?;
+        let file = ChargedFile { file, space: spools.space.empty_charge(), memory, is_in_memory, limit: None };
+        let mut writer = StreamWriter::try_new(BufWriter::new(file), &schema)?;
         while let Some(batch) = next()? {
             if let Err(error) = writer.write(&batch) {
                 let limit = writer.get_ref().get_ref().limit.clone();
@@ -78,9 +78,9 @@ impl Spool {
         if let (Err(error), limit) = (flushed, writer.get_ref().get_ref().limit.clone()) {
             return Err(limit.map_or_else(|| error.into(), Failure::from));
         }
-        let written = writer.into_inner()?.into_inner().map_err(|error| failed(error.into_error()))?;
-        let Counted { mut file, space, memory, .. } = written;
-        file.rewind().map_err(failed)?;
+        let written = writer.into_inner()?.into_inner().map_err(|error| write_error(error.into_error()))?;
+        let ChargedFile { mut file, space, memory, .. } = written;
+        file.rewind().map_err(write_error)?;
         let reader = StreamReader::try_new(BufReader::new(file), None)?;
         Ok(Self { reader, schema, type_names, _space: space, _memory: memory })
     }
@@ -103,16 +103,16 @@ impl Rows for Spool {
 }
 
 /// A file whose bytes are charged before they are written.
-struct Counted {
+struct ChargedFile {
     file: File,
     space: Charge,
     memory: Charge,
     is_in_memory: bool,
-    /// The exceeded quota, because Arrow's writer cannot carry it in its error.
+    /// The exceeded quota. Arrow's writer cannot carry it in its error.
     limit: Option<LimitError>,
 }
 
-impl Counted {
+impl ChargedFile {
     fn charge(&mut self, bytes: usize) -> Result<(), LimitError> {
         self.space.set(self.space.bytes().saturating_add(bytes))?;
         if self.is_in_memory {
@@ -122,7 +122,7 @@ impl Counted {
     }
 }
 
-impl Write for Counted {
+impl Write for ChargedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if let Err(limit) = self.charge(bytes.len()) {
             self.limit = Some(limit.clone());
@@ -130,7 +130,7 @@ impl Write for Counted {
         }
         self.file.write_all(bytes).inspect_err(|error| {
             if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
-                self.limit = Some(LimitError::NoRoom);
+                self.limit = Some(LimitError::DiskFull);
             }
         })?;
         Ok(bytes.len())
@@ -141,12 +141,12 @@ impl Write for Counted {
     }
 }
 
-fn failed(error: io::Error) -> Failure {
+fn write_error(error: io::Error) -> Failure {
     EngineError::new(SqlState::IO_ERROR, format!("cannot set a result aside in --temp-directory: {error}")).into()
 }
 
 /// A new unnamed file in a directory, which is created if it does not exist.
-fn nameless(directory: &Path) -> io::Result<File> {
+fn unnamed_file(directory: &Path) -> io::Result<File> {
     if !directory.exists() {
         DirBuilder::new().mode(0o700).create(directory).or_else(|error| match error.kind() {
             // Another session has created it.
@@ -181,7 +181,7 @@ mod tests {
         RecordBatch::try_from_iter([("n", Arc::new(numbers) as _)]).unwrap()
     }
 
-    /// Sets so many batches of 80 KB aside.
+    /// Sets this number of batches of 80 KB aside.
     fn set_aside(spools: &Spools, session: &Arc<Budget>, batches: usize) -> Result<Spool, Failure> {
         let mut left = batches;
         let next = || {
@@ -197,37 +197,37 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_is_read_again() {
+    fn a_spooled_result_reads_back_the_same() {
         let directory = std::env::temp_dir().join(format!("colonnade-spool-{}", std::process::id()));
         for directory in [None, Some(directory.clone())] {
             let session = Budget::new(Some(16 << 20));
             let mut spool = set_aside(&spools(None, directory.clone()), &session, 3).unwrap();
             if let Some(directory) = directory {
                 assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "the file has a name");
-                assert_eq!(session.rest(), (16 << 20) - DESCRIPTOR);
+                assert_eq!(session.remaining(), (16 << 20) - SPOOL_CHARGE);
             } else {
-                assert!(session.rest() < (16 << 20) - DESCRIPTOR - 240_000);
+                assert!(session.remaining() < (16 << 20) - SPOOL_CHARGE - 240_000);
             }
             for _ in 0..3 {
                 assert_eq!(spool.next().unwrap(), Some(batch()));
             }
             assert_eq!(spool.next().unwrap(), None);
             drop(spool);
-            assert_eq!(session.rest(), 16 << 20);
+            assert_eq!(session.remaining(), 16 << 20);
         }
         std::fs::remove_dir(&directory).unwrap();
     }
 
     #[test]
-    fn all_sessions_share_the_space_and_each_has_its_own_memory() {
+    fn space_is_limited_for_all_sessions_and_memory_for_each() {
         let (spools, session) = (spools(Some(1_000_000), None), Budget::new(Some(100 << 20)));
         let first = set_aside(&spools, &session, 6).unwrap();
         let second = set_aside(&spools, &Budget::new(None), 7);
         assert!(matches!(second, Err(Failure::Limit(LimitError::Spool(1_000_000)))));
         drop(first);
         assert!(set_aside(&spools, &Budget::new(None), 7).is_ok());
-        let small = Budget::new(Some(DESCRIPTOR + 100_000));
+        let small = Budget::new(Some(SPOOL_CHARGE + 100_000));
         assert!(matches!(set_aside(&spools, &small, 2), Err(Failure::Limit(LimitError::SessionMemory(_)))));
-        assert_eq!(small.rest(), DESCRIPTOR + 100_000);
+        assert_eq!(small.remaining(), SPOOL_CHARGE + 100_000);
     }
 }

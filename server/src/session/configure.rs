@@ -9,15 +9,15 @@ use crate::message::backend;
 use crate::rows;
 use crate::session::execute::BATCH;
 use crate::session::listing::Listing;
-use crate::session::settings::{self, Change, Command, Former, Settings};
+use crate::session::settings::{self, Change, Command, FormerValues, Settings};
 use crate::session::state::Session;
 use crate::value::oid::{self, TypeInfo};
 
-/// The search path as clients name its schemas (`catalog_functions.sql`).
+/// Gives the search path with the clients' names of schemas (`catalog_functions.sql`).
 const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
 
 impl Session {
-    /// Runs a statement about settings. The client knows the columns if it `is_described`.
+    /// Runs a statement about settings. With `is_described`, the client already has the description of the columns.
     pub fn configure(&mut self, kind: &StatementKind, command: Command, is_described: bool) -> Result<(), Failure> {
         let rows = match command {
             Command::Set { setting, value, is_local } => {
@@ -50,25 +50,25 @@ impl Session {
         Ok(())
     }
 
-    /// What SHOW gives; `None` for other commands.
+    /// The result of SHOW; `None` for other commands.
     pub fn listing(&mut self, command: &Command) -> Result<Option<Listing>, Failure> {
         Ok(match command {
             Command::Show(setting) => {
-                Some(Listing { names: vec![Settings::name(*setting)], rows: vec![vec![self.shown(*setting)?]] })
+                Some(Listing { names: vec![Settings::name(*setting)], rows: vec![vec![self.show(*setting)?]] })
             }
             Command::ShowAll => {
-                let row = |setting| Ok(vec![Settings::name(setting).to_owned(), self.shown(setting)?, String::new()]);
-                let rows = Settings::places().map(row).collect::<Result<_, Failure>>()?;
+                let row = |setting| Ok(vec![Settings::name(setting).to_owned(), self.show(setting)?, String::new()]);
+                let rows = Settings::indices().map(row).collect::<Result<_, Failure>>()?;
                 Some(Listing { names: vec!["name", "setting", "description"], rows })
             }
             _ => None,
         })
     }
 
-    /// A setting's value for SHOW. USE and SET schema change the embedded engine's search path too, so only the engine knows it. In
-    /// front of a database the settings are the gateway's: that one may have no search path, and its own is shown by itself.
-    fn shown(&mut self, setting: usize) -> Result<String, Failure> {
-        if !Settings::is_path(setting) || self.engine.source().is_some() {
+    /// A setting's value for SHOW. Only the engine has the present search path, because USE and SET schema also change it. In front of a
+    /// source, the value is the session's own: a source may have no search path, and otherwise answers SHOW itself.
+    fn show(&mut self, setting: usize) -> Result<String, Failure> {
+        if !Settings::is_search_path(setting) || self.engine.source().is_some() {
             return Ok(self.settings.value(setting).to_owned());
         }
         let _running = self.start()?;
@@ -81,39 +81,39 @@ impl Session {
         path.ok_or_else(|| EngineError::no_rows().into())
     }
 
-    /// Sets what the client's start-up names. The session begins with these values, and RESET brings them back.
-    pub fn set_given(&mut self, given: &[(String, String)]) -> Result<(), Failure> {
-        for (name, value) in given {
+    /// Applies the settings of the start-up message. RESET restores these values.
+    pub fn set_startup_settings(&mut self, startup_settings: &[(String, String)]) -> Result<(), Failure> {
+        for (name, value) in startup_settings {
             let source = self.engine.source();
             let dialect = source.unwrap_or_else(|| self.engine.dialect());
             let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
-            match settings::kept(&Statement::of(&text, dialect).kind, source) {
+            match settings::session_command(&Statement::of(&text, dialect).kind, source) {
                 Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
                 _ => {
                     let _running = self.start()?;
-                    self.run_plain(&text)?;
+                    self.run_own_statement(&text)?;
                 }
             }
         }
-        self.settings.settle();
+        self.settings.use_present_as_defaults();
         Ok(())
     }
 
-    /// Gives all settings the values that they had when the session began.
+    /// Restores the values that all settings had when the session began.
     pub fn reset_settings(&mut self) -> Result<(), Failure> {
         self.settings.changed().into_iter().try_for_each(|setting| self.set(setting, None, false))
     }
 
     fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Result<(), Failure> {
         let change = self.settings.plan(setting, value)?;
-        // Charged first, so that the engine and the session have the same value.
+        // If the charge failed after the engine's change, the engine and the session would have different values.
         let charge = self.control.budget.charge(self.settings.bytes(setting, &change.value))?;
         let _running = change.engine.as_ref().map(|_| self.start()).transpose()?;
         self.apply(&change)?;
-        let told = self.settings.set(setting, change.value, is_local, charge);
-        self.tell(told);
-        if change.is_idle {
-            let message = format!("{} has no effect here; the server's own limits hold", Settings::name(setting));
+        let changed = self.settings.set(setting, change.value, is_local, charge);
+        self.report_setting(changed);
+        if change.is_ignored {
+            let message = format!("{} has no effect; the server's own limits apply", Settings::name(setting));
             self.warn(SqlState::FEATURE_NOT_SUPPORTED, &message);
         }
         Ok(())
@@ -121,39 +121,39 @@ impl Session {
 
     fn apply(&mut self, change: &Change) -> Result<(), Failure> {
         if let Some(statement) = &change.engine {
-            self.run_plain(statement)?;
+            self.run_own_statement(statement)?;
         }
         if let Some((time, own)) = change.time {
-            self.control.shorten(time, own);
+            self.control.set_timeout(time, own);
         }
         Ok(())
     }
 
-    fn tell(&mut self, told: Option<(&'static str, String)>) {
-        if let Some((name, value)) = told {
+    fn report_setting(&mut self, changed: Option<(&'static str, String)>) {
+        if let Some((name, value)) = changed {
             backend::parameter_status(self.output.buffer(), name, &value);
         }
     }
 
-    /// After a commit of any transaction: values of SET LOCAL end.
-    pub fn keep_settings(&mut self) {
+    /// Removes the values of SET LOCAL after a commit of any transaction.
+    pub fn commit_settings(&mut self) {
         let former = self.settings.commit();
-        self.give_back(former);
+        self.restore(former);
     }
 
-    /// After a rollback to `mark`: values that were set since are undone.
-    pub fn undo_settings(&mut self, mark: usize) {
+    /// Restores the values from before `mark` after a rollback.
+    pub fn roll_back_settings(&mut self, mark: usize) {
         let former = self.settings.roll_back(mark);
-        self.give_back(former);
+        self.restore(former);
     }
 
-    fn give_back(&mut self, former: Former) {
+    fn restore(&mut self, former: FormerValues) {
         for (setting, value) in former {
-            // The former value was valid, so an error is not expected, and there is no statement to report it for.
+            // The former value was valid, so no error is expected. If one occurs, there is no statement for which to report it.
             let planned = self.settings.plan(setting, Some(&value));
             if planned.is_ok_and(|change| self.apply(&change).is_ok()) {
-                let told = self.settings.give_back(setting, value);
-                self.tell(told);
+                let changed = self.settings.restore(setting, value);
+                self.report_setting(changed);
             }
         }
     }

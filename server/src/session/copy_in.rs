@@ -1,4 +1,4 @@
-//! COPY … FROM STDIN: the client sends rows, which are inserted batch by batch, in one transaction.
+//! COPY … FROM STDIN: inserts the client's rows batch by batch, in one transaction.
 
 use colonnade_sql::Statement;
 
@@ -19,15 +19,15 @@ enum Received {
 }
 
 impl Session {
-    /// Takes rows until the client says that there are no more.
+    /// Reads and inserts rows until the client ends the data.
     pub fn copy_in(&mut self, copy: &CopyIn) -> Result<(), Failure> {
         let _running = self.start()?;
         let columns = copy.columns.as_deref().unwrap_or("*");
         let query = format!("SELECT {columns} FROM {}", copy.table);
         let query = Statement::of(&query, self.engine.dialect());
         let description = self.engine()?.describe(&query, &[]);
-        let description = description.map_err(|error| Failure::from(error).placed(None))?;
-        let Columns::Known(columns) = description.columns else { return Err(Failure::LateColumns) };
+        let description = description.map_err(|error| Failure::from(error).with_offset(None))?;
+        let Columns::Known(columns) = description.columns else { return Err(Failure::DeferredColumns) };
         let targets: Vec<_> = columns.into_iter().map(|(name, type_)| TargetColumn { name, type_ }).collect();
         let received = self.in_transaction(|session| session.receive(copy, targets))?;
         backend::command_complete(self.output.buffer(), &format!("COPY {received}"));
@@ -41,7 +41,7 @@ impl Session {
         self.output.flush()?;
         let mut inserted = 0;
         loop {
-            let message = self.input.message(Phase::Ready, |message| take(&message, reader.as_mut()))?;
+            let message = self.input.message(Phase::Ready, |message| read_message(&message, reader.as_mut()))?;
             let is_end = match message.ok_or(ProtocolError::Eof)?? {
                 Received::Data => false,
                 Received::End => true,
@@ -63,12 +63,12 @@ impl Session {
     }
 }
 
-fn take(message: &FrontendMessage<'_>, reader: &mut dyn CopyReader) -> Result<Received, Failure> {
+fn read_message(message: &FrontendMessage<'_>, reader: &mut dyn CopyReader) -> Result<Received, Failure> {
     match message {
         FrontendMessage::CopyData(data) => reader.feed(data).map(|()| Received::Data),
         FrontendMessage::CopyDone => Ok(Received::End),
         FrontendMessage::CopyFail(reason) => Err(CopyDataError::Failed((*reason).to_owned()).into()),
-        // PostgreSQL ignores these: clients of the extended protocol send them before they know of the COPY.
+        // As in PostgreSQL, these are ignored: clients of the extended protocol send them before they know that the statement is a COPY.
         FrontendMessage::Flush | FrontendMessage::Sync => Ok(Received::Data),
         _ => Ok(Received::Unexpected),
     }

@@ -15,20 +15,20 @@ impl Session {
     pub fn copy(&mut self, text: &str, copy: &CopyOut) -> Result<(), Failure> {
         let (query, start) = copy.query(text);
         let query = Statement::of(&query, self.engine.dialect());
-        // What SHOW tells of this session's settings, the engine does not know.
-        let listing = match settings::kept(&query.kind, self.engine.source()) {
+        // The engine does not have the session's own settings, so the session answers COPY (SHOW …) itself.
+        let listing = match settings::session_command(&query.kind, self.engine.source()) {
             Some(command) => self.listing(&command)?,
             None => None,
         };
         let _running = self.start()?;
-        // A batch becomes a chunk where the engine manages to keep to its size.
+        // If the engine keeps to this size, each batch becomes one chunk.
         let options = &copy.options.colonnade;
         let size = match copy.options.format {
             Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
             _ => BATCH,
         };
         let before = || start.map(|start| text[..start].chars().count());
-        let placed = |failure: Failure| failure.placed(before());
+        let placed = |failure: Failure| failure.with_offset(before());
         let rows = match listing {
             Some(listing) => listing.into_rows()?,
             None => self.checked_rows(&query, copy, size).map_err(placed)?,
@@ -45,7 +45,7 @@ impl Session {
         Ok(())
     }
 
-    /// The rows of COPY's query, which does not run if its columns do not fit the format.
+    /// Runs COPY's query, unless the format cannot carry its columns.
     fn checked_rows(
         &mut self,
         query: &Statement<'_>,
@@ -54,7 +54,7 @@ impl Session {
     ) -> Result<Box<dyn Rows>, Failure> {
         let options = copy.options.clone();
         let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
-        match self.answered(query, |engine| engine.query_checked(query, size, check))? {
+        match self.run_on_engine(query, |engine| engine.query_checked(query, size, check))? {
             EngineAnswer::Rows(rows) => Ok(rows),
             EngineAnswer::Done { .. } => Err(EngineError::no_rows().into()),
         }

@@ -1,5 +1,4 @@
-//! Cursors of SQL: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages can name them, too. They only go
-//! forward.
+//! SQL's cursors: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages can name them too. They move forward only.
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use crate::message::backend;
 use crate::rows::{Cursor, Formats, SentRows};
 use crate::session::execute::BATCH;
 use crate::session::prepared::Prepared;
-use crate::session::prepared::portal::{Life, Portal};
+use crate::session::prepared::portal::{Portal, PortalLifetime};
 use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
 use crate::session::state::Session;
@@ -20,7 +19,7 @@ use crate::session::state::Session;
 impl Prepared {
     fn close_cursors(&mut self, name: Option<&str>) -> Result<(), Failure> {
         match name {
-            None => self.retain_portals(|portal| portal.life == Life::Protocol),
+            None => self.retain_portals(|portal| portal.life == PortalLifetime::Protocol),
             Some(name) => drop(self.take_portal(name).map_err(|_| Failure::NoCursor(name.to_owned()))?),
         }
         Ok(())
@@ -30,25 +29,25 @@ impl Prepared {
 impl Session {
     /// Runs a statement about cursors of a simple query.
     pub fn cursors(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
-        match query::cursor(&statement.kind)? {
+        match query::cursor_request(&statement.kind)? {
             Some(CursorStatement::Declare { name, is_held, query, .. }) => {
                 let before = statement.text[..query.start].chars().count();
                 let declared = self.declare(name, *is_held, &statement.text[query.clone()], &[]);
-                declared.map_err(|failure| failure.placed(Some(before)))
+                declared.map_err(|failure| failure.with_offset(Some(before)))
             }
             _ => self.use_cursor(&statement.kind, &Formats::default(), true),
         }
     }
 
-    /// The same for a statement that was prepared by the protocol. The text of a DECLARE is its query.
+    /// Runs a statement about cursors that was prepared by the protocol. The text of a DECLARE is its query.
     pub fn prepared_cursors(&mut self, portal: &Portal) -> Result<(), Failure> {
-        let is_waiting = self.prepared.waiting.take().is_some();
+        let describes = self.prepared.described_portal.take().is_some();
         let statement = &portal.statement;
-        match query::cursor(&statement.kind)? {
+        match query::cursor_request(&statement.kind)? {
             Some(CursorStatement::Declare { name, is_held, .. }) => {
                 self.declare(name, *is_held, &statement.text, &portal.values)
             }
-            _ => self.use_cursor(&statement.kind, &portal.formats, is_waiting),
+            _ => self.use_cursor(&statement.kind, &portal.formats, describes),
         }
     }
 
@@ -65,12 +64,12 @@ impl Session {
         };
         let cursor = Cursor::new(rows, &Formats::default())?;
         let life = match (is_held, is_outside) {
-            (false, _) => Life::Declared,
-            (true, false) => Life::Holdable,
-            (true, true) => Life::Held,
+            (false, _) => PortalLifetime::Declared,
+            (true, false) => PortalLifetime::Holdable,
+            (true, true) => PortalLifetime::Held,
         };
         let budget = &self.control.budget;
-        let statement = Arc::new(budget.keep(PreparedStatement::running(query), query.len())?);
+        let statement = Arc::new(budget.keep(PreparedStatement::of_cursor(query), query.len())?);
         let portal = budget.keep(Portal::declared(statement, cursor, life), name.len())?;
         self.prepared.put_portal(name, portal);
         backend::command_complete(self.output.buffer(), "DECLARE CURSOR");
@@ -78,7 +77,7 @@ impl Session {
     }
 
     fn use_cursor(&mut self, kind: &StatementKind, formats: &Formats, describe: bool) -> Result<(), Failure> {
-        let (name, count, is_move) = match query::cursor(kind)? {
+        let (name, count, is_move) = match query::cursor_request(kind)? {
             Some(CursorStatement::Fetch { name, direction: FetchDirection::Forward(count), is_move }) => {
                 (name, *count, *is_move)
             }
@@ -87,14 +86,14 @@ impl Session {
                 self.complete(kind);
                 return Ok(());
             }
-            _ => return Err(Failure::NotSupported("DECLARE in this place")),
+            _ => return Err(Failure::NotSupported("DECLARE within another statement")),
         };
         let _running = self.start()?;
-        // It is taken out while it runs, because all other portals are set aside first.
+        // The portal is removed while it runs, because the other portals are set aside first.
         let mut portal = self.prepared.take_portal(name).map_err(|_| Failure::NoCursor(name.clone()))?;
         let rows = match portal.cursor() {
             None => Err(Failure::PortalDone(name.clone())),
-            Some(cursor) if is_move => cursor.pass_over(&self.control, count),
+            Some(cursor) if is_move => cursor.skip(&self.control, count),
             Some(cursor) => cursor.check(formats).and_then(|()| {
                 if describe {
                     cursor.describe(self.output.buffer(), formats);
@@ -107,7 +106,7 @@ impl Session {
         self.prepared.put_portal(name, portal);
         backend::command_complete(
             self.output.buffer(),
-            &query::tag(kind, Some(rows.map_err(|failure| failure.placed(None))?), None),
+            &query::tag(kind, Some(rows.map_err(|failure| failure.with_offset(None))?), None),
         );
         Ok(())
     }

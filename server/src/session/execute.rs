@@ -1,8 +1,8 @@
-//! Statements that the engine runs.
+//! Runs statements on the engine.
 
 use colonnade_sql::{Dialect, Statement, code};
 
-use crate::connection::cancel::Running;
+use crate::connection::cancel::WorkGuard;
 use crate::engine::{BatchSize, EngineAnswer, EngineError, EngineSession, Parameter};
 use crate::error::Failure;
 use crate::message::backend;
@@ -10,19 +10,19 @@ use crate::rows::{self, Cursor, Formats, SentRows};
 use crate::session::query;
 use crate::session::state::Session;
 
-/// The size of batches where the client does not say: small enough to come soon, large enough to be worth it.
+/// The size of batches, unless the client sets it. It is small enough for a low latency, and large enough for a low overhead.
 pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
 
 /// The result of a statement that the engine ran.
 pub enum Outcome {
     Rows(Cursor),
-    /// No rows; the number of changed rows, if it is known.
+    /// The statement gives no rows. The number of changed rows, if it is known.
     Done(Option<u64>),
 }
 
 impl Session {
-    /// Runs a statement of the session's own.
-    pub fn run_plain(&mut self, text: &str) -> Result<(), Failure> {
+    /// Runs a statement that the session has written.
+    pub fn run_own_statement(&mut self, text: &str) -> Result<(), Failure> {
         let statement = Statement::of(text, self.engine.dialect());
         Ok(self.engine()?.execute(&statement, &[], BATCH).map(drop)?)
     }
@@ -33,18 +33,18 @@ impl Session {
         Ok(self.engine.as_mut())
     }
 
-    /// From here on, other threads can stop the statement.
-    pub fn start(&self) -> Result<Running, Failure> {
+    /// Starts a statement. Other threads can stop it until the guard is dropped.
+    pub fn start(&self) -> Result<WorkGuard, Failure> {
         let running = self.control.start();
         self.control.check()?;
         Ok(running)
     }
 
-    /// Runs a statement of the engine's, and sends what it gives.
+    /// Runs a statement on the engine, and sends its result.
     pub fn execute(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let _running = self.start()?;
         let formats = Formats::default();
-        let tag = match self.run_engine(statement, &[], &formats)? {
+        let tag = match self.run_client_statement(statement, &[], &formats)? {
             Outcome::Rows(mut cursor) => {
                 cursor.describe(self.output.buffer(), &formats);
                 let (SentRows::All(sent) | SentRows::Some(sent)) =
@@ -57,8 +57,8 @@ impl Session {
         Ok(())
     }
 
-    /// Has the engine run a statement; its rows are to be read.
-    pub fn run_engine(
+    /// Runs a client's statement on the engine. The caller reads the rows.
+    pub fn run_client_statement(
         &mut self,
         statement: &Statement<'_>,
         values: &[Parameter],
@@ -70,28 +70,29 @@ impl Session {
         })
     }
 
-    /// Has the engine run a statement of the client's.
+    /// Runs a client's statement on the engine, in a transaction if the engine needs one.
     pub fn answer(
         &mut self,
         statement: &Statement<'_>,
         values: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, Failure> {
-        let run = |session: &mut Self| session.answered(statement, |engine| engine.execute(statement, values, size));
+        let run =
+            |session: &mut Self| session.run_on_engine(statement, |engine| engine.execute(statement, values, size));
         if self.engine.needs_transaction(statement) { self.in_transaction(run) } else { run(self) }
     }
 
-    /// The same for one that must give rows.
+    /// Runs a client's statement that must give rows.
     pub fn query_answer(
         &mut self,
         statement: &Statement<'_>,
         values: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, Failure> {
-        self.answered(statement, |engine| engine.query(statement, values, size))
+        self.run_on_engine(statement, |engine| engine.query(statement, values, size))
     }
 
-    pub fn answered<T>(
+    pub fn run_on_engine<T>(
         &mut self,
         statement: &Statement<'_>,
         run: impl FnOnce(&mut dyn EngineSession) -> Result<T, EngineError>,
@@ -101,18 +102,18 @@ impl Session {
         }
         let answer = run(self.engine()?);
         answer.map_err(|error| {
-            let error = explained(error, statement.text, self.engine.source());
+            let error = with_catalog_hint(error, statement.text, self.engine.source());
             rows::interrupted(&self.control, error)
         })
     }
 }
 
 /// The engine's error. A hint is added if the statement uses pg_catalog and the source has none.
-fn explained(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
+fn with_catalog_hint(error: EngineError, statement: &str, source: Option<Dialect>) -> EngineError {
     let Some(dialect) = source.filter(|dialect| !dialect.is_postgres() && error.hint.is_none()) else { return error };
     if !code(statement, dialect).any(|token| token.is_name("pg_catalog")) {
         return error;
     }
-    let hint = "The source is no PostgreSQL and has no pg_catalog: ask for what it has in its place.";
+    let hint = "The source is not a PostgreSQL and has no pg_catalog; query the source's own catalog.";
     EngineError { hint: Some(hint.to_owned()), ..error }
 }

@@ -17,7 +17,7 @@ use crate::session::request::ExtendedMessage;
 use crate::session::state::Session;
 
 impl Session {
-    pub fn step(&mut self, step: &ExtendedMessage) -> Result<(), Failure> {
+    pub fn answer_extended(&mut self, step: &ExtendedMessage) -> Result<(), Failure> {
         let budget = Arc::clone(&self.control.budget);
         let _message = budget.charge(step.bytes())?;
         match step {
@@ -25,7 +25,7 @@ impl Session {
             ExtendedMessage::Bind { portal, statement, formats, values, results } => {
                 let prepared = Arc::clone(self.prepared.statement(statement)?);
                 self.check_transaction(&prepared.kind)?;
-                let mut charge = budget.charge(prepared.most_bytes(formats, values))?;
+                let mut charge = budget.charge(prepared.max_bytes(formats, values))?;
                 let values = prepared.bind(statement, formats, values, &mut charge)?;
                 let held = values.iter().map(|value| size_of_val(value) + value.value.bytes()).sum::<usize>();
                 let bytes = portal.len() + held + size_of_val(&results[..]);
@@ -56,35 +56,35 @@ impl Session {
         if statements.len() > 1 {
             return Err(Failure::SeveralStatements);
         }
-        self.control.concerns(query);
+        self.control.note_statement(query);
         let _running = self.start()?;
         let before = query[..statement.start].chars().count();
-        let statement =
-            PreparedStatement::new(self.engine()?, statement, types).map_err(|failure| failure.placed(Some(before)))?;
-        let statement = kept(&self.control.budget, name, statement)?;
+        let statement = PreparedStatement::new(self.engine()?, statement, types)
+            .map_err(|failure| failure.with_offset(Some(before)))?;
+        let statement = keep_statement(&self.control.budget, name, statement)?;
         self.prepared.put_statement(name, statement);
         backend::parse_complete(self.output.buffer());
         Ok(())
     }
 
-    /// Says which parameters a statement takes, and which columns it will give. It does not run.
+    /// Sends the description of a statement or portal, which does not run.
     fn describe(&mut self, target: StatementOrPortal, name: &str) -> Result<(), Failure> {
         let (statement, formats) = match target {
             StatementOrPortal::Statement => {
                 let mut statement = Arc::clone(self.prepared.statement(name)?);
-                if statement.is_open() {
-                    self.control.concerns(&statement.text);
+                if statement.needs_description() {
+                    self.control.note_statement(&statement.text);
                     let _running = self.start()?;
                     let mut known = PreparedStatement::clone(&statement);
-                    known.look(self.engine()?)?;
-                    statement = kept(&self.control.budget, name, known)?;
+                    known.describe_by_source(self.engine()?)?;
+                    statement = keep_statement(&self.control.budget, name, known)?;
                     self.prepared.put_statement(name, Arc::clone(&statement));
                 }
                 backend::parameter_description(self.output.buffer(), statement.parameter_oids());
                 (statement, Formats::default())
             }
-            // One of the source's own cursors.
-            StatementOrPortal::Portal if self.is_elsewhere(name) => return self.describe_elsewhere(name),
+            // The name may be that of a cursor in the source.
+            StatementOrPortal::Portal if self.may_be_source_cursor(name) => return self.describe_source_cursor(name),
             StatementOrPortal::Portal => {
                 let portal = self.prepared.portal(name)?;
                 (Arc::clone(&portal.statement), portal.formats.clone())
@@ -97,19 +97,19 @@ impl Session {
             .filter(|_| target == StatementOrPortal::Portal)
             .and_then(|portal| portal.cursor());
         match (&statement.columns, cursor) {
-            (Columns::Late, Some(cursor)) => cursor.describe(self.output.buffer(), &formats),
-            (Columns::Late, None) if target == StatementOrPortal::Portal => {
-                self.prepared.waiting = Some(name.to_owned())
+            (Columns::Deferred, Some(cursor)) => cursor.describe(self.output.buffer(), &formats),
+            (Columns::Deferred, None) if target == StatementOrPortal::Portal => {
+                self.prepared.described_portal = Some(name.to_owned())
             }
             (Columns::None, _) => backend::no_data(self.output.buffer()),
             (Columns::Known(columns), _) => rows::describe(self.output.buffer(), columns, &formats)?,
-            (Columns::Late, None) => return Err(Failure::LateColumns),
+            (Columns::Deferred, None) => return Err(Failure::DeferredColumns),
         }
         Ok(())
     }
 }
 
-fn kept(
+fn keep_statement(
     budget: &Arc<Budget>,
     name: &str,
     statement: PreparedStatement,

@@ -1,4 +1,4 @@
-//! Rows of texts that the session itself has, as a result like the engine's.
+//! The result of a statement that the session answers itself: rows of texts.
 
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use crate::session::state::Session;
 impl Session {
     /// Runs or continues a portal until it has sent `limit` rows.
     pub fn run_portal(&mut self, name: &str, limit: Option<u64>) -> Result<(), Failure> {
-        // It is taken out while it runs, because all other portals are set aside first.
+        // The portal is removed while it runs, because the other portals are set aside first.
         let mut portal = self.prepared.take_portal(name)?;
         let result = self.advance(name, &mut portal, limit);
         if result.is_err() {
@@ -37,37 +37,37 @@ impl Session {
         if is_new {
             self.begin_pipeline(&statement.kind)?;
         }
-        let is_engines = query::is_engines(&statement.kind, self.engine.source());
+        let is_engines = query::runs_on_engine(&statement.kind, self.engine.source());
         if is_new && !is_engines {
             portal.state = State::Done;
             if matches!(statement.kind, StatementKind::Cursor(_)) {
-                self.control.runs(&statement.text);
+                self.control.count_statement(&statement.text);
                 return self.prepared_cursors(portal);
             }
             return self.statement(&statement.statement(), true);
         }
-        let is_waiting = self.prepared.waiting.take().is_some();
+        let describes = self.prepared.described_portal.take().is_some();
         let _running = self.start()?;
         if is_new {
-            self.control.runs(&statement.text);
+            self.control.count_statement(&statement.text);
         }
         match &mut portal.state {
-            State::Done if is_engines && statement.columns.are_rows() => {
+            State::Done if is_engines && statement.columns.gives_rows() => {
                 backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(0), None));
                 return Ok(());
             }
             State::Done => return Err(Failure::PortalDone(name.to_owned())),
-            State::New => match self.run_engine(&statement.statement(), &portal.values, &portal.formats)? {
+            State::New => match self.run_client_statement(&statement.statement(), &portal.values, &portal.formats)? {
                 Outcome::Rows(cursor) => {
                     check(&statement.columns, &cursor)?;
-                    if is_waiting {
+                    if describes {
                         cursor.describe(self.output.buffer(), &portal.formats);
                     }
                     portal.state = State::Open(cursor);
                 }
                 Outcome::Done(changed) => {
                     portal.state = State::Done;
-                    if is_waiting {
+                    if describes {
                         backend::no_data(self.output.buffer());
                     }
                     backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, None, changed));
@@ -88,7 +88,7 @@ impl Session {
     }
 }
 
-/// Refuses columns that differ from those described to the client, which would read them wrongly.
+/// Refuses columns that differ from the description which the client has. The client would misread them.
 fn check(described: &Columns, cursor: &Cursor) -> Result<(), Failure> {
     let Columns::Known(columns) = described else { return Ok(()) };
     let described = columns.iter().map(|(_, type_)| type_.info().oid);

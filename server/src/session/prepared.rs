@@ -1,4 +1,4 @@
-//! Prepared statements and portals, by their names.
+//! The client's prepared statements and portals, by name.
 
 pub(crate) mod portal;
 pub(crate) mod statement;
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use portal::{Life, Portal};
+use portal::{Portal, PortalLifetime};
 use statement::PreparedStatement;
 
 use crate::connection::cancel::Control;
@@ -20,28 +20,28 @@ use crate::message::frontend::StatementOrPortal;
 pub struct Prepared {
     statements: HashMap<String, Arc<Kept<PreparedStatement>>>,
     portals: HashMap<String, Kept<Portal>>,
-    /// A portal that the client has described, but whose columns are known only when it runs.
-    pub waiting: Option<String>,
+    /// A portal whose description was requested, but is deferred until it runs.
+    pub described_portal: Option<String>,
 }
 
-/// The maximum number of prepared statements of a client, and of its portals.
-const MOST: usize = 4096;
+/// The maximum number of a client's prepared statements, and of its portals.
+const MAX_PREPARED: usize = 4096;
 
 impl Prepared {
-    /// Ends the unnamed statement and portal, as a simple query does.
+    /// Removes the unnamed statement and portal, as a simple query does.
     pub fn forget_unnamed(&mut self) {
         self.statements.remove("");
         self.portals.remove("");
     }
 
-    /// The end of a transaction ends all portals but those that are to be held: the ones of before, and of this one if it
-    /// `commits`.
+    /// Removes the portals that end with the transaction. Held cursors of earlier transactions stay. If the transaction `commits`, its cursors
+    /// WITH HOLD stay too.
     pub fn forget_portals(&mut self, commits: bool) {
         self.portals.retain(|_, portal| {
-            if commits && portal.life == Life::Holdable {
-                portal.life = Life::Held;
+            if commits && portal.life == PortalLifetime::Holdable {
+                portal.life = PortalLifetime::Held;
             }
-            portal.life == Life::Held
+            portal.life == PortalLifetime::Held
         });
     }
 
@@ -49,15 +49,15 @@ impl Prepared {
         self.portals.retain(|_, portal| keep(portal));
     }
 
-    /// Checks that a cursor of this name may be declared.
+    /// Checks that a cursor with this name can be declared.
     pub fn check_cursor(&self, name: &str) -> Result<(), Failure> {
         if self.portals.contains_key(name) {
             return Err(Failure::PortalExists(name.to_owned()));
         }
-        if self.portals.len() >= MOST { Err(Failure::TooManyPrepared(MOST)) } else { Ok(()) }
+        if self.portals.len() >= MAX_PREPARED { Err(Failure::TooManyPrepared(MAX_PREPARED)) } else { Ok(()) }
     }
 
-    /// Forgets a statement, or all of them. Gives whether it existed.
+    /// Removes a statement, or all of them. Gives whether it existed.
     pub fn deallocate(&mut self, name: Option<&str>) -> bool {
         match name {
             Some(name) => self.statements.remove(name).is_some(),
@@ -68,7 +68,7 @@ impl Prepared {
         }
     }
 
-    /// Sets the rest of all unfinished results aside, so that the engine can run a statement.
+    /// Sets the remaining rows of all unfinished results aside, so that the engine can run a statement.
     pub fn set_portals_aside(&mut self, control: &Control) -> Result<(), Failure> {
         let portals = self.portals.values_mut();
         portals.filter_map(|portal| portal.cursor()).try_for_each(|cursor| cursor.set_aside(control))
@@ -86,12 +86,12 @@ impl Prepared {
         self.portals.contains_key(name)
     }
 
-    /// Checks that a statement of this name may be made.
+    /// Checks that a statement with this name can be prepared.
     pub fn check_name(&self, name: &str) -> Result<(), Failure> {
         if !name.is_empty() && self.statements.contains_key(name) {
             return Err(Failure::StatementExists(name.to_owned()));
         }
-        if self.statements.len() >= MOST { Err(Failure::TooManyPrepared(MOST)) } else { Ok(()) }
+        if self.statements.len() >= MAX_PREPARED { Err(Failure::TooManyPrepared(MAX_PREPARED)) } else { Ok(()) }
     }
 
     pub fn put_statement(&mut self, name: &str, statement: Arc<Kept<PreparedStatement>>) {
@@ -121,7 +121,7 @@ impl Prepared {
                 entry.insert(portal);
                 Ok(())
             }
-            Entry::Vacant(_) if count >= MOST => Err(Failure::TooManyPrepared(MOST)),
+            Entry::Vacant(_) if count >= MAX_PREPARED => Err(Failure::TooManyPrepared(MAX_PREPARED)),
             Entry::Vacant(entry) => {
                 entry.insert(portal);
                 Ok(())

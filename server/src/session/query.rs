@@ -1,4 +1,4 @@
-//! What a query string asks for: its statements, what the session must know of each, and the tag that reports it done.
+//! Splits a query string into statements, classifies them, and makes their command tags.
 
 use colonnade_sql::certain;
 use colonnade_sql::split::{Span, split};
@@ -9,11 +9,11 @@ use super::settings;
 use crate::engine::{EngineError, EngineSession};
 use crate::error::{Failure, SqlState};
 
-/// The statements of a query string. Empty ones (nothing, or comments alone) are left out. A string in another database's SQL is cut
-/// only where all databases would; otherwise it is passed on as one statement, and the source says if it is several.
+/// The statements of a query string, without empty ones. A string for a source is split only if all databases would split it in the same
+/// places. Otherwise it is one statement, and the source refuses it if it has several.
 ///
 /// # Errors
-/// If it may be several, and the source might run the first of them only.
+/// If the string may have several statements, and the source might run only the first one.
 pub fn statements<'a>(sql: &'a str, engine: &dyn EngineSession) -> Result<Vec<Statement<'a>>, Failure> {
     let dialect = engine.dialect();
     let spans: Vec<Span<'_>> = match engine.source() {
@@ -31,8 +31,8 @@ pub fn statements<'a>(sql: &'a str, engine: &dyn EngineSession) -> Result<Vec<St
     Ok(spans.into_iter().map(|span| Statement::read(span, dialect)).collect())
 }
 
-/// Whether the engine runs it as it is; `source` is the dialect of a source.
-pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
+/// Whether the engine runs a statement of this kind without changes. `source` is the dialect of the source, if the engine is one.
+pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
     match kind {
         StatementKind::Query { .. }
         | StatementKind::Insert
@@ -45,38 +45,38 @@ pub fn is_engines(kind: &StatementKind, source: Option<Dialect>) -> bool {
         | StatementKind::Explain { .. }
         | StatementKind::Other(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) | StatementKind::Show(_) | StatementKind::SetTransaction(_) => {
-            settings::kept(kind, source).is_none()
+            settings::session_command(kind, source).is_none()
         }
         StatementKind::Savepoint(_) | StatementKind::Unlisten => source.is_some(),
         StatementKind::Discard(what) => what != "ALL" && source.is_some(),
-        // Only PostgreSQL has cursors of its own. For other sources, the session keeps them.
+        // Of the sources, only PostgreSQL has SQL's cursors. For the others, the session has them.
         StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
         StatementKind::Copy(_) | StatementKind::Deallocate(_) | StatementKind::Notification(_) => false,
         StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => false,
     }
 }
 
-/// What a statement asks of cursors; `None` if it is about something else.
+/// The request of a statement about cursors; `None` for other statements.
 ///
 /// # Errors
-/// If it is wrong, or asks for a way back.
-pub fn cursor(kind: &StatementKind) -> Result<Option<&CursorStatement>, Failure> {
+/// If it is invalid, or needs a cursor that can move back.
+pub fn cursor_request(kind: &StatementKind) -> Result<Option<&CursorStatement>, Failure> {
     let StatementKind::Cursor(request) = kind else { return Ok(None) };
     match request.as_ref().map_err(Clone::clone)? {
         CursorStatement::Declare { is_scroll: true, .. } => Err(Failure::NotSupported("a SCROLL cursor")),
         CursorStatement::Declare { is_binary: true, .. } => Err(Failure::NotSupported("a BINARY cursor")),
-        CursorStatement::Fetch { direction: FetchDirection::Other, .. } => Err(Failure::Backward),
+        CursorStatement::Fetch { direction: FetchDirection::Other, .. } => Err(Failure::BackwardFetch),
         request => Ok(Some(request)),
     }
 }
 
-/// Whether it can run with others in a transaction that the client has not begun.
-pub fn is_ordinary(kind: &StatementKind, source: Option<Dialect>) -> bool {
+/// Whether a statement can run with others in a transaction that the session begins.
+pub fn may_share_transaction(kind: &StatementKind, source: Option<Dialect>) -> bool {
     match kind {
         StatementKind::Copy(_) | StatementKind::Cursor(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) if settings::command(kind).is_none() => false,
         StatementKind::Other(word) if runs_alone(word) => false,
-        _ => is_engines(kind, source),
+        _ => runs_on_engine(kind, source),
     }
 }
 
@@ -86,7 +86,7 @@ fn runs_alone(word: &str) -> bool {
         || matches!(word, "INSTALL" | "LOAD" | "FORCE" | "PREPARE" | "COMMIT" | "ROLLBACK")
 }
 
-/// Whether its text shows that it writes nothing.
+/// Whether a statement of this kind certainly writes nothing.
 pub fn reads_only(kind: &StatementKind) -> bool {
     match kind {
         StatementKind::Query { has_with } => !has_with,
@@ -97,9 +97,9 @@ pub fn reads_only(kind: &StatementKind) -> bool {
     }
 }
 
-/// The command tag of a finished statement, as PostgreSQL words it (protocol, CommandComplete).
+/// PostgreSQL's command tag of a finished statement (protocol, CommandComplete).
 ///
-/// `rows` is the number of rows sent, if the statement gave any; `changed` the number of rows it changed.
+/// `rows` is the number of sent rows, if the statement gives rows. `changed` is the number of changed rows.
 pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> String {
     let counted = |word: &str| match changed.or(rows) {
         Some(count) => format!("{word} {count}"),
@@ -107,7 +107,7 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
     };
     let selected = |word: &str| rows.map_or_else(|| word.to_owned(), |rows| format!("SELECT {rows}"));
     match kind {
-        // SELECT … INTO gives no rows, but their number.
+        // SELECT … INTO gives no rows, but its tag has their number.
         StatementKind::Query { .. } => counted("SELECT"),
         StatementKind::Insert => {
             changed.or(rows).map_or_else(|| "INSERT".to_owned(), |count| format!("INSERT 0 {count}"))
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_the_client_is_not_a_sources() {
+    fn statements_about_the_connection_do_not_run_on_the_source() {
         for (statement, expected) in [
             ("SET extra_float_digits = 3", false),
             ("show server_version", false),
@@ -178,17 +178,19 @@ mod tests {
             ("fetch c", true),
             ("rollback", false),
         ] {
-            assert_eq!(is_engines(&kind(statement), Some(Dialect::POSTGRES)), expected, "{statement}");
+            assert_eq!(runs_on_engine(&kind(statement), Some(Dialect::POSTGRES)), expected, "{statement}");
         }
-        assert!(is_engines(&kind("set threads = 1"), None));
-        let is_ordinary = |sql: &str| super::is_ordinary(&kind(sql), None);
+        assert!(runs_on_engine(&kind("set threads = 1"), None));
+        let may_share_transaction = |sql: &str| super::may_share_transaction(&kind(sql), None);
         assert!(
-            ["select 1", "copy t to stdout", "create table t (i serial)", "show tables"].into_iter().all(is_ordinary)
+            ["select 1", "copy t to stdout", "create table t (i serial)", "show tables"]
+                .into_iter()
+                .all(may_share_transaction)
         );
         assert!(
             !["set threads = 1", "use x", "begin", "set datestyle = 'iso'", "savepoint a", "commit prepared 'x'"]
                 .into_iter()
-                .any(is_ordinary)
+                .any(may_share_transaction)
         );
     }
 
@@ -238,8 +240,8 @@ mod tests {
             ("close", "42601"),
             ("close a b", "42601"),
         ] {
-            assert_eq!(cursor(&kind(statement)).unwrap_err().code().as_str(), code, "{statement}");
+            assert_eq!(cursor_request(&kind(statement)).unwrap_err().code().as_str(), code, "{statement}");
         }
-        assert!(cursor(&kind("fetch 2 from c")).unwrap().is_some());
+        assert!(cursor_request(&kind("fetch 2 from c")).unwrap().is_some());
     }
 }

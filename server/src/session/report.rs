@@ -5,15 +5,15 @@ use crate::message::backend::{self, Report};
 use crate::session::state::Session;
 
 impl Session {
-    /// Tells the client that its statement failed, and remembers that its transaction did.
+    /// Sends the error of a statement, and notes that the transaction has failed.
     pub fn fail(&mut self, failure: &Failure, place: Option<(&str, usize)>) {
         self.report(failure, "ERROR", place);
         self.transaction.fail();
     }
 
-    /// `place` is the query string and where, in bytes, the statement starts in it.
+    /// Sends an error. `place` is the query string and the first byte of the statement in it.
     pub fn report(&mut self, failure: &Failure, severity: &str, place: Option<(&str, usize)>) {
-        self.control.failed(failure);
+        self.control.count_error(failure);
         let (code, message, detail, hint) = (failure.code(), failure.to_string(), failure.detail(), failure.hint());
         let position = failure.position().zip(place).map(|(position, (sql, start))| {
             // From 1, in characters of the whole query string.

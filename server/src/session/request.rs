@@ -1,8 +1,8 @@
-//! Messages of clients that a session answers.
+//! Clients' messages to a session, as owned values.
 
 use crate::message::frontend::{FrontendMessage, StatementOrPortal};
 
-/// A message, without what it borrows.
+/// A message that owns its contents.
 pub enum Request {
     Query(String),
     Extended(ExtendedMessage),
@@ -15,7 +15,7 @@ pub enum Request {
 }
 
 impl Request {
-    pub fn of(message: &FrontendMessage<'_>) -> Self {
+    pub fn from_message(message: &FrontendMessage<'_>) -> Self {
         if let Some(step) = ExtendedMessage::from_message(message) {
             return Self::Extended(step);
         }
@@ -24,7 +24,7 @@ impl Request {
             FrontendMessage::FunctionCall => Self::FunctionCall,
             FrontendMessage::Sync => Self::Sync,
             FrontendMessage::Flush => Self::Flush,
-            // A client that was sending copy data when its COPY failed may not know yet.
+            // A client may still send copy data when its COPY has failed.
             FrontendMessage::CopyData(_) | FrontendMessage::CopyDone | FrontendMessage::CopyFail(_) => Self::Ignored,
             FrontendMessage::Terminate => Self::Terminate,
             FrontendMessage::Password(_) => Self::Unexpected('p'),
@@ -33,7 +33,7 @@ impl Request {
     }
 }
 
-/// A message of the extended protocol, without what it borrows.
+/// A message of the extended protocol that owns its contents.
 pub enum ExtendedMessage {
     Parse { name: String, query: String, types: Vec<u32> },
     Bind { portal: String, statement: String, formats: Vec<i16>, values: Vec<Option<Vec<u8>>>, results: Vec<i16> },
@@ -74,7 +74,7 @@ impl ExtendedMessage {
         }
     }
 
-    /// The query string that an error's place is in.
+    /// The query string in which an error has its position.
     pub fn query(&self) -> Option<&str> {
         match self {
             Self::Parse { query, .. } => Some(query),

@@ -1,5 +1,5 @@
-//! Savepoints for an engine that has none. Rolling back to one is possible if nothing was written since, and refused otherwise.
-//! Drivers use savepoints around queries of the catalog.
+//! Savepoints for an engine that has none. ROLLBACK TO is accepted only if nothing was written since the savepoint. This is enough for
+//! drivers, which use savepoints around queries of the catalog.
 
 use colonnade_sql::statement;
 
@@ -14,9 +14,9 @@ pub struct Savepoints(Vec<Kept<Savepoint>>);
 #[derive(Debug)]
 struct Savepoint {
     name: String,
-    /// Whether something may have been written since.
-    is_dirty: bool,
-    /// How often something was set before.
+    /// Whether a later statement may have written.
+    may_have_written: bool,
+    /// The mark of the settings at the savepoint ([`Settings::mark`](crate::session::settings::Settings::mark)).
     settings: usize,
 }
 
@@ -26,7 +26,7 @@ impl Savepoints {
     }
 
     pub fn may_write(&mut self) {
-        self.0.iter_mut().for_each(|savepoint| savepoint.is_dirty = true);
+        self.0.iter_mut().for_each(|savepoint| savepoint.may_have_written = true);
     }
 
     fn find(&self, name: &str) -> Result<usize, Failure> {
@@ -43,7 +43,8 @@ impl Session {
         let savepoints = &mut self.transaction.savepoints;
         let tag = match statement {
             statement::Savepoint::Set(name) => {
-                let savepoint = Savepoint { name: name.clone(), is_dirty: false, settings: self.settings.mark() };
+                let savepoint =
+                    Savepoint { name: name.clone(), may_have_written: false, settings: self.settings.mark() };
                 savepoints.0.push(self.control.budget.keep(savepoint, name.len())?);
                 "SAVEPOINT"
             }
@@ -54,14 +55,14 @@ impl Session {
             }
             statement::Savepoint::RollBackTo(name) => {
                 let at = savepoints.find(name)?;
-                let Savepoint { is_dirty, settings, .. } = *savepoints.0[at];
-                if is_dirty {
-                    return Err(Failure::NotSupported("ROLLBACK TO a SAVEPOINT after something was written"));
+                let Savepoint { may_have_written, settings, .. } = *savepoints.0[at];
+                if may_have_written {
+                    return Err(Failure::NotSupported("ROLLBACK TO a SAVEPOINT after a write"));
                 }
-                // An error may have ended the engine's transaction.
-                self.run_plain("SELECT 1")?;
+                // This fails if an error has ended the engine's transaction.
+                self.run_own_statement("SELECT 1")?;
                 self.transaction.savepoints.0.truncate(at + 1);
-                self.undo_settings(settings);
+                self.roll_back_settings(settings);
                 self.transaction.status = TransactionStatus::InTransaction;
                 "ROLLBACK"
             }

@@ -1,8 +1,8 @@
-//! The simple query protocol: a query string, and its statements.
+//! The simple query protocol.
 
 use colonnade_sql::{Statement, StatementKind};
 
-use crate::copy::Parsed;
+use crate::copy::CopyRequest;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
@@ -11,7 +11,7 @@ use crate::session::settings::{self, Command};
 use crate::session::state::Session;
 
 impl Session {
-    /// Runs a query string: its statements, up to the first that fails.
+    /// Runs the statements of a query string up to the first one that fails.
     pub fn query(&mut self, sql: &str) -> Result<(), Failure> {
         let statements = match query::statements(sql, self.engine.as_ref()) {
             Ok(statements) => statements,
@@ -27,7 +27,7 @@ impl Session {
         self.begin_implicitly(&statements)?;
         for statement in &statements {
             match self.statement(statement, false) {
-                // The buffer for answers is bounded.
+                // This bounds the buffer for answers.
                 Ok(()) => self.output.flush_if_full()?,
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 Err(failure) => {
@@ -40,22 +40,22 @@ impl Session {
         Ok(())
     }
 
-    /// Runs one statement. Describes its columns, unless the client knows them (`is_described`).
+    /// Runs one statement. Describes its columns, unless the client already has their description (`is_described`).
     pub fn statement(&mut self, statement: &Statement<'_>, is_described: bool) -> Result<(), Failure> {
         let text = statement.text;
-        self.control.runs(text);
+        self.control.count_statement(text);
         if let Some(dialect) = self.engine.source() {
-            return self.pass(statement, dialect, is_described);
+            return self.run_on_source(statement, dialect, is_described);
         }
         self.check_transaction(&statement.kind)?;
         match &statement.kind {
             StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
                 self.transaction(statement)
             }
-            StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, text)? {
-                Parsed::ToStdout(copy) => self.copy(text, &copy),
-                Parsed::FromStdin(copy) => self.copy_in(&copy),
-                Parsed::Engine => self.execute(statement),
+            StatementKind::Copy(copy) => match CopyRequest::new(copy.as_ref().map_err(Clone::clone)?, text)? {
+                CopyRequest::ToStdout(copy) => self.copy(text, &copy),
+                CopyRequest::FromStdin(copy) => self.copy_in(&copy),
+                CopyRequest::Engine => self.execute(statement),
             },
             StatementKind::Discard(what) if what == "ALL" => {
                 if self.transaction.is_open() {
@@ -83,7 +83,7 @@ impl Session {
         }
     }
 
-    /// Deallocates a statement of the protocol, or has the engine deallocate one of PREPARE.
+    /// Deallocates a statement that Parse has prepared. If there is none, the engine deallocates one of PREPARE.
     pub fn deallocate(&mut self, statement: &Statement<'_>, name: Option<&str>) -> Result<(), Failure> {
         if !self.prepared.deallocate(name) {
             return self.execute(statement);
@@ -92,7 +92,7 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the client that a statement without rows is done.
+    /// Sends CommandComplete for a statement without rows.
     pub fn complete(&mut self, kind: &StatementKind) {
         backend::command_complete(self.output.buffer(), &query::tag(kind, None, None));
     }

@@ -1,12 +1,12 @@
-//! A session in front of another database: statements go there as the client wrote them, and transactions, settings and the
-//! catalog are that database's.
+//! A session in front of another database, the source. The source gets the client's statements unchanged, and has the transactions, the
+//! settings and the catalog.
 //!
-//! The session itself handles what concerns the client's connection: what a client prepares by the protocol, the settings for the
-//! form of values and for the client's identity, and COPY … TO STDOUT, whose formats are this server's.
+//! The session itself handles the client's connection: prepared statements of the protocol, settings for the form of values and for the
+//! client's identity, and COPY … TO STDOUT in this server's formats.
 
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
-use crate::copy::Parsed;
+use crate::copy::CopyRequest;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, TransactionStatus};
@@ -17,25 +17,32 @@ use crate::session::settings;
 use crate::session::state::Session;
 
 impl Session {
-    /// Runs one statement of a session that is in front of a source.
-    pub fn pass(&mut self, statement: &Statement<'_>, dialect: Dialect, is_described: bool) -> Result<(), Failure> {
-        self.follow();
+    /// Runs one statement in front of a source.
+    pub fn run_on_source(
+        &mut self,
+        statement: &Statement<'_>,
+        dialect: Dialect,
+        is_described: bool,
+    ) -> Result<(), Failure> {
+        self.sync_with_source();
         match &statement.kind {
             StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
                 self.transaction(statement)
             }
-            StatementKind::Copy(copy) => match Parsed::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
-                Parsed::ToStdout(copy) => self.copy(statement.text, &copy),
-                Parsed::FromStdin(_) => Err(refused(
-                    "COPY … FROM STDIN is not passed to a source",
-                    "Insert the rows with statements, or copy them into the source itself.",
-                )),
-                Parsed::Engine => self.execute(statement),
-            },
+            StatementKind::Copy(copy) => {
+                match CopyRequest::new(copy.as_ref().map_err(Clone::clone)?, statement.text)? {
+                    CopyRequest::ToStdout(copy) => self.copy(statement.text, &copy),
+                    CopyRequest::FromStdin(_) => Err(not_supported(
+                        "COPY … FROM STDIN is not supported in front of a source",
+                        "Insert the rows with statements, or copy them into the source itself.",
+                    )),
+                    CopyRequest::Engine => self.execute(statement),
+                }
+            }
             StatementKind::Discard(what) if what == "ALL" => self.discard_all(statement, dialect),
             StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
             StatementKind::Cursor(_) if !dialect.is_postgres() => self.cursors(statement),
-            kind => match settings::kept(kind, Some(dialect)) {
+            kind => match settings::session_command(kind, Some(dialect)) {
                 Some(command) => self.configure(kind, command, is_described),
                 None => {
                     if *kind == StatementKind::Reset(None) {
@@ -49,42 +56,42 @@ impl Session {
 
     fn discard_all(&mut self, statement: &Statement<'_>, dialect: Dialect) -> Result<(), Failure> {
         if !dialect.is_postgres() {
-            return Err(refused("this source has no DISCARD ALL", "Open a new connection in its place."));
+            return Err(not_supported("this source has no DISCARD ALL", "Open a new connection instead."));
         }
         self.execute(statement)?;
         self.prepared.deallocate(None);
         self.reset_settings()
     }
 
-    /// Whether a name may be that of a cursor in the source, because no portal has it: in PostgreSQL, portals and cursors share names.
-    pub fn is_elsewhere(&self, name: &str) -> bool {
+    /// Whether a name may be that of a cursor in the source. In PostgreSQL, portals and cursors share names, and no portal has this one.
+    pub fn may_be_source_cursor(&self, name: &str) -> bool {
         self.engine.source().is_some_and(Dialect::is_postgres) && !self.prepared.has_portal(name)
     }
 
-    /// Says the columns of such a cursor.
-    pub fn describe_elsewhere(&mut self, name: &str) -> Result<(), Failure> {
+    /// Sends the description of a cursor in the source.
+    pub fn describe_source_cursor(&mut self, name: &str) -> Result<(), Failure> {
         let _running = self.start()?;
         let formats = Formats::default();
         let fetch = format!("FETCH 0 FROM {}", quote::identifier(name, Dialect::POSTGRES));
-        match self.run_engine(&Statement::of(&fetch, Dialect::POSTGRES), &[], &formats)? {
+        match self.run_client_statement(&Statement::of(&fetch, Dialect::POSTGRES), &[], &formats)? {
             Outcome::Rows(cursor) => cursor.describe(self.output.buffer(), &formats),
             Outcome::Done(_) => backend::no_data(self.output.buffer()),
         }
         Ok(())
     }
 
-    /// Takes over the source's transaction status, and tells the client if the source's dialect or time zone has changed.
-    pub fn follow(&mut self) {
+    /// Copies the source's transaction status. Reports the source's dialect and time zone to the client if they have changed.
+    pub fn sync_with_source(&mut self) {
         let Some(dialect) = self.engine.source() else { return };
-        if self.told.dialect != dialect.name() {
-            self.told.dialect = dialect.name();
+        if self.reported.dialect != dialect.name() {
+            self.reported.dialect = dialect.name();
             backend::parameter_status(self.output.buffer(), "colonnade.dialect", dialect.name());
         }
-        if let Some(zone) = self.engine.time_zone().filter(|zone| *zone != self.told.time_zone) {
+        if let Some(zone) = self.engine.time_zone().filter(|zone| *zone != self.reported.time_zone) {
             backend::parameter_status(self.output.buffer(), "TimeZone", &zone);
-            self.told.time_zone = zone;
+            self.reported.time_zone = zone;
         }
-        // A transaction that the session has begun itself is not the client's.
+        // A transaction of the session itself does not count as the client's.
         if let Some(status) = self.engine.status()
             && !self.transaction.is_pipeline
         {
@@ -95,21 +102,21 @@ impl Session {
         }
     }
 
-    /// A client that wants to know a statement's columns and then runs it is told when it runs: only then are they known. Any
-    /// other request finds them unknown.
-    pub fn end_wait_for_columns(&mut self, request: &Request) -> Result<(), Failure> {
-        let Some(portal) = self.prepared.waiting.take() else { return Ok(()) };
+    /// Checks the message after a Describe that was deferred. The description is sent when the portal runs, because the columns are known
+    /// only then. If the next message is not the portal's Execute, the Describe fails.
+    pub fn check_deferred_description(&mut self, request: &Request) -> Result<(), Failure> {
+        let Some(portal) = self.prepared.described_portal.take() else { return Ok(()) };
         match request {
             Request::Extended(ExtendedMessage::Execute { portal: name, .. }) if *name == portal => {
-                self.prepared.waiting = Some(portal);
+                self.prepared.described_portal = Some(portal);
                 Ok(())
             }
-            _ => Err(Failure::LateColumns),
+            _ => Err(Failure::DeferredColumns),
         }
     }
 }
 
-fn refused(what: &str, instead: &str) -> Failure {
+fn not_supported(what: &str, instead: &str) -> Failure {
     let error = EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, what);
     EngineError { hint: Some(instead.to_owned()), ..error }.into()
 }

@@ -19,13 +19,13 @@ pub struct Session {
     pub input: Input,
     pub output: Output,
     pub engine: Box<dyn EngineSession>,
-    /// Lets other threads stop it; has its quotas.
+    /// Other threads stop the session with it. It has the session's quotas.
     pub control: Arc<Control>,
     pub transaction: TransactionState,
     pub prepared: Prepared,
     pub settings: Settings,
-    pub told: Told,
-    /// The share of a CPU for the encoding, unless the client sets it.
+    pub reported: Reported,
+    /// The share of a CPU to encode results, unless the client sets it.
     pub encode_cpu: f64,
     /// The estimate of the link from earlier results.
     pub link_estimate: Option<LinkEstimate>,
@@ -34,35 +34,35 @@ pub struct Session {
 #[derive(Default)]
 pub struct TransactionState {
     pub status: TransactionStatus,
-    /// Whether the session has begun it, for the statements since the last Sync or for a query string.
+    /// Whether the session has begun a transaction, for the statements since the last Sync or for a query string.
     pub is_pipeline: bool,
     pub savepoints: Savepoints,
 }
 
-/// What the client was told of a source.
+/// The last reported parameters of a source.
 #[derive(Default)]
-pub struct Told {
+pub struct Reported {
     pub dialect: &'static str,
     pub time_zone: String,
 }
 
 impl TransactionState {
-    /// Whether the client has begun one.
+    /// Whether the client has begun a transaction.
     pub fn is_open(&self) -> bool {
         self.status != TransactionStatus::Idle
     }
 
-    /// Whether statements run in one, begun by the client or by the session.
+    /// Whether statements run in a transaction, which the client or the session has begun.
     pub fn is_any(&self) -> bool {
         self.is_open() || self.is_pipeline
     }
 
-    /// Whether the session has begun one. From now on it counts as ended, or as the client's.
+    /// Whether the session has begun a transaction. Afterwards it no longer counts as the session's.
     pub fn take_pipeline(&mut self) -> bool {
         std::mem::take(&mut self.is_pipeline)
     }
 
-    /// A statement has failed.
+    /// Notes that a statement has failed.
     pub fn fail(&mut self) {
         if self.status == TransactionStatus::InTransaction {
             self.status = TransactionStatus::Failed;
@@ -75,7 +75,7 @@ impl Session {
     pub fn check_transaction(&self, kind: &StatementKind) -> Result<(), Failure> {
         // Statements about savepoints check it themselves.
         let is_end = matches!(kind, StatementKind::Commit | StatementKind::Rollback | StatementKind::Savepoint(_))
-            // A source has its own rule.
+            // A source applies its own rule.
             || self.engine.source().is_some();
         if self.transaction.status == TransactionStatus::Failed && !is_end {
             Err(Failure::AbortedTransaction)
@@ -84,7 +84,7 @@ impl Session {
         }
     }
 
-    /// Ends savepoints, and the portals that do not outlive the transaction.
+    /// Removes savepoints, and the portals that end with the transaction.
     pub fn forget_portals(&mut self, commits: bool) {
         self.transaction.savepoints.clear();
         self.prepared.forget_portals(commits);

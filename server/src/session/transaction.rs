@@ -1,4 +1,4 @@
-//! Whether a session is in a transaction, and what its transaction statements do.
+//! Transaction statements, and the transactions that the session begins itself.
 //!
 //! In PostgreSQL, BEGIN within a transaction and COMMIT or ROLLBACK outside of one are only warnings, and COMMIT of a failed
 //! transaction rolls it back. Drivers rely on this.
@@ -19,16 +19,16 @@ use crate::supervise::memory::with_reserve;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Let the engine run it as it is.
+    /// Run the statement on the engine.
     Run,
-    /// Have the engine roll back, and report that.
+    /// Roll back on the engine, and report ROLLBACK.
     RollBack,
-    /// Only warn, and report it done.
+    /// Only warn, and report the statement as done.
     Warn(SqlState, &'static str),
 }
 
-/// What to do about the transaction statement `kind` in a session with this status.
-pub fn step(status: TransactionStatus, kind: &StatementKind) -> Action {
+/// The action for a transaction statement of this kind in a session with this status.
+pub fn action(status: TransactionStatus, kind: &StatementKind) -> Action {
     match (status, kind) {
         (TransactionStatus::InTransaction, StatementKind::Begin(_) | StatementKind::Start(_)) => {
             Action::Warn(SqlState::ACTIVE_SQL_TRANSACTION, "there is already a transaction in progress")
@@ -45,17 +45,17 @@ impl Session {
     /// Runs BEGIN, COMMIT or ROLLBACK.
     pub fn transaction(&mut self, statement: &Statement<'_>) -> Result<(), Failure> {
         let Statement { text, kind, .. } = statement;
-        match (step(self.transaction.status, kind), kind) {
-            (Action::Warn(..), _) if self.is_opaque() => self.run_plain(text)?,
+        match (action(self.transaction.status, kind), kind) {
+            (Action::Warn(..), _) if self.is_status_unknown() => self.run_own_statement(text)?,
             (Action::Warn(code, message), _) => {
                 match kind {
                     StatementKind::Commit => {
-                        self.end_begun("COMMIT")?;
-                        self.keep_settings();
+                        self.end_own_transaction("COMMIT")?;
+                        self.commit_settings();
                     }
                     StatementKind::Rollback => {
-                        self.end_begun("ROLLBACK")?;
-                        self.undo_settings(0);
+                        self.end_own_transaction("ROLLBACK")?;
+                        self.roll_back_settings(0);
                     }
                     _ => {}
                 }
@@ -64,7 +64,7 @@ impl Session {
             }
             (Action::RollBack, _) => {
                 self.roll_back()?;
-                self.undo_settings(0);
+                self.roll_back_settings(0);
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
@@ -72,7 +72,7 @@ impl Session {
                 // Earlier statements of the pipeline become a part of the transaction.
                 if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {
-                        None => own_begin(*modes)?,
+                        None => begin_statement(*modes)?,
                         // All sources accept BEGIN. The client's text is needed only for its modes.
                         Some(_) if modes.are_any => text,
                         Some(_) => "BEGIN",
@@ -84,19 +84,19 @@ impl Session {
             }
             (Action::Run, _) => {
                 let is_commit = *kind == StatementKind::Commit;
-                // The transaction and its portals end even if this fails.
+                // The transaction and its portals end also if the statement fails.
                 self.transaction.status = TransactionStatus::Idle;
                 self.forget_portals(is_commit);
                 let _running = self.start()?;
                 let ended = self.begin_or_end(match self.engine.source() {
                     Some(Dialect::Postgres { .. }) => text,
-                    // Without words that only PostgreSQL understands: WORK, AND NO CHAIN.
+                    // Without words that only PostgreSQL has: WORK, AND NO CHAIN.
                     _ if is_commit => "COMMIT",
                     _ => "ROLLBACK",
                 });
                 match is_commit && ended.is_ok() {
-                    true => self.keep_settings(),
-                    false => self.undo_settings(0),
+                    true => self.commit_settings(),
+                    false => self.roll_back_settings(0),
                 }
                 ended?;
             }
@@ -106,14 +106,14 @@ impl Session {
     }
 
     /// Ends the transaction that the session has begun for a pipeline, if there is one.
-    fn end_begun(&mut self, text: &str) -> Result<(), Failure> {
+    fn end_own_transaction(&mut self, text: &str) -> Result<(), Failure> {
         if self.transaction.take_pipeline() { self.begin_or_end(text) } else { Ok(()) }
     }
 
-    /// The statements between two Syncs are one transaction, unless they begin or end one themselves (PostgreSQL protocol,
-    /// "Pipelining"). A statement with Sync directly after it needs none.
+    /// Begins a transaction for the statements up to the next Sync (PostgreSQL protocol, "Pipelining"), unless they begin or end one
+    /// themselves. A statement with Sync directly after it needs no transaction.
     pub fn begin_pipeline(&mut self, kind: &StatementKind) -> Result<(), Failure> {
-        let is_able = !self.is_opaque() && query::is_ordinary(kind, self.engine.source());
+        let is_able = !self.is_status_unknown() && query::may_share_transaction(kind, self.engine.source());
         let is_outside = !self.transaction.is_any();
         if is_able && is_outside && !self.input.is_sync_next() {
             self.begin_or_end("BEGIN")?;
@@ -133,14 +133,14 @@ impl Session {
         if self.transaction.take_pipeline()
             && let Err(failure) = self.begin_or_end("COMMIT")
         {
-            self.undo_settings(0);
+            self.roll_back_settings(0);
             if failure.is_fatal() {
                 return Err(failure);
             }
             self.fail(&failure, None);
         }
         if !self.transaction.is_open() {
-            self.keep_settings();
+            self.commit_settings();
         }
         Ok(())
     }
@@ -151,24 +151,23 @@ impl Session {
         }
         let ended = if self.transaction.take_pipeline() { self.roll_back() } else { Ok(()) };
         if !self.transaction.is_open() {
-            self.undo_settings(0);
+            self.roll_back_settings(0);
         }
         ended
     }
 
-    /// Several statements in one query string are one transaction, unless they say otherwise themselves
-    /// (PostgreSQL protocol, "Multiple Statements in a Simple Query"), or cannot run in one. Where the transaction cannot begin, each
-    /// is one by itself.
+    /// Begins a transaction for several statements in one query string (PostgreSQL protocol, "Multiple Statements in a Simple Query"), unless
+    /// one of them is a transaction statement or cannot run in a transaction. If BEGIN fails, each statement has its own transaction.
     ///
     /// # Errors
-    /// If it is not certain that none has begun.
+    /// If BEGIN fails and it is not certain that no transaction is open.
     pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> Result<(), Failure> {
         let source = self.engine.source();
-        let is_ordinary = |Statement { kind, .. }: &Statement<'_>| {
-            query::is_ordinary(kind, source) || source.is_none() && settings::command(kind).is_some()
+        let may_share_transaction = |Statement { kind, .. }: &Statement<'_>| {
+            query::may_share_transaction(kind, source) || source.is_none() && settings::command(kind).is_some()
         };
-        let is_able = !self.is_opaque() && statements.len() > 1;
-        let wanted = is_able && !self.transaction.is_open() && statements.iter().all(is_ordinary);
+        let is_able = !self.is_status_unknown() && statements.len() > 1;
+        let wanted = is_able && !self.transaction.is_open() && statements.iter().all(may_share_transaction);
         if wanted {
             match self.begin_or_end("BEGIN") {
                 Err(failure) if failure.is_fatal() => return Err(failure),
@@ -178,7 +177,7 @@ impl Session {
         Ok(())
     }
 
-    /// Does some work in one transaction: the client's or the pipeline's, or one of its own.
+    /// Does work in the transaction of the client or the pipeline, or else in a new one.
     pub fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
         if self.transaction.is_any() {
             return work(self);
@@ -194,15 +193,15 @@ impl Session {
     }
 
     /// Whether it is unknown if a transaction is open.
-    fn is_opaque(&self) -> bool {
+    fn is_status_unknown(&self) -> bool {
         self.engine.source() == Some(Dialect::Unknown)
     }
 
     /// Runs BEGIN, COMMIT or ROLLBACK. If it fails, no transaction is open.
     pub fn begin_or_end(&mut self, text: &str) -> Result<(), Failure> {
-        let done = self.run_plain(text);
+        let done = self.run_own_statement(text);
         if done.is_err() {
-            self.leave()?;
+            self.end_any_transaction()?;
         }
         done
     }
@@ -210,18 +209,18 @@ impl Session {
     pub fn roll_back(&mut self) -> Result<(), Failure> {
         self.transaction.status = TransactionStatus::Idle;
         self.forget_portals(false);
-        self.leave()
+        self.end_any_transaction()
     }
 
     /// Ends any open transaction. Otherwise the client's next changes would be a part of it, and be lost with it.
     ///
     /// # Errors
-    /// If that cannot be done. Then the session has to end.
-    fn leave(&mut self) -> Result<(), Failure> {
-        let is_known = !self.is_opaque();
+    /// If the transaction cannot be ended. Then the session must end.
+    fn end_any_transaction(&mut self) -> Result<(), Failure> {
+        let is_known = !self.is_status_unknown();
         let rollback = Statement::of("ROLLBACK", self.engine.dialect());
         let mut waited = Duration::ZERO;
-        let mut pause = PAUSE;
+        let mut pause = ROLLBACK_RETRY_PAUSE;
         while is_known && self.engine.status() != Some(TransactionStatus::Idle) {
             let ended = if waited.is_zero() {
                 self.engine.execute(&rollback, &[], BATCH)
@@ -229,14 +228,14 @@ impl Session {
                 with_reserve(|| self.engine.execute(&rollback, &[], BATCH))
             };
             match ended {
-                // Other sessions free their memory, at the latest when their statements time out.
-                Err(error) if error.code == SqlState::OUT_OF_MEMORY && waited < LONGEST_WAIT => {
+                // Other sessions free memory, at the latest when their statements time out.
+                Err(error) if error.code == SqlState::OUT_OF_MEMORY && waited < ROLLBACK_RETRY_LIMIT => {
                     thread::sleep(pause);
                     (waited, pause) = (waited + pause, pause * 2);
                 }
-                // The engine may have rolled back of its own accord.
+                // The engine may have rolled back already.
                 Err(error) if error.code != SqlState::NO_ACTIVE_SQL_TRANSACTION => {
-                    return Err(Failure::TransactionLeft(error));
+                    return Err(Failure::TransactionEndFailed(error));
                 }
                 _ => break,
             }
@@ -245,13 +244,13 @@ impl Session {
     }
 }
 
-/// The wait before a ROLLBACK that lacked memory is tried again. It doubles each time.
-const PAUSE: Duration = Duration::from_millis(20);
-/// The limit of this wait.
-const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// The first pause before a ROLLBACK that failed for lack of memory is tried again. It doubles each time.
+const ROLLBACK_RETRY_PAUSE: Duration = Duration::from_millis(20);
+/// The maximum total time of these pauses.
+const ROLLBACK_RETRY_LIMIT: Duration = Duration::from_secs(30);
 
 /// BEGIN for an engine that is no source.
-fn own_begin(modes: Modes) -> Result<&'static str, Failure> {
+fn begin_statement(modes: Modes) -> Result<&'static str, Failure> {
     if modes.serializable {
         return Err(settings::SettingError::Transaction.into());
     }
@@ -263,17 +262,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forgives_what_postgresql_forgives() {
+    fn misplaced_statements_are_warnings_as_in_postgresql() {
         use StatementKind::{Commit, Rollback};
         let begin = StatementKind::Begin(Modes::default());
-        assert_eq!(step(TransactionStatus::Idle, &begin), Action::Run);
+        assert_eq!(action(TransactionStatus::Idle, &begin), Action::Run);
         assert!(matches!(
-            step(TransactionStatus::InTransaction, &begin),
+            action(TransactionStatus::InTransaction, &begin),
             Action::Warn(SqlState::ACTIVE_SQL_TRANSACTION, _)
         ));
-        assert!(matches!(step(TransactionStatus::Idle, &Commit), Action::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)));
-        assert_eq!(step(TransactionStatus::InTransaction, &Commit), Action::Run);
-        assert_eq!(step(TransactionStatus::Failed, &Commit), Action::RollBack);
-        assert_eq!(step(TransactionStatus::Failed, &Rollback), Action::RollBack);
+        assert!(matches!(
+            action(TransactionStatus::Idle, &Commit),
+            Action::Warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, _)
+        ));
+        assert_eq!(action(TransactionStatus::InTransaction, &Commit), Action::Run);
+        assert_eq!(action(TransactionStatus::Failed, &Commit), Action::RollBack);
+        assert_eq!(action(TransactionStatus::Failed, &Rollback), Action::RollBack);
     }
 }

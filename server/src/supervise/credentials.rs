@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use super::parcel;
+use super::memory_file;
 use crate::auth::Users;
 use crate::serve::ServeError;
 use crate::tls::{self, Pem, TlsFiles};
@@ -14,19 +14,19 @@ use crate::tls::{self, Pem, TlsFiles};
 /// The files of users and certificates.
 #[derive(Clone, Debug, Default)]
 pub struct CredentialFiles {
-    /// The users. Without a file, everybody who can connect may log in, and only this machine can connect.
+    /// The users. Without a file, the server listens on this machine only, and every client can log in.
     pub users: Option<PathBuf>,
     /// The certificates.
     pub tls: Option<TlsFiles>,
 }
 
 impl CredentialFiles {
-    /// Reads and checks the files, for [`Credentials::take`] in another process.
+    /// Reads and checks the files. Another process gets the contents with [`Credentials::take`].
     pub(super) fn read(&self) -> Result<std::fs::File, ServeError> {
         let users = match &self.users {
             None => None,
             Some(path) => {
-                let text = Users::text(path)?;
+                let text = Users::read_text(path)?;
                 Users::from_text(path, &text)?;
                 Some(text)
             }
@@ -40,7 +40,7 @@ impl CredentialFiles {
             pem.as_ref().map(|pem| &pem.key[..]),
             authorities,
         ];
-        Ok(parcel::write(&parts)?)
+        Ok(memory_file::write(&parts)?)
     }
 }
 
@@ -60,9 +60,9 @@ impl Credentials {
         Self::take(files.read()?.into())
     }
 
-    /// The contents that another process has read.
-    pub(crate) fn take(parcel: OwnedFd) -> Result<Self, ServeError> {
-        let [users, certificate, key, authorities] = parcel::read(parcel)?;
+    /// Parses the contents that another process has read.
+    pub(crate) fn take(memory_file: OwnedFd) -> Result<Self, ServeError> {
+        let [users, certificate, key, authorities] = memory_file::read(memory_file)?;
         let text = |bytes| String::from_utf8(bytes).map_err(|_| io::Error::from(io::ErrorKind::InvalidData));
         let users = users.map(text).transpose()?;
         let users = users.map(|text| Users::from_text(Path::new("-"), &text)).transpose()?;

@@ -1,63 +1,62 @@
 //! The limit on this process's memory, enforced by the kernel: allocations beyond it fail.
 //!
-//! The engine has a limit of its own, which does not cover everything: not the rows of one list, the text of one value, or the plan
-//! of a statement.
+//! The engine's own limit does not include the items of one list, the text of one value, or the plan of a statement.
 
 use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The limit in bytes, without sessions; none if there is no limit.
+/// The present limit in bytes; `None` if there is no limit.
 static LIMIT: Mutex<Option<u64>> = Mutex::new(None);
 
-/// The part of a session besides its stack: batches in transfer, messages, and what the server keeps for it.
-const BUFFERS: u64 = 48 << 20;
+/// The memory of a session besides its stack: batches in transfer, messages, and values that the server keeps.
+const SESSION_BUFFER_BYTES: u64 = 48 << 20;
 
 /// The reserve for work that must not fail for lack of memory, such as the end of a transaction.
-const RESERVE: u64 = 32 << 20;
-/// Held by the session that uses the reserve. There is one reserve for all.
-static RESERVED: Mutex<()> = Mutex::new(());
+const RESERVE_BYTES: u64 = 32 << 20;
+/// The session that uses the reserve holds this lock.
+static RESERVE_LOCK: Mutex<()> = Mutex::new(());
 
-/// Limits the memory of this process to so many bytes, plus the part of each session. Memory that is reserved and never touched counts,
-/// as in RLIMIT_DATA.
+/// Limits the memory of this process to this number of bytes, plus a share for each session. As for RLIMIT_DATA, memory that is reserved
+/// and never touched counts.
 pub fn limit_memory(bytes: u64) {
     *LIMIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes);
-    change(|limit| limit);
+    change_limit(|limit| limit);
 }
 
-/// A session's part, until it is dropped.
-pub(crate) struct Room(u64);
+/// A session's share of the limit. Dropping it lowers the limit again.
+pub(crate) struct MemoryShare(u64);
 
-impl Room {
-    /// The part of a session whose thread has a stack of so many bytes.
+impl MemoryShare {
+    /// The share of a session whose thread has a stack of this number of bytes.
     pub fn new(stack: usize) -> Self {
-        let bytes = stack as u64 + BUFFERS;
-        change(|limit| limit + bytes);
+        let bytes = stack as u64 + SESSION_BUFFER_BYTES;
+        change_limit(|limit| limit + bytes);
         Self(bytes)
     }
 }
 
-impl Drop for Room {
+impl Drop for MemoryShare {
     fn drop(&mut self) {
-        change(|limit| limit.saturating_sub(self.0));
+        change_limit(|limit| limit.saturating_sub(self.0));
     }
 }
 
-/// Does work with the reserve added to the limit, one session at a time. Other sessions may allocate from the reserve meanwhile, so the
-/// work may still fail.
+/// Does work with the reserve added to the limit, one session at a time. Other sessions may allocate from the reserve at the same time, so
+/// the work may still fail.
 pub(crate) fn with_reserve<T>(work: impl FnOnce() -> T) -> T {
-    let _one = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
-    change(|limit| limit + RESERVE);
-    let _room = Room(RESERVE);
+    let _one = RESERVE_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+    change_limit(|limit| limit + RESERVE_BYTES);
+    let _room = MemoryShare(RESERVE_BYTES);
     work()
 }
 
-fn change(to: impl FnOnce(u64) -> u64) {
+fn change_limit(to: impl FnOnce(u64) -> u64) {
     let mut limit = LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(limit) = &mut *limit {
         *limit = to(*limit);
         let maximum = getrlimit(Resource::Data).maximum;
-        // It fails above the operator's own limit, which then stays.
+        // It fails above the hard limit of the process. Then the present limit stays.
         let _ = setrlimit(Resource::Data, Rlimit { current: Some(*limit), maximum });
     }
 }
@@ -67,16 +66,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sessions_add_to_the_limit_and_take_it_along() {
+    fn sessions_raise_the_limit_until_they_end() {
         let current = || getrlimit(Resource::Data).current;
         let before = current();
-        drop(Room::new(1));
+        drop(MemoryShare::new(1));
         assert_eq!(current(), before);
         limit_memory(1 << 50);
-        let room = Room::new(1 << 20);
-        assert_eq!(current(), Some((1 << 50) + (1 << 20) + BUFFERS));
-        drop(room);
-        assert_eq!(with_reserve(current), Some((1 << 50) + RESERVE));
+        let share = MemoryShare::new(1 << 20);
+        assert_eq!(current(), Some((1 << 50) + (1 << 20) + SESSION_BUFFER_BYTES));
+        drop(share);
+        assert_eq!(with_reserve(current), Some((1 << 50) + RESERVE_BYTES));
         assert_eq!(current(), Some(1 << 50));
     }
 }

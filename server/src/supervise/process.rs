@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::board::Board;
-use super::handoff::{Channel, ChannelMessage};
-use super::parcel;
+use super::channel::{Channel, ChannelMessage};
+use super::memory_file;
 use crate::observe::Log;
 
 /// How a worker is started. Its standard input is the socket to its supervisor.
@@ -22,7 +22,7 @@ pub struct Program {
     pub environment: Vec<(OsString, OsString)>,
 }
 
-/// What a worker is told at its start, besides users and certificates.
+/// The settings of a worker, besides users and certificates.
 pub(crate) struct Setup {
     /// Settings, which this crate does not read.
     pub settings: Vec<u8>,
@@ -32,11 +32,11 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub fn write(&self) -> io::Result<std::fs::File> {
-        parcel::write(&[Some(&self.settings), Some(self.metrics.as_bytes())])
+        memory_file::write(&[Some(&self.settings), Some(self.metrics.as_bytes())])
     }
 
-    pub fn read(parcel: OwnedFd) -> io::Result<Self> {
-        let [settings, metrics] = parcel::read(parcel)?;
+    pub fn read(memory_file: OwnedFd) -> io::Result<Self> {
+        let [settings, metrics] = memory_file::read(memory_file)?;
         let metrics = String::from_utf8(metrics.unwrap_or_default()).map_err(|_| io::ErrorKind::InvalidData)?;
         Ok(Self { settings: settings.unwrap_or_default(), metrics })
     }
@@ -47,7 +47,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts a worker and tells it what it needs.
+    /// Starts a worker and sends it the first message.
     pub fn start(
         program: &Program,
         board: &Board,
@@ -61,14 +61,14 @@ impl Process {
         // Standard output belongs to the supervisor, which prints its addresses.
         command.stdin(Stdio::from(theirs.into_descriptor())).stdout(Stdio::null());
         let child = command.spawn()?;
-        // The command holds the other end. While it is open, this end does not notice that the worker is gone.
+        // The command holds the other end. While that is open, this end does not notice that the worker has ended.
         drop(command);
         let process = Self { child };
         let (setup, log) = (setup.write()?, log.map(Log::descriptor).transpose()?);
         let mut descriptors = vec![board.as_fd(), setup.as_fd(), credentials.as_fd()];
         descriptors.extend(log.as_ref().map(|log| log.as_fd()));
         match ours.send(ChannelMessage::Setup, 0, &descriptors) {
-            // If the worker could not begin, its exit tells that.
+            // A broken pipe means that the worker has ended. The caller reads its exit status.
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok((process, ours)),
         }

@@ -1,7 +1,7 @@
-//! The worker's sandbox: on Linux, Landlock blocks the network and all files but those of the database.
+//! The worker's sandbox: on Linux, Landlock blocks the network and all files except those of the database.
 //!
-//! It is a second barrier: a statement that should have been refused, and code that an attacker runs in the engine, cannot reach
-//! other files.
+//! It is a second protection. If the fence accepts a statement by mistake, or an attacker runs code in the engine, other files
+//! stay out of reach.
 
 use std::path::PathBuf;
 
@@ -10,15 +10,15 @@ use std::path::PathBuf;
 pub enum Confinement {
     /// All rules that this program knows.
     Full,
-    /// Some rules: the kernel is older.
+    /// Some rules, because the kernel is older.
     Partial,
-    /// None, and why.
+    /// No rules, for this reason.
     None(String),
 }
 
-/// Limits this process to the files of these directories, and to what the kernel tells about the machine. It cannot run programs, connect
-/// or listen. Open descriptors stay. The rules hold for threads that are started later, so this is called before the first one. It cannot
-/// be undone.
+/// Limits this process to the files of these directories, and to the kernel's files about the machine. The process can then not run
+/// programs, connect or listen. Open descriptors stay usable. Only threads that are started later inherit the rules, so this is called
+/// before the first one. It cannot be undone.
 pub fn confine(directories: &[PathBuf]) -> Confinement {
     #[cfg(target_os = "linux")]
     return linux::confine(directories).unwrap_or_else(Confinement::None);
@@ -42,12 +42,12 @@ mod linux {
     use super::Confinement;
 
     /// The newest set of rules that the crate knows. Rules that the kernel lacks are left out.
-    const KNOWN: ABI = ABI::V6;
+    const NEWEST_ABI: ABI = ABI::V6;
 
     pub(super) fn confine(directories: &[PathBuf]) -> Result<Confinement, String> {
         let threads = fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
         if threads != 1 {
-            return Err(format!("{threads} threads run already, and would stay free"));
+            return Err(format!("{threads} threads already run and would not be confined"));
         }
         let status = restrict(directories).map_err(|error| error.to_string())?;
         Ok(match status.ruleset {
@@ -57,18 +57,18 @@ mod linux {
         })
     }
 
-    /// What tells a program how many CPUs and how much memory it may use: the engine and the C library read it.
-    const MACHINE: [&str; 5] =
+    /// The files with the number of CPUs and the memory of the machine. The engine and the C library read them.
+    const MACHINE_FILES: [&str; 5] =
         ["/proc/self/cgroup", "/proc/meminfo", "/proc/stat", "/sys/fs/cgroup", "/sys/devices/system/cpu"];
 
     fn restrict(directories: &[PathBuf]) -> Result<RestrictionStatus, RulesetError> {
         Ruleset::default()
-            .handle_access(AccessFs::from_all(KNOWN))?
-            .handle_access(AccessNet::from_all(KNOWN))?
-            .scope(Scope::from_all(KNOWN))?
+            .handle_access(AccessFs::from_all(NEWEST_ABI))?
+            .handle_access(AccessNet::from_all(NEWEST_ABI))?
+            .scope(Scope::from_all(NEWEST_ABI))?
             .create()?
-            .add_rules(path_beneath_rules(directories, AccessFs::from_all(KNOWN) & !AccessFs::Execute))?
-            .add_rules(path_beneath_rules(MACHINE, AccessFs::ReadFile | AccessFs::ReadDir))?
+            .add_rules(path_beneath_rules(directories, AccessFs::from_all(NEWEST_ABI) & !AccessFs::Execute))?
+            .add_rules(path_beneath_rules(MACHINE_FILES, AccessFs::ReadFile | AccessFs::ReadDir))?
             .restrict_self()
     }
 }

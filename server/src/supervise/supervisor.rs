@@ -1,4 +1,4 @@
-//! The supervisor listens, passes connections to the worker, and starts a worker whenever there is none.
+//! The supervisor listens, passes connections to the worker, and restarts the worker after its death.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,9 +12,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::board::Board;
+use super::channel::{Channel, ChannelMessage};
 use super::credentials::CredentialFiles;
-use super::death::{self, Death, dismiss};
-use super::handoff::{Channel, ChannelMessage};
+use super::death::{self, Death, disconnect_client};
 use super::listening;
 use super::process::{Process, Program, Setup};
 use crate::connection::listen::{AddressError, ListenAddress, Listener};
@@ -29,10 +29,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The options of a supervisor.
 #[derive(Clone, Debug)]
-pub struct Supervision {
+pub struct SupervisorOptions {
     /// How to start a worker.
     pub program: Program,
-    /// The settings of the worker, passed on as they are ([`crate::Worker::settings`]).
+    /// The settings of the worker, which the supervisor does not read ([`crate::Worker::settings`]).
     pub settings: Vec<u8>,
     /// The files of users and certificates.
     pub credentials: CredentialFiles,
@@ -51,9 +51,9 @@ pub struct Supervisor {
     metrics: Option<SocketAddr>,
 }
 
-/// What its threads share.
+/// The state that the supervisor's threads share.
 pub(super) struct SupervisorContext {
-    supervision: Supervision,
+    options: SupervisorOptions,
     log: Option<Log>,
     state: Mutex<State>,
     changed: Condvar,
@@ -62,7 +62,7 @@ pub(super) struct SupervisorContext {
 
 #[derive(Default)]
 struct State {
-    /// What workers are given at their start.
+    /// Users and certificates, for the next worker.
     credentials: Option<std::fs::File>,
     /// The channel to the worker, while one is ready.
     channel: Option<Arc<Channel>>,
@@ -70,14 +70,14 @@ struct State {
     /// Duplicates of the worker's sockets, by slot.
     sockets: BTreeMap<u32, OwnedFd>,
     /// Sockets that the last worker had not taken when it died.
-    untouched: Vec<OwnedFd>,
-    /// When the first worker became ready.
-    has_begun: bool,
+    not_taken: Vec<OwnedFd>,
+    /// Whether a worker has become ready.
+    was_ever_ready: bool,
     is_draining: bool,
     has_drained: bool,
     deaths: u64,
     last_death: Option<Death>,
-    /// How the last worker has ended, once no other one will be started.
+    /// The exit status of the last worker, after which none is started.
     end: Option<ExitStatus>,
 }
 
@@ -90,9 +90,9 @@ impl SupervisorContext {
         self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Passes a client to the worker. If there is none within this time, gives the client back.
-    pub fn give(&self, socket: OwnedFd, patience: Duration) -> Result<(), OwnedFd> {
-        let end = Instant::now() + patience;
+    /// Passes a client to the worker. If no worker is ready within `timeout`, gives the client back.
+    pub fn pass_client(&self, socket: OwnedFd, timeout: Duration) -> Result<(), OwnedFd> {
+        let end = Instant::now() + timeout;
         let mut state = self.state();
         let channel = loop {
             if let Some(channel) = &state.channel {
@@ -108,16 +108,16 @@ impl SupervisorContext {
         let slot = (0..).zip(state.sockets.keys()).find(|(free, used)| free != *used).map(|(free, _)| free);
         let slot = slot.unwrap_or(state.sockets.len() as u32);
         let Ok(duplicate) = socket.try_clone() else { return Err(socket) };
-        state.board.iter().for_each(|board| board.hand_over(slot));
+        state.board.iter().for_each(|board| board.note_sent_to_worker(slot));
         state.sockets.insert(slot, duplicate);
         drop(state);
-        // If it fails, the worker has just died; the next one gets the client.
+        // It fails if the worker has just died. Then the next worker gets the client.
         let _ = channel.send(ChannelMessage::Client, slot, &[socket.as_fd()]);
         Ok(())
     }
 
-    /// Passes a request for metrics to the worker. If there is none, gives it back.
-    pub fn give_metrics(&self, socket: OwnedFd) -> Result<(), OwnedFd> {
+    /// Passes a request for metrics to the worker. If no worker is ready, gives the request back.
+    pub fn pass_metrics_request(&self, socket: OwnedFd) -> Result<(), OwnedFd> {
         let channel = self.state().channel.clone();
         match channel.map(|channel| channel.send(ChannelMessage::Metrics, 0, &[socket.as_fd()])) {
             Some(Ok(())) => Ok(()),
@@ -125,26 +125,26 @@ impl SupervisorContext {
         }
     }
 
-    fn tell(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
+    fn log_event(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
         }
     }
 
-    /// Starts workers, one after the other, until the supervisor stops. It runs on one thread, because a worker dies with the thread that
-    /// has started it.
-    fn keep_a_worker(&self) {
+    /// Starts workers, one after the other, until the supervisor stops. One thread starts all of them, because the kernel kills a worker
+    /// when the thread that started it ends (`PR_SET_PDEATHSIG`).
+    fn run_workers(&self) {
         let mut pause = FIRST_PAUSE;
         loop {
-            let (status, was_ready) = match self.run_a_worker() {
+            let (status, was_ready) = match self.run_worker() {
                 Ok((status, was_ready)) => (Some(status), was_ready),
                 Err(error) => {
-                    self.tell("worker_failed", &[("reason", FieldValue::Text(&error.to_string()))]);
+                    self.log_event("worker_failed", &[("reason", FieldValue::Text(&error.to_string()))]);
                     (None, false)
                 }
             };
             let mut state = self.state();
-            let is_over = self.is_stopping.load(Ordering::SeqCst) || state.is_draining || !state.has_begun;
+            let is_over = self.is_stopping.load(Ordering::SeqCst) || state.is_draining || !state.was_ever_ready;
             if is_over {
                 state.has_drained = true;
                 state.end = Some(status.unwrap_or_default());
@@ -163,8 +163,8 @@ impl SupervisorContext {
         }
     }
 
-    /// Starts a worker and reads its messages until its end; gives how it ended, and whether it had become ready.
-    fn run_a_worker(&self) -> io::Result<(ExitStatus, bool)> {
+    /// Starts a worker and reads its messages until it ends. Gives its exit status, and whether it had become ready.
+    fn run_worker(&self) -> io::Result<(ExitStatus, bool)> {
         let begun = Instant::now();
         let board = Arc::new(Board::new()?);
         let (setup, credentials) = {
@@ -172,28 +172,28 @@ impl SupervisorContext {
             state.board = Some(Arc::clone(&board));
             let metrics = death::metrics(state.deaths, state.last_death.as_ref());
             let credentials = state.credentials.as_ref().map(std::fs::File::try_clone).transpose()?;
-            (Setup { settings: self.supervision.settings.clone(), metrics }, credentials)
+            (Setup { settings: self.options.settings.clone(), metrics }, credentials)
         };
         let credentials = credentials.ok_or(io::ErrorKind::InvalidInput)?;
         let (mut process, channel) =
-            Process::start(&self.supervision.program, &board, &setup, &credentials, self.log.as_ref())?;
+            Process::start(&self.options.program, &board, &setup, &credentials, self.log.as_ref())?;
         let (channel, mut was_ready) = (Arc::new(channel), false);
         while let Ok(Some(received)) = channel.receive() {
             let mut state = self.state();
             match received.message {
                 ChannelMessage::Ready => {
                     was_ready = true;
-                    state.has_begun = true;
+                    state.was_ever_ready = true;
                     state.channel = Some(Arc::clone(&channel));
                     let id = FieldValue::Number(process.id().into());
-                    self.tell(
+                    self.log_event(
                         "worker",
                         &[("pid", id), ("seconds", FieldValue::Seconds(begun.elapsed().as_secs_f64()))],
                     );
-                    let untouched = std::mem::take(&mut state.untouched);
+                    let not_taken = std::mem::take(&mut state.not_taken);
                     drop(state);
-                    // What cannot be passed on is closed: this worker has died, too.
-                    untouched.into_iter().for_each(|socket| drop(self.give(socket, Duration::ZERO)));
+                    // If a socket cannot be passed on, this worker has died too, and the socket is closed.
+                    not_taken.into_iter().for_each(|socket| drop(self.pass_client(socket, Duration::ZERO)));
                 }
                 ChannelMessage::Ended => drop(state.sockets.remove(&received.slot)),
                 ChannelMessage::Drained => state.has_drained = true,
@@ -201,30 +201,30 @@ impl SupervisorContext {
             }
             self.changed.notify_all();
         }
-        // It has closed its end, so it is exiting, or has died.
-        let status = self.wait_for_the_end(&mut process)?;
+        // The worker has closed its end of the channel, so it is exiting or dead.
+        let status = self.wait_for_exit(&mut process)?;
         let mut state = self.state();
         state.channel = None;
         let sockets = std::mem::take(&mut state.sockets);
         let records: Vec<_> = sockets.keys().map(|slot| board.record(*slot)).collect();
         if was_ready && !self.is_stopping.load(Ordering::SeqCst) {
-            let death = Death::new(Some(status), &records, board.given_up());
+            let death = Death::new(Some(status), &records, board.stuck_statement());
             self.log.iter().for_each(|log| death.log(log));
             state.deaths += 1;
             state.last_death = Some(death);
         }
         for (socket, record) in sockets.into_values().zip(&records) {
-            // The next worker can begin with a connection that this one had not taken.
-            if record.is_untouched && !self.is_stopping.load(Ordering::SeqCst) {
-                state.untouched.push(socket);
+            // The next worker can serve a connection that this one had not taken.
+            if record.is_not_taken && !self.is_stopping.load(Ordering::SeqCst) {
+                state.not_taken.push(socket);
             } else {
-                dismiss(&socket, record);
+                disconnect_client(&socket, record);
             }
         }
         Ok((status, was_ready))
     }
 
-    fn wait_for_the_end(&self, process: &mut Process) -> io::Result<ExitStatus> {
+    fn wait_for_exit(&self, process: &mut Process) -> io::Result<ExitStatus> {
         let end = Instant::now() + STOP_TIMEOUT;
         while Instant::now() < end {
             if let Some(status) = process.poll()? {
@@ -241,24 +241,24 @@ impl Supervisor {
     /// Listens on all of `addresses`, and starts the first worker.
     ///
     /// # Errors
-    /// If an address cannot be used, or needs encryption and users, if a file cannot be used, or if the worker ends before it is ready. The
-    /// worker has written the reason to standard error.
-    pub fn start(addresses: &[ListenAddress], supervision: Supervision) -> Result<Self, ServeError> {
+    /// If an address cannot be used, or needs encryption and users; if a file cannot be used; or if the worker ends before it is ready. In
+    /// the last case, the worker has written the reason to standard error.
+    pub fn start(addresses: &[ListenAddress], options: SupervisorOptions) -> Result<Self, ServeError> {
         if addresses.is_empty() {
             return Err(ServeError::NoAddress);
         }
-        let files = &supervision.credentials;
-        let far = addresses.iter().find(|address| !address.is_local());
-        if let (Some(ListenAddress::Tcp(far)), true) = (far, files.users.is_none() || files.tls.is_none()) {
-            return Err(AddressError::NotProtected(*far).into());
+        let files = &options.credentials;
+        let remote = addresses.iter().find(|address| !address.is_local());
+        if let (Some(ListenAddress::Tcp(remote)), true) = (remote, files.users.is_none() || files.tls.is_none()) {
+            return Err(AddressError::NotProtected(*remote).into());
         }
         let credentials = Some(files.read()?);
-        let log = supervision.log.as_deref().map(Log::open).transpose();
-        let log = log.map_err(|error| ServeError::Log(supervision.log.clone().unwrap_or_default(), error))?;
+        let log = options.log.as_deref().map(Log::open).transpose();
+        let log = log.map_err(|error| ServeError::Log(options.log.clone().unwrap_or_default(), error))?;
         let state = Mutex::new(State { credentials, ..State::default() });
-        let metrics = supervision.metrics;
+        let metrics = options.metrics;
         let shared =
-            SupervisorContext { supervision, log, state, changed: Condvar::new(), is_stopping: AtomicBool::new(false) };
+            SupervisorContext { options, log, state, changed: Condvar::new(), is_stopping: AtomicBool::new(false) };
         let (listeners, threads) = (Vec::new(), Vec::new());
         let mut own = Self { shared: Arc::new(shared), listeners, threads, addresses: Vec::new(), metrics: None };
         own.listen(addresses)?;
@@ -273,7 +273,7 @@ impl Supervisor {
     }
 
     fn listen(&mut self, addresses: &[ListenAddress]) -> Result<(), ServeError> {
-        // TCP first: its port names the socket file.
+        // TCP first, because its port is a part of the socket file's name.
         let (tcp, unix): (Vec<_>, Vec<_>) =
             addresses.iter().partition(|address| matches!(address, ListenAddress::Tcp(_)));
         let mut port = None;
@@ -291,7 +291,7 @@ impl Supervisor {
 
     fn listen_for_metrics(&mut self, address: SocketAddr) -> Result<(), ServeError> {
         if !address.ip().is_loopback() {
-            return Err(ServeError::FarMetrics(address));
+            return Err(ServeError::RemoteMetrics(address));
         }
         let failed = |error| AddressError::Bind { address: address.to_string(), error };
         let listener = TcpListener::bind(address).map_err(failed)?;
@@ -303,7 +303,7 @@ impl Supervisor {
     fn start_worker(&mut self) -> Result<(), ServeError> {
         let shared = Arc::clone(&self.shared);
         let thread = thread::Builder::new().name("worker".to_owned());
-        self.threads.push(thread.spawn(move || shared.keep_a_worker())?);
+        self.threads.push(thread.spawn(move || shared.run_workers())?);
         let mut state = self.shared.state();
         while state.channel.is_none() {
             if let Some(status) = state.end {
@@ -329,17 +329,17 @@ impl Supervisor {
     /// # Errors
     /// If one of the files cannot be used. Then nothing changes.
     pub fn reload(&self) -> Result<(), ServeError> {
-        let credentials = self.shared.supervision.credentials.read()?;
+        let credentials = self.shared.options.credentials.read()?;
         let mut state = self.shared.state();
         if let Some(channel) = &state.channel {
-            // If the worker is dying, the next one gets them at its start.
+            // It fails if the worker is dying. The next one gets them at its start.
             let _ = channel.send(ChannelMessage::Reload, 0, &[credentials.as_fd()]);
         }
         state.credentials = Some(credentials);
         Ok(())
     }
 
-    /// Refuses new sessions, and waits until the open ones have ended their statements and transactions. Gives whether all have ended
+    /// Refuses new sessions, and waits for the open ones to end after their statements and transactions. Gives whether all have ended
     /// within `grace`.
     pub fn drain(&self, grace: Duration) -> bool {
         let end = Instant::now() + grace;
@@ -366,7 +366,7 @@ impl Supervisor {
         self.listeners.drain(..).for_each(|listener| listener.close());
         let mut state = self.shared.state();
         if let Some(channel) = &state.channel {
-            // If it has died, its thread stops by itself.
+            // It fails if the worker has died. Then its thread ends too.
             let _ = channel.send(ChannelMessage::Stop, 0, &[]);
         }
         self.shared.changed.notify_all();
@@ -375,7 +375,7 @@ impl Supervisor {
             state = self.shared.wait(state, end.saturating_duration_since(Instant::now()));
         }
         if let Some(channel) = state.channel.take() {
-            // The thread stops reading its messages, and kills it.
+            // The worker's thread stops reading messages, and kills the worker.
             channel.stop_receiving();
         }
         drop(state);

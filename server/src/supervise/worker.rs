@@ -1,4 +1,4 @@
-//! The process that runs the engine. It gets its clients from the supervisor, which survives its death.
+//! The process that runs the engine. The supervisor sends it the clients' sockets.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::connection::alarm::Cause;
+use crate::connection::process_exit::ExitCause;
 use crate::connection::socket::Socket;
 use crate::engine::Engine;
 use crate::observe::Log;
 use crate::serve::{ServeError, ServeOptions, Server};
 use crate::supervise::{
-    Board, Channel, ChannelMessage, Credentials, ENGINE_FAILED, Received, STATEMENT_STUCK, Setup, Slot,
+    Board, Channel, ChannelMessage, Credentials, ENGINE_FAILED_STATUS, Received, STATEMENT_STUCK_STATUS, Setup, Slot,
 };
 
-/// A worker before it has its engine.
+/// A worker before its engine is started.
 pub struct Worker {
     channel: Arc<Channel>,
     board: Arc<Board>,
@@ -32,9 +32,9 @@ pub enum End {
         /// Whether all sessions have ended.
         is_clean: bool,
     },
-    /// This process cannot continue; a new one can.
-    Failed(Cause),
-    /// The supervisor is gone.
+    /// This process cannot continue. The supervisor starts another one.
+    Failed(ExitCause),
+    /// The supervisor has ended.
     Orphaned,
 }
 
@@ -44,8 +44,8 @@ impl End {
         match self {
             Self::Stopped { is_clean: true } => 0,
             Self::Stopped { is_clean: false } | Self::Orphaned => 1,
-            Self::Failed(Cause::EngineFailed) => ENGINE_FAILED,
-            Self::Failed(Cause::Stuck) => STATEMENT_STUCK,
+            Self::Failed(ExitCause::EngineFailed) => ENGINE_FAILED_STATUS,
+            Self::Failed(ExitCause::Stuck) => STATEMENT_STUCK_STATUS,
         }
     }
 }
@@ -83,24 +83,26 @@ impl Worker {
         let Self { channel, board, setup, credentials, log } = self;
         let mut server =
             Server::start(engine, credentials, ServeOptions { log, metrics: setup.metrics.clone(), ..options })?;
-        let waking = Arc::clone(&channel);
-        server.when_it_must_end(move || waking.stop_receiving());
+        let channel_to_close = Arc::clone(&channel);
+        server.on_exit_request(move || channel_to_close.stop_receiving());
         channel.send(ChannelMessage::Ready, 0, &[])?;
         loop {
             let Some(Received { message, slot, mut descriptors }) = channel.receive()? else {
-                let Some(cause) = server.cause() else { return Ok(End::Orphaned) };
+                let Some(cause) = server.exit_cause() else { return Ok(End::Orphaned) };
                 server.stop();
                 return Ok(End::Failed(cause));
             };
             let descriptor = descriptors.pop();
             match message {
                 ChannelMessage::Client => {
-                    let end = Ended { channel: Arc::clone(&channel), slot };
+                    let end = EndNotifier { channel: Arc::clone(&channel), slot };
                     if let Some(socket) = descriptor.and_then(|descriptor| Socket::try_from(descriptor).ok()) {
-                        server.take(socket.with_slot(Slot::new(Arc::clone(&board), slot)), end);
+                        server.serve_client(socket.with_slot(Slot::new(Arc::clone(&board), slot)), end);
                     }
                 }
-                ChannelMessage::Metrics => descriptor.into_iter().for_each(|stream| server.take_metrics(stream.into())),
+                ChannelMessage::Metrics => {
+                    descriptor.into_iter().for_each(|stream| server.answer_metrics(stream.into()))
+                }
                 ChannelMessage::Reload => replace(&server, descriptor),
                 ChannelMessage::Drain => {
                     let channel = Arc::clone(&channel);
@@ -116,22 +118,23 @@ impl Worker {
     }
 }
 
-/// Replaces users and certificates. The supervisor has checked them, so only a lack of descriptors can fail; then nothing changes.
-fn replace(server: &Server, parcel: Option<OwnedFd>) {
-    if let Some(Ok(credentials)) = parcel.map(Credentials::take) {
+/// Replaces users and certificates. The supervisor has checked them. If the descriptor is missing, because this process has too many, the
+/// old ones stay.
+fn replace(server: &Server, memory_file: Option<OwnedFd>) {
+    if let Some(Ok(credentials)) = memory_file.map(Credentials::take) {
         server.replace(credentials);
     }
 }
 
-/// Tells the supervisor, when it is dropped, that a connection has ended.
-struct Ended {
+/// When it is dropped, tells the supervisor that a connection has ended.
+struct EndNotifier {
     channel: Arc<Channel>,
     slot: u32,
 }
 
-impl Drop for Ended {
+impl Drop for EndNotifier {
     fn drop(&mut self) {
-        // If the supervisor is gone, nothing is lost.
+        // It fails if the supervisor has ended.
         let _ = self.channel.send(ChannelMessage::Ended, self.slot, &[]);
     }
 }

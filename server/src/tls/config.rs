@@ -1,4 +1,4 @@
-//! The server's certificate, and the authorities for clients' certificates. They are read from PEM files, again on request.
+//! The server's certificate, and the authorities for clients' certificates. Both are in PEM files.
 
 use std::fs;
 use std::io;
@@ -14,10 +14,10 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::Tls;
 
-/// The application protocol by which TLS without an SSLRequest is known (libpq 17's `sslnegotiation=direct`, registered with IANA).
+/// The application protocol of TLS without an SSLRequest (libpq 17's `sslnegotiation=direct`, registered with IANA).
 pub(super) const ALPN: &[u8] = b"postgresql";
 
-/// Where the certificates are, in PEM.
+/// The paths of the PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
     /// The server's certificate and its intermediate certificates.
@@ -35,19 +35,19 @@ pub enum TlsError {
     /// A file cannot be read.
     #[error("cannot read {path}: {error}")]
     File {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The operating system's error.
         error: io::Error,
     },
     /// A file has other contents.
-    #[error("{path} holds no {what} in PEM form: {reason}")]
+    #[error("{path} contains no {what} in PEM form: {reason}")]
     Pem {
-        /// Which one.
+        /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The expected contents.
         what: &'static str,
-        /// Why not.
+        /// The problem.
         reason: String,
     },
     /// Other users could read the key.
@@ -58,17 +58,17 @@ pub enum TlsError {
     Mismatch {
         /// The certificate's file.
         certificate: PathBuf,
-        /// The key's.
+        /// The key's file.
         key: PathBuf,
-        /// What rustls says.
+        /// The error of rustls.
         error: rustls::Error,
     },
     /// The authorities cannot be used.
     #[error("cannot check clients' certificates with {path}: {reason}")]
     Authorities {
-        /// Their file.
+        /// The file of the authorities.
         path: PathBuf,
-        /// Why not.
+        /// The problem.
         reason: String,
     },
 }
@@ -149,10 +149,10 @@ impl Config {
 }
 
 fn certificates(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let odd = |reason: String| TlsError::Pem { path: path.to_owned(), what: "certificate", reason };
+    let invalid = |reason: String| TlsError::Pem { path: path.to_owned(), what: "certificate", reason };
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
-    let found = found.map_err(|error| odd(error.to_string()))?;
-    if found.is_empty() { Err(odd("there is none in it".to_owned())) } else { Ok(found) }
+    let found = found.map_err(|error| invalid(error.to_string()))?;
+    if found.is_empty() { Err(invalid("it contains none".to_owned())) } else { Ok(found) }
 }
 
 fn key(path: &Path, text: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {

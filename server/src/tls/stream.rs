@@ -9,8 +9,8 @@ use rustls::{ProtocolVersion, ServerConfig, ServerConnection};
 
 use super::config::ALPN;
 
-/// rustls's state of a connection; callers pass the raw stream. A session never reads and writes at the same time, so the lock is never
-/// contended. It allows a second thread to send.
+/// The state of rustls for a connection. Callers pass the raw stream. A session never reads and writes at the same time, so no thread
+/// waits for the lock. The lock allows a second thread to send.
 pub(crate) struct Tls {
     connection: Mutex<ServerConnection>,
     end_point: Option<Arc<[u8]>>,
@@ -30,8 +30,9 @@ impl Tls {
     /// Completes the handshake.
     ///
     /// # Errors
-    /// If the client stops, does not speak a supported version of TLS, lacks a required certificate, or names another protocol.
-    pub fn shake_hands(&self, raw: &mut (impl Read + Write)) -> io::Result<()> {
+    /// If the client closes the connection, supports no version of TLS that the server supports, lacks a required certificate, or names
+    /// another protocol.
+    pub fn complete_handshake(&self, raw: &mut (impl Read + Write)) -> io::Result<()> {
         let mut tls = self.connection();
         while tls.is_handshaking() {
             flush(&mut tls, raw)?;
@@ -40,7 +41,7 @@ impl Tls {
             }
         }
         flush(&mut tls, raw)?;
-        // Otherwise a page in a browser could talk to the server (ALPACA). A client that sends an SSLRequest is no browser.
+        // Otherwise a page in a browser could send requests to the server (ALPACA). A browser sends no SSLRequest.
         if self.is_direct && tls.alpn_protocol() != Some(ALPN) {
             tls.send_close_notify();
             let _ = flush(&mut tls, raw);
@@ -79,7 +80,7 @@ impl Tls {
     pub fn close(&self, raw: &mut impl Write) {
         let mut tls = self.connection();
         tls.send_close_notify();
-        // The client may be gone already.
+        // It fails if the client has closed the connection.
         let _ = flush(&mut tls, raw);
     }
 

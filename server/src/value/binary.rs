@@ -1,4 +1,4 @@
-//! Binary forms: what PostgreSQL's `…send` functions make of a value.
+//! PostgreSQL's binary forms of values, as its `…send` functions write them.
 
 use arrow_schema::TimeUnit;
 
@@ -8,14 +8,14 @@ use super::datetime::{is_infinite_date, is_infinite_timestamp, per_second};
 use super::nested;
 use crate::value::oid;
 
-/// From 1970-01-01 to 2000-01-01, where PostgreSQL's time begins.
-pub(crate) const EPOCH_DAYS: i32 = 10_957;
-pub(crate) const EPOCH_MICROS: i64 = 946_684_800_000_000;
+/// The days from 1970-01-01 to 2000-01-01, from which PostgreSQL counts.
+pub(crate) const POSTGRES_EPOCH_DAYS: i32 = 10_957;
+pub(crate) const POSTGRES_EPOCH_MICROS: i64 = 946_684_800_000_000;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const FORMAT: &str = "FORMAT binary";
 
 impl ColumnWriter<'_> {
-    /// The type PostgreSQL's binary form has; `None` if there is no such form.
+    /// The type of PostgreSQL's binary form; `None` if there is no such form.
     pub fn binary_oid(&self) -> Option<u32> {
         Some(match &self.values {
             Values::Bool(_) | Values::Bool8(_) => oid::BOOL,
@@ -49,7 +49,7 @@ impl ColumnWriter<'_> {
             Values::Months(_) | Values::DayTime(_) | Values::MonthDayNano(_) => oid::INTERVAL,
             Values::Dictionary { values, .. } => values.binary_oid()?,
             Values::List { child, .. } => match &child.values {
-                // An array may have any number of dimensions.
+                // An array can have several dimensions.
                 Values::List { .. } | Values::Map { .. } => child.binary_oid()?,
                 _ => oid::array_of(child.binary_oid()?)?,
             },
@@ -62,11 +62,11 @@ impl ColumnWriter<'_> {
         })
     }
 
-    /// Appends the length and the bytes of the value at `row`; −1 for NULL. The column has a
+    /// Appends the length and the bytes of the value at `row`; −1 for NULL. The column must have a
     /// [`binary_oid`](Self::binary_oid).
     ///
     /// # Errors
-    /// If the value does not fit, or would lose digits.
+    /// If the value does not fit, or its form would have fewer digits.
     pub fn write_binary(&self, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
         if self.is_null(row) {
             out.extend_from_slice(&(-1i32).to_be_bytes());
@@ -110,8 +110,8 @@ impl ColumnWriter<'_> {
             Values::Uuid(array) => out.extend_from_slice(array.value(row)),
             Values::UuidText(text) => uuid(text.value(row), out),
             Values::Date32(values) => out.extend_from_slice(&date(values[row])?.to_be_bytes()),
-            Values::Time32(values, unit) => micros(i64::from(values[row]), *unit, out)?,
-            Values::Time64(values, unit) => micros(values[row], *unit, out)?,
+            Values::Time32(values, unit) => write_micros(i64::from(values[row]), *unit, out)?,
+            Values::Time64(values, unit) => write_micros(values[row], *unit, out)?,
             Values::Timestamp { values, unit, .. } => timestamp(values[row], *unit, out)?,
             Values::Months(values) => interval(values[row], 0, 0, out)?,
             Values::DayTime(values) => {
@@ -124,10 +124,10 @@ impl ColumnWriter<'_> {
             }
             Values::Dictionary { indices, values } => values.write_value(indices[row], out)?,
             Values::TimeTz(text) => time_with_zone(text.value(row), out)?,
-            Values::List { ends, child } => nested::binary_array(child, ends.range(row), out)?,
-            Values::Map { ends, entries } => nested::binary_array(entries, ends.range(row), out)?,
+            Values::List { offsets, child } => nested::binary_array(child, offsets.range(row), out)?,
+            Values::Map { offsets, entries } => nested::binary_array(entries, offsets.range(row), out)?,
             Values::Struct(children) => nested::binary_record(children, row, out)?,
-            // These have no binary_oid, or are NULL.
+            // These columns have no binary_oid, or their value is NULL.
             Values::Null | Values::Date64(_) | Values::Duration(..) | Values::Union { .. } => {}
         }
         Ok(())
@@ -137,11 +137,11 @@ impl ColumnWriter<'_> {
 fn date(days: i32) -> Result<i32, ValueError> {
     match days {
         days if is_infinite_date(days) => Ok(if days > 0 { i32::MAX } else { i32::MIN }),
-        days => days.checked_sub(EPOCH_DAYS).ok_or(ValueError::TooLarge { format: FORMAT }),
+        days => days.checked_sub(POSTGRES_EPOCH_DAYS).ok_or(ValueError::TooLarge { format: FORMAT }),
     }
 }
 
-/// A count of `unit`s in microseconds, refused if that would lose nanoseconds.
+/// Converts a number of `unit`s to microseconds. Fails if that would lose nanoseconds.
 fn to_micros(value: i64, unit: TimeUnit) -> Result<i64, ValueError> {
     match unit {
         TimeUnit::Nanosecond if value % 1000 != 0 => Err(ValueError::Precision { format: FORMAT }),
@@ -153,7 +153,7 @@ fn to_micros(value: i64, unit: TimeUnit) -> Result<i64, ValueError> {
     }
 }
 
-fn micros(value: i64, unit: TimeUnit, out: &mut Vec<u8>) -> Result<(), ValueError> {
+fn write_micros(value: i64, unit: TimeUnit, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.extend_from_slice(&to_micros(value, unit)?.to_be_bytes());
     Ok(())
 }
@@ -162,7 +162,7 @@ fn timestamp(value: i64, unit: TimeUnit, out: &mut Vec<u8>) -> Result<(), ValueE
     let micros = if is_infinite_timestamp(value) {
         if value > 0 { i64::MAX } else { i64::MIN }
     } else {
-        to_micros(value, unit)?.checked_sub(EPOCH_MICROS).ok_or(ValueError::TooLarge { format: FORMAT })?
+        to_micros(value, unit)?.checked_sub(POSTGRES_EPOCH_MICROS).ok_or(ValueError::TooLarge { format: FORMAT })?
     };
     out.extend_from_slice(&micros.to_be_bytes());
     Ok(())
@@ -175,7 +175,7 @@ fn interval(months: i32, days: i32, nanos: i64, out: &mut Vec<u8>) -> Result<(),
     Ok(())
 }
 
-/// A bit string: how many, and eight a byte, the first one in the highest bit.
+/// Appends a bit string: the number of bits, then eight bits in each byte, the first one in the highest bit.
 fn bits(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(&(text.len() as i32).to_be_bytes());
     let byte =
@@ -183,7 +183,7 @@ fn bits(text: &str, out: &mut Vec<u8>) {
     out.extend(text.as_bytes().chunks(8).map(byte));
 }
 
-/// An array of one dimension that counts from 0 (PostgreSQL's `int2vectorsend` and `oidvectorsend`).
+/// Appends an array of one dimension with the lower bound 0 (PostgreSQL's `int2vectorsend` and `oidvectorsend`).
 fn vector(text: &str, oid: u32, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let too_large = || ValueError::TooLarge { format: FORMAT };
     let numbers: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -204,13 +204,13 @@ fn vector(text: &str, oid: u32, out: &mut Vec<u8>) -> Result<(), ValueError> {
     Ok(())
 }
 
-/// The sixteen bytes of a UUID's text.
+/// Appends the sixteen bytes of a UUID's text.
 fn uuid(text: &str, out: &mut Vec<u8>) {
     let digits: Vec<u8> = text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
     out.extend(digits.chunks(2).map(|pair| pair.iter().fold(0, |byte, digit| byte << 4 | digit)));
 }
 
-/// A time with an offset, from its text (`12:34:56.7+05:30`): microseconds, and seconds west of Greenwich.
+/// Appends a time with an offset, from its text (`12:34:56.7+05:30`): microseconds, and seconds west of Greenwich.
 fn time_with_zone(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let parsed = (|| {
         let sign = text.rfind(['+', '-'])?;
@@ -220,7 +220,7 @@ fn time_with_zone(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
         let east = seconds(&zone[1..])?;
         Some((seconds(time)? * MICROS_PER_SECOND + fraction, if zone.starts_with('+') { -east } else { east }))
     })();
-    // The text is the engine's own; if it is not as expected, its value does not fit.
+    // The text comes from the engine. Any other form counts as a value that does not fit.
     let (micros, west) = parsed.ok_or(ValueError::TooLarge { format: FORMAT })?;
     out.extend_from_slice(&micros.to_be_bytes());
     out.extend_from_slice(&(west as i32).to_be_bytes());
@@ -235,51 +235,51 @@ fn seconds(text: &str) -> Option<i64> {
 
 /// The sign of a negative NUMERIC.
 const NEGATIVE: u16 = 0x4000;
-/// A NUMERIC's digits are of base 10000: four decimal ones each.
+/// The base of a NUMERIC's digits. Each has four decimal digits.
 const BASE: u64 = 10_000;
 const BASE_DIGITS: usize = 4;
 
-/// How many zeros align the decimal point to a border of base-10000 digits, and how many of those are behind it.
+/// The number of zeros that align the decimal point with a border of base-10000 digits, and the number of these digits after the point.
 fn alignment(scale: i8) -> (usize, usize) {
     let shown = usize::from(u8::try_from(scale).unwrap_or(0));
     let padding = (BASE_DIGITS - shown % BASE_DIGITS) % BASE_DIGITS;
     (padding + usize::from((-i16::from(scale)).max(0).unsigned_abs()), shown.div_ceil(BASE_DIGITS))
 }
 
-/// A NUMERIC of an integer × 10^−scale.
+/// Appends an integer × 10^−scale as a NUMERIC.
 fn numeric(value: i128, scale: i8, out: &mut Vec<u8>) -> Result<(), ValueError> {
-    /// As many base-10000 digits as 64 bits have.
-    const MOST: usize = 5;
-    let (padding, behind) = alignment(scale);
+    /// The maximum number of base-10000 digits of 64 bits.
+    const MAX_GROUPS: usize = 5;
+    let (padding, fraction_groups) = alignment(scale);
     let factor = 10u64.checked_pow(padding as u32);
     let aligned = u64::try_from(value.unsigned_abs()).ok().zip(factor).and_then(|(value, by)| value.checked_mul(by));
     let Some(mut rest) = aligned else {
         return numeric_from_digits(value.to_string().as_bytes(), scale, out);
     };
-    let mut groups = [0; MOST];
-    let mut first = MOST;
+    let mut groups = [0; MAX_GROUPS];
+    let mut first = MAX_GROUPS;
     while rest > 0 {
         first -= 1;
         (groups[first], rest) = ((rest % BASE) as u16, rest / BASE);
     }
-    send_numeric(&groups[first..], behind, if value < 0 { NEGATIVE } else { 0 }, scale.into(), out)
+    send_numeric(&groups[first..], fraction_groups, if value < 0 { NEGATIVE } else { 0 }, scale.into(), out)
 }
 
-/// The same of decimal digits with an optional minus before them.
+/// Appends decimal digits × 10^−scale, with an optional minus before the digits, as a NUMERIC.
 fn numeric_from_digits(text: &[u8], scale: i8, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let (sign, digits) = match text {
         [b'-', digits @ ..] => (NEGATIVE, digits),
         digits => (0, digits),
     };
-    let (padding, behind) = alignment(scale);
+    let (padding, fraction_groups) = alignment(scale);
     let mut digits = digits.to_vec();
     digits.resize(digits.len() + padding, b'0');
     let group = |group: &[u8]| group.iter().fold(0, |value, digit| value * 10 + u16::from(digit - b'0'));
     let groups: Vec<u16> = digits.rchunks(BASE_DIGITS).rev().map(group).collect();
-    send_numeric(&groups, behind, sign, scale.into(), out)
+    send_numeric(&groups, fraction_groups, sign, scale.into(), out)
 }
 
-/// The NUMERIC that PostgreSQL prints so.
+/// Appends the NUMERIC with this text form.
 fn numeric_from_text(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let (sign, digits) = text.strip_prefix('-').map_or((0, text), |digits| (NEGATIVE, digits));
     let special = match (digits, sign) {
@@ -305,11 +305,17 @@ fn numeric_from_text(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
     send_numeric(&groups, after.len().div_ceil(BASE_DIGITS), sign, scale, out)
 }
 
-/// Base-10000 digits without zeros around them, the weight of the first, a sign, and how many decimal digits to show
-/// (PostgreSQL's `numeric_send`). `behind` of the digits given are behind the point.
-fn send_numeric(groups: &[u16], behind: usize, sign: u16, scale: i16, out: &mut Vec<u8>) -> Result<(), ValueError> {
+/// Appends base-10000 digits without zeros around them, the weight of the first one, a sign, and the number of decimal digits to show
+/// (PostgreSQL's `numeric_send`). `fraction_groups` is the number of `groups` after the point.
+fn send_numeric(
+    groups: &[u16],
+    fraction_groups: usize,
+    sign: u16,
+    scale: i16,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
     let leading = groups.iter().take_while(|&&group| group == 0).count();
-    let weight = groups.len() as i64 - behind as i64 - 1 - leading as i64;
+    let weight = groups.len() as i64 - fraction_groups as i64 - 1 - leading as i64;
     let groups = &groups[leading..];
     let trailing = groups.iter().rev().take_while(|&&group| group == 0).count();
     let kept = &groups[..groups.len() - trailing];
@@ -328,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_in_text_are_those_of_integers() {
+    fn numbers_from_text_and_from_integers_are_equal() {
         let of = |text: &str| {
             let mut out = Vec::new();
             numeric_from_text(text, &mut out).map(|()| out)
@@ -367,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_stand_for_something_else() {
+    fn bits_uuids_and_times_are_read_from_their_texts() {
         let mut out = Vec::new();
         bits("1010000011", &mut out);
         uuid("00112233-4455-6677-8899-aabbccddeeff", &mut out);
@@ -382,7 +388,7 @@ mod tests {
     fn nanoseconds_are_refused_rather_than_rounded() {
         let mut out = Vec::new();
         assert!(timestamp(1_001, TimeUnit::Nanosecond, &mut out).is_err());
-        assert!(timestamp(EPOCH_MICROS * 1000, TimeUnit::Nanosecond, &mut out).is_ok());
+        assert!(timestamp(POSTGRES_EPOCH_MICROS * 1000, TimeUnit::Nanosecond, &mut out).is_ok());
         assert_eq!(out, 0i64.to_be_bytes());
     }
 }

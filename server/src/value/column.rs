@@ -1,4 +1,4 @@
-//! A column, whose arrays are downcast once, to be read row by row.
+//! A column to be read row by row. Its arrays are downcast once.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -16,7 +16,7 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
-use super::{Logical, Unsupported, Zone, logical};
+use super::{LogicalType, Unsupported, Zone, logical_type};
 
 /// A column of a batch, or a child of one.
 pub struct ColumnWriter<'a> {
@@ -24,7 +24,7 @@ pub struct ColumnWriter<'a> {
     pub(super) values: Values<'a>,
 }
 
-/// The values, by how they are read.
+/// The values of a column, by their type.
 pub(super) enum Values<'a> {
     Null,
     Bool(&'a BooleanArray),
@@ -63,9 +63,9 @@ pub(super) enum Values<'a> {
     Months(&'a [i32]),
     DayTime(&'a [IntervalDayTime]),
     MonthDayNano(&'a [IntervalMonthDayNano]),
-    List { ends: Offsets<'a>, child: Box<ColumnWriter<'a>> },
+    List { offsets: Offsets<'a>, child: Box<ColumnWriter<'a>> },
     Struct(Vec<ColumnWriter<'a>>),
-    Map { ends: Offsets<'a>, entries: Box<ColumnWriter<'a>> },
+    Map { offsets: Offsets<'a>, entries: Box<ColumnWriter<'a>> },
     Dictionary { indices: Vec<usize>, values: Box<ColumnWriter<'a>> },
     Union { array: &'a UnionArray, children: Vec<(i8, ColumnWriter<'a>)> },
 }
@@ -106,7 +106,7 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Where each row's items are in a child.
+/// The range of each row's items in a child array.
 pub(super) enum Offsets<'a> {
     Small(&'a [i32]),
     Large(&'a [i64]),
@@ -129,7 +129,7 @@ impl<'a> ColumnWriter<'a> {
     /// # Errors
     /// If values of this type have no form in that format; the error names the outermost column.
     pub fn new(field: &Field, array: &'a dyn Array, format: &'static str) -> Result<Self, Unsupported> {
-        if depth(field.data_type()) > DEEPEST {
+        if depth(field.data_type()) > MAX_DEPTH {
             return Err(Unsupported::new(field, format));
         }
         Self::nested(field, array).ok_or_else(|| Unsupported::new(field, format))
@@ -157,22 +157,22 @@ impl<'a> ColumnWriter<'a> {
 }
 
 fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
-    match logical(field) {
-        Logical::Bool8 => return Some(Values::Bool8(array.as_primitive::<Int8Type>().values())),
-        Logical::Uuid => {
+    match logical_type(field) {
+        LogicalType::Bool8 => return Some(Values::Bool8(array.as_primitive::<Int8Type>().values())),
+        LogicalType::Uuid => {
             return Some(match array.data_type() {
                 DataType::FixedSizeBinary(_) => Values::Uuid(array.as_fixed_size_binary()),
                 _ => Values::UuidText(text(array)?),
             });
         }
-        Logical::Integer => return text(array).map(Values::Integer),
-        Logical::Numeric => return text(array).map(Values::Numeric),
-        Logical::TimeTz => return text(array).map(Values::TimeTz),
-        Logical::Bits => return text(array).map(Values::Bits),
-        Logical::Name => return text(array).map(Values::Name),
-        Logical::Vector(oid) => return text(array).map(|text| Values::Vector { text, oid }),
-        Logical::Opaque => return None,
-        Logical::Json | Logical::Storage => {}
+        LogicalType::Integer => return text(array).map(Values::Integer),
+        LogicalType::Numeric => return text(array).map(Values::Numeric),
+        LogicalType::TimeTz => return text(array).map(Values::TimeTz),
+        LogicalType::Bits => return text(array).map(Values::Bits),
+        LogicalType::Name => return text(array).map(Values::Name),
+        LogicalType::Vector(oid) => return text(array).map(|text| Values::Vector { text, oid }),
+        LogicalType::Opaque => return None,
+        LogicalType::Json | LogicalType::Storage => {}
     }
     Some(match array.data_type() {
         DataType::Null => Values::Null,
@@ -242,17 +242,17 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         DataType::List(item) => {
             let list = array.as_list::<i32>();
             let child = Box::new(ColumnWriter::nested(items(field, item), list.values().as_ref())?);
-            Values::List { ends: Offsets::Small(list.value_offsets()), child }
+            Values::List { offsets: Offsets::Small(list.value_offsets()), child }
         }
         DataType::LargeList(item) => {
             let list = array.as_list::<i64>();
             let child = Box::new(ColumnWriter::nested(items(field, item), list.values().as_ref())?);
-            Values::List { ends: Offsets::Large(list.value_offsets()), child }
+            Values::List { offsets: Offsets::Large(list.value_offsets()), child }
         }
         DataType::FixedSizeList(item, size) => {
             let child =
                 Box::new(ColumnWriter::nested(items(field, item), array.as_fixed_size_list().values().as_ref())?);
-            Values::List { ends: Offsets::Fixed(size.as_usize()), child }
+            Values::List { offsets: Offsets::Fixed(size.as_usize()), child }
         }
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
@@ -262,7 +262,7 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         DataType::Map(entries, _) => {
             let map = array.as_map();
             let entries = Box::new(ColumnWriter::nested(entries, map.entries())?);
-            Values::Map { ends: Offsets::Small(map.value_offsets()), entries }
+            Values::Map { offsets: Offsets::Small(map.value_offsets()), entries }
         }
         DataType::Dictionary(index, _) => match index.as_ref() {
             DataType::Int8 => dictionary::<Int8Type>(field, array)?,
@@ -285,7 +285,7 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
     })
 }
 
-/// The items of a list, described by its field, which has more details than the array.
+/// The field of a list's items. The list's field describes them in more detail than the array.
 fn items<'f>(field: &'f Field, item: &'f Field) -> &'f Field {
     match field.data_type() {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => item,
@@ -316,15 +316,15 @@ fn dictionary<'a, K: ArrowDictionaryKeyType>(field: &Field, array: &'a dyn Array
     let array = array.as_dictionary::<K>();
     let values_field = Field::new(field.name(), array.values().data_type().clone(), true);
     let values = Box::new(ColumnWriter::nested(&values_field, array.values().as_ref())?);
-    // Indices under a NULL may be invalid; they are never used.
+    // The index of a NULL may be invalid. It is never used.
     let indices = array.keys().values().iter().map(|key| key.as_usize()).collect();
     Some(Values::Dictionary { indices, values })
 }
 
-/// Each level of PostgreSQL's text doubles the quotes of the one below: 2^16 are enough.
-const DEEPEST: usize = 16;
+/// The maximum nesting of types. Each level of PostgreSQL's text form doubles the quotes of the level below, so 16 levels have up to 2^16.
+const MAX_DEPTH: usize = 16;
 
-/// How many types are nested in each other.
+/// The nesting of a type; 1 for a type without children.
 fn depth(type_: &DataType) -> usize {
     1 + match type_ {
         DataType::List(item)

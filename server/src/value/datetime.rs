@@ -1,21 +1,21 @@
-//! Dates and times as PostgreSQL prints them with `DateStyle = ISO`.
+//! PostgreSQL's text forms of dates and times, with `DateStyle = ISO`.
 
 use arrow_schema::TimeUnit;
 
 use super::number::integer;
 use super::zone::Zone;
 
-/// DuckDB's, and with the opposite sign PostgreSQL's, infinite dates and timestamps are the extreme values.
+/// Whether a date is infinite. DuckDB's infinite dates are ±i32::MAX; PostgreSQL's are i32::MIN and i32::MAX.
 pub(super) fn is_infinite_date(days: i32) -> bool {
     days == i32::MAX || days == -i32::MAX || days == i32::MIN
 }
 
-/// The same for timestamps of any unit.
+/// Whether a timestamp of any unit is infinite, by the same rule in 64 bits.
 pub(super) fn is_infinite_timestamp(value: i64) -> bool {
     value == i64::MAX || value == -i64::MAX || value == i64::MIN
 }
 
-/// How many of a unit make a second.
+/// The number of these units in a second.
 pub(super) fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
@@ -27,17 +27,17 @@ pub(super) fn per_second(unit: TimeUnit) -> i64 {
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Appends a date, given as days since 1970-01-01.
+/// Appends a date. `days` counts from 1970-01-01.
 pub(crate) fn date(days: i32, out: &mut Vec<u8>) {
     if is_infinite_date(days) {
         infinity(days > 0, out);
         return;
     }
-    let is_bc = calendar(i64::from(days), out);
-    era(is_bc, out);
+    let is_bc = write_date(i64::from(days), out);
+    write_era(is_bc, out);
 }
 
-/// Appends a timestamp, given as units since 1970-01-01; one with a zone as its clocks show it, with their offset.
+/// Appends a timestamp. `value` counts from 1970-01-01. With a zone, the text is local time with its offset.
 pub(crate) fn timestamp(value: i64, unit: TimeUnit, zone: Option<&Zone>, out: &mut Vec<u8>) {
     if is_infinite_timestamp(value) {
         infinity(value > 0, out);
@@ -49,43 +49,43 @@ pub(crate) fn timestamp(value: i64, unit: TimeUnit, zone: Option<&Zone>, out: &m
     let per_day = i128::from(per_second) * i128::from(SECONDS_PER_DAY);
     let days = local.div_euclid(per_day) as i64;
     let within = local.rem_euclid(per_day) as i64;
-    let is_bc = calendar(days, out);
+    let is_bc = write_date(days, out);
     out.push(b' ');
     time(within, unit, out);
     if let Some(offset) = offset {
-        hours(offset, out);
+        utc_offset(offset, out);
     }
-    era(is_bc, out);
+    write_era(is_bc, out);
 }
 
 /// Appends an offset in seconds: `+01`, `-03:30`, `+00:53:28` (PostgreSQL's `EncodeTimezone`).
-fn hours(offset: i64, out: &mut Vec<u8>) {
+fn utc_offset(offset: i64, out: &mut Vec<u8>) {
     out.push(if offset < 0 { b'-' } else { b'+' });
     let seconds = offset.abs();
-    two(seconds / 3600, out);
+    two_digits(seconds / 3600, out);
     if seconds % 3600 > 0 {
         out.push(b':');
-        two(seconds / 60 % 60, out);
+        two_digits(seconds / 60 % 60, out);
     }
     if seconds % 60 > 0 {
         out.push(b':');
-        two(seconds % 60, out);
+        two_digits(seconds % 60, out);
     }
 }
 
-/// Appends a time of day, given as units since midnight.
+/// Appends a time of day. `value` counts from midnight.
 pub(crate) fn time(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
     let per_second = per_second(unit);
     let seconds = value.div_euclid(per_second);
-    two(seconds / 3600, out);
+    two_digits(seconds / 3600, out);
     out.push(b':');
-    two(seconds / 60 % 60, out);
+    two_digits(seconds / 60 % 60, out);
     out.push(b':');
-    two(seconds % 60, out);
+    two_digits(seconds % 60, out);
     fraction(value.rem_euclid(per_second), per_second, out);
 }
 
-/// Appends `.5` for 500000 of 1000000: without trailing zeros, and nothing for 0.
+/// Appends a fraction of a second without trailing zeros: `.5` for 500000 of 1000000, nothing for 0.
 pub(super) fn fraction(value: i64, per_second: i64, out: &mut Vec<u8>) {
     if value == 0 {
         return;
@@ -99,7 +99,7 @@ pub(super) fn fraction(value: i64, per_second: i64, out: &mut Vec<u8>) {
 }
 
 /// Appends at least two digits.
-pub(super) fn two(value: i64, out: &mut Vec<u8>) {
+pub(super) fn two_digits(value: i64, out: &mut Vec<u8>) {
     if (0..10).contains(&value) {
         out.push(b'0');
     }
@@ -110,14 +110,14 @@ fn infinity(positive: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(if positive { b"infinity" } else { b"-infinity" });
 }
 
-fn era(is_bc: bool, out: &mut Vec<u8>) {
+fn write_era(is_bc: bool, out: &mut Vec<u8>) {
     if is_bc {
         out.extend_from_slice(b" BC");
     }
 }
 
-/// Appends year, month and day, and says whether the year is before Christ.
-fn calendar(days: i64, out: &mut Vec<u8>) -> bool {
+/// Appends year, month and day. Gives whether the year is before Christ.
+fn write_date(days: i64, out: &mut Vec<u8>) -> bool {
     let (year, month, day) = civil(days);
     let is_bc = year <= 0;
     let shown = if is_bc { 1 - year } else { year };
@@ -128,14 +128,14 @@ fn calendar(days: i64, out: &mut Vec<u8>) -> bool {
     }
     integer(shown, out);
     out.push(b'-');
-    two(month, out);
+    two_digits(month, out);
     out.push(b'-');
-    two(day, out);
+    two_digits(day, out);
     is_bc
 }
 
-/// The proleptic Gregorian date, days after 1970-01-01. Years are shifted to start in March, so that leap days come
-/// last, and counted in cycles of 400 years (H. Hinnant, "chrono-compatible low-level date algorithms").
+/// The proleptic Gregorian date for a number of days after 1970-01-01. Years begin in March, so that a leap day is the last day of a year,
+/// and are counted in cycles of 400 (H. Hinnant, "chrono-compatible low-level date algorithms").
 fn civil(days: i64) -> (i64, i64, i64) {
     const DAYS_PER_CYCLE: i64 = 146_097;
     let days = days + 719_468;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_of_all_ages() {
+    fn dates_before_and_after_christ() {
         for (days, expected) in [
             (0, "1970-01-01"),
             (-1, "1969-12-31"),
@@ -213,7 +213,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn the_calendar_counts_on(days in -3_000_000i64..3_000_000) {
+        fn consecutive_days_have_consecutive_dates(days in -3_000_000i64..3_000_000) {
             let (year, month, day) = civil(days);
             let (next_year, next_month, next_day) = civil(days + 1);
             let same_month = (next_year, next_month, next_day) == (year, month, day + 1);

@@ -1,13 +1,13 @@
-//! Intervals as PostgreSQL prints them with `IntervalStyle = postgres`.
+//! PostgreSQL's text form of intervals, with `IntervalStyle = postgres`.
 
-use super::datetime::{fraction, two};
+use super::datetime::{fraction, two_digits};
 use super::number::integer;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Appends an interval: `1 year 2 mons -3 days +04:05:06.7` (PostgreSQL's `EncodeInterval`).
 ///
-/// A part after a negative one carries its sign, so that it reads back the same.
+/// A positive part after a negative one has a sign, so that the text reads back as the same interval.
 pub(super) fn interval(months: i32, days: i32, nanos: i64, out: &mut Vec<u8>) {
     let start = out.len();
     let mut after_negative = false;
@@ -42,11 +42,11 @@ pub(super) fn interval(months: i32, days: i32, nanos: i64, out: &mut Vec<u8>) {
     }
     let nanos = nanos.unsigned_abs();
     let seconds = (nanos / NANOS_PER_SECOND) as i64;
-    two(seconds / 3600, out);
+    two_digits(seconds / 3600, out);
     out.push(b':');
-    two(seconds / 60 % 60, out);
+    two_digits(seconds / 60 % 60, out);
     out.push(b':');
-    two(seconds % 60, out);
+    two_digits(seconds % 60, out);
     fraction((nanos % NANOS_PER_SECOND) as i64, NANOS_PER_SECOND as i64, out);
 }
 

@@ -1,4 +1,4 @@
-//! Arrays and rows as PostgreSQL prints them (manual §8.15.6, §8.16.6), and as `array_send` and `record_send` do.
+//! PostgreSQL's text forms of arrays and rows (manual §8.15.6, §8.16.6), and their binary forms (`array_send`, `record_send`).
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use super::ValueError;
 use super::column::{ColumnWriter, Values};
 use crate::value::oid;
 
-/// How long the text of a nested value may be. Each level of nesting doubles what has to be escaped, so a value of some hundred bytes that
-/// is forty levels deep would have more text than a machine has memory.
-const MOST_TEXT: usize = 256 << 20;
+/// The maximum length of the text of a nested value. Each level doubles the escapes, so the text of a value of some hundred bytes in forty
+/// levels would be larger than a machine's memory.
+const MAX_TEXT_BYTES: usize = 256 << 20;
 
 /// Appends `{a,"b c",NULL}`.
-pub(super) fn list(items: &ColumnWriter<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
+pub(super) fn write_list(items: &ColumnWriter<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.push(b'{');
     let mut text = Vec::new();
     for (at, row) in rows.enumerate() {
@@ -21,26 +21,26 @@ pub(super) fn list(items: &ColumnWriter<'_>, rows: Range<usize>, out: &mut Vec<u
         if items.is_null(row) {
             out.extend_from_slice(b"NULL");
         } else if matches!(items.values, Values::List { .. }) {
-            // An array of arrays is one array of more dimensions: its braces are not quoted.
+            // An array of arrays is one array with more dimensions, so its braces are not quoted.
             items.write_text(row, out)?;
         } else {
             text.clear();
             items.write_text(row, &mut text)?;
-            check(&text, out)?;
-            item(&text, out);
+            check_length(&text, out)?;
+            write_item(&text, out);
         }
     }
     out.push(b'}');
     Ok(())
 }
 
-/// Fails if `text`, with all of it escaped, would be too much.
-fn check(text: &[u8], out: &[u8]) -> Result<(), ValueError> {
-    let is_within = out.len() + 2 * text.len() <= MOST_TEXT;
+/// Fails if `out` would be too long with `text`, of which each byte may need an escape.
+fn check_length(text: &[u8], out: &[u8]) -> Result<(), ValueError> {
+    let is_within = out.len() + 2 * text.len() <= MAX_TEXT_BYTES;
     if is_within { Ok(()) } else { Err(ValueError::TooLarge { format: "the text of a nested value" }) }
 }
 
-fn item(text: &[u8], out: &mut Vec<u8>) {
+fn write_item(text: &[u8], out: &mut Vec<u8>) {
     let is_special = |b: &u8| matches!(b, b'{' | b'}' | b'"' | b'\\' | b',') || is_space(*b);
     if !text.is_empty() && !text.iter().any(is_special) && !text.eq_ignore_ascii_case(b"null") {
         out.extend_from_slice(text);
@@ -56,8 +56,8 @@ fn item(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends `(1,"b c",)`; NULL is nothing.
-pub(super) fn record(fields: &[ColumnWriter<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+/// Appends `(1,"b c",)`. NULL has no text.
+pub(super) fn write_record(fields: &[ColumnWriter<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.push(b'(');
     let mut text = Vec::new();
     for (at, field) in fields.iter().enumerate() {
@@ -67,15 +67,15 @@ pub(super) fn record(fields: &[ColumnWriter<'_>], row: usize, out: &mut Vec<u8>)
         if !field.is_null(row) {
             text.clear();
             field.write_text(row, &mut text)?;
-            check(&text, out)?;
-            attribute(&text, out);
+            check_length(&text, out)?;
+            write_attribute(&text, out);
         }
     }
     out.push(b')');
     Ok(())
 }
 
-fn attribute(text: &[u8], out: &mut Vec<u8>) {
+fn write_attribute(text: &[u8], out: &mut Vec<u8>) {
     let is_special = |b: &u8| matches!(b, b'(' | b')' | b'"' | b'\\' | b',') || is_space(*b);
     if !text.is_empty() && !text.iter().any(is_special) {
         out.extend_from_slice(text);
@@ -91,24 +91,24 @@ fn attribute(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends an array: its dimensions, whether it has NULLs, the type of its items, and these.
+/// Appends an array: its dimensions, whether it has NULLs, the type of its items, and the items.
 pub(super) fn binary_array(items: &ColumnWriter<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let mut lengths = Vec::new();
     let mut leaves = vec![rows];
     let mut column = items;
     loop {
         let length = leaves.first().map_or(0, Range::len);
-        // PostgreSQL's arrays are rectangular, and one without items has no dimensions at all.
+        // PostgreSQL's arrays are rectangular, and an empty array has no dimensions.
         if leaves.iter().any(|leaf| leaf.len() != length) {
             return Err(ValueError::Ragged);
         }
         lengths.push(length as i32);
-        let Values::List { ends, child } = &column.values else { break };
+        let Values::List { offsets, child } = &column.values else { break };
         let lists = || leaves.iter().cloned().flatten();
         if lists().any(|row| column.is_null(row)) {
             return Err(ValueError::Ragged);
         }
-        leaves = lists().map(|row| ends.range(row)).collect();
+        leaves = lists().map(|row| offsets.range(row)).collect();
         column = child;
     }
     if lengths.contains(&0) {
@@ -125,7 +125,7 @@ pub(super) fn binary_array(items: &ColumnWriter<'_>, rows: Range<usize>, out: &m
     rows().try_for_each(|row| column.write_binary(row, out))
 }
 
-/// Appends a row: how many fields, and for each its type and its value.
+/// Appends a row: the number of fields, and the type and the value of each.
 pub(super) fn binary_record(fields: &[ColumnWriter<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
     out.extend_from_slice(&(fields.len() as i32).to_be_bytes());
     fields.iter().try_for_each(|field| {

@@ -1,4 +1,4 @@
-//! Numbers as PostgreSQL prints them.
+//! PostgreSQL's text forms of numbers.
 
 use std::io::Write as _;
 
@@ -6,22 +6,22 @@ pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a `float8`: the shortest digits that read back the same, in exponent form from 1e15 and below 1e-4
-/// (PostgreSQL's `d2s.c`).
+/// Appends a `float8`: the shortest digits that read back as the same number. The exponent form begins at 1e15 and below 1e-4 (PostgreSQL's
+/// `d2s.c`).
 pub(super) fn float64(value: f64, out: &mut Vec<u8>) {
-    if !special(value, out) {
-        float(&format!("{value:e}"), 15, out);
+    if !write_special(value, out) {
+        write_float(&format!("{value:e}"), 15, out);
     }
 }
 
-/// Appends a `float4`: the same, in exponent form from 1e6 (PostgreSQL's `f2s.c`).
+/// Appends a `float4` in the same way. The exponent form begins at 1e6 (PostgreSQL's `f2s.c`).
 pub(super) fn float32(value: f32, out: &mut Vec<u8>) {
-    if !special(f64::from(value), out) {
-        float(&format!("{value:e}"), 6, out);
+    if !write_special(f64::from(value), out) {
+        write_float(&format!("{value:e}"), 6, out);
     }
 }
 
-fn special(value: f64, out: &mut Vec<u8>) -> bool {
+fn write_special(value: f64, out: &mut Vec<u8>) -> bool {
     let text: &[u8] = match value {
         _ if value.is_nan() => b"NaN",
         f64::INFINITY => b"Infinity",
@@ -32,8 +32,8 @@ fn special(value: f64, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Lays out `-d.ddde±x`, Rust's shortest form, as PostgreSQL does.
-fn float(scientific: &str, exponent_from: i32, out: &mut Vec<u8>) {
+/// Converts Rust's shortest form, `-d.ddde±x`, to PostgreSQL's.
+fn write_float(scientific: &str, exponent_from: i32, out: &mut Vec<u8>) {
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let digits = match mantissa.strip_prefix('-') {
@@ -53,10 +53,10 @@ fn float(scientific: &str, exponent_from: i32, out: &mut Vec<u8>) {
     }
     let digits: Vec<u8> = digits.bytes().filter(|&b| b != b'.').collect();
     // The digits stand for 0.ddd × 10^(exponent + 1).
-    point(&digits, i64::from(exponent) + 1, out);
+    write_with_point(&digits, i64::from(exponent) + 1, out);
 }
 
-/// Appends a scaled integer, given as its sign and digits.
+/// Appends a scaled integer with this sign and these digits.
 pub(super) fn decimal(negative: bool, digits: &str, scale: i8, out: &mut Vec<u8>) {
     if negative {
         out.push(b'-');
@@ -69,11 +69,11 @@ pub(super) fn decimal(negative: bool, digits: &str, scale: i8, out: &mut Vec<u8>
         }
         return;
     }
-    point(digits, digits.len() as i64 - i64::from(scale), out);
+    write_with_point(digits, digits.len() as i64 - i64::from(scale), out);
 }
 
 /// Appends 0.digits × 10^whole without an exponent.
-fn point(digits: &[u8], whole: i64, out: &mut Vec<u8>) {
+fn write_with_point(digits: &[u8], whole: i64, out: &mut Vec<u8>) {
     let whole_digits = usize::try_from(whole).unwrap_or(0);
     if whole <= 0 {
         out.extend_from_slice(b"0.");

@@ -2,9 +2,9 @@
 
 use arrow_schema::{DataType, Field};
 
-use crate::value::{DATABASE_TYPE, Logical, logical};
+use crate::value::{DATABASE_TYPE, LogicalType, logical_type};
 
-/// What RowDescription says of a column's type.
+/// A column's type in RowDescription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeInfo {
     /// The type's number.
@@ -48,7 +48,7 @@ mod numbers {
 }
 pub use numbers::*;
 
-/// Each type's size, and its array type.
+/// Each type, its size, and its array type.
 const TYPES: [(u32, i16, u32); 28] = [
     (BOOL, 1, 1000),
     (BYTEA, -1, 1001),
@@ -95,9 +95,9 @@ pub fn size(oid: u32) -> i16 {
     TYPES.iter().find(|(item, _, _)| *item == oid).map_or(-1, |(_, size, _)| *size)
 }
 
-/// What RowDescription says of a NUMERIC with this precision and scale.
+/// The type modifier of a NUMERIC with this precision and scale.
 pub fn numeric_modifier(precision: i32, scale: i32) -> i32 {
-    /// VARHDRSZ, which PostgreSQL adds to tell 0 from "none".
+    /// PostgreSQL's VARHDRSZ. It is added so that a modifier of 0 differs from no modifier.
     const HEADER: i32 = 4;
     (precision << 16 | scale) + HEADER
 }
@@ -122,16 +122,16 @@ pub fn of(field: &Field) -> TypeInfo {
 }
 
 fn oid(field: &Field) -> u32 {
-    match logical(field) {
-        Logical::Bool8 => return BOOL,
-        Logical::Uuid => return UUID,
-        Logical::Json => return JSON,
-        Logical::Integer | Logical::Numeric => return NUMERIC,
-        Logical::TimeTz => return TIMETZ,
-        Logical::Bits => return VARBIT,
-        Logical::Name => return NAME,
-        Logical::Vector(vector) => return vector,
-        Logical::Storage | Logical::Opaque => {}
+    match logical_type(field) {
+        LogicalType::Bool8 => return BOOL,
+        LogicalType::Uuid => return UUID,
+        LogicalType::Json => return JSON,
+        LogicalType::Integer | LogicalType::Numeric => return NUMERIC,
+        LogicalType::TimeTz => return TIMETZ,
+        LogicalType::Bits => return VARBIT,
+        LogicalType::Name => return NAME,
+        LogicalType::Vector(vector) => return vector,
+        LogicalType::Storage | LogicalType::Opaque => {}
     }
     match field.data_type() {
         DataType::Boolean => BOOL,
@@ -152,15 +152,15 @@ fn oid(field: &Field) -> u32 {
         DataType::Timestamp(_, Some(_)) => TIMESTAMPTZ,
         DataType::Interval(_) | DataType::Duration(_) => INTERVAL,
         DataType::Struct(_) => RECORD,
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => list(item),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => list_oid(item),
         DataType::Map(entries, _) => array_of(oid(entries)).unwrap_or(TEXT),
         DataType::Dictionary(_, values) => oid(&Field::new(field.name(), values.as_ref().clone(), true)),
         _ => TEXT,
     }
 }
 
-/// An array of arrays has the type of an array: PostgreSQL's arrays may have any number of dimensions.
-fn list(item: &Field) -> u32 {
+/// The type of a list. A list of lists has the type of an array, because PostgreSQL's arrays can have several dimensions.
+fn list_oid(item: &Field) -> u32 {
     let item = oid(item);
     let is_array = TYPES.iter().any(|(_, _, array)| *array == item);
     if is_array { item } else { array_of(item).unwrap_or(TEXT) }

@@ -39,7 +39,7 @@ fn plain_types() {
 }
 
 #[test]
-fn slices_start_where_they_start() {
+fn slices_begin_at_their_offset() {
     let strings = StringArray::from(vec![Some("a"), None, Some("c")]);
     assert_eq!(shown(&strings.slice(1, 2)), ["NULL", "c"]);
     let numbers = Int32Array::from(vec![1, 2, 3]);
@@ -76,7 +76,7 @@ fn structs_are_rows() {
 }
 
 #[test]
-fn extension_types_show_what_they_stand_for() {
+fn extension_types_have_the_text_of_their_logical_type() {
     let bytes = FixedSizeBinaryArray::try_from_iter([[0xab; 16]].into_iter()).unwrap();
     let uuid = Field::new("c", DataType::FixedSizeBinary(16), true)
         .with_metadata([(EXTENSION_NAME.to_owned(), "arrow.uuid".to_owned())]);
@@ -87,17 +87,17 @@ fn extension_types_show_what_they_stand_for() {
 }
 
 #[test]
-fn the_databases_type_names_reach_the_items_of_lists() {
+fn the_items_of_lists_have_the_databases_type_name() {
     let text = Field::new("c", DataType::Utf8, true);
-    assert_eq!(logical(&described(&text, "UUID")), Logical::Uuid);
-    assert_eq!(logical(&described(&text, "VARCHAR")), Logical::Storage);
+    assert_eq!(logical_type(&with_database_type(&text, "UUID")), LogicalType::Uuid);
+    assert_eq!(logical_type(&with_database_type(&text, "VARCHAR")), LogicalType::Storage);
     let list = Field::new("c", DataType::List(Arc::new(Field::new("l", DataType::Utf8, true))), true);
-    let DataType::List(item) = described(&list, "UUID[]").data_type().clone() else { panic!("no list") };
-    assert_eq!(logical(&item), Logical::Uuid);
+    let DataType::List(item) = with_database_type(&list, "UUID[]").data_type().clone() else { panic!("no list") };
+    assert_eq!(logical_type(&item), LogicalType::Uuid);
 }
 
 #[test]
-fn a_type_without_a_form_is_refused_by_name() {
+fn an_unsupported_type_is_refused_by_name() {
     let field = Field::new("v", DataType::Struct(vec![Field::new("m", DataType::Null, true)].into()), true)
         .with_metadata([(EXTENSION_NAME.to_owned(), "arrow.parquet.variant".to_owned())]);
     let array = arrow_array::new_null_array(field.data_type(), 1);

@@ -1,4 +1,4 @@
-//! Text forms.
+//! PostgreSQL's text forms of values.
 
 use arrow_schema::TimeUnit;
 
@@ -12,9 +12,9 @@ const NANOS_PER_MILLI: i64 = 1_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
 impl ColumnWriter<'_> {
-    /// Whether the texts of all values consist of letters, digits and `+-.: ` alone, so that no format must quote or
-    /// escape them unless its own marks are among these.
-    pub fn is_bare(&self) -> bool {
+    /// Whether the texts of all values contain only letters, digits and `+-.: `. Then no format must quote or escape them, unless its
+    /// delimiters are among these characters.
+    pub fn is_never_quoted(&self) -> bool {
         !matches!(
             self.values,
             Values::Null
@@ -33,7 +33,7 @@ impl ColumnWriter<'_> {
     /// Appends the text of the value at `row`, which must not be NULL.
     ///
     /// # Errors
-    /// If it is a nested value whose text is too long. What was appended is of no use then.
+    /// If it is a nested value whose text is too long. Then the caller must remove the appended bytes.
     pub fn write_text(&self, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
         match &self.values {
             Values::Null => {}
@@ -85,9 +85,9 @@ impl ColumnWriter<'_> {
                 let value = values[row];
                 interval(value.months, value.days, value.nanoseconds, out);
             }
-            Values::List { ends, child } => return nested::list(child, ends.range(row), out),
-            Values::Struct(children) => return nested::record(children, row, out),
-            Values::Map { ends, entries } => return nested::list(entries, ends.range(row), out),
+            Values::List { offsets, child } => return nested::write_list(child, offsets.range(row), out),
+            Values::Struct(children) => return nested::write_record(children, row, out),
+            Values::Map { offsets, entries } => return nested::write_list(entries, offsets.range(row), out),
             Values::Dictionary { indices, values } => return values.write_text(indices[row], out),
             Values::Union { array, children } => {
                 if let Some((_, child)) = children.iter().find(|(id, _)| *id == array.type_id(row)) {
@@ -100,7 +100,7 @@ impl ColumnWriter<'_> {
 }
 
 fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
-    // Most fit into 64 bits, which is faster.
+    // Most values fit into 64 bits, which are faster to format.
     let mut buffer = itoa::Buffer::new();
     let digits = match u64::try_from(value.unsigned_abs()) {
         Ok(value) => buffer.format(value),
@@ -109,7 +109,7 @@ fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
     decimal(value < 0, digits, scale, out);
 }
 
-/// A duration as an interval of time alone; beyond 292 years in nanoseconds it is shown in days.
+/// Appends a duration as an interval. One of more than 2^63 nanoseconds (292 years) is shown in days and time.
 fn duration(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
     const NANOS_PER_DAY: i128 = 86_400_000_000_000;
     let nanos = i128::from(value) * i128::from(1_000_000_000 / super::datetime::per_second(unit));
@@ -122,8 +122,8 @@ fn duration(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
     }
 }
 
-/// Whether a byte may be part of a bare text; see [`ColumnWriter::is_bare`].
-pub fn is_bare_byte(byte: u8) -> bool {
+/// Whether a byte can occur in the texts of a column that is never quoted ([`ColumnWriter::is_never_quoted`]).
+pub fn is_unquoted_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-.: ".contains(&byte)
 }
 

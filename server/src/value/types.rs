@@ -1,17 +1,17 @@
-//! A type: its name, and what it is to PostgreSQL's clients.
+//! A type: the engine's name, and the type for PostgreSQL's clients.
 
 use crate::value::oid::{self, TypeInfo};
 
 /// A type of a parameter or a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// Its name in the engine, which a CAST takes there; PostgreSQL's name if the engine has not described it.
+    /// The engine's name, which a CAST accepts. PostgreSQL's name if the engine has not described the type.
     pub name: String,
-    /// What it is to PostgreSQL.
+    /// PostgreSQL's type.
     pub kind: TypeKind,
 }
 
-/// What values of a type look like to PostgreSQL.
+/// PostgreSQL's types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeKind {
     /// boolean
@@ -28,7 +28,7 @@ pub enum TypeKind {
     Float4,
     /// double precision
     Float8,
-    /// numeric; with its modifier, or −1
+    /// numeric, with its modifier, or −1
     Numeric(i32),
     /// text, and types that have a text form only
     Text,
@@ -54,17 +54,17 @@ pub enum TypeKind {
     Bits,
     /// name
     Name,
-    /// int2vector or oidvector, by its number: numbers in the catalog
+    /// int2vector or oidvector, by the type's number. They occur in the catalog.
     Vector(u32),
     /// A row.
     Record,
-    /// Rows of a key and a value.
+    /// An array of rows with a key and a value.
     Map,
     /// An array.
     List(Box<Type>),
-    /// A type that PostgreSQL cannot represent: a union, a variant.
+    /// A type that PostgreSQL cannot represent, such as a union or a variant.
     Unsupported,
-    /// Not known: a parameter whose type cannot be inferred.
+    /// The type of a parameter that cannot be inferred.
     Unknown,
 }
 
@@ -76,8 +76,8 @@ impl TypeKind {
 }
 
 impl Type {
-    /// The type with PostgreSQL's number `oid`, under PostgreSQL's name; `None` if values of it are not taken, or the client leaves it
-    /// open.
+    /// The type with PostgreSQL's number `oid`, with PostgreSQL's name. `None` if the server does not accept values of the type, or the
+    /// client leaves it open.
     pub fn of_oid(oid: u32) -> Option<Self> {
         let (name, kind) = match oid {
             oid::BOOL => ("boolean", TypeKind::Bool),
@@ -114,7 +114,7 @@ impl Type {
         Self::new("text", TypeKind::Text)
     }
 
-    /// A type that is not known.
+    /// The unknown type.
     pub fn unknown() -> Self {
         Self::new("unknown", TypeKind::Unknown)
     }
@@ -124,7 +124,7 @@ impl Type {
         Self::new(format!("{}[]", item.name), TypeKind::List(Box::new(item)))
     }
 
-    /// The type that a column of rows is announced as; `None` if parameters cannot have it.
+    /// The type of a column in RowDescription; `None` if parameters cannot have this type.
     pub fn of_field(field: &arrow_schema::Field) -> Option<Self> {
         let info = oid::of(field);
         match info.oid {
@@ -175,13 +175,13 @@ impl Type {
             TypeKind::Vector(oid) => *oid,
             TypeKind::Record => oid::RECORD,
             TypeKind::Map => oid::array_of(oid::RECORD).unwrap_or(oid::TEXT),
-            // PostgreSQL's arrays may have any number of dimensions.
+            // PostgreSQL's arrays can have several dimensions.
             TypeKind::List(item) if matches!(item.kind, TypeKind::List(_) | TypeKind::Map) => item.oid(),
             TypeKind::List(item) => oid::array_of(item.oid()).unwrap_or(oid::TEXT),
         }
     }
 
-    /// The number for a parameter of this type. A type without a form that clients can send is a text.
+    /// The number for a parameter of this type. A type that clients cannot send is announced as text.
     pub fn parameter_oid(&self) -> u32 {
         let mut item = self;
         while let TypeKind::List(inner) = &item.kind {
@@ -192,7 +192,7 @@ impl Type {
         if is_text { oid::TEXT } else { self.oid() }
     }
 
-    /// Whether it is a numeric, or lists of them.
+    /// Whether it is a numeric, or a list of numerics.
     pub(crate) fn is_numeric(&self) -> bool {
         match &self.kind {
             TypeKind::List(item) => item.is_numeric(),
@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_understood_and_unknown_ones_are_left_open() {
+    fn known_numbers_have_types_and_others_have_none() {
         for number in [oid::BOOL, oid::INT8, oid::OID, oid::NUMERIC, oid::TIMETZ, 1009, 1016, 2951] {
             let found = Type::of_oid(number).unwrap();
             assert_eq!(found.info().oid, number, "{found:?}");

@@ -1,4 +1,4 @@
-//! Time zones, by IANA's database as it was when this was compiled.
+//! Time zones, by the version of IANA's database at the time of the build.
 
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
@@ -6,15 +6,15 @@ use jiff::tz::{Offset, TimeZone};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Zone(TimeZone);
 
-/// The Gregorian calendar, days of the week included, comes back after so many seconds: 400 years. PostgreSQL, too, takes the
-/// rules of a later year for those of an earlier one (`localtime.c`, `pg_localtime`).
-const CYCLE: i64 = 146_097 * 86_400;
+/// The Gregorian calendar, with its days of the week, repeats after this number of seconds: 400 years. As PostgreSQL (`pg_localtime` in its
+/// `localtime.c`), years beyond the table of rules have the rules of a year in the table.
+const GREGORIAN_CYCLE: i64 = 146_097 * 86_400;
 
 impl Zone {
     pub const UTC: Self = Self(TimeZone::UTC);
 
-    /// The zone of this name, in any case, or of a whole number of hours east of Greenwich, as `SET TIME ZONE 2` has it: these
-    /// have names, too, in which hours count to the west.
+    /// The zone with this name, in any letter case, or with a whole number of hours east of Greenwich, as in `SET TIME ZONE 2`. The names
+    /// `Etc/GMT±n` count hours to the west.
     pub fn named(name: &str) -> Option<Self> {
         let zone = match name.parse() {
             Ok(0i8) => "UTC",
@@ -26,10 +26,10 @@ impl Zone {
 
     /// The zone of an Arrow column: a name, or an offset such as `+05:30`. An unknown zone is UTC.
     pub fn of_arrow(name: &str) -> Self {
-        Self::named(name).or_else(|| Self::fixed(name)).unwrap_or(Self::UTC)
+        Self::named(name).or_else(|| Self::parse_offset(name)).unwrap_or(Self::UTC)
     }
 
-    fn fixed(text: &str) -> Option<Self> {
+    fn parse_offset(text: &str) -> Option<Self> {
         let (sign, text) = match text.strip_prefix('-') {
             Some(text) => (-1, text),
             None => (1, text.strip_prefix('+')?),
@@ -39,17 +39,17 @@ impl Zone {
         Some(Self(TimeZone::fixed(Offset::from_seconds(sign * seconds).ok()?)))
     }
 
-    /// Its name, as IANA writes it.
+    /// IANA's name of the zone.
     pub fn name(&self) -> &str {
         self.0.iana_name().unwrap_or("UTC")
     }
 
-    /// How many seconds its clocks are ahead of UTC, `second` seconds after 1970-01-01.
+    /// The seconds that local time is ahead of UTC, at `second` seconds after 1970-01-01.
     pub fn offset(&self, second: i64) -> i64 {
         let (first, last) = (Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
         let known = match second > last {
-            true => second - ((second - last - 1) / CYCLE + 1) * CYCLE,
-            // Local mean time, before there were zones.
+            true => second - ((second - last - 1) / GREGORIAN_CYCLE + 1) * GREGORIAN_CYCLE,
+            // Before the first rule, local mean time applies.
             false => second.max(first),
         };
         Timestamp::from_second(known).map_or(0, |known| self.0.to_offset(known).seconds().into())
@@ -64,15 +64,15 @@ mod tests {
     fn zones_have_their_names_and_offsets() {
         let berlin = Zone::named("europe/BERLIN").unwrap();
         assert_eq!(berlin.name(), "Europe/Berlin");
-        // Winter and summer of 2024, of 12024, and local time in 1800 and 50000 years earlier.
+        // Winter and summer of 2024 and of 12024, and local mean time in 1800, 50,000 years before 1970, and at the minimum.
         let (winter, summer) = (1_704_067_200, 1_719_792_000);
         for (second, expected) in [
             (winter, 3600),
             (summer, 7200),
-            (winter + 25 * CYCLE, 3600),
-            (summer + 25 * CYCLE, 7200),
+            (winter + 25 * GREGORIAN_CYCLE, 3600),
+            (summer + 25 * GREGORIAN_CYCLE, 7200),
             (-5_364_662_400, 3208),
-            (-125 * CYCLE, 3208),
+            (-125 * GREGORIAN_CYCLE, 3208),
             (i64::MIN, 3208),
         ] {
             assert_eq!(berlin.offset(second), expected, "{second}");

@@ -164,7 +164,8 @@ impl Adaptive {
         let margin = |cost: &Cost| EXPLORATION_MARGIN.powi(if cost.is_known() { 1 } else { 2 });
         let candidates = self.costs.all().iter().enumerate().filter(|(index, cost)| {
             *index != self.current
-                && cost.config != Config::PLAIN
+                // Every chunk shows what light encoding alone costs.
+                && ![Config::PLAIN, Config::LIGHT].contains(&cost.config)
                 && self.costs.is_due(cost)
                 && self.is_allowed(cost, throughput)
         });
@@ -250,7 +251,7 @@ impl Adaptive {
         let own = self.costs.all().iter().find(|cost| cost.config == chunk.config);
         self.last_decoding = own.map_or(0.0, |cost| cost.decoding);
         self.model.record(chunk);
-        self.costs.record(chunk);
+        self.costs.record(chunk, chunk.plain_bytes as f64 / self.full);
     }
 
     pub(super) fn link(&mut self, sample: &LinkSample) {

@@ -18,10 +18,10 @@ pub(super) struct Cost {
     pub(super) decoding: f64,
     /// Chunks of this stream that show what it costs: also those that were compressed after light encoding.
     known: u64,
-    /// The number of the stream's last chunk that was encoded so.
-    last_chunk: u64,
-    /// Chunks that pass before it is explored again.
-    interval: u64,
+    /// The position in the stream of the last chunk that was encoded so, in full chunks.
+    last: f64,
+    /// Full chunks that pass before it is explored again.
+    interval: f64,
 }
 
 impl Cost {
@@ -51,7 +51,7 @@ const CONFIGS: [(Config, f64); 7] = [
 /// sales, one of flights, one of a census and one of free text, on one core. Only the ratios matter, because a stream's first
 /// chunks correct them.
 const PLAIN: [(Config, f64, f64); 1] = [(Config::PLAIN, 0.07, 1.0)];
-const LIGHT: [(Config, f64, f64); 1] = [(Config::LIGHT, 0.25, 0.32)];
+const LIGHT: [(Config, f64, f64); 1] = [(Config::LIGHT, 0.2, 0.32)];
 const FSST: [(Config, f64, f64); 1] = [(Config::LIGHT_FSST, 0.8, 0.81)];
 const CODECS: [(Config, f64, f64); 4] = [
     (Config::LIGHT_LZ4, 1.25, 0.78),
@@ -71,22 +71,22 @@ pub(super) struct Costs {
     light: Stage,
     fsst: Stage,
     codecs: Stage,
-    /// Chunks of the stream so far.
-    chunks: u64,
+    /// Full chunks of the stream so far.
+    position: f64,
 }
 
 impl Costs {
     pub(super) fn new(is_accepted: impl Fn(Config) -> bool) -> Self {
         let accepted = CONFIGS.into_iter().filter(|(config, _)| is_accepted(*config));
         let cost =
-            |(config, decoding)| Cost { config, work: 0.0, size: 0.0, decoding, known: 0, last_chunk: 0, interval: 0 };
+            |(config, decoding)| Cost { config, work: 0.0, size: 0.0, decoding, known: 0, last: 0.0, interval: 0.0 };
         let mut costs = Self {
             all: accepted.map(cost).collect(),
             plain: Stage::new(&PLAIN),
             light: Stage::new(&LIGHT),
             fsst: Stage::new(&FSST),
             codecs: Stage::new(&CODECS),
-            chunks: 0,
+            position: 0.0,
         };
         costs.combine();
         costs
@@ -98,16 +98,16 @@ impl Costs {
 
     /// Whether a configuration has not been used for its interval.
     pub(super) fn is_due(&self, cost: &Cost) -> bool {
-        self.chunks >= cost.last_chunk + cost.interval
+        self.position >= cost.last + cost.interval
     }
 
     /// A configuration is explored now, and again after twice as many chunks as the last time.
     pub(super) fn explored(&mut self, index: usize) {
-        self.all[index].interval = (2 * self.all[index].interval).max(2);
+        self.all[index].interval = (2.0 * self.all[index].interval).max(2.0);
     }
 
-    /// A chunk was encoded.
-    pub(super) fn record(&mut self, chunk: &ChunkCost) {
+    /// A chunk was encoded that is such a part of a full one.
+    pub(super) fn record(&mut self, chunk: &ChunkCost, part: f64) {
         let [plain, light, wire] =
             [chunk.plain_bytes, chunk.light_bytes, chunk.wire_bytes].map(|bytes| bytes.max(1) as f64);
         // A clock that stands still must not make a configuration free.
@@ -122,9 +122,9 @@ impl Costs {
                 stage.record(compressed, work(chunk.compressing, light), wire / light);
             }
         }
-        self.chunks += 1;
+        self.position += part;
         if let Some(cost) = self.all.iter_mut().find(|cost| cost.config == chunk.config) {
-            cost.last_chunk = self.chunks;
+            cost.last = self.position;
         }
         self.combine();
     }

@@ -16,9 +16,6 @@ use crate::simd::vectorized;
 /// An encoding is used only if its size is below this ratio of the size without it.
 const MAX_SIZE_RATIO: f64 = 0.85;
 
-/// Chunks until an encoding that did not save enough is tried again.
-const RETRY_AFTER_CHUNKS: u8 = 16;
-
 /// Adds the strings of a node that was started. `None` if the offsets are invalid.
 pub(super) fn put<'a, O: Int>(
     body: &mut Body<'a>,
@@ -139,7 +136,8 @@ impl<'a> Strings<'a> {
             body.put_u64(value.len() as u64);
             return body.put(value);
         }
-        if context.may(Encoding::Dictionary) && memory.dictionary.is_due() {
+        let count = self.lengths.len();
+        if context.may(Encoding::Dictionary) && memory.dictionary.is_due(count) {
             // The previous chunk's number is as good an estimate, and costs nothing.
             let known = memory.distinct.take().and_then(|distinct| self.dictionary(distinct));
             match known.or_else(|| self.dictionary(self.estimate_distinct()?)) {
@@ -147,8 +145,7 @@ impl<'a> Strings<'a> {
                     memory.distinct = Some(dictionary.entries.len());
                     return self.put_dictionary(dictionary, body, node, memory, context);
                 }
-                None if self.lengths.len() >= sample::SAMPLE => memory.dictionary.failed(),
-                None => {}
+                None => memory.dictionary.failed(count),
             }
         }
         self.put_lengths(body, node, memory, context);
@@ -157,7 +154,7 @@ impl<'a> Strings<'a> {
     /// FORMAT §6.9 if it saves enough, otherwise §6.7.
     fn put_lengths(self, body: &mut Body<'a>, node: NodeStart, memory: &mut Memory, context: &Context<'_>) {
         let start = body.mark();
-        if context.fsst() && self.data.len() >= fsst::MIN_BYTES && memory.fsst.is_due() {
+        if context.fsst() && self.data.len() >= fsst::MIN_BYTES && memory.fsst.is_due(self.lengths.len()) {
             let started = Moment::now();
             let saved = self.put_fsst(body, node, &mut memory.symbols, context);
             body.compressed(saved.unwrap_or(0), started);
@@ -165,7 +162,7 @@ impl<'a> Strings<'a> {
                 return;
             }
             body.rewind(start);
-            memory.fsst.failed();
+            memory.fsst.failed(self.lengths.len());
         }
         body.set(node, Encoding::Lengths, 0);
         body.put_u64(self.data.len() as u64);
@@ -208,7 +205,7 @@ impl<'a> Strings<'a> {
     fn estimate_distinct(&self) -> Option<usize> {
         let (mut start, mut row) = (0, 0);
         let mut sampled = Vec::with_capacity(sample::SAMPLE);
-        for position in sample::positions(self.lengths.len()) {
+        for position in sample::positions(self.lengths.len(), sample::SAMPLE) {
             start += total(&self.lengths[row..position]);
             row = position;
             sampled.push(dictionary::hash_of(&self.data, start, self.lengths[row] as u32 as usize));
@@ -279,21 +276,5 @@ vectorized! {
     /// The sum of the lengths.
     fn total<T: Int>(lengths: &[T]) -> usize {
         lengths.iter().map(|length| length.to_bits()).sum::<u64>() as usize
-    }
-}
-
-/// When to retry an encoding that did not save enough.
-#[derive(Default)]
-pub(super) struct RetryInterval(u8);
-
-impl RetryInterval {
-    /// Whether to try now. Each call counts one chunk.
-    pub(super) fn is_due(&mut self) -> bool {
-        self.0 = self.0.saturating_sub(1);
-        self.0 == 0
-    }
-
-    pub(super) fn failed(&mut self) {
-        self.0 = RETRY_AFTER_CHUNKS;
     }
 }

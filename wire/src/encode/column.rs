@@ -1,10 +1,11 @@
 //! One column, or one part of a nested one: selects the encoder, and keeps what the next chunk needs.
 
 use super::body::Body;
-use super::bytes_column::{self, RetryInterval};
+use super::bytes_column;
 use super::floats::Scale;
 use super::fsst::Trained;
 use super::nulls::{Bitmaps, Present};
+use super::retry::RetryInterval;
 use super::{fixed, nested};
 use crate::{Column, EncodeError, Encoding, EncodingSet, Field, Layout, Level, Values};
 
@@ -21,6 +22,7 @@ pub(super) struct Memory {
     pub(super) dictionary: RetryInterval,
     /// The number of entries of the last dictionary.
     pub(super) distinct: Option<usize>,
+    pub(super) delta: RetryInterval,
     pub(super) fsst: RetryInterval,
     pub(super) symbols: Option<Trained>,
     pub(super) scale: Scale,

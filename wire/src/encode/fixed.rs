@@ -45,17 +45,17 @@ pub(super) fn put<'a>(
         return Some(());
     }
     match layout {
-        Layout::Integer(1) => put_integers::<i8>(body, node, present, values, context),
-        Layout::Integer(2) => put_integers::<i16>(body, node, present, values, context),
-        Layout::Integer(4) => put_integers::<i32>(body, node, present, values, context),
-        Layout::Integer(_) => put_integers::<i64>(body, node, present, values, context),
+        Layout::Integer(1) => put_integers::<i8>(body, node, present, values, memory, context),
+        Layout::Integer(2) => put_integers::<i16>(body, node, present, values, memory, context),
+        Layout::Integer(4) => put_integers::<i32>(body, node, present, values, memory, context),
+        Layout::Integer(_) => put_integers::<i64>(body, node, present, values, memory, context),
         Layout::Float(4) => floats::put::<f32, i32>(body, node, present, values, memory, context),
         Layout::Float(_) => floats::put::<f64, i64>(body, node, present, values, memory, context),
         Layout::Wide(_) if context.may(Encoding::Split) => {
-            put_wide(body, node, present, values, width / 8, context);
+            put_wide(body, node, present, values, width / 8, memory, context);
         }
         Layout::Parts(parts) if context.may(Encoding::Split) => {
-            put_parts(body, node, present, values, parts, context);
+            put_parts(body, node, present, values, parts, memory, context);
         }
         _ => put_opaque(body, node, present.pick_bytes(values, width), width, context),
     }
@@ -75,14 +75,15 @@ fn put_integers<'a, T: Int>(
     node: NodeStart,
     present: &Present<'a>,
     values: &'a [u8],
+    memory: &mut Memory,
     context: &Context<'_>,
 ) {
     let typed = typed::<T>(values);
     match present.pick(&typed) {
-        Some(picked) => integers::put(body, node, &picked, None, context, true),
+        Some(picked) => integers::put(body, node, &picked, None, context, Some(memory)),
         None => {
             let lasting = if let Cow::Borrowed(lasting) = &typed { Some(*lasting) } else { None };
-            integers::put(body, node, &typed, lasting, context, true);
+            integers::put(body, node, &typed, lasting, context, Some(memory));
         }
     }
 }
@@ -113,13 +114,15 @@ fn put_wide<'a>(
     present: &Present<'a>,
     values: &'a [u8],
     limbs: usize,
+    memory: &mut Memory,
     context: &Context<'_>,
 ) {
     let limbs_of_all = typed::<i64>(values);
     if let Some(narrow) = narrow(present, &limbs_of_all, limbs) {
         body.set(node, Encoding::Split, 1);
         let part = body.start(0, 0);
-        integers::put(body, part, present.pick(&narrow).as_deref().unwrap_or(&narrow), None, context, true);
+        let picked = present.pick(&narrow);
+        integers::put(body, part, picked.as_deref().unwrap_or(&narrow), None, context, Some(memory.child(0)));
         return body.align(8);
     }
     let columns: Vec<Vec<i64>> = (0..limbs)
@@ -135,9 +138,9 @@ fn put_wide<'a>(
         parts -= 1;
     }
     body.set(node, Encoding::Split, parts as u8);
-    for column in &columns[..parts] {
+    for (limb, column) in columns[..parts].iter().enumerate() {
         let part = body.start(0, 0);
-        integers::put(body, part, column, None, context, true);
+        integers::put(body, part, column, None, context, Some(memory.child(limb)));
         body.align(8);
     }
 }
@@ -179,6 +182,7 @@ fn put_parts<'a>(
     present: &Present<'a>,
     values: &'a [u8],
     parts: &[usize],
+    memory: &mut Memory,
     context: &Context<'_>,
 ) {
     fn put_part<T: Int>(
@@ -186,20 +190,22 @@ fn put_parts<'a>(
         present: &Present<'_>,
         records: std::slice::ChunksExact<'_, u8>,
         at: usize,
+        memory: &mut Memory,
         context: &Context<'_>,
     ) {
         let part = body.start(0, 0);
         let column: Vec<T> = records.map(|record| T::read_le(&record[at..])).collect();
-        integers::put(body, part, present.pick(&column).as_deref().unwrap_or(&column), None, context, true);
+        let picked = present.pick(&column);
+        integers::put(body, part, picked.as_deref().unwrap_or(&column), None, context, Some(memory));
         body.align(8);
     }
     body.set(node, Encoding::Split, parts.len() as u8);
     let mut at = 0;
-    for &part in parts {
+    for (index, &part) in parts.iter().enumerate() {
         let records = values.chunks_exact(parts.iter().sum());
         match part {
-            4 => put_part::<i32>(body, present, records, at, context),
-            _ => put_part::<i64>(body, present, records, at, context),
+            4 => put_part::<i32>(body, present, records, at, memory.child(index), context),
+            _ => put_part::<i64>(body, present, records, at, memory.child(index), context),
         }
         at += part;
     }

@@ -3,11 +3,11 @@
 use alp::{ALPFloat, Exponents};
 
 use super::body::{Body, NodeStart};
-use super::bytes_column::RetryInterval;
 use super::column::{Context, Memory};
 use super::dictionary::{Dictionary, put_codes};
 use super::fixed::{put_opaque, typed};
 use super::nulls::Present;
+use super::retry::RetryInterval;
 use super::{integers, sample};
 use crate::Encoding;
 use crate::int::{Int, bits_for};
@@ -44,18 +44,18 @@ pub(super) fn put<'a, F, I>(
         return put_opaque(body, node, present.pick_bytes(values, I::BYTES), I::BYTES, context);
     }
     let limit = (size_of_val(picked) as f64 * MAX_SIZE_RATIO) as usize;
-    if context.may(Encoding::Alp) && memory.scale.alp.is_due() {
+    if context.may(Encoding::Alp) && memory.scale.alp.is_due(picked.len()) {
         let floats: &[F] = bytemuck::cast_slice(picked);
         if put_alp(body, node, floats, limit, &mut memory.scale, context) {
             return;
         }
-        memory.scale.alp.failed();
+        memory.scale.alp.failed(picked.len());
     }
-    if context.may(Encoding::Dictionary) && memory.dictionary.is_due() {
+    if context.may(Encoding::Dictionary) && memory.dictionary.is_due(picked.len()) {
         if put_dictionary(body, node, picked, limit, context) {
             return;
         }
-        memory.dictionary.failed();
+        memory.dictionary.failed(picked.len());
     }
     put_opaque(body, node, present.pick_bytes(values, I::BYTES), I::BYTES, context);
 }
@@ -73,7 +73,7 @@ where
     F: ALPFloat<ALPInt = I> + bytemuck::Pod,
     I: Int,
 {
-    let sampled: Vec<F> = sample::positions(values.len()).map(|at| values[at]).collect();
+    let sampled: Vec<F> = sample::positions(values.len(), sample::SAMPLE).map(|at| values[at]).collect();
     let misses = |exponents: Exponents| {
         let missed = sampled.iter().filter(|&&value| F::encode_single(value, exponents).is_none()).count();
         missed as f64 / sampled.len() as f64
@@ -120,7 +120,7 @@ fn put_dictionary<I: Int>(
     limit: usize,
     context: &Context<'_>,
 ) -> bool {
-    let hashes = sample::positions(values.len()).map(|at| sample::hash(values[at].to_bits()));
+    let hashes = sample::positions(values.len(), sample::SAMPLE).map(|at| sample::hash(values[at].to_bits()));
     let Some(distinct) = sample::distinct(hashes) else { return false };
     let size = |entries: usize| entries * I::BYTES + values.len() * bits_for(entries as u64 - 1) / 8 + 64;
     if size(distinct) >= limit {

@@ -3,7 +3,7 @@
 use fastlanes::BitPacking;
 
 use super::body::{Body, NodeStart};
-use super::column::Context;
+use super::column::{Context, Memory};
 use super::dictionary::{Dictionary, put_codes};
 use super::sample;
 use crate::Encoding;
@@ -16,19 +16,19 @@ const MAX_SIZE_RATIO: f64 = 0.9;
 /// Adds integers as a separate node, without NULLs.
 pub(super) fn put_node<T: Int>(body: &mut Body<'_>, values: &[T], context: &Context<'_>) {
     let node = body.start(0, 0);
-    put(body, node, values, None, context, false);
+    put(body, node, values, None, context, None);
     body.align(8);
 }
 
-/// Adds the values of a node that was started. `rich` also tries the encodings that are more expensive to find.
-/// `lasting` are the same values in a buffer that may be borrowed.
+/// Adds the values of a node that was started. `lasting` are the same values in a buffer that may be borrowed. With a
+/// `memory`, encodings that are expensive to find are tried, too.
 pub(super) fn put<'a, T: Int>(
     body: &mut Body<'a>,
     node: NodeStart,
     values: &[T],
     lasting: Option<&'a [T]>,
     context: &Context<'_>,
-    rich: bool,
+    memory: Option<&mut Memory>,
 ) {
     if context.plain() || values.is_empty() {
         return put_plain(body, values, lasting);
@@ -41,10 +41,11 @@ pub(super) fn put<'a, T: Int>(
     }
     let plain = size_of_val(values);
     let packed = if context.may(Encoding::Packed) { frames.packed_bytes() } else { plain };
-    let mut best = packed;
-    if rich && context.may(Encoding::Dictionary) && packed * 8 >= values.len() * 8 {
-        let limit = (best as f64 * MAX_SIZE_RATIO) as usize;
-        if let Some(dictionary) = dictionary(values, limit) {
+    if let Some(memory) = memory {
+        if packed >= values.len()
+            && context.may(Encoding::Dictionary)
+            && let Some(dictionary) = dictionary(values, (packed as f64 * MAX_SIZE_RATIO) as usize, memory)
+        {
             body.set(node, Encoding::Dictionary, 0);
             let count = dictionary.entries.len();
             body.put_u32(count as u32);
@@ -52,22 +53,21 @@ pub(super) fn put<'a, T: Int>(
             put_node(body, &dictionary.entries, context);
             return put_codes(body, dictionary.codes, count, context);
         }
-    }
-    if rich && context.may(Encoding::Delta) && values.len() > 2 {
-        let limit = (best as f64 * MAX_SIZE_RATIO) as usize;
-        if let Some((base, differences)) = differences(values, limit) {
-            let delta = Frames::of(&differences);
-            let size = delta.packed_bytes() + T::BYTES;
-            if size < limit && (size as f64) < plain as f64 * MAX_SIZE_RATIO {
-                body.set(node, Encoding::Delta, 0);
-                body.put(bytemuck::bytes_of(&base));
-                body.align(8);
-                return delta.put(body, &differences);
+        if values.len() > 2 && context.may(Encoding::Delta) && memory.delta.is_due(values.len()) {
+            let limit = (packed.min(plain) as f64 * MAX_SIZE_RATIO) as usize;
+            if let Some((base, differences)) = differences(values, limit) {
+                let delta = Frames::of(&differences);
+                if delta.packed_bytes() + T::BYTES < limit {
+                    body.set(node, Encoding::Delta, 0);
+                    body.put(bytemuck::bytes_of(&base));
+                    body.align(8);
+                    return delta.put(body, &differences);
+                }
+                memory.delta.failed(values.len());
             }
-            best = best.min(size.max(packed));
         }
     }
-    if best as f64 > plain as f64 * MAX_SIZE_RATIO || !context.may(Encoding::Packed) {
+    if packed as f64 > plain as f64 * MAX_SIZE_RATIO || !context.may(Encoding::Packed) {
         return put_plain(body, values, lasting);
     }
     body.set(node, Encoding::Packed, 0);
@@ -197,7 +197,7 @@ fn pack_short<T: Int>(block: &[T], reference: T, width: usize, out: &mut Vec<u8>
 fn differences<T: Int>(values: &[T], limit: usize) -> Option<(T, Vec<T>)> {
     const RUN: usize = 16;
     let (mut least, mut most) = (T::MAX, T::MIN);
-    for start in sample::positions(values.len()).step_by(RUN) {
+    for start in sample::positions(values.len(), sample::SAMPLE / RUN) {
         let run = &values[start..values.len().min(start + RUN)];
         for pair in run.windows(2) {
             let difference = pair[1].minus(pair[0]);
@@ -216,14 +216,23 @@ fn differences<T: Int>(values: &[T], limit: usize) -> Option<(T, Vec<T>)> {
 }
 
 /// The dictionary of `values`, if it takes less than `limit` bytes.
-fn dictionary<T: Int>(values: &[T], limit: usize) -> Option<Dictionary<T>> {
-    let sampled = sample::positions(values.len()).map(|at| sample::hash(values[at].to_bits()));
-    let distinct = sample::distinct(sampled)?;
-    let size = |entries: usize| entries * T::BYTES + values.len() * bits_for(entries as u64 - 1) / 8 + 32;
-    if size(distinct) >= limit {
+fn dictionary<T: Int>(values: &[T], limit: usize, memory: &mut Memory) -> Option<Dictionary<T>> {
+    if !memory.dictionary.is_due(values.len()) {
         return None;
     }
+    let size = |entries: usize| entries * T::BYTES + values.len() * bits_for(entries as u64 - 1) / 8 + 32;
+    let estimate = || {
+        let sampled = sample::positions(values.len(), sample::SAMPLE);
+        sample::distinct(sampled.map(|at| sample::hash(values[at].to_bits())))
+    };
+    // The previous chunk's number is as good an estimate, and costs nothing.
+    let known = memory.distinct.take().filter(|&distinct| size(distinct) < limit);
+    let distinct = known.or_else(estimate).filter(|&distinct| size(distinct) < limit)?;
     // The estimate may be too low. With more than twice as many entries the scan stops.
-    let dictionary = Dictionary::of(values, distinct * 2)?;
-    (size(dictionary.entries.len()) < limit).then_some(dictionary)
+    let dictionary = Dictionary::of(values, distinct * 2).filter(|found| size(found.entries.len()) < limit);
+    match &dictionary {
+        Some(found) => memory.distinct = Some(found.entries.len()),
+        None => memory.dictionary.failed(values.len()),
+    }
+    dictionary
 }

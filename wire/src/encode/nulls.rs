@@ -88,17 +88,29 @@ impl<'a> Present<'a> {
     pub(super) fn pick<T: Int>(&self, values: &[T]) -> Option<Vec<T>> {
         let valid = self.valid?;
         let mut picked = Vec::with_capacity(self.rows);
-        if self.sparse {
-            valid.runs(self.rows, |first, count| picked.extend_from_slice(&values[first..first + count]));
-            return Some(picked);
+        let first = |(index, (word, _)): (usize, (u64, usize))| {
+            (word != 0).then(|| values[index * 64 + word.trailing_zeros() as usize])
+        };
+        let mut fill = valid.words(self.rows).enumerate().find_map(first)?;
+        // Words and no runs, because a run in a short column is shorter than a copy's overhead.
+        for ((word, count), values) in valid.words(self.rows).zip(values.chunks(64)) {
+            if word.count_ones() as usize == count {
+                picked.extend_from_slice(values);
+                fill = values.last().copied().unwrap_or(fill);
+            } else if self.sparse {
+                let mut rest = word;
+                picked.extend((0..word.count_ones()).map(|_| {
+                    let row = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    values[row]
+                }));
+            } else {
+                picked.extend(values[..count].iter().enumerate().map(|(row, &value)| {
+                    fill = if word >> row & 1 == 1 { value } else { fill };
+                    fill
+                }));
+            }
         }
-        valid.runs(self.rows, |first, count| {
-            let fill = picked.last().copied().unwrap_or(values[first]);
-            picked.resize(first, fill);
-            picked.extend_from_slice(&values[first..first + count]);
-        });
-        let last = picked.last().copied().unwrap_or(T::ZERO);
-        picked.resize(self.rows, last);
         Some(picked)
     }
 

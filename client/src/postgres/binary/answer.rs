@@ -60,25 +60,27 @@ pub(in crate::postgres) fn execute(
     talk.outcome(result)
 }
 
-/// Describes the parameters and columns of `sql`, with parameters of these types.
+/// Describes the parameters of `sql`, which have these types, and its columns with these options.
 pub(in crate::postgres) fn describe(
     connection: &mut ServerConnection,
     tick: Tick<'_>,
     sql: &str,
     types: &[u32],
+    options: &QueryOptions,
     tell: &mut dyn FnMut(StatementDescription),
 ) -> AnswerOutcome {
-    question(connection, tick, |talk| talk.description(sql, types), tell)
+    question(connection, tick, |talk| talk.description(sql, types, options), tell)
 }
 
-/// Asks whether `sql`, which has no parameters, gives rows.
-pub(in crate::postgres) fn gives_rows(
+/// The types of the columns of `sql`, which has no parameters; `None` if it gives no rows.
+pub(in crate::postgres) fn column_types(
     connection: &mut ServerConnection,
     tick: Tick<'_>,
     sql: &str,
-    tell: &mut dyn FnMut(bool),
+    tell: &mut dyn FnMut(Option<Vec<u32>>),
 ) -> AnswerOutcome {
-    question(connection, tick, |talk| Ok(talk.describe(sql, &[])?.1.is_some()), tell)
+    let types = |columns: Vec<ResultColumn>| columns.iter().map(|column| column.type_oid).collect();
+    question(connection, tick, |talk| Ok(talk.describe(sql, &[])?.1.map(types)), tell)
 }
 
 /// Asks the server something and ends the exchange.
@@ -209,14 +211,17 @@ impl Talk<'_> {
     }
 
     /// A statement's parameters, and its columns in Arrow's types.
-    fn description(&mut self, sql: &str, types: &[u32]) -> Result<StatementDescription, AnswerError> {
+    fn description(
+        &mut self,
+        sql: &str,
+        types: &[u32],
+        options: &QueryOptions,
+    ) -> Result<StatementDescription, AnswerError> {
         self.agree_on_encoding()?;
         let (parameters, described) = self.describe(sql, types)?;
         let Some(described) = described else { return Ok(StatementDescription { parameters, schema: None }) };
-        let options = QueryOptions::default();
-        let catalog =
-            if kind::needs_catalog(&described, &options) { self.ask(&described)? } else { Catalog::default() };
-        let columns = kind::columns(&described, &catalog, &options).map_err(AnswerError::Refused)?;
+        let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
+        let columns = kind::columns(&described, &catalog, options).map_err(AnswerError::Refused)?;
         Ok(StatementDescription { parameters, schema: Some(Decoder::new(&columns).0) })
     }
 

@@ -7,6 +7,7 @@ use colonnade_wire::{DataType, Field, IndexType, Unit};
 use super::catalog::{Catalog, CatalogEntry, TypeRef};
 use super::literal;
 use crate::postgres::extended::{ResultColumn, ValueFormat};
+use crate::postgres::type_names;
 use crate::{Error, ErrorKind, QueryOptions};
 
 /// The key in a field's metadata that names a type which Arrow lacks. TYPES.md.
@@ -129,7 +130,14 @@ pub(super) fn columns(
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42703"));
     }
     let build = Build { catalog, options, literal: false };
-    described.iter().enumerate().map(|(place, column)| build.column(column, catalog.names.get(place))).collect()
+    let built = described.iter().enumerate().map(|(place, column)| {
+        let mut built = build.column(column, catalog.names.get(place))?;
+        if options.type_names {
+            type_names::note(&mut built.node.field, column.type_oid);
+        }
+        Ok(built)
+    });
+    built.collect()
 }
 
 struct Build<'a> {

@@ -32,6 +32,21 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
+fn colonnade_serve_has_its_own_port() {
+    let variables = [("PGPORT", "7"), ("PGUSER", "ada")];
+    for (uri, port) in
+        [("colonnade://h/d", 5433), ("colonnade://h:9/d", 9), ("colonnade://h/d?port=9", 9), ("postgresql://h/d", 7)]
+    {
+        let target = parse_all(uri, &variables).unwrap().targets.remove(0);
+        assert_eq!(target.address, Address::Tcp("h".into(), port), "{uri}");
+        assert_eq!((&*target.user, &*target.database), ("ada", "d"));
+    }
+    let targets = parse_all("colonnade://a,b:9", &variables).unwrap().targets;
+    let addresses: Vec<_> = targets.into_iter().map(|target| target.address).collect();
+    assert_eq!(addresses, [Address::Tcp("a".into(), 5433), Address::Tcp("b".into(), 9)]);
+}
+
+#[test]
 fn the_environment_fills_in_what_is_left_out() {
     let variables = [
         ("PGHOST", "db.example"),

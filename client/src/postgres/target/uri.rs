@@ -1,19 +1,24 @@
-//! `postgresql://` URIs.
+//! `postgresql://` URIs, and `colonnade://` for `colonnade serve`, which has a port of its own.
 //! <https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS>
 
 use super::settings::{Settings, usage};
 use crate::Error;
 use crate::uri::{decode, host_and_port};
 
-const SCHEMES: [&str; 2] = ["postgresql://", "postgres://"];
+/// The schemes, and the port of a server that has none in the URI. `None` leaves it to the environment.
+const SCHEMES: [(&str, Option<u16>); 3] =
+    [("postgresql://", None), ("postgres://", None), ("colonnade://", Some(SERVE_PORT))];
+/// The default port of `colonnade serve`.
+const SERVE_PORT: u16 = 5433;
 
 /// Reads a URI.
 ///
 /// # Errors
-/// Another scheme than `postgresql` or `postgres`, a malformed escape, port or address, or an unknown parameter. No
+/// Another scheme, a malformed escape, port or address, or an unknown parameter. No
 /// message quotes the URI.
 pub(super) fn parse(uri: &str) -> Result<Settings, Error> {
-    let Some(rest) = SCHEMES.iter().find_map(|scheme| uri.strip_prefix(scheme)) else {
+    let found = SCHEMES.iter().find_map(|(scheme, port)| Some((uri.strip_prefix(scheme)?, *port)));
+    let Some((rest, default_port)) = found else {
         return Err(usage("the URI does not start with postgresql://"));
     };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -29,7 +34,7 @@ pub(super) fn parse(uri: &str) -> Result<Settings, Error> {
     for place in places.split(',') {
         let (host, port) = host_and_port(place)?;
         hosts.push(decode(host)?);
-        ports.push(port.map_or_else(String::new, |port| port.to_string()));
+        ports.push(port.or(default_port).map_or_else(String::new, |port| port.to_string()));
     }
     let mut settings = Settings::default();
     let lists = [("user", vec![decode(user)?]), ("host", hosts), ("port", ports), ("dbname", vec![decode(path)?])];

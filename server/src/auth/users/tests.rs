@@ -8,7 +8,7 @@ fn two() -> Users {
 }
 
 #[test]
-fn what_is_written_is_read_again() {
+fn a_written_file_reads_back_the_same() {
     let users = two();
     let text = users.to_string();
     assert_eq!(Users::parse(&format!("{HEADER}\n{text}")), Ok(users));
@@ -17,7 +17,7 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
-fn lines_that_are_none_are_named() {
+fn errors_name_the_invalid_line() {
     let verifier = Verifier::new("x", b"salt", 1);
     for (line, expected) in [
         ("alice read-only".to_owned(), "double quotes"),
@@ -37,7 +37,7 @@ fn lines_that_are_none_are_named() {
 }
 
 #[test]
-fn users_who_cannot_be_are_refused() {
+fn invalid_names_and_passwords_are_refused() {
     let mut users = two();
     assert_eq!(users.add("", "x", Role::ReadOnly, None), Err(UserError::Name));
     assert_eq!(users.add("a\nb", "x", Role::ReadOnly, None), Err(UserError::Name));
@@ -49,7 +49,7 @@ fn users_who_cannot_be_are_refused() {
 }
 
 #[test]
-fn the_file_is_the_owners_alone() {
+fn a_file_that_others_can_access_is_refused() {
     let directory = std::env::temp_dir().join(format!("colonnade-users-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
     let path = directory.join("users");

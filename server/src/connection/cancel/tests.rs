@@ -1,5 +1,5 @@
 use super::*;
-use crate::connection::registry::{Arrival, Registry, Ticket};
+use crate::connection::registry::{NewSession, Registration, Registry};
 use crate::engine::Role;
 use crate::error::Failure;
 use std::os::unix::net::UnixStream;
@@ -14,22 +14,26 @@ impl Interrupt for Count {
     }
 }
 
-fn ticket(registry: &Arc<Registry>) -> (Ticket, Arc<Count>) {
+fn registration(registry: &Arc<Registry>) -> (Registration, Arc<Count>) {
     limited(registry, &Limits::default(), None).unwrap()
 }
 
-fn limited(registry: &Arc<Registry>, limits: &Limits, own: Option<usize>) -> Result<(Ticket, Arc<Count>), Failure> {
+fn limited(
+    registry: &Arc<Registry>,
+    limits: &Limits,
+    own: Option<usize>,
+) -> Result<(Registration, Arc<Count>), Failure> {
     let count = Arc::new(Count::default());
     let (socket, _) = UnixStream::pair().unwrap();
-    let who = Who { name: "me".to_owned(), role: Role::ReadWrite, connections: own };
+    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: own };
     let socket = Arc::new(Socket::from(socket));
     let (limits, spools) = (Arc::new(limits.clone()), Spools::new(limits));
-    let arrival = Arrival { who, interrupt: count.clone(), socket, secret_bytes: 4 };
-    Ok((registry.register(arrival, &limits, &spools, &Arc::default())?, count))
+    let new = NewSession { user, interrupt: count.clone(), socket, secret_bytes: 4 };
+    Ok((registry.register(new, &limits, &spools, &Arc::default())?, count))
 }
 
 #[test]
-fn there_are_no_more_sessions_than_there_may_be() {
+fn sessions_are_limited_in_total_and_by_user() {
     let registry = Arc::new(Registry::default());
     let limits = Limits { connections: 3, user_connections: Some(2), ..Limits::default() };
     let _two = [limited(&registry, &limits, None).unwrap(), limited(&registry, &limits, None).unwrap()];
@@ -40,7 +44,7 @@ fn there_are_no_more_sessions_than_there_may_be() {
 }
 
 #[test]
-fn what_takes_too_long_is_stopped() {
+fn time_limits_are_enforced_in_each_state() {
     let registry = Arc::new(Registry::default());
     let second = Duration::from_secs(1);
     let limits = Limits {
@@ -49,120 +53,120 @@ fn what_takes_too_long_is_stopped() {
         idle_in_transaction: Some(second / 2),
         ..Limits::default()
     };
-    let (ticket, count) = limited(&registry, &limits, None).unwrap();
-    let (control, now) = (&ticket.control, Instant::now());
+    let (registration, count) = limited(&registry, &limits, None).unwrap();
+    let (control, now) = (&registration.control, Instant::now());
     let running = control.start();
-    assert!(control.expire(now + second / 2).is_none() && control.check().is_ok());
-    assert!(control.expire(now + 2 * second).is_some());
+    assert!(control.stop_if_overdue(now + second / 2).is_none() && control.check().is_ok());
+    assert!(control.stop_if_overdue(now + 2 * second).is_some());
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
     assert!(matches!(control.check(), Err(Failure::Limit(LimitError::Statement))));
     drop(running);
     drop(control.start());
-    assert!(control.check().is_ok(), "the next statement inherits it");
-    control.wait(true);
-    assert!(control.expire(Instant::now() + second).is_none());
+    assert!(control.check().is_ok(), "the next statement is also stopped");
+    control.note_waiting(true);
+    assert!(control.stop_if_overdue(Instant::now() + second).is_none());
     assert!(matches!(control.check(), Err(Failure::Limit(LimitError::IdleInTransaction))));
-    // The watcher sees the reading end, and takes it for the client's doing.
-    assert!(control.stop(Reason::Gone).is_none());
+    // The watcher sees the shutdown of the socket and takes it for a disconnect.
+    assert!(control.stop(StopReason::Gone).is_none());
     assert!(matches!(control.check(), Err(Failure::Limit(LimitError::IdleInTransaction))));
 }
 
 #[test]
-fn a_cancel_request_does_not_end_the_limits_of_time() {
+fn time_limits_hold_after_a_cancel_request() {
     let registry = Arc::new(Registry::default());
     let second = Duration::from_secs(1);
     let limits = Limits { statement: Some(second), idle: Some(second), ..Limits::default() };
-    let (ticket, count) = limited(&registry, &limits, None).unwrap();
-    let control = &ticket.control;
+    let (registration, count) = limited(&registry, &limits, None).unwrap();
+    let control = &registration.control;
     let running = control.start();
-    assert!(control.stop(Reason::Canceled).is_some());
-    assert!(control.expire(Instant::now()).is_none());
-    // The engine does not listen, or the client does not read: the statement is stopped again when its time is over.
-    assert!(control.expire(Instant::now() + 2 * second).is_some());
+    assert!(control.stop(StopReason::Canceled).is_some());
+    assert!(control.stop_if_overdue(Instant::now()).is_none());
+    // The engine ignores the interrupt, or the client does not read. After the time limit the statement is stopped again.
+    assert!(control.stop_if_overdue(Instant::now() + 2 * second).is_some());
     assert_eq!(count.0.load(Ordering::SeqCst), 2);
     assert!(matches!(control.check(), Err(Failure::Limit(LimitError::Statement))));
-    assert!(control.expire(Instant::now() + 2 * second).is_none(), "once is enough");
+    assert!(control.stop_if_overdue(Instant::now() + 2 * second).is_none(), "stopped twice");
     drop(running);
-    // Nor does one that has ended its statement keep the session for ever.
+    // The idle limit holds after a cancel request that has ended its statement.
     let running = control.start();
-    assert!(control.stop(Reason::Canceled).is_some());
+    assert!(control.stop(StopReason::Canceled).is_some());
     drop(running);
-    assert!(control.expire(Instant::now() + 2 * second).is_none());
+    assert!(control.stop_if_overdue(Instant::now() + 2 * second).is_none());
     assert!(matches!(control.check(), Err(Failure::Limit(LimitError::Idle))));
 }
 
 #[test]
-fn a_statement_that_is_canceled_again_has_no_other_thread_that_waits() {
+fn only_one_thread_waits_for_a_statement_that_is_canceled_twice() {
     let registry = Arc::new(Registry::default());
-    let (ticket, count) = ticket(&registry);
-    let _running = ticket.control.start();
-    assert!(ticket.control.stop(Reason::Canceled).is_some());
-    assert!(ticket.control.stop(Reason::Canceled).is_none());
-    assert_eq!(count.0.load(Ordering::SeqCst), 2, "it is told again");
-    assert!(ticket.control.stop(Reason::Shutdown).is_some());
+    let (registration, count) = registration(&registry);
+    let _running = registration.control.start();
+    assert!(registration.control.stop(StopReason::Canceled).is_some());
+    assert!(registration.control.stop(StopReason::Canceled).is_none());
+    assert_eq!(count.0.load(Ordering::SeqCst), 2, "the interrupt was not repeated");
+    assert!(registration.control.stop(StopReason::Shutdown).is_some());
 }
 
 #[test]
-fn who_is_ended_and_does_not_read_is_cut_off() {
+fn an_ended_session_whose_client_does_not_read_is_closed() {
     let registry = Arc::new(Registry::default());
     let (socket, mut peer) = UnixStream::pair().unwrap();
     peer.set_nonblocking(true).unwrap();
     let limits = Arc::new(Limits { idle: Some(Duration::from_secs(1)), ..Limits::default() });
-    let who = Who { name: "me".to_owned(), role: Role::ReadWrite, connections: None };
+    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: None };
     let (spools, interrupt) = (Spools::new(&limits), Arc::new(Count::default()));
     let socket = Arc::new(Socket::from(socket));
-    let arrival = Arrival { who, interrupt, socket, secret_bytes: 4 };
-    let ticket = registry.register(arrival, &limits, &spools, &Arc::default()).unwrap();
+    let new = NewSession { user, interrupt, socket, secret_bytes: 4 };
+    let registration = registry.register(new, &limits, &spools, &Arc::default()).unwrap();
     let now = Instant::now();
-    assert!(ticket.control.expire(now + Duration::from_secs(2)).is_none());
+    assert!(registration.control.stop_if_overdue(now + Duration::from_secs(2)).is_none());
     let mut read = || std::io::Read::read(&mut peer, &mut [0]);
-    ticket.control.cut_off(now + Duration::from_secs(2));
-    assert_eq!(read().unwrap_err().kind(), io::ErrorKind::WouldBlock, "it may still be told why");
-    ticket.control.cut_off(now + Duration::from_secs(2) + CUT_OFF);
+    registration.control.close_unread(now + Duration::from_secs(2));
+    assert_eq!(read().unwrap_err().kind(), io::ErrorKind::WouldBlock, "closed before the client could read the reason");
+    registration.control.close_unread(now + Duration::from_secs(2) + CLIENT_READ_TIMEOUT);
     assert_eq!(read().unwrap(), 0);
 }
 
 #[test]
 fn only_the_right_secret_finds_a_session() {
     let registry = Arc::new(Registry::default());
-    let (ticket, _) = ticket(&registry);
-    assert!(registry.find(ticket.process, &ticket.secret).is_some());
-    assert!(registry.find(ticket.process, &[&ticket.secret[..], &[0]].concat()).is_none());
-    assert!(registry.find(ticket.process, &ticket.secret[1..]).is_none());
-    assert!(registry.find(ticket.process, &[]).is_none());
-    assert!(registry.find(ticket.process + 1, &ticket.secret).is_none());
-    let (process, secret) = (ticket.process, ticket.secret.clone());
-    drop(ticket);
+    let (registration, _) = registration(&registry);
+    assert!(registry.find(registration.process, &registration.secret).is_some());
+    assert!(registry.find(registration.process, &[&registration.secret[..], &[0]].concat()).is_none());
+    assert!(registry.find(registration.process, &registration.secret[1..]).is_none());
+    assert!(registry.find(registration.process, &[]).is_none());
+    assert!(registry.find(registration.process + 1, &registration.secret).is_none());
+    let (process, secret) = (registration.process, registration.secret.clone());
+    drop(registration);
     assert!(registry.find(process, &secret).is_none());
     assert_eq!(registry.len(), 0);
 }
 
 #[test]
-fn a_cancel_request_stops_what_runs_and_nothing_after() {
+fn a_cancel_request_stops_only_the_running_statement() {
     let registry = Arc::new(Registry::default());
-    let (ticket, count) = ticket(&registry);
-    assert!(ticket.control.stop(Reason::Canceled).is_none());
+    let (registration, count) = registration(&registry);
+    assert!(registration.control.stop(StopReason::Canceled).is_none());
     assert_eq!(count.0.load(Ordering::SeqCst), 0);
 
-    let running = ticket.control.start();
-    let stopping = ticket.control.stop(Reason::Canceled).unwrap();
+    let running = registration.control.start();
+    let stopping = registration.control.stop(StopReason::Canceled).unwrap();
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
-    assert!(matches!(ticket.control.check(), Err(Failure::Canceled)));
+    assert!(matches!(registration.control.check(), Err(Failure::Canceled)));
     drop(running);
-    let next = ticket.control.start();
+    let next = registration.control.start();
     stopping.wait(None);
     assert_eq!(count.0.load(Ordering::SeqCst), 1, "the next statement was interrupted");
-    assert!(ticket.control.check().is_ok());
+    assert!(registration.control.check().is_ok());
     drop(next);
 }
 
 #[test]
-fn an_engine_that_does_not_listen_is_told_again() {
+fn the_interrupt_is_repeated_until_the_statement_ends() {
     let registry = Arc::new(Registry::default());
-    let (ticket, count) = ticket(&registry);
-    let running = ticket.control.start();
-    let control = Arc::clone(&ticket.control);
-    let stopper = std::thread::spawn(move || control.stop(Reason::Canceled).unwrap().wait(None));
+    let (registration, count) = registration(&registry);
+    let running = registration.control.start();
+    let control = Arc::clone(&registration.control);
+    let stopper = std::thread::spawn(move || control.stop(StopReason::Canceled).unwrap().wait(None));
     while count.0.load(Ordering::SeqCst) < 3 {
         std::thread::yield_now();
     }
@@ -171,10 +175,10 @@ fn an_engine_that_does_not_listen_is_told_again() {
 }
 
 #[test]
-fn a_client_that_is_gone_stays_gone() {
+fn a_disconnect_also_ends_later_statements() {
     let registry = Arc::new(Registry::default());
-    let (ticket, _) = ticket(&registry);
-    assert!(ticket.control.stop(Reason::Gone).is_none());
-    drop(ticket.control.start());
-    assert!(matches!(ticket.control.check(), Err(Failure::Disconnected(_))));
+    let (registration, _) = registration(&registry);
+    assert!(registration.control.stop(StopReason::Gone).is_none());
+    drop(registration.control.start());
+    assert!(matches!(registration.control.check(), Err(Failure::Disconnected(_))));
 }

@@ -1,7 +1,7 @@
-//! `FORMAT arrow`: an Arrow IPC stream, however it is cut into messages.
+//! `FORMAT arrow`: an Arrow IPC stream. CopyData messages may split it anywhere.
 //!
-//! Its messages are framed here, so that none is gathered that is longer than the session may keep, and looked at before arrow-ipc
-//! decodes them, which takes it for granted that buffers lie within their message.
+//! This module frames the stream's messages itself, for two reasons. It charges a message to the session's budget before it gathers the
+//! message. And it checks that buffers lie within their message, which arrow-ipc assumes.
 //! <https://arrow.apache.org/docs/format/Columnar.html#encapsulated-message-format>
 
 use std::collections::{HashMap, VecDeque};
@@ -14,7 +14,7 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{MessageHeader, root_as_message};
 
 use super::CopyReader;
-use super::columnar::renamed;
+use super::columnar::with_positional_names;
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge, Kept};
 
@@ -22,32 +22,32 @@ pub(super) struct Arrow {
     width: usize,
     decoder: StreamDecoder,
     batches: VecDeque<Kept<RecordBatch>>,
-    /// What has come of the message that is next.
+    /// The bytes of the next message that have arrived.
     frame: MutableBuffer,
     charge: Charge,
-    /// For the dictionaries that the decoder keeps, by their numbers.
+    /// The charges for the dictionaries that the decoder keeps, by their numbers.
     dictionaries: HashMap<i64, Charge>,
-    is_over: bool,
+    has_ended: bool,
     budget: Arc<Budget>,
 }
 
-/// In front of a message's length, in all streams that are not from before 2019.
+/// Precedes a message's length, except in streams of Arrow before 0.15 (2019).
 const CONTINUATION: [u8; 4] = [0xff; 4];
-/// A stream's mark of its end.
-const END: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
-/// What a message's metadata take at most; they have some bytes for each column and buffer.
-const MOST_METADATA: usize = 64 << 20;
-/// A decoded message takes so many times what it was: buffers that are not aligned are copied.
-const DECODED: usize = 2;
+/// Ends a stream.
+const END_OF_STREAM: [u8; 8] = [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0];
+/// The largest metadata of a message. They have some bytes for each column and buffer.
+const MAX_METADATA_BYTES: usize = 64 << 20;
+/// The memory of a decoded message, as a multiple of its bytes. Buffers that are not aligned are copied.
+const DECODED_FACTOR: usize = 2;
 
-/// What is known of a frame by its beginning.
-enum Known {
-    /// So many bytes are needed to know more.
-    Needs(usize),
-    /// It is complete with so many.
+/// What the first bytes of a frame tell.
+enum FrameState {
+    /// This number of bytes is needed to find the frame's length.
+    NeedsBytes(usize),
+    /// The frame has this number of bytes.
     Length(usize),
-    /// The stream is over.
-    End,
+    /// The frame is the mark of the stream's end.
+    EndOfStream,
 }
 
 impl Arrow {
@@ -57,15 +57,15 @@ impl Arrow {
             decoder: StreamDecoder::new(),
             batches: VecDeque::new(),
             frame: MutableBuffer::new(0),
-            charge: budget.nothing(),
+            charge: budget.empty_charge(),
             dictionaries: HashMap::new(),
-            is_over: false,
+            has_ended: false,
             budget: Arc::clone(budget),
         }
     }
 
-    /// Takes what is needed of `data` to have `length` bytes of the frame; gives the rest.
-    fn take<'a>(&mut self, data: &'a [u8], length: usize) -> Result<&'a [u8], Failure> {
+    /// Moves bytes from `data` to the frame until the frame has `length` bytes. Gives the rest of `data`.
+    fn fill_frame<'a>(&mut self, data: &'a [u8], length: usize) -> Result<&'a [u8], Failure> {
         if length > self.charge.bytes() {
             self.charge.set(length)?;
             self.frame.reserve(length - self.frame.len());
@@ -75,33 +75,33 @@ impl Arrow {
         Ok(rest)
     }
 
-    /// Decodes the frame, which is complete.
+    /// Decodes a complete frame.
     fn decode(&mut self) -> Result<(), Failure> {
         let frame: Buffer = std::mem::replace(&mut self.frame, MutableBuffer::new(0)).into();
-        let mut charge = std::mem::replace(&mut self.charge, self.budget.nothing());
-        charge.set(frame.len().saturating_mul(DECODED))?;
-        if let Some((number, is_delta)) = dictionary(&frame)? {
-            // A delta is added to what is there.
+        let mut charge = std::mem::replace(&mut self.charge, self.budget.empty_charge());
+        charge.set(frame.len().saturating_mul(DECODED_FACTOR))?;
+        if let Some((number, is_delta)) = dictionary_of_frame(&frame)? {
+            // A delta extends the dictionary.
             let before = self.dictionaries.get(&number).filter(|_| is_delta).map_or(0, Charge::bytes);
             let bytes = charge.bytes().saturating_add(before);
             charge.set(bytes)?;
             self.dictionaries.insert(number, charge);
-            charge = self.budget.nothing();
+            charge = self.budget.empty_charge();
         }
-        self.give(frame, charge)
+        self.pass_to_decoder(frame, charge)
     }
 
-    /// Gives the decoder what it is to decode. A message without a body it decodes when it gets what follows.
-    fn give(&mut self, mut bytes: Buffer, mut charge: Charge) -> Result<(), Failure> {
+    /// Passes bytes to the decoder. It decodes a message without a body only when the next bytes arrive.
+    fn pass_to_decoder(&mut self, mut bytes: Buffer, mut charge: Charge) -> Result<(), Failure> {
         while !bytes.is_empty() {
             let decoder = &mut self.decoder;
-            // What is left to go wrong in the crate ends this COPY, whose decoder nobody asks again then.
+            // If arrow-ipc panics on invalid data in spite of the checks, only this COPY fails. Its decoder is not used again.
             let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(&mut bytes)));
             let decoded = decoded.map_err(|_| malformed("a message is not valid"))?;
             if let Some(batch) = decoded.map_err(malformed)? {
-                let charge = std::mem::replace(&mut charge, self.budget.nothing());
+                let charge = std::mem::replace(&mut charge, self.budget.empty_charge());
                 let size = charge.bytes();
-                self.batches.push_back(charge.keep(renamed(&batch, self.width, "arrow")?, size)?);
+                self.batches.push_back(charge.keep(with_positional_names(&batch, self.width, "arrow")?, size)?);
             }
         }
         Ok(())
@@ -111,29 +111,29 @@ impl Arrow {
 impl CopyReader for Arrow {
     fn feed(&mut self, mut data: &[u8]) -> Result<(), Failure> {
         while !data.is_empty() {
-            if self.is_over {
-                return Err(malformed("data follow its end"));
+            if self.has_ended {
+                return Err(malformed("there are data after its end"));
             }
-            match known(self.frame.as_slice())? {
-                Known::Needs(length) => data = self.take(data, length)?,
-                Known::Length(length) => data = self.take(data, length)?,
-                Known::End => {}
+            match inspect_frame(self.frame.as_slice())? {
+                FrameState::NeedsBytes(length) => data = self.fill_frame(data, length)?,
+                FrameState::Length(length) => data = self.fill_frame(data, length)?,
+                FrameState::EndOfStream => {}
             }
-            match known(self.frame.as_slice())? {
-                Known::Length(length) if length == self.frame.len() => self.decode()?,
-                Known::End => self.is_over = true,
-                Known::Needs(_) | Known::Length(_) => {}
+            match inspect_frame(self.frame.as_slice())? {
+                FrameState::Length(length) if length == self.frame.len() => self.decode()?,
+                FrameState::EndOfStream => self.has_ended = true,
+                FrameState::NeedsBytes(_) | FrameState::Length(_) => {}
             }
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        // A stream may end without its mark.
-        if !self.is_over && !self.frame.is_empty() {
+        // A stream may end without the mark.
+        if !self.has_ended && !self.frame.is_empty() {
             return Err(malformed("its end is missing"));
         }
-        self.give(Buffer::from(&END[..]), self.budget.nothing())
+        self.pass_to_decoder(Buffer::from(&END_OF_STREAM[..]), self.budget.empty_charge())
     }
 
     fn batch(&mut self, _: bool) -> Result<Option<RecordBatch>, Failure> {
@@ -145,23 +145,24 @@ fn malformed(problem: impl ToString) -> Failure {
     super::malformed("arrow", problem)
 }
 
-/// A frame: maybe [`CONTINUATION`], the metadata's length, the metadata, and a body whose length the metadata say.
-fn known(frame: &[u8]) -> Result<Known, Failure> {
+/// Reads as much of a frame as has arrived. A frame has an optional [`CONTINUATION`], the metadata's length, the metadata, and a body
+/// whose length is in the metadata.
+fn inspect_frame(frame: &[u8]) -> Result<FrameState, Failure> {
     let start = if frame.starts_with(&CONTINUATION) { 8 } else { 4 };
-    let Some(length) = frame.get(start - 4..start) else { return Ok(Known::Needs(start)) };
+    let Some(length) = frame.get(start - 4..start) else { return Ok(FrameState::NeedsBytes(start)) };
     let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
     if length == 0 {
-        return Ok(Known::End);
+        return Ok(FrameState::EndOfStream);
     }
-    if length > MOST_METADATA {
+    if length > MAX_METADATA_BYTES {
         return Err(malformed("a message's metadata are too long"));
     }
-    let Some(metadata) = frame.get(start..start + length) else { return Ok(Known::Needs(start + length)) };
+    let Some(metadata) = frame.get(start..start + length) else { return Ok(FrameState::NeedsBytes(start + length)) };
     let body = checked_body(metadata)?;
-    Ok(Known::Length((start + length).checked_add(body).ok_or_else(|| malformed("a message is too long"))?))
+    Ok(FrameState::Length((start + length).checked_add(body).ok_or_else(|| malformed("a message is too long"))?))
 }
 
-/// The length of the body that belongs to a message's metadata, within which all its buffers lie.
+/// The length of a message's body, by its metadata. Checks that all buffers lie within the body.
 fn checked_body(metadata: &[u8]) -> Result<usize, Failure> {
     let message = root_as_message(metadata).map_err(malformed)?;
     let body = usize::try_from(message.bodyLength()).map_err(|_| malformed("a message has a negative length"))?;
@@ -181,13 +182,13 @@ fn checked_body(metadata: &[u8]) -> Result<usize, Failure> {
     }
     let counts = batch.nodes().into_iter().flatten().flat_map(|node| [node.length(), node.null_count()]);
     if counts.chain([batch.length()]).any(|count| !(0..=i64::from(i32::MAX)).contains(&count)) {
-        return Err(malformed("a batch has a count of rows that no batch has"));
+        return Err(malformed("a batch has an impossible number of rows"));
     }
     Ok(body)
 }
 
-/// The number of the dictionary that a frame brings, if it brings one, and whether it is added to what is there.
-fn dictionary(frame: &[u8]) -> Result<Option<(i64, bool)>, Failure> {
+/// If a frame is a dictionary, its number and whether it is a delta.
+fn dictionary_of_frame(frame: &[u8]) -> Result<Option<(i64, bool)>, Failure> {
     let start = if frame.starts_with(&CONTINUATION) { 8 } else { 4 };
     let message = root_as_message(frame.get(start..).unwrap_or_default()).map_err(malformed)?;
     Ok(message.header_as_dictionary_batch().map(|found| (found.id(), found.isDelta())))

@@ -4,31 +4,31 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-use super::lines::add;
-use super::rows::{Raw, Rows};
-use super::{CopyDataError, CopyReader, MOST_ROW_BYTES};
+use super::lines::append_charged;
+use super::rows::{RawValue, Rows};
+use super::{CopyDataError, CopyReader, MAX_ROW_BYTES};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge};
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
-/// The bits of the flags that a reader must understand.
-const CRITICAL: u32 = 0xffff_0000;
+/// The flags that a reader must know, or else refuse the data.
+const CRITICAL_FLAGS: u32 = 0xffff_0000;
 
 pub(super) struct Binary {
     rows: Rows,
-    /// What has come and makes no whole row yet.
+    /// The beginning of an incomplete row.
     rest: Vec<u8>,
     charge: Charge,
     is_begun: bool,
-    is_over: bool,
+    has_ended: bool,
 }
 
 impl Binary {
     pub fn new(rows: Rows, budget: &Arc<Budget>) -> Self {
-        Self { rows, rest: Vec::new(), charge: budget.nothing(), is_begun: false, is_over: false }
+        Self { rows, rest: Vec::new(), charge: budget.empty_charge(), is_begun: false, has_ended: false }
     }
 
-    /// The header's length, if all of it is there.
+    /// The header's length, if the header is complete.
     fn header(buffer: &[u8]) -> Result<Option<usize>, Failure> {
         let wrong = |problem: &str| Err(super::malformed("binary", problem));
         let known = buffer.len().min(SIGNATURE.len());
@@ -37,22 +37,22 @@ impl Binary {
         }
         let mut fields = Fields { buffer, at: SIGNATURE.len() };
         let (Some(flags), Some(extension)) = (fields.u32(), fields.u32()) else { return Ok(None) };
-        if flags & CRITICAL != 0 {
-            return wrong("it has flags that are not known");
+        if flags & CRITICAL_FLAGS != 0 {
+            return wrong("it has unknown flags");
         }
-        match usize::try_from(extension).ok().filter(|length| *length <= MOST_ROW_BYTES) {
+        match usize::try_from(extension).ok().filter(|length| *length <= MAX_ROW_BYTES) {
             Some(length) => Ok(fields.take(length).map(|_| fields.at)),
             None => wrong("its header is too long"),
         }
     }
 
-    /// Reads the row at `at`; gives where the next one starts, or `None` if it is not all there.
+    /// Reads the row at `at`. Gives the start of the next row, or `None` if this row is incomplete.
     fn row(&mut self, buffer: &[u8], at: usize) -> Result<Option<usize>, Failure> {
         let mut fields = Fields { buffer, at };
         let Some(count) = fields.i16() else { return Ok(None) };
         let Ok(count) = usize::try_from(count) else {
-            self.is_over = count == -1;
-            return if self.is_over {
+            self.has_ended = count == -1;
+            return if self.has_ended {
                 Ok(Some(fields.at))
             } else {
                 Err(super::malformed("binary", "a row has a negative count of values"))
@@ -64,7 +64,7 @@ impl Binary {
             values.push(match i32::try_from(length) {
                 Err(_) => None,
                 Ok(length) => match fields.take(length as usize) {
-                    Some(bytes) => Some(Raw::Binary(bytes)),
+                    Some(bytes) => Some(RawValue::Binary(bytes)),
                     None => return Ok(None),
                 },
             });
@@ -79,7 +79,7 @@ impl Binary {
 
 impl CopyReader for Binary {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        add(&mut self.rest, data, &mut self.charge)?;
+        append_charged(&mut self.rest, data, &mut self.charge)?;
         let mut buffer = std::mem::take(&mut self.rest);
         let mut at = 0;
         if !self.is_begun
@@ -87,23 +87,23 @@ impl CopyReader for Binary {
         {
             (self.is_begun, at) = (true, end);
         }
-        while self.is_begun && !self.is_over {
+        while self.is_begun && !self.has_ended {
             match self.row(&buffer, at)? {
                 Some(end) => at = end,
                 None => break,
             }
         }
-        // In place: a long row comes in many messages, and is not to be copied for each.
+        // In place, because a long row arrives in many messages: a copy for each would take quadratic time.
         buffer.drain(..at);
         self.rest = buffer;
-        if self.is_over && !self.rest.is_empty() {
-            return Err(super::malformed("binary", "data follow its end"));
+        if self.has_ended && !self.rest.is_empty() {
+            return Err(super::malformed("binary", "there are data after its end"));
         }
-        if self.rest.len() > MOST_ROW_BYTES { Err(CopyDataError::TooLong.into()) } else { Ok(()) }
+        if self.rest.len() > MAX_ROW_BYTES { Err(CopyDataError::TooLong.into()) } else { Ok(()) }
     }
 
-    /// PostgreSQL takes CopyDone after a whole row for the end as well (`NextCopyFrom` in its copyfromparse.c), and pgx sends
-    /// no other.
+    /// As in PostgreSQL (`NextCopyFrom` in its copyfromparse.c), the trailer may be missing if the last row is complete. pgx never sends
+    /// it.
     fn finish(&mut self) -> Result<(), Failure> {
         let is_whole = self.is_begun && self.rest.is_empty();
         if is_whole { Ok(()) } else { Err(super::malformed("binary", "its end is missing")) }

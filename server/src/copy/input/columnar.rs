@@ -1,4 +1,4 @@
-//! Batches that come as such, in a Colonnade stream; and what Arrow IPC streams have in common with it.
+//! `FORMAT colonnade`: reads batches from a Colonnade stream. `FORMAT arrow` shares how columns are named.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use crate::error::Failure;
 use crate::limits::budget::{Budget, Kept};
 use crate::message::frontend::LARGE_LIMIT;
 
-/// What one message may become in memory, if the session has as much: the messages themselves are bounded.
-const DECODED: usize = 512 << 20;
+/// The largest size of a decoded message, unless less is left in the session's budget.
+const MAX_DECODED_BYTES: usize = 512 << 20;
 
-/// `FORMAT colonnade`: a message of the stream in each message (PROTOCOL.md).
+/// Reads one message of the stream from each CopyData message (PROTOCOL.md).
 pub(super) struct Colonnade {
     width: usize,
     decoder: Decoder,
@@ -28,7 +28,7 @@ pub(super) struct Colonnade {
 
 impl Colonnade {
     pub fn new(width: usize, budget: &Arc<Budget>) -> Self {
-        let decoded_bytes = budget.rest().min(DECODED) as u64;
+        let decoded_bytes = budget.remaining().min(MAX_DECODED_BYTES) as u64;
         let decoder = Decoder::new(DecodeLimits { message_bytes: LARGE_LIMIT as u64, decoded_bytes });
         Self { width, decoder, batches: VecDeque::new(), budget: Arc::clone(budget) }
     }
@@ -46,7 +46,7 @@ impl CopyReader for Colonnade {
             let batch = RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options);
             let batch = batch.map_err(|error| super::malformed("colonnade", error))?;
             let bytes = batch.get_array_memory_size();
-            self.batches.push_back(self.budget.keep(renamed(&batch, self.width, "colonnade")?, bytes)?);
+            self.batches.push_back(self.budget.keep(with_positional_names(&batch, self.width, "colonnade")?, bytes)?);
         }
         Ok(())
     }
@@ -60,8 +60,12 @@ impl CopyReader for Colonnade {
     }
 }
 
-/// Columns go by their places, as in every format.
-pub(super) fn renamed(batch: &RecordBatch, wanted: usize, format: &'static str) -> Result<RecordBatch, Failure> {
+/// The batch with names by position. As in every format, the order of the columns counts and not their names.
+pub(super) fn with_positional_names(
+    batch: &RecordBatch,
+    wanted: usize,
+    format: &'static str,
+) -> Result<RecordBatch, Failure> {
     let given = batch.num_columns();
     if given != wanted {
         return Err(CopyDataError::Columns { given, wanted }.into());

@@ -1,19 +1,19 @@
 //! Data that COPY … FROM STDIN refuses.
 
-use super::MOST_ROW_BYTES;
+use super::MAX_ROW_BYTES;
 use crate::parameter::InputError;
 use crate::sqlstate::SqlState;
 
-/// Why copied data is not taken.
+/// Why COPY … FROM STDIN fails.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyDataError {
-    /// The client gave up.
+    /// The client has sent CopyFail.
     #[error("COPY from stdin failed: {0}")]
     Failed(String),
     /// A row has fewer values than there are columns.
     #[error("missing data for column \"{column}\"")]
     Missing {
-        /// The first one without a value.
+        /// The first column without a value.
         column: String,
         /// The row, from 1.
         row: u64,
@@ -27,30 +27,30 @@ pub enum CopyDataError {
     /// A value that is not of its column's type.
     #[error("{error}")]
     Value {
-        /// What is wrong with it.
+        /// Why the value is invalid.
         error: InputError,
-        /// Its column.
+        /// The column's name.
         column: String,
         /// The row, from 1.
         row: u64,
     },
-    /// The data are not of this format.
+    /// The data are not in this format.
     #[error("invalid COPY data in FORMAT {format}: {problem}")]
     Malformed {
         /// The format.
         format: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// A row too long to be held.
-    #[error("a row takes more than {MOST_ROW_BYTES} bytes")]
+    /// A row is larger than the limit.
+    #[error("a row takes more than {MAX_ROW_BYTES} bytes")]
     TooLong,
-    /// As many columns must come as there are.
-    #[error("the data have {given} columns, and {wanted} are to be filled")]
+    /// The data have more or fewer columns than the target.
+    #[error("the data have {given} columns, but {wanted} are expected")]
     Columns {
-        /// In the data.
+        /// The number of columns in the data.
         given: usize,
-        /// In the table, or named by the statement.
+        /// The number of columns in the statement's list, or in the table.
         wanted: usize,
     },
 }
@@ -66,7 +66,7 @@ impl CopyDataError {
         }
     }
 
-    /// Where in the data.
+    /// The place of the error in the data.
     pub fn place(&self) -> Option<String> {
         match self {
             Self::Missing { row, .. } | Self::Extra { row } => Some(format!("Row {row} of the data.")),

@@ -1,4 +1,4 @@
-//! Rows of text or binary values, gathered into batches.
+//! Gathers rows of text or binary values into batches.
 
 use std::sync::Arc;
 
@@ -10,33 +10,33 @@ use arrow_schema::{DataType, Field, Schema};
 use super::{CopyDataError, TargetColumn};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge};
-use crate::parameter::{InputError, ParameterValue, from_binary, from_text, most_bytes};
+use crate::parameter::{InputError, ParameterValue, from_binary, from_text, max_bytes};
 use crate::value::types::{Type, TypeKind};
 
-/// A batch is as large as one of these says.
-const ROWS: usize = 122_880;
-const BYTES: usize = 16 << 20;
-/// By how much the charge for it grows, so that not each value asks.
-const STEP: usize = 1 << 20;
+/// A batch is complete when it reaches this number of rows, or [`BATCH_BYTES`].
+const BATCH_ROWS: usize = 122_880;
+const BATCH_BYTES: usize = 16 << 20;
+/// The charge grows in steps of this many bytes, because a change for each value would be slow.
+const CHARGE_STEP: usize = 1 << 20;
 
-/// A value as it is in the data; `None` is NULL.
-pub(super) enum Raw<'a> {
+/// A value as it is in the data.
+pub(super) enum RawValue<'a> {
     Text(&'a [u8]),
     Binary(&'a [u8]),
 }
 
 pub(super) struct Rows {
     targets: Vec<TargetColumn>,
-    columns: Vec<Filler>,
+    columns: Vec<ColumnBuilder>,
     rows: usize,
     bytes: usize,
-    /// Rows in batches before.
-    before: u64,
-    /// For what is in the columns.
+    /// The rows of the earlier batches.
+    earlier_rows: u64,
+    /// The charge for the values in `columns`.
     charge: Charge,
 }
 
-enum Filler {
+enum ColumnBuilder {
     Text(StringBuilder),
     Bytes(BinaryBuilder),
     List(Vec<ParameterValue>),
@@ -44,21 +44,21 @@ enum Filler {
 
 impl Rows {
     pub fn new(targets: Vec<TargetColumn>, budget: &Arc<Budget>) -> Self {
-        let columns = targets.iter().map(|target| Filler::new(&target.type_)).collect();
-        Self { targets, columns, rows: 0, bytes: 0, before: 0, charge: budget.nothing() }
+        let columns = targets.iter().map(|target| ColumnBuilder::new(&target.type_)).collect();
+        Self { targets, columns, rows: 0, bytes: 0, earlier_rows: 0, charge: budget.empty_charge() }
     }
 
     pub fn width(&self) -> usize {
         self.columns.len()
     }
 
-    /// The number of the row that is being read, from 1.
+    /// The number of the current row, from 1.
     fn row(&self) -> u64 {
-        self.before + self.rows as u64 + 1
+        self.earlier_rows + self.rows as u64 + 1
     }
 
-    /// Puts the value into column `at` of the row that is being read.
-    pub fn value(&mut self, at: usize, raw: Option<Raw<'_>>) -> Result<(), Failure> {
+    /// Adds the value of column `at` to the current row. `None` is NULL.
+    pub fn value(&mut self, at: usize, raw: Option<RawValue<'_>>) -> Result<(), Failure> {
         let row = self.row();
         let (Some(column), Some(target)) = (self.columns.get_mut(at), self.targets.get(at)) else {
             return Err(CopyDataError::Extra { row }.into());
@@ -69,18 +69,18 @@ impl Rows {
             return Ok(());
         };
         let (bytes, is_binary) = match raw {
-            Raw::Text(bytes) => (bytes, false),
-            Raw::Binary(bytes) => (bytes, true),
+            RawValue::Text(bytes) => (bytes, false),
+            RawValue::Binary(bytes) => (bytes, true),
         };
-        let most = most_bytes(&target.type_, bytes, is_binary);
-        self.bytes += most;
-        charge(&mut self.charge, self.bytes)?;
+        let bound = max_bytes(&target.type_, bytes, is_binary);
+        self.bytes += bound;
+        grow_charge(&mut self.charge, self.bytes)?;
         let value = match raw {
-            Raw::Text(bytes) => {
+            RawValue::Text(bytes) => {
                 let text = std::str::from_utf8(bytes).map_err(|_| wrong(InputError::Encoding))?;
-                // Most values are texts that the engine reads as they are.
+                // The text of these types needs no change, because the engine casts it as it is.
                 if let (
-                    Filler::Text(builder),
+                    ColumnBuilder::Text(builder),
                     TypeKind::Text | TypeKind::Int2 | TypeKind::Int4 | TypeKind::Int8 | TypeKind::Float8,
                 ) = (&mut *column, &target.type_.kind)
                 {
@@ -89,16 +89,16 @@ impl Rows {
                 }
                 from_text(&target.type_, text)
             }
-            Raw::Binary(bytes) => from_binary(&target.type_, bytes),
+            RawValue::Binary(bytes) => from_binary(&target.type_, bytes),
         };
         let value = value.map_err(wrong)?;
-        // A number of few bytes may have many digits.
-        self.bytes += value.bytes().saturating_sub(most);
+        // A binary number of few bytes may have many digits as text.
+        self.bytes += value.bytes().saturating_sub(bound);
         column.push(value);
-        charge(&mut self.charge, self.bytes)
+        grow_charge(&mut self.charge, self.bytes)
     }
 
-    /// The row is complete, with `width` values.
+    /// Ends the current row, which has `width` values.
     pub fn end_row(&mut self, width: usize) -> Result<(), Failure> {
         if let Some(target) = self.targets.get(width) {
             return Err(CopyDataError::Missing { column: target.name.clone(), row: self.row() }.into());
@@ -109,7 +109,7 @@ impl Rows {
     }
 
     pub fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {
-        let is_full = self.rows >= ROWS || self.bytes >= BYTES;
+        let is_full = self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES;
         if self.rows == 0 || !(all || is_full) {
             return Ok(None);
         }
@@ -120,27 +120,27 @@ impl Rows {
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let options = RecordBatchOptions::new().with_row_count(Some(self.rows));
         let batch = RecordBatch::try_new_with_options(schema, arrays, &options)?;
-        self.before += self.rows as u64;
+        self.earlier_rows += self.rows as u64;
         (self.rows, self.bytes) = (0, 0);
         self.charge.set(0)?;
         Ok(Some(batch))
     }
 }
 
-fn charge(charge: &mut Charge, bytes: usize) -> Result<(), Failure> {
-    // Builders grow to twice what is in them.
+fn grow_charge(charge: &mut Charge, bytes: usize) -> Result<(), Failure> {
+    // A builder's capacity is up to twice its contents.
     if 2 * bytes > charge.bytes() {
-        charge.set(2 * bytes + STEP)?;
+        charge.set(2 * bytes + CHARGE_STEP)?;
     }
     Ok(())
 }
 
-/// What a column is called in a batch, whatever it is called elsewhere.
+/// The name of a column in a batch. It depends on the position only.
 pub(crate) fn column_name(at: usize) -> String {
     format!("c{at}")
 }
 
-impl Filler {
+impl ColumnBuilder {
     fn new(type_: &Type) -> Self {
         match type_.kind {
             TypeKind::Bytes => Self::Bytes(BinaryBuilder::new()),
@@ -154,7 +154,7 @@ impl Filler {
             (Self::Text(builder), ParameterValue::Text(text)) => builder.append_value(text),
             (Self::Bytes(builder), ParameterValue::Bytes(bytes)) => builder.append_value(bytes),
             (Self::List(values), value) => values.push(value),
-            // A value has the form of its type; NULL has none.
+            // Only NULL can reach these arms, because other values have the form of their type.
             (Self::Text(builder), _) => builder.append_null(),
             (Self::Bytes(builder), _) => builder.append_null(),
         }
@@ -169,12 +169,12 @@ impl Filler {
     }
 }
 
-/// The values as an array: lists of texts or bytes, as deep as the type says.
+/// The values as an array of nested lists of texts or bytes. The type determines the depth.
 fn values_array(type_: &Type, values: Vec<ParameterValue>) -> ArrayRef {
     let TypeKind::List(item) = &type_.kind else {
-        let mut filler = Filler::new(type_);
-        values.into_iter().for_each(|value| filler.push(value));
-        return filler.array(type_);
+        let mut builder = ColumnBuilder::new(type_);
+        values.into_iter().for_each(|value| builder.push(value));
+        return builder.array(type_);
     };
     let nulls: NullBuffer = values.iter().map(|value| matches!(value, ParameterValue::List(_))).collect();
     let (mut items, mut offsets) = (Vec::new(), vec![0i32]);
@@ -182,7 +182,7 @@ fn values_array(type_: &Type, values: Vec<ParameterValue>) -> ArrayRef {
         if let ParameterValue::List(list) = value {
             items.extend(list);
         }
-        // A batch holds some megabytes.
+        // A batch has some megabytes, so the offsets fit into 32 bits.
         offsets.push(items.len() as i32);
     }
     let items = values_array(item, items);
@@ -191,7 +191,7 @@ fn values_array(type_: &Type, values: Vec<ParameterValue>) -> ArrayRef {
     Arc::new(ListArray::new(field, offsets, items, Some(nulls)))
 }
 
-/// Whether a column comes as what it is, and needs no cast.
-pub fn is_plain(data_type: &DataType) -> bool {
-    !matches!(data_type, DataType::Utf8 | DataType::List(_))
+/// Whether the INSERT must cast a column of this Arrow type, because its values are texts.
+pub fn needs_cast(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::List(_))
 }

@@ -6,7 +6,7 @@ use arrow_array::RecordBatch;
 
 use super::CopyReader;
 use super::lines::Lines;
-use super::rows::{Raw, Rows};
+use super::rows::{RawValue, Rows};
 use crate::copy::options::CopyOptions;
 use crate::error::Failure;
 use crate::limits::budget::Budget;
@@ -30,8 +30,8 @@ impl Text {
         }
     }
 
-    fn line(&mut self, line: &[u8]) -> Result<(), Failure> {
-        let Some(line) = self.lines.row(line) else { return Ok(()) };
+    fn read_line(&mut self, line: &[u8]) -> Result<(), Failure> {
+        let Some(line) = self.lines.data_line(line) else { return Ok(()) };
         if self.rows.width() == 0 && line.is_empty() {
             return self.rows.end_row(0);
         }
@@ -58,36 +58,36 @@ impl Text {
             return self.rows.value(column, None);
         }
         if !raw.contains(&b'\\') {
-            return self.rows.value(column, Some(Raw::Text(raw)));
+            return self.rows.value(column, Some(RawValue::Text(raw)));
         }
         self.value.clear();
         unescape(raw, &mut self.value);
-        self.rows.value(column, Some(Raw::Text(&self.value)))
+        self.rows.value(column, Some(RawValue::Text(&self.value)))
     }
 }
 
 impl CopyReader for Text {
     fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        let (buffer, mut at) = self.lines.with(data)?;
+        let (buffer, mut at) = self.lines.append(data)?;
         let mut start = 0;
         while let Some(&b) = buffer.get(at) {
             match b {
-                // An escaped newline is data; what is escaped may not have come yet.
+                // An escaped newline is data. The escaped character may arrive with the next message.
                 b'\\' if at + 1 == buffer.len() => break,
                 b'\\' => at += 2,
                 b'\n' => {
-                    self.line(&buffer[start..at])?;
+                    self.read_line(&buffer[start..at])?;
                     at += 1;
                     start = at;
                 }
                 _ => at += 1,
             }
         }
-        self.lines.keep(buffer, start, at)
+        self.lines.keep_rest(buffer, start, at)
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        self.lines.last().map_or(Ok(()), |last| self.line(&last))
+        self.lines.take_unterminated().map_or(Ok(()), |last| self.read_line(&last))
     }
 
     fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {
@@ -111,15 +111,15 @@ fn unescape(raw: &[u8], out: &mut Vec<u8>) {
             b'r' => b'\r',
             b't' => b'\t',
             b'v' => 0x0b,
-            b'0'..=b'7' => number(u32::from(letter - b'0'), &mut rest, 8, 2),
-            b'x' if rest.first().is_some_and(u8::is_ascii_hexdigit) => number(0, &mut rest, 16, 2),
+            b'0'..=b'7' => escaped_byte(u32::from(letter - b'0'), &mut rest, 8, 2),
+            b'x' if rest.first().is_some_and(u8::is_ascii_hexdigit) => escaped_byte(0, &mut rest, 16, 2),
             other => other,
         });
     }
 }
 
-/// A byte of up to `most` further digits.
-fn number(first: u32, rest: &mut &[u8], base: u32, most: usize) -> u8 {
+/// Reads up to `most` further digits of an escaped byte. As in PostgreSQL, only its lowest eight bits count.
+fn escaped_byte(first: u32, rest: &mut &[u8], base: u32, most: usize) -> u8 {
     let mut value = first;
     for _ in 0..most {
         let Some((digit, after)) =

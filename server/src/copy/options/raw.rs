@@ -1,10 +1,10 @@
-//! The values of options, read one by one.
+//! Parses the value of one option.
 
 use std::ops::Deref;
 
 use colonnade_sql::statement::{CopyOption, OptionValue};
 
-use super::{Chosen, Direction, Format, OptionError};
+use super::{ColumnSelection, Direction, Format, OptionError};
 
 pub(super) struct RawOption<'a>(pub &'a CopyOption);
 
@@ -17,7 +17,7 @@ impl Deref for RawOption<'_> {
 }
 
 impl RawOption<'_> {
-    /// Options that belong to some formats only.
+    /// Refuses an option that the format does not have.
     pub(super) fn check_format(&self, format: Format) -> Result<(), OptionError> {
         let belongs = match self.name.as_str() {
             "delimiter" | "null" | "header" => !format.is_binary(),
@@ -37,7 +37,7 @@ impl RawOption<'_> {
         if belongs { Ok(()) } else { Err(OptionError::WrongFormat { name: self.name.clone(), format }) }
     }
 
-    /// Options that belong to one direction only.
+    /// Refuses an option that the direction does not have.
     pub(super) fn check_direction(&self, direction: Direction) -> Result<(), OptionError> {
         let (belongs, name) = match (self.name.as_str(), direction) {
             ("force_quote", Direction::In) => (false, "FROM"),
@@ -47,7 +47,7 @@ impl RawOption<'_> {
         if belongs { Ok(()) } else { Err(OptionError::WrongDirection { name: self.name.clone(), direction: name }) }
     }
 
-    pub(super) fn wrong(&self, expected: &str) -> OptionError {
+    pub(super) fn invalid_value(&self, expected: &str) -> OptionError {
         let value = match &self.value {
             OptionValue::None => String::new(),
             OptionValue::All => "*".to_owned(),
@@ -60,14 +60,14 @@ impl RawOption<'_> {
     pub(super) fn text(&self) -> Result<&str, OptionError> {
         match &self.value {
             OptionValue::Text(text) => Ok(text),
-            _ => Err(self.wrong("a word, a number or a string")),
+            _ => Err(self.invalid_value("a word, a number or a string")),
         }
     }
 
     pub(super) fn byte(&self) -> Result<u8, OptionError> {
         match self.text()?.as_bytes() {
             [byte] => Ok(*byte),
-            _ => Err(self.wrong("a single one-byte character")),
+            _ => Err(self.invalid_value("a single one-byte character")),
         }
     }
 
@@ -79,31 +79,31 @@ impl RawOption<'_> {
         match text.as_str() {
             "true" | "on" | "1" => Ok(true),
             "false" | "off" | "0" => Ok(false),
-            _ => Err(self.wrong("true or false")),
+            _ => Err(self.invalid_value("true or false")),
         }
     }
 
-    pub(super) fn columns(&self) -> Result<Chosen, OptionError> {
+    pub(super) fn columns(&self) -> Result<ColumnSelection, OptionError> {
         match &self.value {
-            OptionValue::All => Ok(Chosen::All),
-            OptionValue::List(names) => Ok(Chosen::Columns(names.clone())),
-            _ => Err(self.wrong("* or names of columns in parentheses")),
+            OptionValue::All => Ok(ColumnSelection::All),
+            OptionValue::List(names) => Ok(ColumnSelection::Columns(names.clone())),
+            _ => Err(self.invalid_value("* or names of columns in parentheses")),
         }
     }
 
     pub(super) fn utf8(&self) -> Result<(), OptionError> {
         match self.text()?.to_ascii_lowercase().as_str() {
             "utf8" | "utf-8" | "unicode" => Ok(()),
-            _ => Err(self.wrong("utf8")),
+            _ => Err(self.invalid_value("utf8")),
         }
     }
 
     pub(super) fn number(&self, least: u64, most: u64) -> Result<u64, OptionError> {
         let number = self.text()?.parse().ok().filter(|number| (least..=most).contains(number));
-        number.ok_or_else(|| self.wrong(&format!("a number from {least} to {most}")))
+        number.ok_or_else(|| self.invalid_value(&format!("a number from {least} to {most}")))
     }
 
     pub(super) fn parsed<T: std::str::FromStr>(&self, expected: &str) -> Result<T, OptionError> {
-        self.text()?.parse().map_err(|_| self.wrong(expected))
+        self.text()?.parse().map_err(|_| self.invalid_value(expected))
     }
 }

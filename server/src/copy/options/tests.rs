@@ -23,7 +23,7 @@ fn defaults_depend_on_the_format() {
 }
 
 #[test]
-fn refuses_and_names_what_is_wrong() {
+fn errors_name_the_invalid_option() {
     for (pairs, expected) in [
         (&[("format", "parquet")][..], "COPY format \"parquet\" not recognized"),
         (&[("speed", "high")], "option \"speed\" not recognized"),
@@ -35,9 +35,9 @@ fn refuses_and_names_what_is_wrong() {
         (&[("format", "colonnade"), ("version", "2")], "version 2 is not supported"),
         (&[("format", "colonnade"), ("compression", "snappy")], "cannot be \"snappy\""),
         (&[("delimiter", "ab")], "one-byte"),
-        (&[("delimiter", "a")], "no letter"),
+        (&[("delimiter", "a")], "other than a lower-case letter"),
         (&[("format", "csv"), ("delimiter", "\"")], "different from option quote"),
-        (&[("null", "a\tb")], "option null does not hold"),
+        (&[("null", "a\tb")], "is not in option null"),
         (&[("header", "maybe")], "true or false"),
         (&[("encoding", "latin1")], "utf8"),
     ] {

@@ -1,4 +1,4 @@
-//! A portal: a statement with values for its parameters, which may stop in the middle of its rows.
+//! A portal: a statement with values for its parameters. It may be suspended after some of its rows.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ pub struct Portal {
     pub formats: Formats,
     pub values: Vec<Parameter>,
     pub state: State,
-    pub life: Life,
+    pub life: PortalLifetime,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// Made by Bind: to the end of its transaction.
+pub enum PortalLifetime {
+    /// Bind has created it. It ends with the transaction.
     Protocol,
-    /// Made by DECLARE: likewise.
+    /// DECLARE has created it. It ends with the transaction.
     Declared,
-    /// Made by DECLARE … WITH HOLD: longer, if its transaction commits.
+    /// DECLARE … WITH HOLD has created it. It stays if the transaction commits.
     Holdable,
-    /// Its transaction has committed.
+    /// DECLARE … WITH HOLD has created it, and the transaction has committed.
     Held,
 }
 
@@ -35,11 +35,11 @@ pub enum State {
 
 impl Portal {
     pub fn new(statement: Arc<Kept<PreparedStatement>>, values: Vec<Parameter>, formats: Formats) -> Self {
-        Self { statement, formats, values, state: State::New, life: Life::Protocol }
+        Self { statement, formats, values, state: State::New, life: PortalLifetime::Protocol }
     }
 
     /// A cursor that has begun to run.
-    pub fn declared(statement: Arc<Kept<PreparedStatement>>, cursor: Cursor, life: Life) -> Self {
+    pub fn declared(statement: Arc<Kept<PreparedStatement>>, cursor: Cursor, life: PortalLifetime) -> Self {
         Self { statement, formats: Formats::default(), values: Vec::new(), state: State::Open(cursor), life }
     }
 

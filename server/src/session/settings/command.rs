@@ -1,4 +1,4 @@
-//! Statements about the settings that are known here.
+//! Statements about PostgreSQL's settings that the session knows.
 
 use colonnade_sql::statement::{Modes, Set};
 use colonnade_sql::{Dialect, StatementKind};
@@ -7,24 +7,24 @@ use super::find;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// SET, or SET LOCAL: until the transaction ends.
+    /// SET or SET LOCAL.
     Set {
-        /// Which one; its place in [`super::Settings`].
+        /// The index of the setting in [`super::Settings`].
         setting: usize,
-        /// Its new value; `None` for the one it had when the session began.
+        /// The new value; `None` is the initial value of the session.
         value: Option<String>,
         is_local: bool,
     },
     Show(usize),
-    /// SHOW ALL, though not DuckDB's SHOW ALL TABLES.
+    /// SHOW ALL, but not DuckDB's SHOW ALL TABLES.
     ShowAll,
-    /// RESET ALL; a part of DISCARD ALL.
+    /// RESET ALL, which is also a part of DISCARD ALL.
     ResetAll,
-    /// SET TRANSACTION, SET SESSION CHARACTERISTICS: what is asked of transactions.
+    /// SET TRANSACTION or SET SESSION CHARACTERISTICS.
     Transaction(Modes),
 }
 
-/// What a statement says about settings that are known here; all others are the engine's.
+/// The command of a statement about settings that the session knows. All other settings belong to the engine.
 pub fn command(kind: &StatementKind) -> Option<Command> {
     Some(match kind {
         StatementKind::Set(Set { name, value, is_local }) => {
@@ -39,7 +39,7 @@ pub fn command(kind: &StatementKind) -> Option<Command> {
     })
 }
 
-/// Whether a setting is about the connection to the client, not about the database behind it.
+/// Whether a setting concerns the connection to the client, and not the database.
 fn is_of_connection(name: &str) -> bool {
     matches!(name, "application_name" | "bytea_output" | "client_encoding" | "client_min_messages" | "DateStyle")
         || matches!(name, "extra_float_digits" | "idle_in_transaction_session_timeout" | "idle_session_timeout")
@@ -48,13 +48,13 @@ fn is_of_connection(name: &str) -> bool {
         || name == "standard_conforming_strings"
 }
 
-/// What a statement says about settings that are kept here: all that are known, unless they are a source's.
-pub fn kept(kind: &StatementKind, source: Option<Dialect>) -> Option<Command> {
+/// The command of a statement that the session runs itself. In front of a source, these are only the statements about the connection.
+pub fn session_command(kind: &StatementKind, source: Option<Dialect>) -> Option<Command> {
     let command = command(kind)?;
     let Some(dialect) = source else { return Some(command) };
     let is_kept = match &command {
         Command::Set { setting, .. } | Command::Show(setting) => is_of_connection(super::Settings::name(*setting)),
-        // Another database's are not called so.
+        // Other databases have no statements with these names.
         Command::ShowAll | Command::ResetAll => !dialect.is_postgres(),
         Command::Transaction(_) => false,
     };

@@ -15,7 +15,7 @@ fn set(statement: &str) -> Option<(&'static str, Option<String>, bool)> {
 }
 
 #[test]
-fn reads_what_drivers_send() {
+fn parses_the_statements_of_drivers() {
     let some = |text: &str| Some(text.to_owned());
     assert_eq!(set("SET extra_float_digits = 3"), Some(("extra_float_digits", some("3"), false)));
     assert_eq!(set("set session datestyle to 'ISO'"), Some(("DateStyle", some("ISO"), false)));
@@ -44,7 +44,7 @@ fn reads_what_drivers_send() {
 }
 
 #[test]
-fn refuses_what_would_change_how_values_look() {
+fn refuses_values_that_would_change_the_form_of_results() {
     let settings = Settings::new(&[("server_version", "15.0")]);
     let plan = |name: &str, value: &str| settings.plan(find(name).unwrap(), Some(value));
     let plain = |value: &str| Change { value: value.to_owned(), ..Change::default() };
@@ -52,7 +52,7 @@ fn refuses_what_would_change_how_values_look() {
     assert!(plan("datestyle", "German").is_err());
     assert!(plan("client_encoding", "LATIN1").is_err());
     assert!(plan("server_version", "16").is_err());
-    assert!(plan("lock_timeout", "100").unwrap().is_idle);
+    assert!(plan("lock_timeout", "100").unwrap().is_ignored);
     let time = plan("statement_timeout", "2s").unwrap().time;
     assert_eq!(time, Some((Timeout::Statement, Some(Duration::from_secs(2)))));
     assert!(plan("statement_timeout", "soon").is_err());
@@ -66,29 +66,29 @@ fn refuses_what_would_change_how_values_look() {
 }
 
 #[test]
-fn what_was_set_is_kept_or_given_back() {
+fn settings_follow_commit_and_rollback() {
     let mut settings = Settings::new(&[("application_name", "a")]);
     let name = find("application_name").unwrap();
     let set = |settings: &mut Settings, value: &str, is_local| {
-        settings.set(name, value.to_owned(), is_local, crate::limits::budget::Budget::new(None).nothing())
+        settings.set(name, value.to_owned(), is_local, crate::limits::budget::Budget::new(None).empty_charge())
     };
     assert_eq!(set(&mut settings, "b", false), Some(("application_name", "b".to_owned())));
     let mark = settings.mark();
     set(&mut settings, "c", true);
     let mut committed = settings.clone();
     assert_eq!(committed.commit(), [(name, "b".to_owned())]);
-    assert_eq!(committed.give_back(name, "b".to_owned()), Some(("application_name", "b".to_owned())));
+    assert_eq!(committed.restore(name, "b".to_owned()), Some(("application_name", "b".to_owned())));
     assert_eq!((committed.commit(), committed.mark()), (vec![], 0));
 
     let mut undone = settings.clone();
     set(&mut undone, "d", false);
     assert_eq!(undone.roll_back(mark), [(name, "b".to_owned())]);
-    undone.give_back(name, "b".to_owned());
+    undone.restore(name, "b".to_owned());
     assert_eq!(undone.roll_back(0), [(name, "a".to_owned())]);
-    undone.give_back(name, "a".to_owned());
+    undone.restore(name, "a".to_owned());
     assert!(undone.changed().is_empty() && undone.roll_back(0).is_empty());
 
-    // A later SET takes the place of a SET LOCAL.
+    // A later SET replaces a SET LOCAL.
     set(&mut settings, "e", false);
     assert!(settings.commit().is_empty());
     assert_eq!(settings.changed(), [name]);

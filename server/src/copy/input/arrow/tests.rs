@@ -19,7 +19,7 @@ fn stream(batches: &[RecordBatch]) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// The rows of a stream that comes in pieces of this length.
+/// The number of rows of a stream that arrives in pieces of this length.
 fn rows(stream: &[u8], piece: usize, budget: &Arc<Budget>) -> Result<usize, Failure> {
     let (mut reader, mut rows) = (Arrow::new(3, budget), 0);
     for data in stream.chunks(piece) {
@@ -36,21 +36,21 @@ fn budget() -> Arc<Budget> {
 }
 
 #[test]
-fn a_stream_is_the_same_however_it_is_cut() {
+fn message_boundaries_do_not_change_a_stream() {
     let stream = stream(&[batch(1000), batch(0), batch(7)]);
     for piece in [1, 7, 1000, stream.len()] {
         let budget = budget();
         assert_eq!(rows(&stream, piece, &budget).unwrap(), 1007, "{piece}");
-        assert_eq!(budget.rest(), 64 << 20);
+        assert_eq!(budget.remaining(), 64 << 20);
     }
-    // Without the mark at its end, and with something behind it.
+    // Without the end mark, with a byte after it, and with a cut within it.
     assert_eq!(rows(&stream[..stream.len() - 8], 100, &budget()).unwrap(), 1007);
     assert!(rows(&[&stream[..], b"x"].concat(), 100, &budget()).is_err());
     assert!(rows(&stream[..stream.len() - 9], 100, &budget()).is_err());
 }
 
 #[test]
-fn batches_without_a_body_are_batches() {
+fn batches_without_a_body_are_read() {
     let nulls = |rows| {
         let nulls: ArrayRef = Arc::new(arrow_array::NullArray::new(rows));
         RecordBatch::try_from_iter([("a", Arc::clone(&nulls)), ("b", Arc::clone(&nulls)), ("c", nulls)]).unwrap()
@@ -71,13 +71,13 @@ fn batches_without_a_body_are_batches() {
 }
 
 #[test]
-fn a_message_is_not_gathered_beyond_the_budget() {
+fn a_message_larger_than_the_budget_is_refused() {
     let stream = stream(&[batch(10_000)]);
     let small = Budget::new(Some(100_000));
     let refused = rows(&stream, 1000, &small);
     assert!(matches!(refused, Err(Failure::Limit(LimitError::SessionMemory(100_000)))));
-    assert_eq!(small.rest(), 100_000);
-    // By what it promises: nothing of it has come yet.
+    assert_eq!(small.remaining(), 100_000);
+    // The length in the metadata is enough to refuse it: its body has not arrived.
     let start = stream.len() - 8 - (batch(10_000).get_array_memory_size() / 2);
     assert!(rows(&stream[..start], 1000, &small).is_err());
 }
@@ -86,7 +86,7 @@ fn a_message_is_not_gathered_beyond_the_budget() {
 fn a_buffer_outside_of_its_message_is_refused() {
     let stream = stream(&[batch(1000)]);
     let mut refused = 0;
-    // Each of the numbers in the metadata, made far too large, negative, or a little larger.
+    // Each number in the metadata becomes much too large, negative, or slightly larger.
     for at in (0..stream.len().min(3000)).step_by(8) {
         for change in [i64::MAX, i64::MIN, -1, 1 << 40, 8192] {
             let mut changed = stream.clone();
@@ -103,12 +103,12 @@ fn a_buffer_outside_of_its_message_is_refused() {
 
 proptest! {
     #[test]
-    fn what_is_changed_is_read_or_refused(at in 0usize..4000, byte: u8, piece in 1usize..2000) {
+    fn a_changed_byte_never_panics_or_leaks(at in 0usize..4000, byte: u8, piece in 1usize..2000) {
         let mut changed = stream(&[batch(100), batch(5)]);
         let at = at % changed.len();
         changed[at] = byte;
         let budget = budget();
         let _ = rows(&changed, piece, &budget);
-        prop_assert_eq!(budget.rest(), 64 << 20);
+        prop_assert_eq!(budget.remaining(), 64 << 20);
     }
 }

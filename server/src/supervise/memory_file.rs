@@ -1,4 +1,4 @@
-//! Byte strings in an unnamed file, for a process that gets its descriptor.
+//! Files in memory. One process writes byte strings to them, and another one reads these by the file's descriptor.
 
 use std::fs::File;
 use std::io;
@@ -8,13 +8,13 @@ use std::os::unix::fs::FileExt as _;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 /// A file in memory. It is freed with its last descriptor.
-pub(crate) fn file(name: &str) -> io::Result<File> {
+pub(crate) fn create(name: &str) -> io::Result<File> {
     Ok(File::from(memfd_create(name, MemfdFlags::CLOEXEC)?))
 }
 
 /// Writes the parts in order, each after its length. An absent part has a length that no part can have.
 pub(crate) fn write(parts: &[Option<&[u8]>]) -> io::Result<File> {
-    let file = file("colonnade-parcel")?;
+    let file = create("colonnade-parts")?;
     let mut bytes = Vec::new();
     for part in parts {
         bytes.extend(part.map_or(u64::MAX, |part| part.len() as u64).to_le_bytes());
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_come_back_as_they_were() {
+    fn parts_read_back_the_same() {
         let file = write(&[Some(b"one"), None, Some(b"")]).unwrap();
         let parts = read::<3>(file.into()).unwrap();
         assert_eq!(parts, [Some(b"one".to_vec()), None, Some(Vec::new())]);

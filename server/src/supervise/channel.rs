@@ -1,6 +1,6 @@
-//! Messages between supervisor and worker: a few bytes over a socket pair, some with descriptors.
+//! Messages between supervisor and worker over a socket pair. Some carry descriptors.
 //!
-//! Both ends are the same program, so the format may change in any version.
+//! Both ends are the same version of the program, so the format may change in any version.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,15 +15,15 @@ use rustix::net::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ChannelMessage {
-    /// To the worker, first: the descriptors are the board, the setup, the credentials and, if there is one, the log.
+    /// To the worker, as the first message. The descriptors are the board, the setup, the credentials and, if there is one, the log.
     Setup = 1,
-    /// To the worker: the descriptor is a client's socket, the number its slot.
+    /// To the worker: the descriptor is a client's socket, and the number is its slot.
     Client = 2,
     /// To the worker: the descriptor is the socket of a request for metrics.
     Metrics = 3,
     /// To the worker: the descriptor holds users and certificates that replace the present ones.
     Reload = 4,
-    /// To the worker: refuse new sessions, and tell when the open ones have ended.
+    /// To the worker: refuse new sessions, and send `Drained` when the open ones have ended.
     Drain = 5,
     /// To the worker: end.
     Stop = 6,
@@ -53,7 +53,7 @@ impl ChannelMessage {
 pub(crate) struct Received {
     pub message: ChannelMessage,
     pub slot: u32,
-    /// The descriptors. Some are missing if this process has reached its limit.
+    /// The descriptors. If this process has reached its limit, some are missing.
     pub descriptors: Vec<OwnedFd>,
 }
 
@@ -63,9 +63,9 @@ pub(crate) struct Channel {
     socket: OwnedFd,
 }
 
-/// Descriptors in one message.
-const DESCRIPTORS: usize = 4;
-const BYTES: usize = 5;
+/// The maximum number of descriptors in a message.
+const MAX_DESCRIPTORS: usize = 4;
+const MESSAGE_BYTES: usize = 5;
 
 impl Channel {
     pub fn pair() -> io::Result<(Self, Self)> {
@@ -83,10 +83,10 @@ impl Channel {
 
     /// Sends a message; the other end gets duplicates of the descriptors.
     pub fn send(&self, message: ChannelMessage, slot: u32, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-        let mut bytes = [0; BYTES];
+        let mut bytes = [0; MESSAGE_BYTES];
         bytes[0] = message as u8;
         bytes[1..].copy_from_slice(&slot.to_le_bytes());
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -101,8 +101,8 @@ impl Channel {
 
     /// Waits for a message; `None` when the other end is gone.
     pub fn receive(&self) -> io::Result<Option<Received>> {
-        let mut bytes = [0; BYTES];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+        let mut bytes = [0; MESSAGE_BYTES];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let length = loop {
             let mut slices = [IoSliceMut::new(&mut bytes)];
@@ -121,18 +121,19 @@ impl Channel {
         if length == 0 {
             return Ok(None);
         }
-        let odd = || io::Error::new(io::ErrorKind::InvalidData, "a message between supervisor and worker is damaged");
-        let message = *ChannelMessage::ALL.iter().find(|message| **message as u8 == bytes[0]).ok_or_else(odd)?;
+        let damaged =
+            || io::Error::new(io::ErrorKind::InvalidData, "a message between supervisor and worker is damaged");
+        let message = *ChannelMessage::ALL.iter().find(|message| **message as u8 == bytes[0]).ok_or_else(damaged)?;
         let [_, slot @ ..] = bytes;
-        if length != BYTES {
-            return Err(odd());
+        if length != MESSAGE_BYTES {
+            return Err(damaged());
         }
         Ok(Some(Received { message, slot: u32::from_le_bytes(slot), descriptors }))
     }
 
     /// Makes `receive` on this end return `None`.
     pub fn stop_receiving(&self) {
-        // It fails if the other end is gone, which has the same effect.
+        // It fails if the other end is closed, which has the same effect.
         let _ = shutdown(&self.socket, Shutdown::Read);
     }
 }
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn messages_arrive_with_their_descriptors() {
         let (one, other) = Channel::pair().unwrap();
-        let mut file = super::super::parcel::file("test").unwrap();
+        let mut file = super::super::memory_file::create("test").unwrap();
         file.write_all(b"content").unwrap();
         one.send(ChannelMessage::Client, 7, &[file.as_fd()]).unwrap();
         one.send(ChannelMessage::Drain, 0, &[]).unwrap();

@@ -1,29 +1,29 @@
-//! PostgreSQL's schema `public`, which is DuckDB's `main`, and names with the database in front.
+//! Rewrites PostgreSQL's schema `public` as DuckDB's `main`, and names that begin with the database.
 //!
-//! A database that has no schema `public` of its own has its `main` under this name. A statement that calls something
-//! else `public` (an alias, a column) is left as it is: there no dot follows the name.
+//! If a database has no schema `public`, clients see its `main` with this name. If a statement uses `public` as another name, such as an
+//! alias or a column, it is not changed: no dot follows such a name.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
 
-use super::{INFORMATION, INFORMATION_HERE, SCHEMA, begins};
+use super::{CATALOG_INFORMATION, INFORMATION, SCHEMA, begins};
 
 const PUBLIC: &str = "public";
 const MAIN: &str = "main";
-/// Functions that know a sequence by its name.
-const OF_SEQUENCES: [&str; 3] = ["nextval", "currval", "setval"];
+/// Functions whose argument is the name of a sequence.
+const SEQUENCE_FUNCTIONS: [&str; 3] = ["nextval", "currval", "setval"];
 
-/// The database that is served.
+/// The served database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct ServedDatabase {
     /// Its name.
     pub database: String,
     /// Whether it has a schema `public`.
     pub has_public: bool,
 }
 
-impl Home {
-    /// What is to change in a statement, so that it has DuckDB's names for what the database has.
+impl ServedDatabase {
+    /// The changes after which a statement has DuckDB's names of the database's objects.
     pub(crate) fn edits(&self, statement: &str) -> Edits {
         edits(statement, &self.database, self.has_public)
     }
@@ -31,8 +31,8 @@ impl Home {
 
 fn edits(statement: &str, database: &str, has_public: bool) -> Edits {
     let mut edits = Edits::default();
-    let is_concerned = |at: usize| [PUBLIC, SCHEMA, INFORMATION].iter().any(|name| begins(&statement[at..], name));
-    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'p' | b'i') && is_concerned(at)) {
+    let may_match = |at: usize| [PUBLIC, SCHEMA, INFORMATION].iter().any(|name| begins(&statement[at..], name));
+    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'p' | b'i') && may_match(at)) {
         return edits;
     }
     let database = database.to_lowercase();
@@ -43,47 +43,47 @@ fn edits(statement: &str, database: &str, has_public: bool) -> Edits {
     for (at, token) in tokens.iter().enumerate() {
         let starts = !is_dot(&tokens, at.wrapping_sub(1));
         if starts && is_database(token) && is_dot(&tokens, at + 1) {
-            in_database(&tokens, at, &mut edits);
+            edit_qualified(&tokens, at, &mut edits);
         }
         if keeps_public {
             continue;
         }
-        // `database.public.x`, too.
+        // Also `database.public.x`.
         let is_first = starts || at >= 2 && is_database(&tokens[at - 2]) && !is_dot(&tokens, at.wrapping_sub(3));
         if is_public(token) && (is_first && is_dot(&tokens, at + 1) || is_schema(&tokens, at)) {
             edits.replace(token.range(), MAIN);
         } else if is_sequence(&tokens, at) {
-            in_text(token, &mut edits);
+            edit_sequence_name(token, &mut edits);
         }
     }
-    if is_path(&tokens) && !has_public {
+    if is_search_path(&tokens) && !has_public {
         for token in &tokens[2..] {
-            path(token, &mut edits);
+            edit_search_path(token, &mut edits);
         }
     }
     edits
 }
 
-/// `database.information_schema.x` and `database.pg_catalog.x`, whose database begins at `at`.
-fn in_database(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
+/// Rewrites `database.information_schema.x` and `database.pg_catalog.x`. The database's name is at `at`.
+fn edit_qualified(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     let Some([database, _, schema, dot]) = tokens.get(at..at + 4) else { return };
     if !is_name(schema) || !is_dot(tokens, at + 3) {
         return;
     }
     let place = database.start..dot.end();
     match schema.folded().to_lowercase().as_str() {
-        INFORMATION if !tokens[0].is_word("create") => edits.replace(place, INFORMATION_HERE),
+        INFORMATION if !tokens[0].is_word("create") => edits.replace(place, CATALOG_INFORMATION),
         SCHEMA => edits.remove(place),
         _ => {}
     }
 }
 
-/// Whether `public` at `at` is the name of something else than a schema.
+/// Whether `public` at `at` is a name, but not of a schema.
 fn is_other(tokens: &[Token<'_>], at: usize) -> bool {
     is_public(&tokens[at]) && !is_dot(tokens, at + 1) && !is_schema(tokens, at)
 }
 
-/// Whether the name at `at` is a schema's, since it follows SCHEMA or USE.
+/// Whether the name at `at` is a schema's, because it follows SCHEMA or USE.
 fn is_schema(tokens: &[Token<'_>], at: usize) -> bool {
     let word = |back: usize, word: &str| at >= back && tokens[at - back].is_word(word);
     let is_alone = tokens.get(at + 1).is_none_or(|next| next.is_word("cascade") || next.is_word("restrict"));
@@ -93,13 +93,13 @@ fn is_schema(tokens: &[Token<'_>], at: usize) -> bool {
                 || word(1, "exists") && (word(3, "schema") && word(2, "if") || word(4, "schema") && word(2, "not")))
 }
 
-/// Whether it sets the search path, as `settings` writes that.
-fn is_path(tokens: &[Token<'_>]) -> bool {
+/// Whether the statement sets the search path in the form that the server writes.
+fn is_search_path(tokens: &[Token<'_>]) -> bool {
     matches!(tokens, [set, name, ..] if set.is_word("set") && name.is_word("search_path"))
 }
 
-/// A search path in a string.
-fn path(token: &Token<'_>, edits: &mut Edits) {
+/// Rewrites a search path in a string.
+fn edit_search_path(token: &Token<'_>, edits: &mut Edits) {
     let Some(value) = token.string(Dialect::DuckDb) else { return };
     let names = value.split(',').map(|name| {
         let bare = name.trim().trim_matches('"');
@@ -108,13 +108,13 @@ fn path(token: &Token<'_>, edits: &mut Edits) {
     edits.replace(token.range(), quote::string(&names.collect::<Vec<_>>().join(","), Dialect::DuckDb));
 }
 
-/// Whether the string at `at` names a sequence.
+/// Whether the string at `at` is the argument of a function of sequences.
 fn is_sequence(tokens: &[Token<'_>], at: usize) -> bool {
-    at >= 2 && tokens[at - 1].is_symbol(b'(') && OF_SEQUENCES.iter().any(|name| tokens[at - 2].is_word(name))
+    at >= 2 && tokens[at - 1].is_symbol(b'(') && SEQUENCE_FUNCTIONS.iter().any(|name| tokens[at - 2].is_word(name))
 }
 
-/// A name in a string.
-fn in_text(token: &Token<'_>, edits: &mut Edits) {
+/// Rewrites the name of a sequence in a string.
+fn edit_sequence_name(token: &Token<'_>, edits: &mut Edits) {
     let Some(value) = token.string(Dialect::DuckDb) else { return };
     if let Some(rest) = value.strip_prefix("public.").or_else(|| value.strip_prefix("\"public\".")) {
         edits.replace(token.range(), quote::string(&format!("{MAIN}.{rest}"), Dialect::DuckDb));
@@ -137,7 +137,7 @@ fn is_dot(tokens: &[Token<'_>], at: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn at_home(statement: &str, database: &str, has_public: bool) -> String {
+    fn rewritten_for(statement: &str, database: &str, has_public: bool) -> String {
         edits(statement, database, has_public).apply(statement).text.into_owned()
     }
 
@@ -162,22 +162,22 @@ mod tests {
             ("select * from other.information_schema.tables", "select * from other.information_schema.tables"),
             ("select other.public.i from other", "select other.public.i from other"),
         ] {
-            assert_eq!(at_home(given, "shop", false), expected, "{given}");
+            assert_eq!(rewritten_for(given, "shop", false), expected, "{given}");
         }
     }
 
     #[test]
-    fn a_schema_public_is_itself() {
+    fn a_database_with_a_schema_public_is_not_rewritten() {
         for statement in ["select * from public.t", "create schema public", "SET search_path = 'public'"] {
-            assert_eq!(at_home(statement, "shop", true), statement);
+            assert_eq!(rewritten_for(statement, "shop", true), statement);
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn any_statement_is_rewritten(given in "(public|shop|pg_catalog|information_schema|schema|use|exists|set|search_path|\
+        fn arbitrary_statements_never_panic(given in "(public|shop|pg_catalog|information_schema|schema|use|exists|set|search_path|\
                                                  nextval|[.()' é\"a:$1]){0,16}") {
-            let _ = at_home(&given, "shop", false);
+            let _ = rewritten_for(&given, "shop", false);
         }
     }
 }

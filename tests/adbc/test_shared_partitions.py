@@ -1,0 +1,175 @@
+"""PostgreSQL's parts in another process: a descriptor has what the reader's own connection needs, and no secret."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import pytest
+from adbc_driver_manager import AdbcStatusCode, dbapi
+
+from testbed import postgres as pg
+from tests.adbc.databases import POSTGRESQL, Database
+from tests.support.adbc_driver import DRIVER, ROOT
+
+ROWS = 10_000
+#: Reads the part of a descriptor in a process of its own.
+READER = """
+import sys
+from adbc_driver_manager import dbapi
+with dbapi.connect(driver=sys.argv[1], db_kwargs={"uri": sys.argv[2]}, autocommit=True) as connection:
+    with connection.cursor() as cursor:
+        cursor.adbc_read_partition(bytes.fromhex(sys.argv[3]))
+        print(*cursor.fetch_arrow_table()["id"].to_pylist())
+"""
+
+
+@pytest.fixture(params=["postgresql", "extension"])
+def readings(request: pytest.FixtureRequest) -> Iterator[Database]:
+    """A table `adbc_shared` with the numbers from 1 on, in a schema that only the planner's search path has."""
+    database: Database = request.getfixturevalue(request.param)
+    with database.cursor() as cursor:
+        cursor.execute("create schema adbc_shared_schema")
+        cursor.execute("create table adbc_shared_schema.adbc_shared (id int primary key)")
+        cursor.execute(f"insert into adbc_shared_schema.adbc_shared select generate_series(1, {ROWS})")
+    yield database
+    with database.cursor() as cursor:
+        cursor.execute("drop schema adbc_shared_schema cascade")
+
+
+@pytest.fixture
+def planner(readings: Database) -> Iterator[dbapi.Cursor]:
+    with readings.cursor() as cursor:
+        cursor.execute("set search_path to adbc_shared_schema")
+        cursor.adbc_statement.set_options(**{"adbc.colonnade.partition_num": "3"})
+        yield cursor
+
+
+def with_text(part: bytes, place: int, text: bytes) -> bytes:
+    """The descriptor with another text: 0 is the run of the server, 1 the snapshot, 2 the query."""
+    start = len(b"colonnade partition 1\n")
+    for _ in range(place):
+        start += 4 + int.from_bytes(part[start : start + 4], "little")
+    end = start + 4 + int.from_bytes(part[start : start + 4], "little")
+    return part[:start] + len(text).to_bytes(4, "little") + text + part[end:]
+
+
+def elsewhere(uri: str, part: bytes) -> list[int]:
+    command = [sys.executable, "-c", READER, str(DRIVER), uri, part.hex()]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    return [int(word) for word in done.stdout.split()]
+
+
+def read(database: Database, part: bytes) -> list[dict[str, Any]]:
+    with database.cursor() as cursor:
+        cursor.adbc_read_partition(part)
+        return cursor.fetch_arrow_table().to_pylist()
+
+
+def refused(database: Database, part: bytes) -> dbapi.Error:
+    with pytest.raises(dbapi.Error) as failed:
+        read(database, part)
+    return failed.value
+
+
+@pytest.mark.parametrize("options", [{}, {"adbc.colonnade.partition_on": "id"}], ids=["plain", "by key"])
+def test_another_process_reads_the_same_state(
+    readings: Database, planner: dbapi.Cursor, options: dict[str, str]
+) -> None:
+    planner.adbc_statement.set_options(**options)
+    parts, _ = planner.adbc_execute_partitions("select id from adbc_shared where id > $1", (10,))
+    assert len(parts) == 3
+    with readings.cursor() as writer:
+        writer.execute("delete from adbc_shared_schema.adbc_shared where id > 5000")
+    found = [elsewhere(readings.uri, part) for part in parts]
+    assert sorted(chain.from_iterable(found)) == list(range(11, ROWS + 1))
+    # Several readers at the same time, also of the same part.
+    with readings.cursor() as one, readings.cursor() as other:
+        for cursor in (one, other):
+            cursor.adbc_read_partition(parts[0])
+        assert [[row[0] for row in cursor.fetchall()] for cursor in (one, other)] == [found[0]] * 2
+
+
+def test_types_are_those_of_the_statement(readings: Database, planner: dbapi.Cursor) -> None:
+    planner.adbc_statement.set_options(**{"adbc.colonnade.numeric": "20,2", "adbc.colonnade.as_text": "i"})
+    parts, schema = planner.adbc_execute_partitions("select 1.5::numeric as n, id as i from adbc_shared")
+    with readings.cursor() as cursor:
+        cursor.adbc_read_partition(parts[0])
+        assert cursor.fetch_arrow_table().schema.equals(schema, check_metadata=True)
+
+
+def test_a_descriptor_has_no_password_and_is_for_its_user(extended: pg.Cluster) -> None:
+    """Row-level security may give another user other rows."""
+    with extended.connect() as session:
+        session.execute("create role adbc_reader login password 'hunter2'")
+    try:
+        uri = extended.uri(tcp=True).replace("tester@", "adbc_reader:hunter2@")
+        planned = Database(uri, **POSTGRESQL)
+        with planned.cursor() as cursor, extended.connect() as session:
+            parts, _ = cursor.adbc_execute_partitions("select relname::text as name from pg_class")
+            assert all(word not in b"".join(parts) for word in (b"hunter2", b"127.0.0.1"))
+            session.execute("create role adbc_stranger login password 'hunter2'")
+            stranger = Database(uri.replace("adbc_reader", "adbc_stranger"), **POSTGRESQL)
+            assert refused(stranger, parts[0]).sqlstate == "42501"
+            assert len(read(planned, parts[0])) > 0
+    finally:
+        with extended.connect() as session:
+            session.execute("drop role if exists adbc_reader, adbc_stranger")
+
+
+def test_the_state_ends_with_the_planners_result(readings: Database, planner: dbapi.Cursor) -> None:
+    parts, _ = planner.adbc_execute_partitions("select id from adbc_shared")
+    with readings.cursor() as cursor:
+        cursor.adbc_read_partition(parts[0])
+        planner.execute("select 1 as n").fetchall()
+        # A part that is being read is not disturbed.
+        assert len(cursor.fetchall()) > 0
+    error = refused(readings, parts[1])
+    assert (error.status_code, error.sqlstate) == (AdbcStatusCode.NOT_FOUND, "42704")
+    assert "the state of the database that it is of is gone" in str(error)
+
+
+def test_another_server_or_database_has_no_such_state(readings: Database, planner: dbapi.Cursor) -> None:
+    parts, _ = planner.adbc_execute_partitions("select id from adbc_shared")
+    with readings.cursor() as cursor:
+        cursor.execute("create database adbc_other")
+    try:
+        other = Database(readings.uri.removesuffix("postgres") + "adbc_other", **POSTGRESQL)
+        assert refused(other, parts[0]).status_code == AdbcStatusCode.NOT_FOUND
+    finally:
+        with readings.cursor() as cursor:
+            cursor.execute("drop database adbc_other")
+    # Names of snapshots are numbers that another server gives too. Here only the run of the server differs.
+    assert refused(readings, with_text(parts[0], 0, b"1")).sqlstate == "42704"
+
+
+def test_a_descriptor_is_only_a_query(readings: Database, planner: dbapi.Cursor) -> None:
+    """Whoever writes one can do no more than a query that reads."""
+    part = planner.adbc_execute_partitions("select id from adbc_shared")[0][0]
+    assert read(readings, with_text(part, 2, b"select 7 as id")) == [{"id": 7}]
+    with readings.cursor() as cursor:
+        for sql in (
+            "insert into adbc_shared_schema.adbc_shared values (0) returning id",
+            "with w as (delete from adbc_shared_schema.adbc_shared returning id) select id from w",
+            "select 1) to stdout; drop table adbc_shared_schema.adbc_shared; --",
+            "select 1; commit; drop table adbc_shared_schema.adbc_shared",
+            "commit",
+            "drop table adbc_shared_schema.adbc_shared",
+            "select 1) to program 'true' /*",
+            "copy adbc_shared_schema.adbc_shared to stdout",
+        ):
+            refused(readings, with_text(part, 2, sql.encode()))
+            assert cursor.execute("select count(*) from adbc_shared_schema.adbc_shared").fetchall() == [(ROWS,)]
+
+
+def test_damaged_descriptors_are_refused(readings: Database, planner: dbapi.Cursor) -> None:
+    part = planner.adbc_execute_partitions("select id from adbc_shared")[0][0]
+    with readings.cursor() as cursor:
+        for damaged in (part[:-1], part + b"x", part[:22], part[:22] + b"\xff" * 40, part[:30] + b"\xff" + part[31:]):
+            with pytest.raises(dbapi.ProgrammingError, match="no such partition") as failed:
+                cursor.adbc_read_partition(damaged)
+            assert failed.value.status_code == AdbcStatusCode.NOT_FOUND
+        assert cursor.execute("select 7 as n").fetchall() == [(7,)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import re
 import subprocess
 import sys
 import threading
@@ -33,10 +32,7 @@ def breakable(request: pytest.FixtureRequest, name: str) -> Iterator[tuple[str, 
     match name:
         case "serve":
             with serve("--listen", "127.0.0.1:0") as server:
-                yield (
-                    f"postgresql://tester@{server.host}:{server.port}/test",
-                    lambda: os.kill(server.worker, signal.SIGKILL),
-                )
+                yield f"postgresql://tester@{server.host}:{server.port}/test", server.process.kill
         case "mysql":
             maria: mariadb.Server = request.getfixturevalue("maria")
             yield maria.uri(), lambda: [maria.run(f"kill {thread}") for thread in maria.threads()]
@@ -118,9 +114,7 @@ cursor = connection.cursor()
 threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
 try:
     cursor.execute(sys.argv[2])
-    while cursor.fetchmany(1000):
-        pass
-    print("a short result")
+    print("a short result", len(cursor.fetchall()))
 except KeyboardInterrupt:
     try:
         print("more", cursor.fetchone())
@@ -133,13 +127,14 @@ except KeyboardInterrupt:
 
 @pytest.mark.lack("adbc-sqlite", "odbc", reason="the driver runs a statement to its end")
 @pytest.mark.parametrize(
-    ("what", "message"), [("silent", "there are no rows to fetch"), ("endless", "the read was interrupted")]
+    ("what", "message"),
+    [("silent", "no rows to fetch|the read was interrupted"), ("endless", "the read was interrupted")],
 )
 def test_ctrl_c(source: Source, what: str, message: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, source.uri, getattr(source.dialect, what)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert message in done.stdout
+    assert re.search(message, done.stdout), done.stdout
     assert done.stdout.endswith("interrupted [(7,)]\n")
 
 

@@ -14,7 +14,7 @@ from colonnade._libraries import require
 from .types import Description, description
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import polars as pl
     import pyarrow as pa
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 #: The number of rows that become Python's values at a time. More cost memory, fewer cost time.
 _ROWS = 4096
+
+
+_INTERRUPTED = "the read was interrupted: run the query again"
 
 
 class Rows:
@@ -63,24 +66,32 @@ class Rows:
 
     def one(self) -> tuple[Any, ...] | None:
         """The next row; None after the last."""
-        if not self._made and not self._convert():
-            return None
-        self.count += 1
-        return self._made.popleft()
+        try:
+            if not self._made and not self._convert():
+                return None
+            self.count += 1
+            return self._made.popleft()
+        except BaseException as error:
+            self._refuse_rest(error)
+            raise
 
     def many(self, number: int | None) -> list[tuple[Any, ...]]:
         """The next rows, at most `number`; all if it is None."""
         found: list[tuple[Any, ...]] = []
-        while number is None or len(found) < number:
-            if not self._made and not self._convert():
-                break
-            if number is None:
-                found += self._made
-                self._made.clear()
-            else:
-                found += [self._made.popleft() for _ in range(min(number - len(found), len(self._made)))]
-        self.count += len(found)
-        return found
+        try:
+            while number is None or len(found) < number:
+                if not self._made and not self._convert():
+                    break
+                if number is None:
+                    found += self._made
+                    self._made.clear()
+                else:
+                    found += [self._made.popleft() for _ in range(min(number - len(found), len(self._made)))]
+            self.count += len(found)
+            return found
+        except BaseException as error:
+            self._refuse_rest(error, found)
+            raise
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """The remaining rows as record batches."""
@@ -150,9 +161,19 @@ class Rows:
             raise
 
     def _fail(self, error: BaseException) -> None:
-        interrupted = InterfaceError("the read was interrupted: run the query again")
-        self._failure = error if isinstance(error, Exception) else interrupted
+        self._failure = error if isinstance(error, Exception) else InterfaceError(_INTERRUPTED)
         self._result.close()
+
+    def _refuse_rest(self, error: BaseException, taken: Sequence[tuple[Any, ...]] = ()) -> None:
+        """After an interrupt, such as Ctrl-C, refuses the rest, because rows that were taken are lost. After an error,
+        `taken` are fetched again."""
+        if isinstance(error, Exception):
+            self._made.extendleft(reversed(taken))
+        else:
+            self._batch = None
+            self._made.clear()
+            self._ahead.clear()
+            self._fail(error)
 
     def _rest_of_batch(self) -> pa.RecordBatch | None:
         """The rows of the current batch that were not read yet."""

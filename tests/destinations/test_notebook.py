@@ -1,4 +1,4 @@
-"""A kernel of Jupyter: interruption and what it shows. It needs `pip install jupyter_client ipykernel`."""
+"""A kernel of Jupyter: interruption and what it shows."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import jupyter_client
 import pytest
-
-jupyter_client = pytest.importorskip("jupyter_client")
-pytest.importorskip("ipykernel")
 
 LIMIT = 60
 

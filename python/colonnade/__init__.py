@@ -18,6 +18,7 @@ from ._errors import (
     ProgrammingError,
 )
 from ._frames.result import Result, Stats
+from ._lazy.scan import scan_sql
 from ._options.dtype import lossy
 from ._options.query import Progress
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
@@ -45,6 +46,7 @@ __all__ = [
     "read_sql",
     "read_sql_query",
     "read_sql_table",
+    "scan_sql",
     "schema",
     "tables",
 ]

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from colonnade._errors import DataError, InterfaceError, NotSupportedError
+from colonnade._libraries import require
 
 from . import gaps
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: The key in a field's metadata that names a type of the database which Arrow lacks (spec/TYPES.md).
+TYPE_KEY = b"colonnade.type"
+#: The types of the database whose text is a number.
+_DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORECASE)
 _HINT = "use return_type 'arrow' or dtype_backend 'pyarrow', or cast the column to text in the query"
 _INTERVAL = "cast {name} to text in the query, or ask for its seconds: extract(epoch from {name})"
 _DECIMAL = "use dtype={{{name!r}: 'utf8'}}, or colonnade.lossy('float64') for the nearest float"
@@ -48,6 +55,22 @@ def require_names(library: str, names: list[str]) -> None:
                 f"{names.count(name)} columns are called {name!r}, and {library} needs different names:"
                 " give them different names in the query"
             )
+
+
+def is_decimal(field: pa.Field) -> bool:
+    """Whether it is a decimal, in Arrow or in the database."""
+    kind = (field.metadata or {}).get(TYPE_KEY, b"").decode()
+    return require("pyarrow", "decimals").types.is_decimal(field.type) or _DIGITS.fullmatch(kind) is not None
+
+
+def is_digits(field: pa.Field) -> bool:
+    """Whether it is a numeric without a precision, whose text arrives."""
+    return require("pyarrow", "decimals").types.is_string(field.type) and is_decimal(field)
+
+
+def of_digits(column: pa.ChunkedArray | pa.Array) -> list[Decimal | None]:
+    """A decimal for each text of a column for which `is_digits` is true."""
+    return [None if text is None else Decimal(text) for text in column.to_pylist()]
 
 
 def of_column(name: str, column: pa.ChunkedArray | pa.Array) -> list[Any]:

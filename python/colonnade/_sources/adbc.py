@@ -91,6 +91,22 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             return texts.get(name, ""), texts.get(version, "")
         return "", ""
 
+    def begin(self) -> None:
+        if not self._is_manual:
+            self._claim()
+            self._run(lambda: self._connection.set_autocommit(False))
+
+    def end(self, *, commit: bool) -> None:
+        def work() -> None:
+            try:
+                (self._connection.commit if commit else self._connection.rollback)()
+            finally:
+                if not self._is_manual:
+                    self._connection.set_autocommit(True)
+
+        self._claim()
+        self._run(work)
+
     def tables(self) -> Stream:
         self._claim()
         listed = self._run(self._tables)

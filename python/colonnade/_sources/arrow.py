@@ -60,6 +60,8 @@ class ArrowSource(ABC, Generic[Query]):
 
     #: Whether the library uses all cores for one result, so that reading in parts gains nothing.
     uses_all_cores = False
+    #: Whether it refuses to commit a transaction that has failed.
+    tells_failures = False
     #: Whose SQL the database reads, by the extension module's names.
     dialect = "unknown"
     #: Whether it has the option `as_text`.
@@ -166,6 +168,18 @@ class ArrowSource(ABC, Generic[Query]):
         stream.read(False)
         return None
 
+    def begin(self) -> None:
+        """Begins a transaction, which `end` ends.
+
+        Raises:
+            NotSupportedError: The source has no transactions.
+        """
+        self.execute("begin transaction")
+
+    def end(self, *, commit: bool) -> None:
+        """Commits the transaction, or rolls it back."""
+        self.execute("commit" if commit else "rollback")
+
     def _is_effect(self, sql: str) -> bool:
         """Whether a statement certainly returns no rows, and should be run by `execute`."""
         return False
@@ -231,7 +245,8 @@ class ArrowSource(ABC, Generic[Query]):
                 self._current.close()
             raise
         if failed:
-            self._raise(failed[0])
+            # The list must not keep the error, whose traceback has this list.
+            self._raise(failed.pop())
         return done[0]
 
     def _raise(self, error: BaseException) -> NoReturn:

@@ -34,6 +34,7 @@ class DuckdbSource(ArrowSource[str]):
     """One DuckDB connection."""
 
     uses_all_cores = True
+    tells_failures = True
     dialect = "duckdb"
     # DuckDB begins a message with its class. Nothing of a query comes before it.
     stream_errors: ClassVar[dict[str, tuple[str, str]]] = {"INTERRUPT Error: ": CANCELLED}

@@ -25,6 +25,7 @@ BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
 RUST := $(shell find wire login sql client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
+ADBC_PACKAGE := $(shell find adbc/python -name '*.py' -o -name py.typed)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire login sql client server duckdb python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
@@ -35,7 +36,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs bench-postgres bench-sources bench-links study fuzz deny wheel install clean postgres extension mariadb
+.PHONY: docs bench-postgres bench-sources bench-adbc bench-links study fuzz deny wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -58,7 +59,7 @@ test-rust: $(BIN)/python
 test-spec: $(BIN)/.test
 	$(BIN)/python spec/reference.py spec/vectors
 
-test-python: $(BIN)/.wheel target/release/libadbc_driver_colonnade.so $(BIN)/.test $(BIN)/.lint $(BIN)/.bench extension mariadb
+test-python: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench extension mariadb
 	@command -v psql >/dev/null || { $(APT) update && $(APT) install postgresql-client; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -100,7 +101,7 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(BIN)/python -P -m mypy.stubtest colonnade._core
 	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_rooms.py
 
-bench: bench-wire bench-end-to-end bench-postgres bench-sources ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
+bench: bench-wire bench-end-to-end bench-postgres bench-sources bench-adbc ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py
 
 bench-wire: $(BIN)/.wheel $(BIN)/.bench
@@ -121,6 +122,9 @@ bench-postgres: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension
 bench-sources: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers mariadb
 	$(BIN)/python bench/sources.py --rounds $(BENCH_ROUNDS) --peers $(PEERS)/bin/python \
 		--markdown $(BENCH_DATA)/sources.md --json $(BENCH_DATA)/sources.json
+
+bench-adbc: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.bench extension
+	$(BIN)/python bench/adbc_driver.py --markdown $(BENCH_DATA)/adbc.md --json $(BENCH_DATA)/adbc.json
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -167,8 +171,9 @@ target/tools/bin/cargo-deny:
 target/tools/bin/cargo-fuzz:
 	$(CARGO) install cargo-fuzz --version 0.13.2 --locked --root target/tools
 
-wheel: $(BIN)/.build ## Build the wheel into dist/
+wheel: $(BIN)/.build ## Build the wheels of colonnade and of its ADBC driver into dist/
 	$(BIN)/maturin build --release --locked --out dist
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist ./adbc/python
 
 install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(BIN)/maturin build --release --locked --out dist
@@ -192,11 +197,6 @@ mariadb:
 		$(SUDO) systemctl disable --now mariadb 2>/dev/null || true; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 
-# The ADBC driver. The wheel's build has compiled what it depends on.
-target/release/libadbc_driver_colonnade.so: Cargo.toml Cargo.lock $(RUST)
-	$(CARGO) build --release --locked -p colonnade-adbc
-	@touch $@
-
 extension: postgres
 	$(MAKE) --no-print-directory -C pg
 
@@ -214,6 +214,11 @@ $(BIN)/.%: requirements/%.txt | $(BIN)/python
 $(BIN)/.wheel: $(SOURCES) | $(BIN)/.build
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --disable-pip-version-check --quiet \
 		--no-build-isolation --no-deps --force-reinstall .
+	@touch $@
+
+# The ADBC driver. The first wheel's build has compiled most crates that it depends on.
+$(BIN)/.adbc-wheel: Cargo.toml Cargo.lock $(RUST) $(ADBC_PACKAGE) | $(BIN)/.build $(BIN)/.wheel
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-build-isolation --no-deps --force-reinstall ./adbc/python
 	@touch $@
 
 $(PEERS)/.peers: requirements/peers.txt

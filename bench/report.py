@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import adbc_driver
 import links
 import links_rivals
 import machine
@@ -49,6 +50,8 @@ SOURCES_AIM = 0.7
 RIVALS_AIM = {"lan": 0.8, "wan": 0.6}
 
 
+# The ADBC driver: the client's CPU divided by that of `colonnade.connect`.
+ADBC_AIM = 1.05
 #: Two parts: CPU of both sides divided by that of one part.
 PARTS_AIM = 1.1
 
@@ -243,6 +246,15 @@ def links_aims(results: list[dict[str, Any]], rivals: list[dict[str, Any]]) -> l
     return lines
 
 
+def adbc_aims(results: list[dict[str, Any]]) -> list[str]:
+    lines = []
+    for source in dict.fromkeys(row["source"] for row in results):
+        found = adbc_driver.ratio(results, source)
+        mark = "✓" if found <= ADBC_AIM else "✗"
+        lines.append(f"- ADBC driver, {source}, client CPU: {found:.2f} x colonnade.connect {mark} (≤ {ADBC_AIM:g})")
+    return lines
+
+
 def measured_links(name: str) -> list[dict[str, Any]]:
     """Empty if `make bench-links` has not run, which needs root."""
     path = DIRECTORY / name
@@ -265,6 +277,7 @@ def main() -> None:
             + postgres_aims(postgres["results"])
             + stock_aims(postgres["results"])
             + sources_aims(sources["results"])
+            + adbc_aims(json.loads((DIRECTORY / "adbc.json").read_text()))
             + links_aims(link_results, rivals)
         )
         + "\n",
@@ -277,6 +290,8 @@ def main() -> None:
         (DIRECTORY / "postgres.md").read_text(),
         "## MariaDB and SQLite\n",
         (DIRECTORY / "sources.md").read_text(),
+        "## The ADBC driver\n",
+        (DIRECTORY / "adbc.md").read_text(),
     ]
     if link_results:
         sections += ["## Links\n", (DIRECTORY / "links.md").read_text()]

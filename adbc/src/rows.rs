@@ -28,6 +28,8 @@ struct Reading {
     /// Batches that were read before they were asked for.
     ahead: VecDeque<RecordBatch>,
     source: Source,
+    /// Whether the reader has had a batch.
+    is_begun: bool,
 }
 
 enum Source {
@@ -81,7 +83,11 @@ impl Rows {
             );
             return Err(refused(Status::NotImplemented, message));
         }
-        let rows = Self(Arc::new(Shared { schema, rows_affected, reading: Mutex::new(Reading { ahead, source }) }));
+        let rows = Self(Arc::new(Shared {
+            schema,
+            rows_affected,
+            reading: Mutex::new(Reading { ahead, source, is_begun: false }),
+        }));
         LATEST.set(rows.downgrade());
         Ok(rows)
     }
@@ -129,13 +135,13 @@ impl WeakRows {
         }
     }
 
-    /// Whether rows are still to come from the database. A reader may have had the last batch and not asked whether it was the last: so the next one
-    /// is read here, and kept for the reader.
+    /// Whether rows are still to come from the database. A reader may have had the last batch and not asked whether it was the last: so after its
+    /// first batch the next one is read here, and kept for the reader.
     pub(crate) fn is_open(&self) -> bool {
         let Some(rows) = self.upgrade() else { return false };
         // Whoever holds the lock waits for a batch.
         let Ok(mut reading) = rows.0.reading.try_lock() else { return true };
-        if matches!(reading.source, Source::Open(_)) && reading.ahead.is_empty() {
+        if matches!(reading.source, Source::Open(_)) && reading.ahead.is_empty() && reading.is_begun {
             // The reader gets an error when it asks.
             if let Ok(Some(batch)) = reading.pull() {
                 reading.ahead.push_back(batch);
@@ -154,6 +160,7 @@ impl Shared {
 
 impl Reading {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        self.is_begun = true;
         match self.ahead.pop_front() {
             Some(batch) => Ok(Some(batch)),
             None => self.pull(),

@@ -76,11 +76,19 @@ impl StreamFailure for RowsFailure {
 
 impl RowsFailure {
     fn new(error: Error) -> Self {
-        let (message, status) = (c_message(&error.message), error.status);
+        let (message, status) = (c_message(&text(&error)), error.status);
         // Messages of errors have no NUL; without one, nothing here fails.
         let mut error = FFI_AdbcError::try_from(error).unwrap_or_else(Into::into);
         error.vendor_code = ADBC_ERROR_VENDOR_CODE_PRIVATE_DATA;
         Self { message, status, error }
+    }
+}
+
+/// The error's text for readers that know Arrow's interface alone, such as Go's: with the SQLSTATE, which that interface lacks.
+fn text(error: &Error) -> String {
+    match error.sqlstate.map(|byte| byte as u8) {
+        [0, ..] => error.message.clone(),
+        sqlstate => format!("{} (SQLSTATE {})", error.message, String::from_utf8_lossy(&sqlstate)),
     }
 }
 
@@ -144,7 +152,7 @@ mod tests {
                 assert_eq!(error.sqlstate.map(|byte| byte as u8), *b"22012");
                 assert_eq!(CStr::from_ptr(error.message).to_str().unwrap(), "division by zero");
                 let text = stream.get_last_error().unwrap()(&raw mut stream);
-                assert_eq!(CStr::from_ptr(text).to_str().unwrap(), "division by zero");
+                assert_eq!(CStr::from_ptr(text).to_str().unwrap(), "division by zero (SQLSTATE 22012)");
             }
         }
     }

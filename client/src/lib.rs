@@ -18,6 +18,7 @@ mod allowance;
 mod arrays;
 pub mod arrow_stream;
 mod batch;
+pub mod catalog;
 mod channel;
 mod chunks;
 mod connect;

@@ -18,9 +18,12 @@ from ._errors import (
     ProgrammingError,
 )
 from ._frames.result import Result, Stats
+from ._lazy.scan import scan_sql
 from ._options.dtype import lossy
+from ._options.query import Progress
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
 from ._read.read_sql import read_sql
+from ._read.tables import schema, tables
 from ._write.write_sql import WriteStats, write_sql
 
 __all__ = [
@@ -34,6 +37,7 @@ __all__ = [
     "NotSupportedError",
     "OperationalError",
     "ProgrammingError",
+    "Progress",
     "Result",
     "Stats",
     "WriteStats",
@@ -44,5 +48,8 @@ __all__ = [
     "read_sql",
     "read_sql_query",
     "read_sql_table",
+    "scan_sql",
+    "schema",
+    "tables",
     "write_sql",
 ]

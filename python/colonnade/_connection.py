@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
+from ._frames.progress import Reporter
 from ._frames.result import Result
+from ._libraries import require
 from ._options import expected
 from ._options.query import NAMES, Params, QueryOptions
+from ._sources.estimate import estimated_rows
+from ._sources.names import quoted
 from ._sources.uri import open_source
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from ._core import Source
 
 
@@ -60,6 +66,12 @@ class Connection:
                 `numeric`: PostgreSQL: `(precision, scale)` of the decimals that numerics declared without them become.
                 They arrive as text otherwise. A value that does not fit is an error and never rounded.
 
+                `progress`: True shows the rows, bytes and speed of reading on a terminal or in a notebook, and nothing
+                elsewhere (`pip install 'colonnade[progress]'`). A function is called with a `Progress` about ten times
+                a second and at the end; an exception that it raises ends the read. PostgreSQL's planner estimates the
+                number of rows, outside of a transaction. What follows from the estimate is marked with `~`. A library
+                that reads `__arrow_c_stream__` reports nothing.
+
                 `as_text`: PostgreSQL, MySQL, SQLite and ODBC: names of columns that arrive as the database's text for
                 them, such as arrays of several dimensions.
 
@@ -75,7 +87,8 @@ class Connection:
         """
         expected.refuse_unknown("query", options, NAMES)
         expected.require(options)
-        return Result(self._source.query(sql, params, **options), options)
+        reporter = Reporter.of(options.get("progress"), lambda: estimated_rows(self._source, sql, params))
+        return Result(self._source.query(sql, params, **options), options, reporter=reporter)
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect.
@@ -91,6 +104,42 @@ class Connection:
             Error: The statement failed; the subclass says how.
         """
         return self._source.execute(sql, params)
+
+    def tables(self) -> pa.Table:
+        """Lists the tables of users, in the order of their names.
+
+        Tables of the database itself and temporary tables are left out. `schema` and `name` are what `schema` and
+        `read_sql_table` take.
+
+        Returns:
+            A pyarrow.Table with the columns `catalog`, `schema`, `name`, `type` (`"table"`, `"view"`, or another kind
+            that the database has) and `estimated_rows` (int64: the database's estimate, or NULL if it has none). In
+            MySQL and MariaDB, `schema` is the database. ADBC drivers report catalogs and schemas in their own way.
+
+        Raises:
+            NotSupportedError: The source cannot list its tables (ODBC).
+        """
+        require("pyarrow", "tables()")
+        return Result(self._source.tables(), {}).to_arrow().cast(_tables_schema())
+
+    def schema(self, table: str, schema: str | None = None) -> pa.Schema:
+        """Returns the names and types of a table's columns. No row is read.
+
+        Args:
+            table: The table's name as the database has it, including capital letters. A dot is part of the name.
+            schema: The schema of the table; None is the connection's default.
+
+        Returns:
+            A pyarrow.Schema with the types in which the table is read into Arrow.
+
+        Raises:
+            ProgrammingError: There is no such table.
+            NotSupportedError: It is unknown how the source quotes names (ADBC and ODBC), or the source has no exact
+                form for a column's type.
+        """
+        require("pyarrow", "schema()")
+        with self.query(f"select * from {quoted(self._source.dialect, schema, table)} where 1 = 0") as result:
+            return result.to_arrow().schema
 
     def cancel(self) -> None:
         """Stops the query that runs now. It is called from another thread than the reader's.
@@ -129,6 +178,12 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<colonnade.Connection {self.name}{'' if self.is_open else ', closed'}>"
+
+
+def _tables_schema() -> pa.Schema:
+    pa = require("pyarrow", "tables()")
+    texts = [(name, pa.utf8()) for name in ("catalog", "schema", "name", "type")]
+    return pa.schema([*texts, ("estimated_rows", pa.int64())])
 
 
 def connect(uri: str) -> Connection:

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
 use client::partition::{self, PartitionSplit};
-use client::{Access, QueryOptions, Statement, WriteTarget};
+use client::{Access, Answer, QueryOptions, Statement, Transaction, WriteTarget, catalog};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -52,8 +52,8 @@ fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
             "numeric" => options.numeric = value.extract()?,
             "as_text" => options.as_text = value.extract::<Option<_>>()?.unwrap_or_default(),
             "parallel" => options.parallel = named(&value)?,
-            // The package converts the results of all sources.
-            "dtype" => {}
+            // The package converts the results of all sources, and reports their progress.
+            "dtype" | "progress" => {}
             _ => return Err(PyTypeError::new_err(format!("query() has no argument {name:?}"))),
         }
     }
@@ -102,6 +102,12 @@ impl Connection {
     #[getter]
     fn is_open(&self) -> bool {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|inner| inner.is_open())
+    }
+
+    /// Whose SQL the database reads: `Dialect::name`.
+    #[getter]
+    fn dialect(&self, py: Python<'_>) -> PyResult<&'static str> {
+        Ok(self.inner(py)?.dialect().name())
     }
 
     #[pyo3(signature = (sql, params=None, **options))]
@@ -186,6 +192,48 @@ impl Connection {
         let target = WriteTarget { schema, table, if_exists };
         let mut rows = rows.rest();
         wait(py, move |keep| client::write(&*inner, &mut *rows, &target, keep))
+    }
+
+    /// Runs a statement that may return rows: a stream, or the number of rows that it changed.
+    #[pyo3(signature = (sql, params=None, **options))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        sql: &str,
+        params: Option<&Bound<'py, PyAny>>,
+        options: Option<&Bound<'py, PyDict>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let inner = self.inner(py)?;
+        let parameters = params::given(params)?;
+        let options = query_options(options)?;
+        let statement = Statement { sql, parameters: parameters.as_ref() };
+        match wait(py, |keep| inner.run(statement, &options, keep))? {
+            Answer::Rows(rows) => Ok(Stream::new(py, rows, &self.name, &self.server)?.into_pyobject(py)?.into_any()),
+            Answer::Done(changed) => Ok(changed.into_pyobject(py)?),
+        }
+    }
+
+    /// The tables of users, see `client::catalog::tables`.
+    fn tables(&self, py: Python<'_>) -> PyResult<Stream> {
+        let inner = self.inner(py)?;
+        let unknown = || {
+            let message = "this package does not know where the database lists its tables";
+            to_py(py, &client::Error::new(client::ErrorKind::Unsupported, message).with_origin(&self.name))
+        };
+        let sql = catalog::tables(inner.dialect()).ok_or_else(unknown)?;
+        let statement = Statement { sql: &sql, parameters: None };
+        let stream = wait(py, |keep| inner.query(statement, &QueryOptions::default(), keep))?;
+        Stream::new(py, stream, &self.name, &self.server)
+    }
+
+    /// Whether a transaction is open: "none", "open", or "failed" if it can only be rolled back. None if a result is still being read.
+    #[getter]
+    fn transaction(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        Ok(self.inner(py)?.transaction().map(|transaction| match transaction {
+            Transaction::None => "none",
+            Transaction::Open => "open",
+            Transaction::Failed => "failed",
+        }))
     }
 
     fn cancel(&self, py: Python<'_>) -> PyResult<()> {

@@ -19,6 +19,7 @@ mod stream;
 mod supervise;
 mod table;
 mod users;
+mod watch;
 
 use pyo3::prelude::*;
 
@@ -39,6 +40,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(gaps::unrepresentable, m)?)?;
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
     m.add_function(wrap_pyfunction!(params::file_uri, m)?)?;
+    m.add_function(wrap_pyfunction!(params::quoted, m)?)?;
     m.add_function(wrap_pyfunction!(statements::count_statements, m)?)?;
     m.add_class::<serve_source::SourceEngine>()?;
     error::register(m)?;

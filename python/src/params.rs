@@ -11,11 +11,17 @@ use pyo3::types::{
 
 use crate::error::to_py;
 
-/// The query with its parameters as literals, for a source in this process.
+/// The query with its parameters as literals of a dialect.
 #[pyfunction]
-#[pyo3(signature = (sql, params=None))]
-pub(crate) fn bind(sql: &str, params: Option<&Bound<'_, PyAny>>) -> PyResult<String> {
-    bound(sql, params, Dialect::DuckDb)
+#[pyo3(signature = (sql, params=None, dialect="duckdb"))]
+pub(crate) fn bind(sql: &str, params: Option<&Bound<'_, PyAny>>, dialect: &str) -> PyResult<String> {
+    bound(sql, params, Dialect::of_name(dialect))
+}
+
+/// A name in the quotes of a dialect.
+#[pyfunction]
+pub(crate) fn quoted(name: &str, dialect: &str) -> String {
+    colonnade_sql::quote::identifier(name, Dialect::of_name(dialect))
 }
 
 /// The parts of a file's URI: its name without a password, the path, and the parameters in order.

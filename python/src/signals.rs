@@ -11,18 +11,33 @@ use crate::error::to_py;
 /// milliseconds.
 const LOOK: Duration = Duration::from_millis(50);
 
+/// What a wait calls at each check for signals.
+pub(crate) type Report<'a> = &'a mut (dyn FnMut(Python<'_>) -> PyResult<()> + Send);
+
 /// Runs `work` without the lock. Its `keep` runs Python's signal handlers. An exception of a handler ends the wait and
 /// is raised here.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(Keep<'_>) -> Result<T, Error> + Send) -> PyResult<T> {
+    wait_reporting(py, None, work)
+}
+
+/// As [`wait`]; `report` is called after the signal handlers, and an exception that it raises has the same effect.
+pub(crate) fn wait_reporting<T: Send>(
+    py: Python<'_>,
+    mut report: Option<Report<'_>>,
+    work: impl FnOnce(Keep<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
     let mut raised = None;
     let mut looked = Instant::now();
     let mut keep = || {
         if looked.elapsed() < LOOK {
             return true;
         }
-        let signals = Python::try_attach(|py| py.check_signals());
+        let checked = Python::try_attach(|py| {
+            py.check_signals()?;
+            report.as_mut().map_or(Ok(()), |report| report(py))
+        });
         looked = Instant::now();
-        match signals {
+        match checked {
             Some(Err(error)) => {
                 raised = Some(error);
                 false

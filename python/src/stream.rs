@@ -18,6 +18,7 @@ use crate::error::to_py;
 use crate::py_source::from_py;
 use crate::signals::wait;
 use crate::table::{Batch, Table};
+use crate::watch::Watch;
 use crate::{capsule, ffi_stream};
 
 /// A schema and batches.
@@ -204,19 +205,29 @@ impl Stream {
         py.detach(|| self.shared.close());
     }
 
-    /// The next batch, or None after the last.
-    fn next(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
-        let batch = wait(py, |keep| self.shared.next_decoded(keep))?;
+    /// The next batch, or None after the last. `progress` is called as by `read`, with the counts before this batch.
+    #[pyo3(signature = (progress=None))]
+    fn next(&self, py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<Option<Batch>> {
+        let watch = Watch::new(progress.map(Bound::unbind));
+        let batch = watch.wait(py, |keep| {
+            watch.note(|| self.shared.stats());
+            self.shared.next_decoded(keep)
+        })?;
         Ok(batch.map(Batch))
     }
 
-    /// All unread batches: decoded as they arrive, or kept encoded until a column is read.
-    fn read(&self, py: Python<'_>, decode: bool) -> PyResult<Table> {
-        let batches = wait(py, |keep| {
+    /// All unread batches: decoded as they arrive, or kept encoded until a column is read. `progress` is called about ten
+    /// times a second with the numbers of rows and of bytes received up to now. An exception that it raises ends the
+    /// stream.
+    #[pyo3(signature = (decode, progress=None))]
+    fn read(&self, py: Python<'_>, decode: bool, progress: Option<Bound<'_, PyAny>>) -> PyResult<Table> {
+        let watch = Watch::new(progress.map(Bound::unbind));
+        let batches = watch.wait(py, |keep| {
             let mut batches = Vec::new();
             while let Some(batch) = self.shared.next(keep)? {
                 let part = batch.part();
                 batches.push((part, if decode { self.shared.decoded(batch)?.into() } else { batch }));
+                watch.note(|| self.shared.stats());
             }
             // Parts arrive at the same time; the rows of each part are in order.
             batches.sort_by_key(|(part, _)| *part);

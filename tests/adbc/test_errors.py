@@ -135,6 +135,17 @@ def test_one_result_at_a_time(database: Database) -> None:
         assert answers(second)
 
 
+def test_a_second_statement_does_not_wait_for_the_first_row_of_the_first(postgresql: Database) -> None:
+    with postgresql.connect() as connection, connection.cursor() as first, connection.cursor() as second:
+        first.execute("select pg_sleep(600)")
+        with pytest.raises(dbapi.ProgrammingError, match="read it to its end"):
+            second.execute("select 1 as n")
+        first.adbc_cancel()
+        with pytest.raises(dbapi.OperationalError):
+            first.fetchall()
+        assert answers(second)
+
+
 def test_a_result_outlives_its_statement_and_its_connection(database: Database) -> None:
     with database.cursor() as cursor:
         cursor.execute("select 1 as n")

@@ -253,3 +253,12 @@ def test_the_supervisor_sees_no_byte_of_a_conversation(tmp_path: Path) -> None:
         assert len(text) == 50_000_000
         assert passed(server.process.pid) - before < 100_000
         assert passed(server.worker) > 50_000_000
+
+
+def test_a_server_that_is_stopped_while_a_worker_starts_ends_soon(tmp_path: Path) -> None:
+    """The new worker is told what was requested before it was ready."""
+    with serve(tmp_path / "shop.duckdb", "--create", "--grace", "3600") as server:
+        old = kill(server)
+        wait_until(lambda: has_new_worker(server, old))
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(TIMEOUT) == 0

@@ -1,4 +1,4 @@
-"""Clients in other languages: the programs that run their tests, and how these are told where the server is.
+"""Clients in other languages: how their tests are told where the server is.
 
 Their tests are ordinary ones of the language, in `tests/clients/`. They find the server by libpq's variables (PGHOST
 and so on), which every client knows, so that they can be run by hand as well.
@@ -7,16 +7,11 @@ and so on), which every client knows, so that they can be run by hand as well.
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
-import pytest
 
 from testbed.serving import Server, serve
 from tests.support.certificates import Authority, serve_options
@@ -26,39 +21,6 @@ from tests.support.raw_client import wait_until
 CLIENTS = Path(__file__).parent
 #: A test whose name has this word is run against a server that wants TLS and a password.
 SECURE = "TLS"
-#: Seconds; the first build of a client compiles all that it needs.
-TIMEOUT = 280
-
-
-def program(name: str) -> str:
-    """Where a program is. Its clients' tests are skipped on machines that have none."""
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"{name} is not installed")
-    return found
-
-
-def run(command: list[str | Path], directory: Path | None = None, **environment: str) -> str:
-    """What a program says; it must succeed."""
-    done = subprocess.run(
-        command,
-        cwd=directory,
-        env=os.environ | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=TIMEOUT,
-        check=False,
-    )
-    assert done.returncode == 0, f"{command[0]} failed:\n{done.stdout}"
-    return done.stdout
-
-
-def names(source: Path, pattern: str) -> list[str]:
-    """The names of a source's tests."""
-    found = re.findall(pattern, source.read_text(), re.MULTILINE)
-    assert found
-    return found
 
 
 @contextmanager

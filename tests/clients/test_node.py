@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import foreign
+from tests.support import programs
 
 HERE = foreign.CLIENTS / "node"
 SOURCES = sorted(HERE.glob("*.test.mjs"))
@@ -16,10 +17,10 @@ SOURCES = sorted(HERE.glob("*.test.mjs"))
 @pytest.fixture(scope="module")
 def node() -> str:
     """The program, with what package-lock.json names installed."""
-    node, npm = foreign.program("node"), foreign.program("npm")
+    node, npm = programs.program("node"), programs.program("npm")
     lock, stamp = HERE / "package-lock.json", HERE / "node_modules" / ".colonnade"
     if not stamp.exists() or stamp.read_text() != lock.read_text():
-        foreign.run([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], HERE)
+        programs.run([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], HERE)
         stamp.write_text(lock.read_text())
     return node
 
@@ -30,11 +31,11 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, dict
         yield places
 
 
-TESTS = [(source, name) for source in SOURCES for name in foreign.names(source, r"^test\('([\w ,]+)'")]
+TESTS = [(source, name) for source in SOURCES for name in programs.names(source, r"^test\('([\w ,]+)'")]
 
 
 @pytest.mark.parametrize(("source", "name"), TESTS, ids=[name for _, name in TESTS])
 def test_node_clients(node: str, places: dict[bool, dict[str, str]], source: Path, name: str) -> None:
     command: list[str | Path] = [node, "--test-reporter=tap", f"--test-name-pattern=^{name}$", source]
-    output = foreign.run(command, HERE, **places[foreign.SECURE in name])
+    output = programs.run(command, HERE, **places[foreign.SECURE in name])
     assert "\n# pass 1\n" in output, output

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients import foreign
+from tests.support import programs
 
 HERE = foreign.CLIENTS / "go"
 SOURCES = sorted(HERE.glob("*_test.go"))
@@ -17,7 +18,7 @@ SOURCES = sorted(HERE.glob("*_test.go"))
 def tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program of all tests."""
     path = tmp_path_factory.mktemp("go") / "pgx.test"
-    foreign.run([foreign.program("go"), "test", "-c", "-o", path], HERE)
+    programs.run([programs.program("go"), "test", "-c", "-o", path], HERE)
     return path
 
 
@@ -27,7 +28,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[bool, dict
         yield places
 
 
-@pytest.mark.parametrize("name", [name for source in SOURCES for name in foreign.names(source, r"^func (Test\w+)\(")])
+@pytest.mark.parametrize("name", [name for source in SOURCES for name in programs.names(source, r"^func (Test\w+)\(")])
 def test_pgx(tests: Path, places: dict[bool, dict[str, str]], name: str) -> None:
-    output = foreign.run([tests, "-test.v", f"-test.run=^{name}$"], HERE, **places[foreign.SECURE in name])
+    output = programs.run([tests, "-test.v", f"-test.run=^{name}$"], HERE, **places[foreign.SECURE in name])
     assert f"--- PASS: {name}" in output, output

@@ -17,23 +17,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
+from tests.command_line.commands import failed, run
+
 SQL = "select i, 'row ' || i as name, case when i % 2 = 0 then i / 4 end as quarter from range(1000) t(i) order by i"
-
-
-def run(*arguments: str | os.PathLike[str], **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "colonnade", *arguments],
-        **{"capture_output": True, "text": True, "timeout": 120, "check": False, **options},
-    )
-
-
-def failed(*arguments: str | os.PathLike[str]) -> str:
-    """The one line that says what is wrong."""
-    done = run(*arguments)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("colonnade: ")
-    return done.stderr
 
 
 @pytest.mark.parametrize("command", ["", "read", "serve", "bench", "user", "user add", "user list", "user remove"])

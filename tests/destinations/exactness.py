@@ -246,7 +246,7 @@ def _in_file(suffix: str, read: Callable[[Path, pa.DataType], list[Form]]) -> Ca
         made = result(table)
         # As the command line does.
         made._require_types(suffix[1:])
-        output.write(path, output.writer_of(path), made.schema, made)
+        output.write(path, output.FORMATS[output.format_of(path)], made.schema, made)
         return read(path, table.schema.field(0).type)
 
     return write
@@ -266,7 +266,7 @@ def _csv(path: Path, kind: pa.DataType) -> list[Form]:
             end = 1
             while text[end] != '"' or text[end : end + 2] == '""':
                 end += 2 if text[end] == '"' else 1
-            found.append(text[1:end].replace('""', '"'))
+            found.append(_of_quoted(kind, text[1:end].replace('""', '"')))
             text = text[end + 2 :]
         else:
             cell, _, text = text.partition("\n")
@@ -295,6 +295,44 @@ def _from_csv(kind: pa.DataType, cell: str) -> Form:
     return cell
 
 
+def _of_quoted(kind: pa.DataType, cell: str) -> Form:
+    if pa.types.is_nested(kind):
+        return _of_json(kind, json.loads(cell))
+    return _of_json(kind, cell)
+
+
+def _ndjson(path: Path, kind: pa.DataType) -> list[Form]:
+    lines = path.read_bytes().decode().removesuffix("\n").split("\n")
+    rows = [json.loads(line) for line in lines if line]
+    assert all(len(row) == 1 for row in rows)
+    return [_of_json(kind, value) for row in rows for value in row.values()]
+
+
+def _of_json(kind: pa.DataType, value: Any) -> Form:
+    """The form of a value of JSON, given Arrow's type of it."""
+    if value is None:
+        return None
+    if pa.types.is_dictionary(kind):
+        return _of_json(kind.value_type, value)
+    if pa.types.is_map(kind):
+        key = (lambda text: text) if pa.types.is_string(kind.key_type) else json.loads
+        pairs = [(key(name), item) for name, item in value.items()]
+        return tuple((_of_json(kind.key_type, name), _of_json(kind.item_type, item)) for name, item in pairs)
+    if pa.types.is_struct(kind):
+        assert list(value) == [field.name for field in kind]
+        return tuple(_of_json(field.type, value[field.name]) for field in kind)
+    if pa.types.is_nested(kind):
+        return tuple(_of_json(kind.value_type, item) for item in value)
+    if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        assert value.startswith("\\x")
+        return bytes.fromhex(value[2:])
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
+        return value
+    if pa.types.is_floating(kind):
+        return repr(float(np.float32(value) if pa.types.is_float32(kind) else value))
+    return value if value == "" else _from_csv(kind, str(value))
+
+
 DESTINATIONS: dict[str, Callable[[pa.Table, Path], list[Form]]] = {
     **{
         f"pandas {backend}": _in_pandas(backend)
@@ -304,5 +342,6 @@ DESTINATIONS: dict[str, Callable[[pa.Table, Path], list[Form]]] = {
     "numpy": _numpy,
     "duckdb": _duckdb,
     "csv": _in_file(".csv", _csv),
+    "ndjson": _in_file(".ndjson", _ndjson),
     "parquet": _in_file(".parquet", _parquet),
 }

@@ -107,9 +107,9 @@ def run(uri: str, sql: str, *more: str) -> subprocess.CompletedProcess[str]:
         ("parquet", INTERVALS[0]),
         ("parquet", INTERVALS[1]),
         ("csv", INTERVALS[0]),
-        ("csv", "select 1 as a, array[1, 2] as v"),
-        ("csv", "select row(1, null, null)::entry as v"),
-        ("csv", "select '\\x00ff'::bytea as v"),
+        ("csv", INTERVALS[1]),
+        ("ndjson", INTERVALS[0]),
+        ("ndjson", INTERVALS[1]),
     ],
 )
 def test_files_that_cannot_have_a_type(uri_of_oddities: str, tmp_path: Path, suffix: str, sql: str) -> None:

@@ -6,6 +6,7 @@ import fnmatch
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from tests.support import programs
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
@@ -25,6 +28,24 @@ TEXTS = [*PAGES, *ROOT.glob("*.md"), *(ROOT / "spec").glob("*.md"), ROOT / "pg/R
 #: Pages whose blocks are run one after the other, in an empty directory, as a reader would.
 LESSONS = [ROOT / "README.md", *sorted((DOCS / "tutorial").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Languages of programs that read by the ADBC driver from `colonnade serve shop.duckdb`.
+FOREIGN = ("go", "r")
+#: What README's statements in Go stand in.
+GO_PROGRAM = """\
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-adbc/go/adbc/drivermgr"
+)
+
+func main() {
+	ctx, uri := context.Background(), "postgresql://127.0.0.1:5433/shop"
+%s
+}
+"""
 
 
 def name_of(page: Path) -> str:
@@ -87,6 +108,8 @@ class Lesson:
         self.ends = ends
         self.names: dict[str, object] = {}
         self.port = "5433"
+        #: Manifests of ADBC drivers are written here.
+        self.environment = os.environ | {"XDG_CONFIG_HOME": str(directory / "config")}
 
     def python(self, code: str) -> str:
         printed = StringIO()
@@ -103,8 +126,31 @@ class Lesson:
             return self.serve(words[1:])
         if words[0] == "colonnade":
             words[:1] = [sys.executable, "-m", "colonnade"]
-        done = subprocess.run(words, check=True, cwd=self.directory, capture_output=True, text=True, timeout=60)
-        return done.stdout
+        return self.run(words)
+
+    def run(self, words: list[str]) -> str:
+        return subprocess.run(
+            words,
+            check=True,
+            cwd=self.directory,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        ).stdout
+
+    def go(self, code: str) -> str:
+        """A program, or statements of one. The module is that of the driver's tests, so that its lock file counts."""
+        go, module = programs.go_with_cxx(), self.directory / "go"
+        module.mkdir()
+        for name in ("go.mod", "go.sum"):
+            shutil.copy(ROOT / "tests/adbc/go" / name, module)
+        (module / "main.go").write_text(self.here(code if "package main" in code else GO_PROGRAM % code))
+        programs.run([go, "build", "-o", "program", "."], module)
+        return self.run([str(module / "program")])
+
+    def r(self, code: str) -> str:
+        return self.run([programs.r_with("adbcdrivermanager"), "-e", self.here(code)])
 
     def serve(self, words: list[str]) -> str:
         words[words.index("--listen") + 1] = "127.0.0.1:0"
@@ -135,7 +181,7 @@ def test_lessons_run_and_print_what_they_say(page: Path, lesson: Lesson) -> None
     for kind, code in BLOCK.findall(page.read_text()):
         if kind == "text":
             assert [line.rstrip() for line in printed.splitlines()] == code.splitlines()
-        else:
+        elif kind not in FOREIGN:
             assert kind in ("sh", "python"), f"no example is known to be {kind}"
             printed = lesson.sh(code) if kind == "sh" else lesson.python(code)
 
@@ -153,6 +199,18 @@ def test_other_pages_run(page: Path, lesson: Lesson) -> None:
     lesson.names["uri"] = f"duckdb:///{shop}"
     for block in blocks:
         lesson.python(block)
+
+
+@pytest.mark.parametrize("language", FOREIGN)
+@pytest.mark.parametrize(
+    "page", [page for page in TEXTS if re.search("^```(go|r)$", page.read_text(), re.M)], ids=name_of
+)
+def test_programs_in_other_languages_run(page: Path, language: str, lesson: Lesson) -> None:
+    """They print the number of the orders that they read."""
+    [code] = [code for kind, code in BLOCK.findall(page.read_text()) if kind == language]
+    run = lesson.go if language == "go" else lesson.r
+    lesson.sh("colonnade demo shop.duckdb\ncolonnade serve shop.duckdb --listen 127.0.0.1:5433\ncolonnade adbc install")
+    assert sum(map(int, re.findall(r"\d+$", run(code), re.MULTILINE))) == 49_999
 
 
 # --- what is made from the code ---------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 //! columns have the names of the fields that they are for.
 
 use adbc_core::error::Result;
-use colonnade_client::Dialect;
+use colonnade_client::{Dialect, catalog};
 
 use crate::connection::not_implemented;
 use crate::session::Session;
@@ -44,7 +44,7 @@ impl Queries {
 const POSTGRES: Queries = Queries {
     catalogs: "SELECT current_database()::text AS catalog_name, 1 AS place",
     schemas: include_str!("postgres/schemas.sql"),
-    tables: include_str!("postgres/tables.sql"),
+    tables: catalog::POSTGRES,
     columns: include_str!("postgres/columns.sql"),
     constraints: include_str!("postgres/constraints.sql"),
     statistics: include_str!("postgres/statistics.sql"),
@@ -57,7 +57,7 @@ const SERVED: Queries = Queries { statistics: include_str!("duckdb/statistics.sq
 const MYSQL: Queries = Queries {
     catalogs: include_str!("mysql/catalogs.sql"),
     schemas: include_str!("mysql/schemas.sql"),
-    tables: include_str!("mysql/tables.sql"),
+    tables: catalog::MYSQL,
     columns: include_str!("mysql/columns.sql"),
     constraints: include_str!("mysql/constraints.sql"),
     statistics: include_str!("mysql/statistics.sql"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from colonnade._core import __version__
 from colonnade._errors import Error
 
-from . import bench, demo, read, serve, user
+from . import adbc, bench, completion, demo, read, serve, tables, user
 from .terminal import say
 
 
@@ -19,13 +20,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     verbose = bool(args.verbose)
     try:
-        return args.run(args)
+        status = args.run(args)
+        # An error of standard output must not wait for the interpreter's exit, where it has another status.
+        sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
         print("colonnade: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of the output has closed it, as `| head` does.
-        sys.stderr.close()
+        # The reader of the output has closed it, as `| head` does. What is left must not be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (Error, ImportError, OSError, ValueError, TypeError) as error:
         if verbose:
@@ -43,8 +47,9 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"colonnade {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="show more, tracebacks included")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (read, serve, bench, user, demo):
+    for command in (read, tables, serve, bench, user, adbc, demo):
         command.add_arguments(subparsers)
+    completion.add_arguments(subparsers, parser)
     for subparser in subparsers.choices.values():
         # The option may follow the subcommand. If it does not, it must not reset the option before the subcommand.
         subparser.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show more")

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
-from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from colonnade._connection import connect
 from colonnade._errors import InterfaceError
-from colonnade._frames.output import WRITERS, write, writer_of
 from colonnade._libraries import require
 from colonnade._options.query import QueryOptions
 from colonnade._read import partition
 from colonnade._serve.settings import size
 
+from . import destination
+from .destination import Destination
+from .progress import ProgressLine, summary
 from .shown import values
-from .terminal import say, shown
+from .terminal import say, table
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from colonnade._frames.result import Result, Stats
 
 #: The rows that are shown if there is no output file.
 _SHOWN = 20
-#: Seconds between two updates of the progress line.
-_PULSE = 0.1
 
 
 def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,13 +34,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     kinds = "postgresql://host:port/, postgresql:///?host=/socket, 'host=… dbname=…', duckdb:///file, duckdb:////directory/file"
     parser.add_argument("uri", metavar="URI", help=kinds)
     parser.add_argument("query", metavar="QUERY", help="the query; - reads it from standard input")
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        help=f"where to write: a name that ends in {', '.join(WRITERS)}; it appears only once it is complete",
-    )
+    destination.add_arguments(parser)
     parser.add_argument(
         "--param",
         metavar="[NAME=]VALUE",
@@ -84,12 +75,15 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 def run(args: argparse.Namespace) -> int:
     """Reads. Returns the exit status."""
     sql = sys.stdin.read() if args.query == "-" else args.query
-    output: Path | None = args.output
-    writer = writer_of(output) if output is not None else None
+    if args.output is None and (args.format or args.partition_by):
+        raise InterfaceError("--format and --partition-by need -o FILE")
+    output = None if args.output is None else Destination.of(args.output, args.format, args.partition_by)
     require("pyarrow", "colonnade read")
     split = partition.Split.checked(args.partition_on, args.partition_num, None, consistent=True, before=[])
     with connect(args.uri) as connection:
+        line = ProgressLine.of(args, output)
         options = QueryOptions(
+            progress=line,
             compression=args.compression,
             dtype=_dtypes(args.dtype),
             as_text=args.as_text or None,
@@ -97,14 +91,14 @@ def run(args: argparse.Namespace) -> int:
             max_result_bytes=args.max_result_bytes,
         )
         result = partition.start(connection._source, sql, _parameters(args.param), options, split)
-        if output is not None and writer is not None:
-            result._require_types(output.suffix.lower().removeprefix("."))
-            write(output, writer, result.schema, _with_progress(result, verbose=args.verbose))
+        if output is not None:
+            result._require_types(output.format)
+            output.write(result.schema, result if line is None else line.watched(result))
         else:
             _show(result)
         stats = result.stats
     if output is not None or args.verbose:
-        say(_summary(stats), sys.stderr)
+        say(summary(stats), sys.stderr)
     if args.verbose:
         say(_details(stats), sys.stderr)
     return 0
@@ -137,42 +131,6 @@ def _precision(text: str) -> tuple[int, int]:
     return int(precision), int(scale)
 
 
-def _with_progress(result: Result, *, verbose: bool) -> Iterator[Any]:
-    """The batches. A terminal shows the progress and, with `verbose`, the configuration of the last chunk."""
-    if not sys.stderr.isatty():
-        yield from result
-        return
-    last = 0.0
-    try:
-        for batch in result:
-            if monotonic() - last >= _PULSE:
-                last = monotonic()
-                stats = result.stats
-                now = f", {stats.configuration}" if verbose and stats.configuration else ""
-                print(f"\r\x1b[K{shown(_summary(stats) + now)}", end="", file=sys.stderr, flush=True)
-            yield batch
-    finally:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _summary(stats: Stats) -> str:
-    seconds = max(stats.seconds, 1e-9)
-    text = f"{stats.rows:,} rows in {stats.seconds:.1f} s, {_scaled(stats.rows / seconds, ' rows')}/s"
-    if stats.wire_bytes:
-        text += f", {_scaled(stats.wire_bytes, 'B')} on the wire, {_scaled(stats.wire_bytes / seconds, 'B')}/s"
-    return text
-
-
-def _scaled(number: float, unit: str) -> str:
-    prefix = ""
-    for larger in ("k", "M", "G", "T"):
-        if number < 1000:
-            break
-        number /= 1000
-        prefix = larger
-    return f"{number:.3g} {prefix}{unit}"
-
-
 def _details(stats: Stats) -> str:
     lines = [f"{stats.source} ({stats.server}), {stats.chunks} chunks, codecs {_counts(stats.codecs)}"]
     lines += [stats.choice] if stats.choice else []
@@ -186,26 +144,15 @@ def _counts(counts: dict[str, int]) -> str:
 
 def _show(result: Result) -> None:
     """Shows the first rows as a table. Further rows are not fetched."""
-    header = [_cell(name) for name in result.column_names]
-    rows: list[list[str]] = []
+    rows: list[list[object]] = []
     more = False
     for batch in result:
         take = batch.slice(0, _SHOWN - len(rows))
         more = take.num_rows < batch.num_rows
         columns = [values(column) for column in take.columns]
-        rows += [[_cell(column[row]) for column in columns] for row in range(take.num_rows)]
+        rows += [[column[row] for column in columns] for row in range(take.num_rows)]
         if more:
             break
     result.close()
-    widths = [max(len(cell) for cell in cells) for cells in zip(header, *rows, strict=True)]
-    rule = "-+-".join("-" * width for width in widths)
-    for line in (header, None, *rows):
-        text = rule if line is None else " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        say(text.rstrip())
+    table(result.column_names, rows)
     say(f"(the first {len(rows)} rows; -o FILE writes all)" if more else f"({len(rows)} rows)")
-
-
-def _cell(value: object) -> str:
-    """The value as one line of at most 60 characters."""
-    text = shown("NULL" if value is None else str(value))
-    return text if len(text) <= 60 else f"{text[:59]}…"

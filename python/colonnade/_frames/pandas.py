@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ from colonnade._options.dtype import Dtype, Dtypes
 
 from . import fixed, gaps, objects
 from .dtype import is_object
-from .values import of_column, out_of_range
+from .values import is_decimal, is_digits, of_column, out_of_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,10 +24,6 @@ if TYPE_CHECKING:
 
     from .dtype import Conversion
 
-#: The key in a field's metadata that names a type of the database which Arrow lacks (spec/TYPES.md).
-_TYPE_KEY = b"colonnade.type"
-#: The types of the database whose text is a number.
-_DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORECASE)
 #: The units of numbers that pandas' parse_dates accepts.
 _UNITS = ("D", "d", "h", "m", "s", "ms", "us", "ns")
 #: Batches are joined up to this size, because each batch costs a call for each column.
@@ -71,7 +66,7 @@ class Layout:
     def _target(self, field: pa.Field) -> str | None:
         if self.backend == "connectorx":
             return _connectorx(field)
-        if _is_decimal(field) and self.coerces:
+        if is_decimal(field) and self.coerces:
             return "lossy:float64"
         # pandas.read_sql gives enumerations as text.
         if self.backend in ("numpy", "numpy_nullable") and pa.types.is_dictionary(field.type):
@@ -79,20 +74,10 @@ class Layout:
         return None
 
 
-def _is_decimal(field: pa.Field) -> bool:
-    kind = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
-    return pa.types.is_decimal(field.type) or _DIGITS.fullmatch(kind) is not None
-
-
-def _is_digits(field: pa.Field) -> bool:
-    """Whether it is a numeric without a precision, whose text arrives."""
-    return pa.types.is_string(field.type) and _is_decimal(field)
-
-
 def _connectorx(field: pa.Field) -> str | None:
     """The type in which ConnectorX delivers a column, if it needs a conversion here."""
     kind = field.type
-    if _is_decimal(field):
+    if is_decimal(field):
         return "lossy:float64"
     if pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz in (None, "UTC")):
         return "timestamp(us)"
@@ -141,7 +126,7 @@ def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects 
         return _Chunks(field, layout)
     keeps = layout.keeps(field.name)
     found = fixed.column(field, backend, widens=backend != "exact" and not keeps)
-    found = found or objects.column(field, texts=backend == "connectorx", digits=not keeps and _is_digits(field))
+    found = found or objects.column(field, texts=backend == "connectorx", digits=not keeps and is_digits(field))
     return found or _Chunks(field, layout)
 
 
@@ -227,7 +212,7 @@ def _lengths(column: pa.ChunkedArray) -> Any:
 def _lists(name: str, column: pa.ChunkedArray, *, floats: bool) -> list[Any]:
     """Python lists. With `floats`, decimals in lists become floats."""
     kind = column.type
-    if floats and pa.types.is_list(kind) and _is_decimal(kind.value_field):
+    if floats and pa.types.is_list(kind) and is_decimal(kind.value_field):
         return [
             None if row is None else [None if value is None else float(value) for value in row]
             for row in of_column(name, column)

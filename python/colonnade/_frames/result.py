@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from colonnade._core import Stream
 from colonnade._errors import InterfaceError
 from colonnade._libraries import require
 
-from . import convert
+from . import convert, html
 from .dtype import checked_backend, converted, requested
 from .values import require_names, require_types
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from colonnade._options.query import QueryOptions
 
     from .dtype import Conversion
+    from .progress import Reporter
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,28 @@ class Stats:
         rate = self.wire_bytes / max(self.seconds - self.seconds_to_schema, 1e-9)
         return f"{chosen}, at {rate / 1e6:.3g} MB/s of the link"
 
+    def _repr_html_(self) -> str:
+        """The counts as a table, for notebooks."""
+        encodings = [
+            (
+                f"encodings of {name or '(no name)'}",
+                ", ".join(f"{encoding} ×{count}" for encoding, count in counts.items()),
+            )
+            for name, counts in self.encodings
+            if counts
+        ]
+        rows = [
+            ("server", self.server),
+            ("rows", f"{self.rows:,}"),
+            ("chunks", f"{self.chunks:,}"),
+            ("bytes on the wire", f"{self.wire_bytes:,}"),
+            ("seconds to the columns", f"{self.seconds_to_schema:.3f}"),
+            ("seconds", f"{self.seconds:.3f}"),
+            *([("configurations", self.choice)] if self.choice else []),
+            *encodings,
+        ]
+        return html.table(self.source, [], rows)
+
 
 class Result:
     """The result of a query, whose rows may still be arriving.
@@ -78,7 +102,9 @@ class Result:
     answer is damaged or incomplete, and `DataError` if a value has no form in the destination.
     """
 
-    def __init__(self, stream: Stream, options: QueryOptions, *, in_parts: bool = False) -> None:
+    def __init__(
+        self, stream: Stream, options: QueryOptions, *, in_parts: bool = False, reporter: Reporter | None = None
+    ) -> None:
         """`options` are those of the query. This class applies the ones that all sources have."""
         limit, dtype = options.get("max_result_bytes"), options.get("dtype")
         stream = converted(stream if limit is None else stream.limited(limit), dtype)
@@ -87,6 +113,7 @@ class Result:
         self._requested = requested(options)
         #: Whether batches may arrive in another order than the rows.
         self._in_parts = in_parts
+        self._reporter = reporter
         self._names = stream.names
         self._schema: pa.Schema | None = None
         #: The whole result, encoded, once `column` has received it.
@@ -218,7 +245,8 @@ class Result:
         return self._batches(self._take("unfinished iteration"))
 
     def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[pa.RecordBatch]:
-        while (batch := stream.next()) is not None:
+        batches = iter(stream.next, None) if self._reporter is None else self._reporter.batches(stream)
+        for batch in batches:
             yield convert.as_pyarrow("record_batch", batch)
             # This frees its memory before the next batch arrives.
             del batch
@@ -241,7 +269,7 @@ class Result:
         index = self._index(name)
         if index not in self._columns:
             if self._kept is None:
-                self._kept = self._take("column()").read(False)
+                self._kept = self._read("column()", decode=False)
             self._columns[index] = convert.as_pyarrow("chunked_array", self._kept.column(index))
         return self._columns[index]
 
@@ -276,14 +304,23 @@ class Result:
         self.close()
 
     def __repr__(self) -> str:
-        stats = self._source.stats()
+        return f"<colonnade.Result {self._state}>"
+
+    def _repr_html_(self) -> str:
+        """The columns as a table, for notebooks. It reads no row."""
+        types = [getattr(field, "type", "") for field in self.schema] if hasattr(self.schema, "names") else []
+        columns = zip_longest(self._names, types, fillvalue="")
+        return html.table(self._state, ["column", "type"], columns)
+
+    @property
+    def _state(self) -> str:
         state = f"read by {self._used}" if self._used else "unread"
-        return f"<colonnade.Result {len(self._names)} columns, {stats['rows']} rows so far, {state}>"
+        return f"{len(self._names)} columns, {self._source.stats()['rows']} rows so far, {state}"
 
     def _each(self, use: str) -> Iterator[pa.RecordBatch]:
         """Yields batches in the order of the rows. They are kept only for `column`, or if parts arrive out of order."""
         if self._kept is None and self._in_parts:
-            self._kept = self._take(use).read(True)
+            self._kept = self._read(use)
         if self._kept is not None:
             return iter(self)
         return self._batches(self._take(use), use)
@@ -303,12 +340,19 @@ class Result:
 
     def _require_types(self, library: str) -> None:
         """Refuses, before reading, types that the library or the kind of file lacks."""
-        if library == "polars":
+        if library in ("polars", "ndjson"):
             require_names(library, self._names)
         require_types(library, self._names, self._source.uncommon_types)
 
     def _whole(self, use: str) -> Table:
-        return self._kept if self._kept is not None else self._take(use).read(True)
+        return self._kept if self._kept is not None else self._read(use)
+
+    def _read(self, use: str, *, decode: bool = True) -> Table:
+        stream = self._take(use)
+        if self._reporter is None:
+            return stream.read(decode)
+        with self._reporter.reading(stream) as report:
+            return stream.read(decode, report)
 
     def _take(self, use: str) -> Stream:
         """The stream, which can be used once."""

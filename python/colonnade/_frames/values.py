@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from colonnade._errors import DataError, InterfaceError, NotSupportedError
+from colonnade._libraries import require
 
 from . import gaps
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: The key in a field's metadata that names a type of the database which Arrow lacks (spec/TYPES.md).
+TYPE_KEY = b"colonnade.type"
+#: The types of the database whose text is a number.
+_DIGITS = re.compile(r"(numeric|decimal)(\([^)]*\))?|uhugeint|bignum", re.IGNORECASE)
 _HINT = "use return_type 'arrow' or dtype_backend 'pyarrow', or cast the column to text in the query"
 _INTERVAL = "cast {name} to text in the query, or ask for its seconds: extract(epoch from {name})"
 _DECIMAL = "use dtype={{{name!r}: 'utf8'}}, or colonnade.lossy('float64') for the nearest float"
@@ -19,16 +26,13 @@ _DECIMAL = "use dtype={{{name!r}: 'utf8'}}, or colonnade.lossy('float64') for th
 _LACKS = {
     "polars": {"interval": _INTERVAL, "decimal256": _DECIMAL},
     "parquet": {"interval": _INTERVAL},
-    "csv": {
-        "interval": _INTERVAL,
-        "nested": "cast {name} to text or JSON in the query",
-        "binary": "cast {name} to text in the query, such as encode({name}, 'hex')",
-    },
+    "csv": {"interval": _INTERVAL},
+    "ndjson": {"interval": _INTERVAL},
     "duckdb": {"decimal256": _DECIMAL},
 }
 #: The destinations that have every type.
 _ARROW = "return_type 'arrow'"
-_INSTEAD = {"parquet": "a file that ends in .arrow", "csv": "a file that ends in .arrow"}
+_INSTEAD = {"parquet": "the format arrow", "csv": "the format arrow", "ndjson": "the format arrow"}
 
 
 def require_types(library: str, names: Iterable[str], kinds: Iterable[Iterable[str]]) -> None:
@@ -37,9 +41,8 @@ def require_types(library: str, names: Iterable[str], kinds: Iterable[Iterable[s
         for kind in within:
             hint = _LACKS.get(library, {}).get(kind)
             if hint is not None:
-                label = "list or composite" if kind == "nested" else kind
                 raise NotSupportedError(
-                    f"column {name!r} has the type {label}, which {library} lacks",
+                    f"column {name!r} has the type {kind}, which {library} lacks",
                     hint=f"{hint.format(name=name)}; or use {_INSTEAD.get(library, _ARROW)}",
                 )
 
@@ -52,6 +55,22 @@ def require_names(library: str, names: list[str]) -> None:
                 f"{names.count(name)} columns are called {name!r}, and {library} needs different names:"
                 " give them different names in the query"
             )
+
+
+def is_decimal(field: pa.Field) -> bool:
+    """Whether it is a decimal, in Arrow or in the database."""
+    kind = (field.metadata or {}).get(TYPE_KEY, b"").decode()
+    return require("pyarrow", "decimals").types.is_decimal(field.type) or _DIGITS.fullmatch(kind) is not None
+
+
+def is_digits(field: pa.Field) -> bool:
+    """Whether it is a numeric without a precision, whose text arrives."""
+    return require("pyarrow", "decimals").types.is_string(field.type) and is_decimal(field)
+
+
+def of_digits(column: pa.ChunkedArray | pa.Array) -> list[Decimal | None]:
+    """A decimal for each text of a column for which `is_digits` is true."""
+    return [None if text is None else Decimal(text) for text in column.to_pylist()]
 
 
 def of_column(name: str, column: pa.ChunkedArray | pa.Array) -> list[Any]:

@@ -43,6 +43,7 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a precision and a scale, such as (38, 10)",
     ),
     "as_text": (_is_texts, "a list of columns, such as ['total']"),
+    "progress": (lambda value: isinstance(value, bool) or callable(value), "True, False or a function"),
     "parallel": (_is_text, "'auto', 'on' or 'off'"),
     "partition_on": (_is_text, "the name of a column"),
     "partition_num": (_is_whole, "a whole number, such as 4"),

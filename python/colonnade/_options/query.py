@@ -2,13 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypedDict
 
 from .dtype import Dtypes
 
 #: Values for `$1`, `$2`, …, or for `$name`.
 Params = Sequence[Any] | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What has been read of a result up to now. Sizes are in bytes, times in seconds."""
+
+    #: Rows read.
+    rows: int
+    #: Bytes received, the protocol's framing included; 0 for a source in this process.
+    wire_bytes: int
+    #: Seconds since the query's columns were known.
+    seconds: float
+    #: The number of rows that the database's planner expects, which can be far from the truth; None if it is unknown.
+    estimated_rows: int | None
+    #: Whether the result was read to its end.
+    is_complete: bool = False
+    #: Whether this is the last report: the result is complete, or reading ended early.
+    is_last: bool = False
+
+    @property
+    def fraction(self) -> float | None:
+        """The part of the rows that was read, from 0 to 1, by the estimate; None if it is unknown, or was too low."""
+        if self.is_complete:
+            return 1.0
+        if not self.estimated_rows or self.rows > self.estimated_rows:
+            return None
+        return self.rows / self.estimated_rows
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The seconds until the end at the speed up to now, by the estimate; None if they are unknown."""
+        fraction = self.fraction
+        return self.seconds * (1 / fraction - 1) if fraction else None
+
+
+#: The option `progress`.
+ProgressOption: TypeAlias = bool | Callable[[Progress], object] | None
 
 
 class QueryOptions(TypedDict, total=False):
@@ -23,6 +61,7 @@ class QueryOptions(TypedDict, total=False):
     as_text: Sequence[str] | None
     parallel: str | None
     dtype: Dtypes | None
+    progress: ProgressOption
 
 
 #: The options' names.

@@ -6,9 +6,8 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Literal, Required, TypeAlias, TypeVar, Unpack, overload
 
 from colonnade._connection import Connection, connect
-from colonnade._errors import NotSupportedError
 from colonnade._libraries import require
-from colonnade._sources.uri import is_keywords
+from colonnade._sources.names import dialect_of, quoted
 
 from .arguments import connection_and_query
 from .read_sql import FrameOptions, Index, Place, read_sql
@@ -23,17 +22,6 @@ if TYPE_CHECKING:
 #: The type of the argument `columns`.
 Columns = TypeVar("Columns")
 Names: TypeAlias = list[str] | None
-
-#: The quotation mark of names, by the scheme of the source's URI.
-_QUOTES = {
-    "postgresql": '"',
-    "postgres": '"',
-    "colonnade": '"',
-    "sqlite": '"',
-    "duckdb": '"',
-    "mysql": "`",
-    "mariadb": "`",
-}
 
 
 # Each class has the arguments for one type of the result. `columns` depends on the function.
@@ -142,28 +130,12 @@ def read_sql_table(
         NotSupportedError: The source is ADBC or ODBC.
         Error: As for `read_sql`.
     """
-    quote = _quote(con)
-
-    def quoted(name: str) -> str:
-        return f"{quote}{name.replace(quote, 2 * quote)}{quote}"
-
+    dialect = con._source.dialect if isinstance(con, Connection) else dialect_of(con)
     wanted = "*"
     if columns is not None:
         index = [index_col] if isinstance(index_col, str) else list(index_col or [])
-        wanted = ", ".join(map(quoted, dict.fromkeys([*index, *columns])))
-    table = ".".join(map(quoted, [schema, table_name] if schema is not None else [table_name]))
-    return read_sql(con, f"select {wanted} from {table}", index_col=index_col, **options)
-
-
-def _quote(con: Place) -> str:
-    """The quotation mark of names in the connection's database."""
-    name = con.name if isinstance(con, Connection) else con
-    scheme = "postgresql" if is_keywords(name) else name.partition(":")[0].partition("+")[0].lower()
-    if scheme not in _QUOTES:
-        raise NotSupportedError(
-            f"read_sql_table does not know how {scheme} quotes names", hint="use read_sql with a query"
-        )
-    return _QUOTES[scheme]
+        wanted = ", ".join(quoted(dialect, column) for column in dict.fromkeys([*index, *columns]))
+    return read_sql(con, f"select {wanted} from {quoted(dialect, schema, table_name)}", index_col=index_col, **options)
 
 
 def get_meta(conn: Place, query: str, protocol: str | None = None) -> pd.DataFrame:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from colonnade._core import Connection as CoreConnection
 from colonnade._errors import InterfaceError, NotSupportedError
+from colonnade._frames.progress import Reporter
 from colonnade._frames.result import Result
 from colonnade._sources.arrow import ArrowSource
+from colonnade._sources.estimate import estimated_rows
 
 if TYPE_CHECKING:
     from colonnade._core import Source, Stream
@@ -69,15 +71,16 @@ class Split:
 
 def start(source: Source, sql: str, params: Params | None, options: QueryOptions, split: Split) -> Result:
     """Starts a query, in several parts if `split` says so."""
+    reporter = Reporter.of(options.get("progress"), lambda: estimated_rows(source, sql, params))
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
         stream = source.query(sql, params, **options)
         _require_column(stream, split.key)
-        return Result(stream, options)
+        return Result(stream, options, reporter=reporter)
     if isinstance(source, CoreConnection):
         stream = source.partitioned(
             sql, params, split.key, split.parts, split.range, split.consistent, split.before, **options
         )
-        return Result(stream, options, in_parts=True)
+        return Result(stream, options, in_parts=True, reporter=reporter)
     raise NotSupportedError(
         "this source cannot be read in parts",
         source=source.name,
@@ -92,7 +95,9 @@ def start_each(
     if not isinstance(source, CoreConnection):
         return None
     stream = source.together(queries, params, split.number, split.before, **options)
-    return None if stream is None else Result(stream, options, in_parts=True)
+    if stream is None:
+        return None
+    return Result(stream, options, in_parts=True, reporter=Reporter.of(options.get("progress"), lambda: None))
 
 
 def _require_column(stream: Stream, key: str | None) -> None:

@@ -164,8 +164,8 @@ def read_sql(
         parse_dates: With pandas and Dask: a column to parse as dates by the rules of pandas, or several.
         chunksize: With pandas: return an iterator of frames of this many rows, made as the rows arrive.
         columns: pandas' argument for tables by name. It must be None.
-        options: The options of `Connection.query`, such as `dtype` and `max_result_bytes`. With pandas, `object` is a
-            type for `dtype` too.
+        options: The options of `Connection.query`, such as `dtype`, `max_result_bytes` and `progress`. With pandas,
+            `object` is a type for `dtype` too.
 
     Returns:
         What `return_type` names; with `chunksize`, an iterator of pandas.DataFrame.

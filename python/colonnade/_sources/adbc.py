@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from colonnade._core import count_statements, has_columns
+from colonnade._core import Stream, count_statements, has_columns
 from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, class_like
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
@@ -18,6 +18,8 @@ from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
 from .secrets import redacted, secrets
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from colonnade._core import ArrowStream
 
 #: Statements that return no rows unless `_RETURNS` occurs in them. Drivers count changed rows only if no rows are read.
@@ -88,6 +90,47 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             texts = {row["info_name"]: str(row["info_value"]) for row in info}
             return texts.get(name, ""), texts.get(version, "")
         return "", ""
+
+    def begin(self) -> None:
+        if not self._is_manual:
+            self._claim()
+            self._run(lambda: self._connection.set_autocommit(False))
+
+    def end(self, *, commit: bool) -> None:
+        def work() -> None:
+            try:
+                (self._connection.commit if commit else self._connection.rollback)()
+            finally:
+                if not self._is_manual:
+                    self._connection.set_autocommit(True)
+
+        self._claim()
+        self._run(work)
+
+    def tables(self) -> Stream:
+        self._claim()
+        listed = self._run(self._tables)
+        stream, self._current = Stream.from_arrow(listed, self.name, self.server)
+        return stream
+
+    def _tables(self) -> pa.Table:
+        """The driver's tables and views, without those of information_schema and of PostgreSQL's own schemas."""
+        pa = require("pyarrow", "tables()")
+        depth = self._adbc.GetObjectsDepth.TABLES
+        objects = pa.RecordBatchReader.from_stream(self._connection.get_objects(depth)).read_all().to_pylist()
+        found = [
+            (catalog["catalog_name"], schema["db_schema_name"] or None, table["table_name"], table["table_type"], None)
+            for catalog in objects
+            for schema in catalog["catalog_db_schemas"] or ()
+            for table in schema["db_schema_tables"] or ()
+        ]
+        # SQLite's driver lists indexes too.
+        kinds = [row for row in found if any(kind in row[3].lower() for kind in ("table", "view"))]
+        users = [row for row in kinds if not (row[1] or "").startswith(("information_schema", "pg_"))]
+        names = ("catalog", "schema", "name", "type", "estimated_rows")
+        columns = zip(*sorted(users, key=lambda row: (row[1] or "", row[2])), strict=True) if users else [()] * 5
+        types = [*[pa.utf8()] * 4, pa.int64()]
+        return pa.table([pa.array(column, kind) for column, kind in zip(columns, types, strict=True)], names=names)
 
     def _bind(self, sql: str, params: Params | None) -> tuple[str, Sequence[Any] | None]:
         if isinstance(params, Mapping):

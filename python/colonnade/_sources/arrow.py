@@ -40,6 +40,7 @@ class NoRows(NotSupportedError):
     def __init__(self, source: str, *, has_run: bool = False) -> None:
         message = "the statement returns no rows" + (", and it has run" if has_run else "")
         super().__init__(message, sqlstate="0A000", hint="in Python, Connection.execute runs it", source=source)
+        self.has_run = has_run
 
 
 class SeveralStatements(ProgrammingError):
@@ -59,6 +60,10 @@ class ArrowSource(ABC, Generic[Query]):
 
     #: Whether the library uses all cores for one result, so that reading in parts gains nothing.
     uses_all_cores = False
+    #: Whether it refuses to commit a transaction that has failed.
+    tells_failures = False
+    #: Whose SQL the database reads, by the extension module's names.
+    dialect = "unknown"
     #: Whether it has the option `as_text`.
     has_as_text = False
     #: The SQLSTATE and the message of errors that end a stream, by how their text begins: Arrow's C interface carries
@@ -72,6 +77,10 @@ class ArrowSource(ABC, Generic[Query]):
         self._current: Production | None = None
         self.is_open = True
         _sources.add(self)
+
+    @abstractmethod
+    def tables(self) -> Stream:
+        """The tables of users, with the columns of `Connection.tables`."""
 
     @abstractmethod
     def _bind(self, sql: str, params: Params | None) -> Query:
@@ -142,22 +151,34 @@ class ArrowSource(ABC, Generic[Query]):
         self._claim()
         return self._run(lambda: self._effect(bound))
 
-    def run(self, sql: str, **options: Unpack[QueryOptions]) -> Stream | int | None:
+    def run(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream | int | None:
         """Runs a statement that may return rows: a stream, or the number of rows that it changed."""
         if self._is_effect(sql):
-            return self.execute(sql)
+            return self.execute(sql, params)
         refuse_for_plain_source(self.name, self.has_as_text, **options)
-        bound = self._bind(sql, None)
+        bound = self._bind(sql, params)
         self._claim()
         try:
             stream = self._run(lambda: self._stream(bound, options, None))
-        except NoRows:
-            return None
+        except NoRows as refused:
+            return None if refused.has_run else self.execute(sql, params)
         if stream.names:
             return stream
         # Some drivers run a statement only when its stream is read.
         stream.read(False)
         return None
+
+    def begin(self) -> None:
+        """Begins a transaction, which `end` ends.
+
+        Raises:
+            NotSupportedError: The source has no transactions.
+        """
+        self.execute("begin transaction")
+
+    def end(self, *, commit: bool) -> None:
+        """Commits the transaction, or rolls it back."""
+        self.execute("commit" if commit else "rollback")
 
     def _is_effect(self, sql: str) -> bool:
         """Whether a statement certainly returns no rows, and should be run by `execute`."""
@@ -224,7 +245,8 @@ class ArrowSource(ABC, Generic[Query]):
                 self._current.close()
             raise
         if failed:
-            self._raise(failed[0])
+            # The list must not keep the error, whose traceback has this list.
+            self._raise(failed.pop())
         return done[0]
 
     def _raise(self, error: BaseException) -> NoReturn:

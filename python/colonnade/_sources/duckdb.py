@@ -13,16 +13,29 @@ from colonnade._options.query import Params, QueryOptions
 from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
 
 if TYPE_CHECKING:
-    from colonnade._core import ArrowStream
+    from colonnade._core import ArrowStream, Stream
 
 #: DuckDB's access modes. `automatic` depends on the permissions of the file.
 _ACCESS_MODES = ("automatic", "read_only", "read_write")
+
+#: The tables and views of the file, but no temporary ones.
+_TABLES = """
+    select database_name as catalog, schema_name as schema, table_name as name, 'table' as type,
+        cast(estimated_size as bigint) as estimated_rows
+    from duckdb_tables() where not internal and not temporary and database_name = current_database()
+    union all
+    select database_name, schema_name, view_name, 'view', null
+    from duckdb_views() where not internal and not temporary and database_name = current_database()
+    order by 2, 3
+"""
 
 
 class DuckdbSource(ArrowSource[str]):
     """One DuckDB connection."""
 
     uses_all_cores = True
+    tells_failures = True
+    dialect = "duckdb"
     # DuckDB begins a message with its class. Nothing of a query comes before it.
     stream_errors: ClassVar[dict[str, tuple[str, str]]] = {"INTERRUPT Error: ": CANCELLED}
 
@@ -48,6 +61,9 @@ class DuckdbSource(ArrowSource[str]):
                 known = f"access_mode={', access_mode='.join(_ACCESS_MODES)}"
                 raise InterfaceError(f"a duckdb: URI has no parameter {key}={value}: there is {known}")
         return cls(name, path, **{key: value.lower() for key, value in parameters})
+
+    def tables(self) -> Stream:
+        return self.query(_TABLES)
 
     def _bind(self, sql: str, params: Params | None) -> str:
         return bind(sql, params)

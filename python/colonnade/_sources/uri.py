@@ -28,8 +28,9 @@ def is_keywords(uri: str) -> bool:
     return _KEYWORDS.match(uri) is not None
 
 
-def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False) -> Source:
-    """Opens the source of a URI. With `only_reads`, the caller does not begin or end transactions."""
+def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False, transactions: bool = False) -> Source:
+    """Opens the source of a URI. With `only_reads`, the caller does not begin or end transactions; with `transactions`,
+    the caller does by `begin` and `end`, where the source is in this process."""
     if is_keywords(uri):
         return connect(uri, gateway)
     scheme, colon, rest = uri.partition(":")
@@ -42,5 +43,7 @@ def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False) ->
     if scheme in _LIBRARIES:
         module, name = _LIBRARIES[scheme]
         kind = getattr(importlib.import_module(f".{module}", __package__), name)
-        return kind.from_uri(rest, only_reads=only_reads) if scheme == "odbc" else kind.from_uri(rest)
+        if scheme == "odbc":
+            return kind.from_uri(rest, only_reads=only_reads, transactions=transactions)
+        return kind.from_uri(rest)
     return connect(f"{scheme}:{rest}", gateway)

@@ -5,6 +5,8 @@ use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::board::Board;
 use super::channel::{Channel, ChannelMessage};
@@ -78,23 +80,28 @@ impl Process {
         self.child.id()
     }
 
-    pub fn kill(&mut self) {
+    /// Waits until the process has ended. After `timeout` it is killed.
+    pub fn end_within(&mut self, timeout: Duration) -> io::Result<ExitStatus> {
+        let end = Instant::now() + timeout;
+        while Instant::now() < end {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.kill();
+        self.child.wait()
+    }
+
+    fn kill(&mut self) {
         // It fails if the process has ended.
         let _ = self.child.kill();
-    }
-
-    pub fn poll(&mut self) -> io::Result<Option<ExitStatus>> {
-        self.child.try_wait()
-    }
-
-    pub fn wait(&mut self) -> io::Result<ExitStatus> {
-        self.child.wait()
     }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
-        let _ = self.wait();
+        let _ = self.child.wait();
     }
 }

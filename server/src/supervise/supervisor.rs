@@ -185,6 +185,7 @@ impl SupervisorContext {
                     was_ready = true;
                     state.was_ever_ready = true;
                     state.channel = Some(Arc::clone(&channel));
+                    self.repeat_requests(&state, &channel);
                     let id = FieldValue::Number(process.id().into());
                     self.log_event(
                         "worker",
@@ -202,7 +203,7 @@ impl SupervisorContext {
             self.changed.notify_all();
         }
         // The worker has closed its end of the channel, so it is exiting or dead.
-        let status = self.wait_for_exit(&mut process)?;
+        let status = process.end_within(STOP_TIMEOUT)?;
         let mut state = self.state();
         state.channel = None;
         let sockets = std::mem::take(&mut state.sockets);
@@ -224,16 +225,16 @@ impl SupervisorContext {
         Ok((status, was_ready))
     }
 
-    fn wait_for_exit(&self, process: &mut Process) -> io::Result<ExitStatus> {
-        let end = Instant::now() + STOP_TIMEOUT;
-        while Instant::now() < end {
-            if let Some(status) = process.poll()? {
-                return Ok(status);
-            }
-            thread::sleep(Duration::from_millis(5));
+    /// Tells a worker that has just become ready what was requested while none was.
+    fn repeat_requests(&self, state: &State, channel: &Channel) {
+        let requests = [
+            (self.is_stopping.load(Ordering::SeqCst), ChannelMessage::Stop),
+            (state.is_draining, ChannelMessage::Drain),
+        ];
+        if let Some((_, request)) = requests.into_iter().find(|(is_requested, _)| *is_requested) {
+            // It fails if the worker has died. Then its thread ends too.
+            let _ = channel.send(request, 0, &[]);
         }
-        process.kill();
-        process.wait()
     }
 }
 

@@ -251,7 +251,7 @@ impl Adaptive {
         let own = self.costs.all().iter().find(|cost| cost.config == chunk.config);
         self.last_decoding = own.map_or(0.0, |cost| cost.decoding);
         self.model.record(chunk);
-        self.costs.record(chunk, self.last_share);
+        self.costs.record(chunk, chunk.plain_bytes as f64 / self.full);
     }
 
     pub(super) fn link(&mut self, sample: &LinkSample) {

@@ -103,7 +103,7 @@ impl Costs {
 
     /// A configuration is explored now, and again after twice as many chunks as the last time.
     pub(super) fn explored(&mut self, index: usize) {
-        self.all[index].interval = (2.0 * self.all[index].interval).max(1.0);
+        self.all[index].interval = (2.0 * self.all[index].interval).max(2.0);
     }
 
     /// A chunk was encoded that is such a part of a full one.

@@ -23,3 +23,19 @@ impl RetryInterval {
         (self.chunks, self.values) = (INTERVAL, values);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_saved_nothing_waits_for_sixteen_chunks_or_for_twice_as_many_values() {
+        let mut interval = RetryInterval::default();
+        assert!(interval.is_due(1000));
+        interval.failed(1000);
+        assert!((1..INTERVAL).all(|_| !interval.is_due(1999)));
+        assert!(interval.is_due(10));
+        interval.failed(1000);
+        assert!(!interval.is_due(1000) && interval.is_due(2000));
+    }
+}

@@ -49,3 +49,37 @@ pub(super) fn hash(value: u64) -> u64 {
     let product = u128::from(value ^ 0x2545_F491_4F6C_DD1D) * 0x9E37_79B9_7F4A_7C15;
     (product as u64) ^ (product >> 64) as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn positions_ascend_and_one_lies_in_each_interval(count in 0usize..1 << 40, samples in 1usize..=SAMPLE) {
+            let positions: Vec<usize> = positions(count, samples).collect();
+            prop_assert_eq!(positions.len(), samples.min(count));
+            prop_assert!(positions.is_sorted_by(|one, next| one < next));
+            let sampled = count.min(u32::MAX as usize);
+            for (index, position) in positions.iter().enumerate() {
+                let part = sampled as f64 / samples.min(count) as f64;
+                prop_assert!((*position as f64 - (index as f64 + 0.5) * part).abs() <= part / 2.0 + 1.0);
+            }
+        }
+    }
+
+    #[test]
+    fn repeats_show_the_number_of_distinct_values() {
+        for number in [1, 7, 50, 300, 1500] {
+            let draws = (0..SAMPLE as u64).map(|draw| hash(hash(draw) % number));
+            let estimate = distinct(draws).unwrap_or(usize::MAX) as f64 / number as f64;
+            assert!((0.5..2.5).contains(&estimate), "{number} values: {estimate} of them");
+        }
+    }
+
+    #[test]
+    fn values_that_do_not_repeat_have_no_estimate() {
+        assert_eq!(distinct((0..SAMPLE as u64).map(|value| hash(value * 1_000_003))), None);
+    }
+}

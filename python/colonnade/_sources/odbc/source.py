@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from colonnade._core import count_statements
@@ -24,7 +25,7 @@ from .describe import Describer
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from colonnade._core import ArrowStream
+    from colonnade._core import ArrowStream, Stream
 
 T = TypeVar("T")
 
@@ -56,8 +57,9 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         _SEVERAL_HAVE_RUN: ("0A000", _SEVERAL_HAVE_RUN),
     }
 
-    def __init__(self, text: str, *, only_reads: bool = False) -> None:
-        """With `only_reads`, only this class ends transactions, so it can roll them back."""
+    def __init__(self, text: str, *, only_reads: bool = False, transactions: bool = False) -> None:
+        """With `only_reads`, only this class ends transactions, so it can roll them back. With `transactions`, only
+        `end` does."""
         self._odbc = require("arrow_odbc", "an odbc: URI", "odbc")
         self._pa = require("pyarrow", "an odbc: URI", "odbc")
         parts = {key.lower(): value for key, value in _PART.findall(text)}
@@ -68,7 +70,9 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         failed: Error | None = None
         self._calls = Calls()
         try:
-            self._connection = self._calls.run(lambda: self._odbc.connect(text, autocommit=not only_reads))
+            self._connection = self._calls.run(
+                lambda: self._odbc.connect(text, autocommit=not (only_reads or transactions))
+            )
         except self._odbc.Error as error:
             state, message = _told(error)
             failed = OperationalError(redacted(message, self._secrets), sqlstate=state, source=name)
@@ -76,13 +80,31 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             # Outside of `except`, so that the library's error, which may contain a password, is not attached to it.
             raise failed
         self._only_reads = only_reads
+        self._has_transactions = transactions
         self._describer = Describer(text)
         super().__init__(name, f"ODBC {parts.get('driver', parts.get('dsn', '')).strip('{}')}".rstrip())
 
     @classmethod
-    def from_uri(cls, rest: str, *, only_reads: bool = False) -> OdbcSource:
+    def from_uri(cls, rest: str, *, only_reads: bool = False, transactions: bool = False) -> OdbcSource:
         """The source of the URI `odbc:` and the connection string `rest`, which has no escapes."""
-        return cls(rest, only_reads=only_reads)
+        return cls(rest, only_reads=only_reads, transactions=transactions)
+
+    def begin(self) -> None:
+        # A transaction begins with its first statement.
+        if not self._has_transactions:
+            raise NotSupportedError("arrow-odbc cannot switch autocommit off on an open connection", source=self.name)
+
+    def end(self, *, commit: bool) -> None:
+        self._claim()
+        connection = self._connection
+        self._run(lambda: self._calls.run(connection.commit if commit else connection.rollback))
+
+    def tables(self) -> Stream:
+        raise NotSupportedError(
+            "arrow-odbc does not list the tables of a data source",
+            hint="query the database's catalog, such as information_schema.tables",
+            source=self.name,
+        )
 
     def _bind(self, sql: str, params: Params | None) -> tuple[str, list[str | None] | None]:
         if isinstance(params, Mapping) or not all(value is None or isinstance(value, str) for value in params or ()):
@@ -211,6 +233,10 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         self._calls.abandon()
 
     def _end(self) -> None:
+        # Python may keep the library's connection for a while, and with it what the transaction has locked.
+        if self._has_transactions and self._calls.wait(0):
+            with suppress(self._odbc.Error, Abandoned):
+                self._calls.run(self._connection.rollback)
         del self._connection
         if self._calls.wait(0):
             self._describer.close()

@@ -8,6 +8,7 @@ SELECT current_database()::text AS catalog_name,
         WHEN 'f' THEN 'foreign table'
         ELSE 'table'
     END AS table_type,
+    CASE WHEN c.relkind <> 'v' AND c.reltuples >= 0 THEN c.reltuples::bigint::text END AS estimated_rows,
     c.relname::text AS place
 FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace

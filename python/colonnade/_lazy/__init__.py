@@ -1,0 +1,1 @@
+"""`scan_sql`: queries as polars' lazy frames."""

@@ -1,0 +1,199 @@
+"""`scan_sql`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
+
+from colonnade._connection import Connection, connect
+from colonnade._errors import DatabaseError, InterfaceError
+from colonnade._frames import convert
+from colonnade._frames.dtype import requested
+from colonnade._frames.values import TYPE_KEY
+from colonnade._libraries import require
+from colonnade._options import expected
+from colonnade._options.query import NAMES, Params, QueryOptions
+from colonnade._sources.names import quoted
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    from colonnade._frames.result import Result
+
+_IN_FROM = "SELECT * FROM (\n{}\n) AS q WHERE 1 = 0"
+#: What tells the columns of a query without running it, by dialect. In FROM, DuckDB renames columns with equal names.
+_DESCRIPTIONS = {
+    "postgresql": _IN_FROM,
+    "duckdb": "(\n{}\n) LIMIT 0",
+    "mysql": _IN_FROM,
+    "mysql-no-backslash-escapes": _IN_FROM,
+}
+#: The dialects in which a query in FROM can give its columns other names: `(…) AS q (a, b)`.
+_RENAMES = ("postgresql", "duckdb")
+#: The word, wherever it stands. In a query around the query, its order would be lost.
+_ORDER = re.compile(r"(?<![a-z_])order(?![a-z0-9_])", re.IGNORECASE)
+
+
+def scan_sql(uri: str, query: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> pl.LazyFrame:
+    """Returns a query as a polars.LazyFrame, which reads from the database when it is collected.
+
+    Each collection opens a connection, reads the rows in batches as they arrive, and closes the connection, also if
+    polars needs only the first rows. Of what polars does with the frame, the database does:
+
+    * the choice of columns;
+    * filters, if the database certainly compares as polars does: `==`, `!=`, `<`, `<=`, `>`, `>=`, `is_between` and
+      `is_in` of integers, decimals, dates, timestamps and booleans with literals, `==` and `is_in` of text,
+      `is_null`, `is_not_null`, and `&`, `|` and `~` of these. polars filters again in any case;
+    * the limit of `head`, without a filter.
+
+    A query that contains the word ORDER is sent as it is, because a query around it would lose the order. The same
+    holds for statements that cannot stand in FROM, and for ADBC and ODBC.
+
+    Args:
+        uri: A URI (see `connect`).
+        query: A query whose columns have different names.
+        params: Values for `$1`, `$2`, … or for `$name`, as for `Connection.query`.
+        options: The options of `Connection.query`.
+
+    Returns:
+        A polars.LazyFrame. Its columns are already known: the database describes the query without running it. SQLite,
+        ADBC and ODBC start it, and stop it when its columns are known.
+
+    Raises:
+        Error: As for `Connection.query`, now or when the frame is collected.
+        NotSupportedError: polars has no type for a column.
+        ImportError: polars or pyarrow is not installed.
+    """
+    expected.refuse_unknown("scan_sql", options, NAMES)
+    expected.require(options)
+    require("polars", "scan_sql()")
+    require("pyarrow", "scan_sql()")
+    from polars.io.plugins import register_io_source
+
+    with connect(uri) as connection:
+        scan = _described(connection, uri, query.rstrip("; \t\r\n"), params, options)
+    return register_io_source(
+        scan.frames,
+        schema=scan.schema,
+        validate_schema=True,
+        explain_name="colonnade",
+        explain_detail=connection.name,
+    )
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """A query, and what the database can do of polars' plan."""
+
+    uri: str
+    query: str
+    params: Params | None
+    options: QueryOptions
+    dialect: str
+    #: The query in FROM with the name q; None if it must be sent as it is.
+    source: str | None
+    schema: pl.Schema
+    #: The columns whose values the database has as polars has them.
+    comparable: dict[str, pl.DataType]
+
+    def frames(
+        self, with_columns: list[str] | None, predicate: pl.Expr | None, n_rows: int | None, batch_size: int | None
+    ) -> Iterator[pl.DataFrame]:
+        """The rows, as `polars.io.plugins.register_io_source` asks for them."""
+        wanted = list(self.schema) if with_columns is None else with_columns
+        filtered: list[str] = [] if predicate is None else predicate.meta.root_names()
+        needed = list(dict.fromkeys(wanted + filtered))
+        sql = self._pushed(needed, predicate, n_rows)
+        left = n_rows
+        with connect(self.uri) as connection:
+            result = connection.query(sql, self.params, **self.options)
+            result._require_types("polars")
+            for frame in self._typed(result, needed):
+                made = frame if predicate is None else frame.filter(predicate)
+                made = made.select(wanted) if made.columns != wanted else made
+                if left is not None:
+                    made = made.head(left)
+                    left -= len(made)
+                yield made
+                if left == 0:
+                    return
+
+    def _pushed(self, columns: list[str], predicate: pl.Expr | None, n_rows: int | None) -> str:
+        """The query with what the database does of the plan."""
+        if self.source is None:
+            return self.query
+        from .predicate import translated
+
+        condition = None if predicate is None else translated(predicate, self.dialect, self.comparable, self._column)
+        limit = n_rows if predicate is None else None
+        if columns == list(self.schema) and condition is None and limit is None:
+            return self.query
+        # Without columns, the rows are still counted.
+        shown = ", ".join(f"{self._column(name)} AS {quoted(self.dialect, name)}" for name in columns) or "1 AS one"
+        parts = [f"SELECT {shown} FROM {self.source}"]
+        if condition is not None:
+            parts.append(f"WHERE {condition}")
+        if limit is not None:
+            parts.append(f"LIMIT {limit}")
+        return "\n".join(parts)
+
+    def _column(self, name: str) -> str:
+        # SQLite takes an unknown name in double quotes for a text, unless the table stands before it.
+        return f"q.{quoted(self.dialect, name)}"
+
+    def _typed(self, result: Result, columns: list[str]) -> Iterator[pl.DataFrame]:
+        """The batches, with columns of the types that the frame has announced."""
+        pa = require("pyarrow", "scan_sql()")
+        pl = require("polars", "scan_sql()")
+        schema = pl.Schema({name: self.schema[name] for name in columns})
+        for batch in result:
+            if not columns:
+                yield pl.DataFrame(height=batch.num_rows)
+                continue
+            frame = convert.polars(pa.Table.from_batches([batch])).select(columns)
+            yield frame if frame.schema == schema else _retyped(frame, schema)
+
+
+def _retyped(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
+    """The frame in the announced types. SQLite's depend on the values, which may have changed or been filtered."""
+    made = frame.cast(schema, strict=True)
+    for name, kind in frame.schema.items():
+        if kind != schema[name] and not made[name].cast(kind).equals(frame[name]):
+            raise InterfaceError(f"column {name!r} has the type {kind}, and had {schema[name]} when it was scanned")
+    return made
+
+
+def _described(connection: Connection, uri: str, query: str, params: Params | None, options: QueryOptions) -> _Scan:
+    """Asks for the columns of a query."""
+    dialect = connection._source.dialect
+    # The line break ends a comment in the query's last line.
+    source: str | None = f"(\n{query}\n) AS q"
+    schema: Any = None
+    if dialect in _DESCRIPTIONS:
+        try:
+            with connection.query(_DESCRIPTIONS[dialect].format(query), params, **options) as result:
+                result._require_types("polars")
+                schema = result.to_arrow().schema
+        except DatabaseError:
+            # The statement cannot stand in FROM, or is wrong; then the database says so in its own positions.
+            source = None
+    if schema is None:
+        with connection.query(query, params, **options) as result:
+            result._require_types("polars")
+            schema = result.schema
+    pl = require("polars", "scan_sql()")
+    announced = pl.DataFrame(schema.empty_table()).schema
+    if dialect == "unknown" or _ORDER.search(query):
+        source = None
+    if source is not None and dialect in _RENAMES:
+        source += f" ({', '.join(quoted(dialect, name) for name in announced)})"
+    comparable = {field.name: announced[field.name] for field in schema if _is_plain(field, requested(options))}
+    return _Scan(uri, query, params, options, dialect, source, announced, comparable)
+
+
+def _is_plain(field: pa.Field, retyped: Sequence[str] | frozenset[str] | None) -> bool:
+    """Whether the column's values are the database's own, and neither its text for them nor converted."""
+    return retyped is not None and field.name not in retyped and TYPE_KEY not in (field.metadata or {})

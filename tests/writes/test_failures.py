@@ -17,6 +17,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+from testbed import postgres as pg
+from tests.support.proxy import Proxy
 from tests.support.sqlite_files import make
 from tests.writes.places import Place
 
@@ -80,7 +82,7 @@ def test_a_generator_whose_columns_change_is_refused(place: Place) -> None:
 
 
 def test_ctrl_c_leaves_nothing(place: Place) -> None:
-    begun = threading.Event()
+    begun, sent = threading.Event(), list[float]()
 
     def endless() -> Iterator[pa.RecordBatch]:
         while True:
@@ -90,6 +92,7 @@ def test_ctrl_c_leaves_nothing(place: Place) -> None:
     def interrupt() -> None:
         begun.wait()
         time.sleep(0.3)
+        sent.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)
@@ -98,6 +101,8 @@ def test_ctrl_c_leaves_nothing(place: Place) -> None:
         with pytest.raises(KeyboardInterrupt):
             colonnade.write_sql(endless(), connection, "t")
         thread.join()
+        # At once, and not after a time limit.
+        assert time.monotonic() - sent[0] < 4
         assert not place.exists()
         colonnade.write_sql(pa.table({"a": [1]}), connection, "t")
     assert place.rows() == [{"a": 1}]
@@ -138,6 +143,91 @@ def test_a_killed_backend_leaves_nothing(in_postgres: Place, session: psycopg.Co
         assert caught.value.sqlstate == "57P01"
         assert not connection.is_open
     assert not in_postgres.exists()
+
+
+def test_a_connection_that_is_cut_at_any_byte_leaves_nothing(
+    stock: pg.Cluster, in_postgres: Place, session: psycopg.Connection
+) -> None:
+    """Or all rows, if the answer to COMMIT is cut: then the error says that nobody knows."""
+    proxy = Proxy(("127.0.0.1", stock.port))
+    options = in_postgres.uri.partition("?")[2]
+    uri = f"{stock.uri(tcp=True).replace(str(stock.port), str(proxy.port))}?{options}"
+    table = pa.table({"a": range(1000)})
+    try:
+        colonnade.write_sql(table, uri, "t")
+        length = proxy.passed
+        session.execute("drop table t")
+        unknown = 0
+        # Every byte of the last answers, and some of those before.
+        for proxy.limit in [*range(1, length - 120, 61), *range(length - 120, length)]:
+            try:
+                colonnade.write_sql(table, uri, "t")
+            except colonnade.OperationalError as error:
+                exists = session.execute("select to_regclass('t') is not null").fetchone() == (True,)
+                assert not exists or error.sqlstate == "08007"
+                unknown += error.sqlstate == "08007"
+            else:
+                # What follows the answer to COMMIT does not matter.
+                assert session.execute("select count(*) from t").fetchone() == (1000,)
+            session.execute("drop table if exists t")
+        assert unknown > 1
+    finally:
+        proxy.close()
+
+
+KILLED = """
+import os, sys, time
+import colonnade, pyarrow as pa
+
+def batches():
+    for _ in range(30):
+        yield pa.record_batch({"a": pa.array(range(20_000)), "b": ["some text"] * 20_000})
+    time.sleep(0.5)
+    os.kill(os.getpid(), 9)
+
+colonnade.write_sql(batches(), sys.argv[1], "t", if_exists="append")
+"""
+
+
+def test_a_killed_client_leaves_nothing(place: Place) -> None:
+    colonnade.write_sql(pa.table({"a": [1], "b": ["x"]}), place.uri, "t")
+    assert subprocess.run([sys.executable, "-c", KILLED, place.uri]).returncode == -signal.SIGKILL
+    if place.is_sqlite:
+        with pytest.raises(colonnade.DatabaseError, match="writer died"):
+            place.rows()
+        # Any program that may write rolls back.
+        place.execute("create index i on t (a)")
+    colonnade.write_sql(pa.table({"a": [2], "b": ["y"]}), place.uri, "t", if_exists="append")
+    assert place.rows() == [{"a": 1, "b": "x"}, {"a": 2, "b": "y"}]
+
+
+def test_a_failed_transaction_of_the_user_is_left_alone(in_postgres: Place) -> None:
+    with colonnade.connect(in_postgres.uri) as connection:
+        connection.execute("create table t (a int)")
+        connection.execute("begin; insert into t values (1); savepoint colonnade_write; insert into t values (2)")
+        with pytest.raises(colonnade.ProgrammingError):
+            connection.execute("select wrong")
+        with pytest.raises(colonnade.DatabaseError) as caught:
+            colonnade.write_sql(pa.table({"a": [3]}), connection, "t", if_exists="append")
+        assert caught.value.sqlstate == "25P02"
+        # Still failed, and the savepoint is still there.
+        with pytest.raises(colonnade.DatabaseError):
+            connection.execute("select 1")
+        connection.execute("rollback to savepoint colonnade_write; commit")
+    assert in_postgres.rows() == [{"a": 1}]
+
+
+def test_ctrl_c_leaves_a_lock(in_postgres: Place, session: psycopg.Connection) -> None:
+    session.execute("create table t (a int)")
+    with session.transaction(), colonnade.connect(in_postgres.uri) as connection:
+        session.execute("lock table t in access exclusive mode")
+        timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            colonnade.write_sql(pa.table({"a": [1]}), connection, "t", if_exists="append")
+        timer.join()
+        assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
+    assert in_postgres.rows() == []
 
 
 def test_a_reader_never_sees_a_part(place: Place) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Event
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from colonnade._core import Stream
@@ -29,7 +30,9 @@ class DataStream:
 
     def __init__(self, data: Data, *, index: bool | None) -> None:
         self._raised: list[BaseException] = []
-        self.stream, _ = Stream.from_arrow(_producer(data, index, self._raised), "the data", "")
+        stopped = Event()
+        producer = _producer(data, index, self._raised, stopped)
+        self.stream, _ = Stream.from_arrow(producer, "the data", "", cancel=stopped.set)
 
     @contextmanager
     def raising(self) -> Iterator[None]:
@@ -44,7 +47,7 @@ class DataStream:
             self.stream.close()
 
 
-def _producer(data: Any, index: bool | None, raised: list[BaseException]) -> ArrowStream:
+def _producer(data: Any, index: bool | None, raised: list[BaseException], stopped: Event) -> ArrowStream:
     pandas = sys.modules.get("pandas")
     if pandas is not None and isinstance(data, pandas.DataFrame):
         return _of_pandas(data, index)
@@ -58,7 +61,7 @@ def _producer(data: Any, index: bool | None, raised: list[BaseException]) -> Arr
     if hasattr(data, "collect"):
         raise InterfaceError(f"the data is a {type(data).__name__}, which has no rows yet: call its collect()")
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
-        return _of_batches(iter(data), raised)
+        return _of_batches(iter(data), raised, stopped)
     raise InterfaceError(
         f"the data is a {type(data).__name__}: give a table or a frame (pyarrow, polars, pandas, DuckDB), a dict of"
         " arrays, or an iterator of pyarrow.RecordBatch"
@@ -78,7 +81,8 @@ def _of_pandas(frame: Any, index: bool | None) -> ArrowStream:
     return pa.Table.from_pandas(frame, preserve_index=False)
 
 
-def _of_batches(batches: Iterator[Any], raised: list[BaseException]) -> ArrowStream:
+def _of_batches(batches: Iterator[Any], raised: list[BaseException], stopped: Event) -> ArrowStream:
+    """The batches as a stream, which ends with an error when `stopped` is set: an iterator may have no end."""
     pa = require("pyarrow", "writing batches from an iterator")
     first = next(batches, None)
     if first is None:
@@ -87,7 +91,7 @@ def _of_batches(batches: Iterator[Any], raised: list[BaseException]) -> ArrowStr
 
     def checked() -> Iterator[Any]:
         batch = first
-        while batch is not None:
+        while batch is not None and not stopped.is_set():
             yield batch
             try:
                 batch = next(batches, None)
@@ -96,6 +100,8 @@ def _of_batches(batches: Iterator[Any], raised: list[BaseException]) -> ArrowStr
             except BaseException as error:
                 raised.append(error)
                 raise
+        if stopped.is_set():
+            raise RuntimeError("the write was interrupted")
 
     return pa.RecordBatchReader.from_batches(schema, checked())
 

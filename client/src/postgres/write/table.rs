@@ -28,7 +28,8 @@ pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<S
         Some(schema) => format!("{}.{}", quoted(schema), quoted(&target.table)),
         None => quoted(&target.table),
     };
-    let found = find(transfer, &named)?;
+    let adds = matches!(target.if_exists, IfExists::Append | IfExists::CreateAppend);
+    let found = find(transfer, &named, adds)?;
     let missing = || {
         let message = format!("the table {named} does not exist");
         let hint = "names are exact, with their case; if_exists=\"create_append\" creates it";
@@ -96,9 +97,9 @@ pub(super) fn columns(transfer: &mut Transfer<'_>, table: &str) -> Result<Vec<Ta
         .collect())
 }
 
-/// The table that a name means now, and its schema. A table that rows are added to is locked against changes of its
-/// columns until the end.
-fn find(transfer: &mut Transfer<'_>, named: &str) -> Result<Option<(String, String)>, AnswerError> {
+/// The table that a name means now, and its schema. If rows are only added, it is locked against changes of its columns
+/// until the end. Other modes take a stronger lock: two writers that both held this one could not get it.
+fn find(transfer: &mut Transfer<'_>, named: &str, adds: bool) -> Result<Option<(String, String)>, AnswerError> {
     let sql = format!(
         "SELECT n.nspname, c.relname, c.relkind FROM pg_catalog.pg_class c \
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass({})",
@@ -108,7 +109,7 @@ fn find(transfer: &mut Transfer<'_>, named: &str) -> Result<Option<(String, Stri
     let Some([Some(schema), Some(table), Some(kind)]) = rows.first().map(Vec::as_slice) else { return Ok(None) };
     let schema = quoted(schema);
     let table = format!("{schema}.{}", quoted(table));
-    if matches!(kind.as_str(), "r" | "p") {
+    if adds && matches!(kind.as_str(), "r" | "p") {
         transfer.ask(&format!("LOCK TABLE {table} IN ROW EXCLUSIVE MODE"))?;
     }
     Ok(Some((table, schema)))

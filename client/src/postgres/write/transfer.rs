@@ -56,6 +56,13 @@ pub(super) fn run(
 ) -> AnswerOutcome {
     let nested = !connection.is_idle();
     let mut transfer = Transfer { connection, tick };
+    let begin = if nested { format!("SAVEPOINT {SAVEPOINT}") } else { "BEGIN".to_owned() };
+    match transfer.ask(&begin) {
+        Ok(_) => {}
+        Err(AnswerError::Lost(error)) => return Err(error),
+        // Nothing was begun, so there is nothing to roll back: the savepoint of this name may be the user's.
+        Err(AnswerError::Refused(error)) => return Ok(Err(error)),
+    }
     match transfer.write(plan, nested, steps, tell) {
         Ok(rows) => Ok(Ok(Some(rows))),
         Err(AnswerError::Lost(error)) => Err(error),
@@ -76,11 +83,10 @@ impl Transfer<'_> {
         steps: &Receiver<Step>,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<u64, AnswerError> {
-        self.ask(&if nested { format!("SAVEPOINT {SAVEPOINT}") } else { "BEGIN".to_owned() })?;
         let table = table::prepare(self, plan)?;
         let columns = table::columns(self, &table)?;
         tell(Progress::Columns(columns));
-        let rows = self.copy(&table::copy(&table, plan), steps, tell)?;
+        let rows = self.copy(&table, plan, steps, tell)?;
         if plan.abandoned.load(Ordering::Acquire) {
             return Err(AnswerError::Refused(gone()));
         }
@@ -107,10 +113,16 @@ impl Transfer<'_> {
     }
 
     /// Copies all rows, and compares the server's count with the writer's.
-    fn copy(&mut self, sql: &str, steps: &Receiver<Step>, tell: &mut dyn FnMut(Progress)) -> Result<u64, AnswerError> {
+    fn copy(
+        &mut self,
+        table: &str,
+        plan: &WritePlan,
+        steps: &Receiver<Step>,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Result<u64, AnswerError> {
         // The writer may find that a column cannot be written.
-        let mut next = self.step(steps, None)?;
-        self.connection.send(&message::query(sql).map_err(AnswerError::Refused)?)?;
+        let mut next = self.step(plan, steps, false)?;
+        self.connection.send(&message::query(&table::copy(table, plan)).map_err(AnswerError::Refused)?)?;
         match self.message()? {
             (b'G', _) => {}
             (b'E', body) => return Err(self.refused(error_of_copy(&body))),
@@ -122,7 +134,7 @@ impl Transfer<'_> {
                 Step::Rows(bytes) => self.send_rows(&bytes)?,
                 Step::Finish(rows) => break rows,
             }
-            next = self.step(steps, Some("the writer has stopped"))?;
+            next = self.step(plan, steps, true)?;
         };
         self.send(&framed(Some(b'c'), &[]))?;
         let stored = self.ready(None)?.map_err(AnswerError::Refused)?;
@@ -132,22 +144,23 @@ impl Transfer<'_> {
         }
     }
 
-    /// Waits for the writer. Within a COPY, it also looks for an error of the server; `stop` is the reason for the
-    /// server if the writer is gone.
-    fn step(&mut self, steps: &Receiver<Step>, stop: Option<&str>) -> Result<Step, AnswerError> {
+    /// Waits for the writer. Within a COPY, it also looks for an error of the server, and ends the COPY if the writer is
+    /// gone: a server that waits for rows does not notice a cancel request.
+    fn step(&mut self, plan: &WritePlan, steps: &Receiver<Step>, copying: bool) -> Result<Step, AnswerError> {
         loop {
-            if stop.is_some() {
+            if copying {
                 self.look()?;
             }
-            match steps.recv_timeout(POLL) {
-                Ok(step) => return Ok(step),
-                // The tick would ask the server to cancel, which the end of the COPY does better.
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    let Some(reason) = stop else { return Err(AnswerError::Refused(gone())) };
-                    self.send(&message::copy_fail(reason))?;
+            let step = steps.recv_timeout(POLL);
+            let is_gone = matches!(step, Err(RecvTimeoutError::Disconnected)) || plan.abandoned.load(Ordering::Acquire);
+            match step {
+                _ if is_gone && copying => {
+                    self.send(&message::copy_fail("the writer has stopped"))?;
                     return Err(self.refused(gone()));
                 }
+                _ if is_gone => return Err(AnswerError::Refused(gone())),
+                Ok(step) => return Ok(step),
+                Err(_) => {}
             }
         }
     }

@@ -12,6 +12,7 @@
 
 pub(crate) mod kind;
 pub(crate) mod misfit;
+pub(crate) mod moment;
 pub(crate) mod values;
 
 use std::collections::HashSet;

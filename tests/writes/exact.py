@@ -11,6 +11,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 DAY = 86_400_000_000
+MILLISECONDS = DAY // 1000
 #: Units in a second.
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 #: 4713-11-24 BC and 294277-01-01 in microseconds since 1970; the end is out of 64 bits.
@@ -130,6 +131,8 @@ CASES = [
         Case(pa.decimal128(precision, scale), decimals(precision, scale), always, decimal_fits(scale))
         for precision, scale in [(15, 2), (5, 5), (20, 0), (38, 10), (38, 37)]
     ),
+    Case(pa.decimal32(9, 3), decimals(9, 3), always, decimal_fits(3)),
+    Case(pa.decimal64(18, 2), decimals(18, 2), always, decimal_fits(2)),
     Case(pa.decimal256(76, 40), decimals(76, 40), always, never),
     Case(pa.decimal256(20, 2), decimals(20, 2), always, decimal_fits(2)),
     Case(pa.string(), TEXT, no_nul, always),
@@ -145,6 +148,12 @@ CASES = [
         st.one_of(whole(32, True), st.integers(-3_000_000, 3_000_000)),
         lambda days: (days >= -2_440_588 and days < 2_145_042_906) or abs(days) == 2**31 - 1,
         lambda days: days in ISO_DAYS,
+    ),
+    Case(
+        pa.date64(),
+        st.one_of(LONG, st.integers(-3_000_000, 3_000_000).map(lambda days: days * MILLISECONDS)),
+        lambda value: value % MILLISECONDS == 0 and -2_440_588 <= value // MILLISECONDS < 2_145_042_906,
+        lambda value: value % MILLISECONDS == 0 and value // MILLISECONDS in ISO_DAYS,
     ),
     *(
         Case(
@@ -177,5 +186,6 @@ CASES = [
         never,
     ),
     Case(pa.list_(pa.decimal128(9, 4), 2), st.lists(decimals(9, 4), min_size=2, max_size=2), always, never),
+    Case(pa.list_view(pa.bool_()), st.lists(st.none() | st.booleans(), max_size=4), always, never),
     Case(pa.null(), st.nothing(), always, always),
 ]

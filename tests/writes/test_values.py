@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.writes.exact import CASES, Case
+from tests.writes.exact import CASES, MILLISECONDS, Case
 from tests.writes.places import Place
 
 COLUMNS = st.sampled_from(CASES).flatmap(
@@ -48,6 +48,8 @@ def same(written: Any, read: Any) -> bool:
         factor = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[kind.unit]
         found = [None if value is None else (value.months, value.days, value.nanoseconds) for value in read.to_pylist()]
         return found == [None if value is None else (0, 0, value * factor) for value in micros]
+    if pa.types.is_date64(kind):
+        return plain(read) == [None if value is None else value // MILLISECONDS for value in plain(written)]
     if pa.types.is_timestamp(kind):
         factor = {"s": 10**6, "ms": 10**3, "us": 1, "ns": 0}[kind.unit]
         infinite = 2**63 - 1

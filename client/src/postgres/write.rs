@@ -5,6 +5,7 @@
 //! The socket limits it, and a short queue between both limits this one, so memory does not grow with the rows.
 
 mod column_type;
+mod moment;
 mod numeric;
 mod row_encoder;
 mod table;

@@ -6,24 +6,18 @@ use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 
 use super::column_type::ColumnType;
+use super::moment::{date, time, timestamp};
 use super::numeric;
 use crate::Error;
 use crate::write::BLOCK;
 use crate::write::kind::ColumnMeaning;
 use crate::write::misfit::{ValueMisfit, unit_name};
+use crate::write::moment::microseconds;
 use crate::write::values::{ColumnValues, Scalar};
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: [u8; 2] = (-1i16).to_be_bytes();
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
-/// 2000-01-01 in days and microseconds since 1970.
-const EPOCH_DAYS: i64 = 10_957;
-const EPOCH: i64 = EPOCH_DAYS * DAY;
-const DAY: i64 = 86_400_000_000;
-/// The finite dates and timestamps, since 2000: `MIN_TIMESTAMP`, `END_TIMESTAMP` and `IS_VALID_DATE` in timestamp.h and
-/// date.h.
-const DATES: std::ops::Range<i64> = -2_451_545..2_145_031_949;
-const TIMESTAMPS: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
 /// The largest integers of which each has a float.
 const EXACT_FLOAT4: u64 = 1 << 24;
 const EXACT_FLOAT8: u64 = 1 << 53;
@@ -182,7 +176,8 @@ fn push_value(
         }
         (ColumnType::Interval, Scalar::Integer(number)) => {
             let M::Duration { per_second } = meaning else { return range(to, number) };
-            let micros = microseconds(number, *per_second).ok_or_else(|| misfit(number, *per_second, to))?;
+            let micros = microseconds(number, *per_second)
+                .ok_or_else(|| ValueMisfit::moment(number, unit_name(*per_second), "interval"))?;
             push_interval(out, micros, 0, 0);
         }
         (ColumnType::Interval, Scalar::Interval(value)) => {
@@ -331,11 +326,6 @@ fn range<T>(to: &ColumnType, value: impl std::fmt::Display) -> Result<T, ValueMi
     Err(ValueMisfit::number(value, &to.name()))
 }
 
-#[cold]
-fn misfit(number: i64, per: i64, to: &ColumnType) -> ValueMisfit {
-    ValueMisfit::moment(number, unit_name(per), &to.name())
-}
-
 /// The same number in 32 bits.
 fn float4(number: f64) -> Result<f32, ()> {
     let short = number as f32;
@@ -344,53 +334,6 @@ fn float4(number: f64) -> Result<f32, ()> {
 
 fn exact(to: &ColumnType) -> u64 {
     if *to == ColumnType::Float4 { EXACT_FLOAT4 } else { EXACT_FLOAT8 }
-}
-
-/// Days since 2000. The largest and the smallest number mean infinity, as in TYPES.md.
-fn date(number: i64, meaning: &ColumnMeaning) -> Result<i32, ValueMisfit> {
-    let ColumnMeaning::Date { per_day } = *meaning else { return range(&ColumnType::Date, number) };
-    match number {
-        _ if per_day > 1 => {}
-        2_147_483_647 => return Ok(i32::MAX),
-        -2_147_483_647 => return Ok(i32::MIN),
-        _ => {}
-    }
-    let days = (number % per_day == 0).then(|| number / per_day - EPOCH_DAYS);
-    let days = days.filter(|days| DATES.contains(days)).and_then(|days| i32::try_from(days).ok());
-    let unit = if per_day == 1 { "days since 1970" } else { unit_name(per_day) };
-    days.ok_or_else(|| ValueMisfit::moment(number, unit, "date"))
-}
-
-/// Microseconds since midnight.
-fn time(number: i64, meaning: &ColumnMeaning, step: i64, to: &ColumnType) -> Result<i64, ValueMisfit> {
-    let ColumnMeaning::Time { per_second } = *meaning else { return range(to, number) };
-    let micros = microseconds(number, per_second).filter(|micros| (0..=DAY).contains(micros) && micros % step == 0);
-    micros.ok_or_else(|| misfit(number, per_second, to))
-}
-
-/// Microseconds since 2000. The largest and the smallest number mean infinity, as in TYPES.md.
-fn timestamp(number: i64, meaning: &ColumnMeaning, step: i64, to: &ColumnType) -> Result<i64, ValueMisfit> {
-    let ColumnMeaning::Timestamp { per_second, .. } = *meaning else { return range(to, number) };
-    match number {
-        i64::MAX => return Ok(i64::MAX),
-        number if number == -i64::MAX => return Ok(i64::MIN),
-        _ => {}
-    }
-    let micros = microseconds(number, per_second)
-        .filter(|micros| micros % step == 0)
-        .and_then(|micros| micros.checked_sub(EPOCH))
-        .filter(|micros| TIMESTAMPS.contains(micros));
-    micros.ok_or_else(|| misfit(number, per_second, to))
-}
-
-/// The microseconds of so many units, if they are whole.
-fn microseconds(number: i64, per_second: i64) -> Option<i64> {
-    if per_second <= 1_000_000 {
-        number.checked_mul(1_000_000 / per_second)
-    } else {
-        let units = per_second / 1_000_000;
-        (number % units == 0).then(|| number / units)
-    }
 }
 
 /// The bytes of a text such as `123e4567-e89b-12d3-a456-426614174000`.

@@ -12,6 +12,7 @@ use crate::sqlite::kind::{ColumnKind, MAX_PRECISION};
 use crate::sqlite::{datetime, decimal};
 use crate::write::kind::ColumnMeaning;
 use crate::write::misfit::{ValueMisfit, unit_name};
+use crate::write::moment::microseconds;
 use crate::write::values::{ColumnValues, Scalar};
 
 /// The largest integer up to which each has a double.
@@ -292,16 +293,6 @@ fn time(micros: i64) -> String {
     let (seconds, fraction) = (micros.div_euclid(SECOND), micros.rem_euclid(SECOND));
     let text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
     if fraction == 0 { text } else { format!("{text}.{fraction:06}") }
-}
-
-/// The microseconds of so many units, if they are whole.
-fn microseconds(number: i64, per_second: i64) -> Option<i64> {
-    if per_second <= SECOND {
-        number.checked_mul(SECOND / per_second)
-    } else {
-        let units = per_second / SECOND;
-        (number % units == 0).then(|| number / units)
-    }
 }
 
 fn uuid(bytes: &[u8]) -> String {

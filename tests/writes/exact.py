@@ -114,6 +114,7 @@ def no_nul(value: str) -> bool:
     return "\0" not in value
 
 
+SPECIAL = st.sampled_from([-0.0, float("nan"), float("inf")])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 BYTES = st.binary(max_size=20)
 LONG = st.one_of(whole(64, True), st.integers(-(10**16), 10**16), st.integers(-(10**6), 10**6))
@@ -125,8 +126,8 @@ CASES = [
         for bits in (8, 16, 32, 64)
         for signed in (True, False)
     ),
-    Case(pa.float32(), st.floats(width=32), always, double_fits),
-    Case(pa.float64(), st.floats(), always, double_fits),
+    Case(pa.float32(), st.floats(width=32) | SPECIAL, always, double_fits),
+    Case(pa.float64(), st.floats() | SPECIAL, always, double_fits),
     *(
         Case(pa.decimal128(precision, scale), decimals(precision, scale), always, decimal_fits(scale))
         for precision, scale in [(15, 2), (5, 5), (20, 0), (38, 10), (38, 37)]

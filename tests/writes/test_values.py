@@ -73,13 +73,27 @@ def is_readable(case: Case, values: list[Any]) -> bool:
     return True
 
 
-@settings(max_examples=150, deadline=None)
-@given(columns=st.lists(COLUMNS, min_size=1, max_size=4))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.type))
 @pytest.mark.parametrize("which", ["postgres", "sqlite"])
-def test_values_are_exact_or_refused(
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_values_of_each_type_are_exact_or_refused(
+    which: str, case: Case, data: st.DataObject, request: pytest.FixtureRequest
+) -> None:
+    values = data.draw(st.lists(st.none() | case.values, max_size=6))
+    write_and_compare(request.getfixturevalue(f"{which}_place"), which, [(case, values)])
+
+
+@pytest.mark.parametrize("which", ["postgres", "sqlite"])
+@settings(max_examples=50, deadline=None)
+@given(columns=st.lists(COLUMNS, min_size=2, max_size=5))
+def test_several_columns_are_exact_or_refused(
     which: str, columns: list[tuple[Case, list[Any]]], request: pytest.FixtureRequest
 ) -> None:
-    place: Place = request.getfixturevalue(f"{which}_place")
+    write_and_compare(request.getfixturevalue(f"{which}_place"), which, columns)
+
+
+def write_and_compare(place: Place, which: str, columns: list[tuple[Case, list[Any]]]) -> None:
     length = max(len(values) for _, values in columns)
     columns = [(case, values + [None] * (length - len(values))) for case, values in columns]
     table = pa.table({f"c{number}": case.array(values) for number, (case, values) in enumerate(columns)})

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from colonnade._frames.partitioned import write_partitioned
 
 from tests.command_line.commands import failed, run
 
@@ -56,6 +57,23 @@ def test_duckdb_reads_it(uri: str, tmp_path: Path) -> None:
     ]
 
 
+def test_texts_that_are_no_names_of_files(tmp_path: Path) -> None:
+    texts = ["", ".", "..", "a/b", "a=b", "a%2Fb", "x y", "ß漢", "~", "\n", None]
+    table = pa.table({"k": texts, "n": range(len(texts))})
+    write_partitioned(tmp_path / "out", ["k"], table.schema, table.to_batches())
+    found = read(tmp_path / "out", pa.schema([("k", pa.string())])).sort_by("n")
+    assert found["k"].to_pylist() == texts
+
+
+def test_a_batch_of_many_values(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.int64()), ("n", pa.int64())])
+    batches = [pa.record_batch([[n % 1_500 for n in some], list(some)], schema) for some in (range(2_000), range(9))]
+    write_partitioned(tmp_path / "out", ["k"], schema, batches)
+    found = read(tmp_path / "out", pa.schema([("k", pa.int64())]))
+    assert sorted(found["n"].to_pylist()) == sorted([*range(2_000), *range(9)])
+    assert all(row["k"] == row["n"] % 1_500 for row in found.to_pylist())
+
+
 def test_no_rows_are_an_empty_directory(uri: str, tmp_path: Path) -> None:
     assert (
         run("read", uri, "select 1 as a, 2 as b where false", "-o", tmp_path / "out", "--partition-by", "a").returncode
@@ -83,6 +101,10 @@ def test_an_empty_directory_is_replaced(uri: str, tmp_path: Path) -> None:
         ("select 0.5::double as a, 2 as b", ["a"], "the type double"),
         ("select [1] as a, 2 as b", ["a"], "the name of a directory"),
         ("select '__HIVE_DEFAULT_PARTITION__' as a, 2 as b", ["a"], "is the directory of NULL"),
+        ("select 'x' || chr(0) || 'y' as a, 2 as b", ["a"], "column 'a' has a text with a NUL"),
+        ("select 1 as \"x/y\", 2 as b", ["x/y"], "a name without /"),
+        ("select 1 as \"x=y\", 2 as b", ["x=y"], "a name without /"),
+        ("select 1 as \"x%20y\", 2 as b", ["x%20y"], "a name without /"),
         ("select date '12024-01-01' as a, 2 as b", ["a"], "the year 12024"),
         ("select interval 1 day as a, 2 as b", ["b"], "column 'a' has the type interval"),
         ("select if(i < 999999, i, error('half-way')) as n, 1 as k from range(1000000) t(i)", ["k"], "half-way"),

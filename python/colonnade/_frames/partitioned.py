@@ -28,6 +28,8 @@ _AHEAD = 2
 #: values than open files, a value has several files.
 _GROUP_ROWS = 4_096
 _OPEN_FILES = 512
+#: pyarrow's limit for the values of one batch. Whether a result can be written must not depend on its batches.
+_MAX_VALUES = 2**31 - 1
 #: Seconds between two checks of whether the other thread has ended.
 _POLL = 0.1
 
@@ -61,6 +63,11 @@ def _check_keys(keys: list[str], schema: pa.Schema) -> None:
     """Refuses columns whose values the name of a directory does not keep."""
     types = require("pyarrow", "writing Parquet").types
     for name in keys:
+        if not name or any(character in name for character in "/=%\0"):
+            raise InterfaceError(
+                f"--partition-by {name}: a column that names directories has a name without /, =, % and NUL:"
+                " give it another name in the query"
+            )
         if len(schema.get_all_field_indices(name)) != 1:
             found = "several columns" if name in schema.names else "no column"
             raise InterfaceError(f"--partition-by {name}: the result has {found} of this name: it has {schema.names}")
@@ -83,8 +90,13 @@ def _checked(keys: list[str], batches: Iterable[Any]) -> Iterator[Any]:
         keyed = pa.Table.from_batches([batch]).select(keys)
         refuse(keyed, "the name of a directory", "cast the column to text in the query", years=PYTHON_YEARS)
         for name, column in zip(keys, keyed.columns, strict=True):
-            if pa.types.is_string(column.type) and compute.any(compute.equal(column, _NULL)).as_py():
+            if not pa.types.is_string(column.type):
+                continue
+            if compute.any(compute.equal(column, _NULL)).as_py():
                 raise DataError(f"column {name!r} has the text {_NULL}, which is the directory of NULL")
+            # pyarrow ends the name of the directory there.
+            if compute.any(compute.match_substring(column, "\0")).as_py():
+                raise DataError(f"column {name!r} has a text with a NUL, which the name of a directory cannot contain")
         yield batch
 
 
@@ -153,4 +165,5 @@ def _write_dataset(path: Path, keys: list[str], schema: pa.Schema, batches: Iter
         existing_data_behavior="overwrite_or_ignore",
         min_rows_per_group=_GROUP_ROWS,
         max_open_files=_OPEN_FILES,
+        max_partitions=_MAX_VALUES,
     )

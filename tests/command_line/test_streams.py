@@ -114,6 +114,23 @@ def test_ctrl_c(uri: str) -> None:
         assert (process.returncode, said) == (130, b"colonnade: interrupted\n")
 
 
+def test_closed_streams(uri: str, tmp_path: Path) -> None:
+    def command(redirections: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        words = [sys.executable, "-m", "colonnade", "read", uri, *arguments]
+        return subprocess.run(
+            ["sh", "-c", f'exec "$@" {redirections}', "sh", *words], capture_output=True, text=True, timeout=60
+        )
+
+    done = command("2>&-", "select 1 as n", "-o", "-", "--format", "csv")
+    assert (done.returncode, done.stdout) == (0, '"n"\n1\n')
+    done = command(">&-", "select 1 as n", "-o", "-", "--format", "csv")
+    assert (done.returncode, done.stderr) == (1, "colonnade: -o -: standard output is closed\n")
+    done = command("<&-", "-")
+    assert (done.returncode, done.stderr) == (1, "colonnade: the query is -, and standard input is closed\n")
+    done = command("<&- >&- 2>&-", "select 1 as n", "-o", str(tmp_path / "n.csv"))
+    assert (done.returncode, (tmp_path / "n.csv").read_text()) == (0, '"n"\n1\n')
+
+
 def test_a_disk_that_takes_no_more_is_an_error(uri: str) -> None:
     with Path("/dev/full").open("wb") as full:
         done = run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import gc
 from collections.abc import Iterator
+from contextlib import suppress
 from decimal import Decimal
 from functools import reduce
 from operator import and_, or_
@@ -434,6 +435,50 @@ def test_a_statement_that_cannot_stand_in_from(uri: str, sent: Sent) -> None:
     sent.clear()
     lazy.filter(pl.col(lazy.collect_schema().names()[0]) == "x").collect()
     assert sent == ["show tables"]
+
+
+@pytest.mark.parametrize("statement", ["{}", "with made as ({}) select n from made"], ids=["statement", "in a WITH"])
+@pytest.mark.parametrize("place", ["uri", "stock", "maria"])
+def test_a_scan_changes_nothing(request: pytest.FixtureRequest, place: str, statement: str) -> None:
+    found = request.getfixturevalue(place)
+    uri = found if isinstance(found, str) else found.uri()
+    with colonnade.connect(uri) as connection:
+        connection.execute("create table not_changed (n int)")
+        try:
+            with suppress(colonnade.Error):
+                colonnade.scan_sql(uri, statement.format("insert into not_changed values (1) returning n"))
+            assert connection.query("select n from not_changed").to_arrow().num_rows == 0
+        finally:
+            connection.execute("drop table not_changed")
+
+
+@pytest.mark.parametrize("place", ["uri", "stock", "maria"])
+def test_columns_are_found_by_their_names(request: pytest.FixtureRequest, place: str) -> None:
+    found = request.getfixturevalue(place)
+    uri = found if isinstance(found, str) else found.uri()
+    with colonnade.connect(uri) as connection:
+        connection.execute("create table moved (a int, b int)")
+        try:
+            lazy = colonnade.scan_sql(uri, "select * from moved")
+            connection.execute("drop table moved")
+            connection.execute("create table moved (b int, a int)")
+            connection.execute("insert into moved values (1, 2)")
+            assert lazy.collect().to_dicts() == [{"a": 2, "b": 1}]
+            assert lazy.select("a").collect().to_dicts() == [{"a": 2}]
+            assert lazy.filter(pl.col("a") == 2).collect().to_dicts() == [{"a": 2, "b": 1}]
+        finally:
+            connection.execute("drop table moved")
+
+
+@pytest.mark.parametrize("place", ["uri", "stock", "maria", "sqlite"])
+def test_names_that_differ_only_in_case(request: pytest.FixtureRequest, tmp_path: Path, place: str) -> None:
+    found = make(tmp_path / "empty.sqlite", "") if place == "sqlite" else request.getfixturevalue(place)
+    quote = "`" if place == "maria" else '"'
+    lazy = colonnade.scan_sql(
+        found if isinstance(found, str) else found.uri(), f"select 1 as {quote}a{quote}, 2 as {quote}A{quote}"
+    )
+    assert lazy.select("A").collect().to_dicts() == [{"A": 2}]
+    assert lazy.filter(pl.col("A") == 2).collect().to_dicts() == [{"a": 1, "A": 2}]
 
 
 def test_what_is_no_part_of_a_query_is_an_error(uri: str) -> None:

@@ -36,6 +36,8 @@ class Destination:
         if output == "-":
             if format not in STREAMS or keys:
                 raise InterfaceError(f"-o - needs --format {', '.join(STREAMS[:-1])} or {STREAMS[-1]}")
+            if sys.stdout is None:
+                raise InterfaceError("-o -: standard output is closed")
             if format == "arrow" and sys.stdout.isatty():
                 raise InterfaceError("Arrow is not text for a terminal: write it to a file or a pipe")
             return cls(None, format, [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import traceback
@@ -17,19 +18,24 @@ from .terminal import say
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns the exit status: 0, 1 after an error, 2 after a wrong argument, 130 after Ctrl-C."""
+    if sys.stderr is None:
+        # It is closed. Messages have no reader, but must not end the command.
+        sys.stderr = io.StringIO()
     args = parser().parse_args(arguments)
     verbose = bool(args.verbose)
     try:
         status = args.run(args)
         # An error of standard output must not wait for the interpreter's exit, where it has another status.
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return status
     except KeyboardInterrupt:
         print("colonnade: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader of the output has closed it, as `| head` does. What is left must not be written at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (Error, ImportError, OSError, ValueError, TypeError) as error:
         if verbose:

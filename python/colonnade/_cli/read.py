@@ -74,6 +74,8 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 
 def run(args: argparse.Namespace) -> int:
     """Reads. Returns the exit status."""
+    if args.query == "-" and sys.stdin is None:
+        raise InterfaceError("the query is -, and standard input is closed")
     sql = sys.stdin.read() if args.query == "-" else args.query
     if args.output is None and (args.format or args.partition_by):
         raise InterfaceError("--format and --partition-by need -o FILE")

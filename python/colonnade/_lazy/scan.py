@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -24,15 +24,18 @@ if TYPE_CHECKING:
     from colonnade._frames.result import Result
 
 _IN_FROM = "SELECT * FROM (\n{}\n) AS q WHERE 1 = 0"
-#: What tells the columns of a query without running it, by dialect. In FROM, DuckDB renames columns with equal names.
+#: What tells the columns of a query without running it, by dialect. In FROM, DuckDB renames columns with equal names,
+#: and `colonnade serve` gives columns without a name another one.
 _DESCRIPTIONS = {
     "postgresql": _IN_FROM,
     "duckdb": "(\n{}\n) LIMIT 0",
     "mysql": _IN_FROM,
     "mysql-no-backslash-escapes": _IN_FROM,
 }
-#: The dialects in which a query in FROM can give its columns other names: `(…) AS q (a, b)`.
-_RENAMES = ("postgresql", "duckdb")
+#: Begins a transaction that changes no data. It ends with the connection.
+_READ_ONLY = "start transaction read only"
+#: The dialect in which names that differ only in case are different columns of a query in FROM.
+_CASE_SENSITIVE = "postgresql"
 #: The word, wherever it stands. In a query around the query, its order would be lost.
 _ORDER = re.compile(r"(?<![a-z_])order(?![a-z0-9_])", re.IGNORECASE)
 
@@ -50,7 +53,9 @@ def scan_sql(uri: str, query: str, params: Params | None = None, **options: Unpa
     * the limit of `head`, without a filter.
 
     A query that contains the word ORDER is sent as it is, because a query around it would lose the order. The same
-    holds for statements that cannot stand in FROM, and for ADBC and ODBC.
+    holds for statements that cannot stand in FROM, for queries whose columns would have other names there (with
+    `colonnade serve`, columns without a name), for names that differ only in case (except in PostgreSQL), and for ADBC
+    and ODBC.
 
     Args:
         uri: A URI (see `connect`).
@@ -60,7 +65,8 @@ def scan_sql(uri: str, query: str, params: Params | None = None, **options: Unpa
 
     Returns:
         A polars.LazyFrame. Its columns are already known: the database describes the query without running it. SQLite,
-        ADBC and ODBC start it, and stop it when its columns are known.
+        ADBC and ODBC start it, and stop it when its columns are known. The other databases do this with statements that
+        cannot stand in FROM, in a read-only transaction, so that nothing is changed.
 
     Raises:
         Error: As for `Connection.query`, now or when the frame is collected.
@@ -173,13 +179,19 @@ def _described(connection: Connection, uri: str, query: str, params: Params | No
     source: str | None = f"(\n{query}\n) AS q"
     schema: Any = None
     if dialect in _DESCRIPTIONS:
+        # DuckDB runs an INSERT in a WITH even for a description.
+        connection.execute(_READ_ONLY)
         try:
-            with connection.query(_DESCRIPTIONS[dialect].format(query), params, **options) as result:
-                result._require_types("polars")
-                schema = result.to_arrow().schema
+            schema = _schema(connection, _DESCRIPTIONS[dialect].format(query), params, options)
+            if _DESCRIPTIONS[dialect] != _IN_FROM and not _differ_only_in_case(schema.names):
+                columns = ", ".join(quoted(dialect, name) for name in schema.names)
+                _schema(connection, f"SELECT {columns} FROM {source} WHERE 1 = 0", params, options)
         except DatabaseError:
-            # The statement cannot stand in FROM, or is wrong; then the database says so in its own positions.
+            # The statement or its columns' names cannot stand in FROM, or it is wrong. Then the database says so in its
+            # own positions.
             source = None
+            connection.execute("rollback")
+            connection.execute(_READ_ONLY)
     if schema is None:
         with connection.query(query, params, **options) as result:
             result._require_types("polars")
@@ -188,10 +200,21 @@ def _described(connection: Connection, uri: str, query: str, params: Params | No
     announced = pl.DataFrame(schema.empty_table()).schema
     if dialect == "unknown" or _ORDER.search(query):
         source = None
-    if source is not None and dialect in _RENAMES:
-        source += f" ({', '.join(quoted(dialect, name) for name in announced)})"
+    if dialect != _CASE_SENSITIVE and _differ_only_in_case(announced):
+        source = None
     comparable = {field.name: announced[field.name] for field in schema if _is_plain(field, requested(options))}
     return _Scan(uri, query, params, options, dialect, source, announced, comparable)
+
+
+def _differ_only_in_case(names: Iterable[str]) -> bool:
+    names = list(names)
+    return len({name.casefold() for name in names}) < len(names)
+
+
+def _schema(connection: Connection, sql: str, params: Params | None, options: QueryOptions) -> pa.Schema:
+    with connection.query(sql, params, **options) as result:
+        result._require_types("polars")
+        return result.to_arrow().schema
 
 
 def _is_plain(field: pa.Field, retyped: Sequence[str] | frozenset[str] | None) -> bool:

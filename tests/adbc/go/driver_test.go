@@ -182,7 +182,7 @@ func TestAnErrorBeforeTheStream(t *testing.T) {
 func TestAnErrorInTheStream(t *testing.T) {
 	connection := connect(t)
 	rows, err := read(statement(t, connection, "select 1000000 / (900000 - i) from generate_series(1, 1000000) i"))
-	if err == nil || !strings.Contains(err.Error(), "division by zero (SQLSTATE 22012)") || rows >= 900000 {
+	if err == nil || !strings.Contains(err.Error(), "division by zero") || !strings.HasSuffix(err.Error(), "(SQLSTATE 22012)") || rows >= 900000 {
 		t.Error(rows, err)
 	}
 	answers(t, connection)

@@ -18,6 +18,7 @@ mod statements;
 mod stream;
 mod supervise;
 mod table;
+mod uncommon;
 mod users;
 mod watch;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use colonnade_client::{Error, ErrorKind, Keep};
+use colonnade_client::{Error, Keep};
 use pyo3::prelude::*;
 
 use crate::error::to_py;
@@ -15,7 +15,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) type Report<'a> = &'a mut (dyn FnMut(Python<'_>) -> PyResult<()> + Send);
 
 /// Runs `work` without the lock. Its `keep` runs Python's signal handlers. An exception of a handler ends the wait and
-/// is raised here.
+/// is raised here, also if the work has succeeded in the meantime; its answer is dropped then.
 pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(Keep<'_>) -> Result<T, Error> + Send) -> PyResult<T> {
     wait_reporting(py, None, work)
 }
@@ -29,6 +29,10 @@ pub(crate) fn wait_reporting<T: Send>(
     let mut raised = None;
     let mut looked = Instant::now();
     let mut keep = || {
+        // Work that has missed one refusal must get another one.
+        if raised.is_some() {
+            return false;
+        }
         if looked.elapsed() < LOOK {
             return true;
         }
@@ -47,8 +51,8 @@ pub(crate) fn wait_reporting<T: Send>(
         }
     };
     let done = py.detach(|| work(&mut keep));
-    done.map_err(|error| match raised {
-        Some(raised) if error.kind() == ErrorKind::Interrupted => raised,
-        _ => to_py(py, &error),
-    })
+    match raised {
+        Some(raised) => Err(raised),
+        None => done.map_err(|error| to_py(py, &error)),
+    }
 }

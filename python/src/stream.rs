@@ -18,6 +18,7 @@ use crate::error::to_py;
 use crate::py_source::from_py;
 use crate::signals::wait;
 use crate::table::{Batch, Table};
+use crate::uncommon::uncommon;
 use crate::watch::Watch;
 use crate::{capsule, ffi_stream};
 
@@ -128,6 +129,12 @@ impl Stream {
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
     }
 
+    /// Closes the stream after an error. An exception of a signal handler may have dropped a batch, so what follows would be a
+    /// part of the result.
+    fn or_close<T>(&self, py: Python<'_>, read: PyResult<T>) -> PyResult<T> {
+        read.inspect_err(|_| py.detach(|| self.shared.close()))
+    }
+
     /// The unread rest. This stream must not be read afterwards.
     pub(crate) fn rest(&self) -> Box<dyn ResultStream> {
         Box::new(Rest { consumer: Consumer(self.shared.clone()), schema: self.schema.clone() })
@@ -212,8 +219,8 @@ impl Stream {
         let batch = watch.wait(py, |keep| {
             watch.note(|| self.shared.stats());
             self.shared.next_decoded(keep)
-        })?;
-        Ok(batch.map(Batch))
+        });
+        Ok(self.or_close(py, batch)?.map(Batch))
     }
 
     /// All unread batches: decoded as they arrive, or kept encoded until a column is read. `progress` is called about ten
@@ -232,8 +239,8 @@ impl Stream {
             // Parts arrive at the same time; the rows of each part are in order.
             batches.sort_by_key(|(part, _)| *part);
             Ok(batches.into_iter().map(|(_, batch)| batch).collect())
-        })?;
-        Ok(Table { schema: self.schema.clone(), batches })
+        });
+        Ok(Table { schema: self.schema.clone(), batches: self.or_close(py, batches)? })
     }
 
     /// The same rows with some columns in other types. Each conversion is a column's number, a type (a name, or an object
@@ -297,7 +304,10 @@ impl Stream {
             // The thread that asked for the capsule may hold the interpreter lock, and releases it for the wait. Any other
             // thread must not take the lock: the thread that holds it may be waiting for this one.
             let waited = if thread::current().id() == caller {
-                Python::try_attach(|py| wait(py, pull).map_err(|error| error.to_string()))
+                Python::try_attach(|py| {
+                    // As in `Stream::or_close`.
+                    wait(py, pull).inspect_err(|_| py.detach(|| shared.0.close())).map_err(|error| error.to_string())
+                })
             } else {
                 None
             };
@@ -338,30 +348,6 @@ impl Production {
 /// The struct type that represents a result in Arrow's interfaces.
 pub(crate) fn struct_field(schema: &SchemaRef) -> Field {
     Field::new("", DataType::Struct(schema.fields().clone()), false).with_metadata(schema.metadata().clone())
-}
-
-fn uncommon(data_type: &DataType, found: &mut Vec<&'static str>) {
-    if data_type.is_nested() && !found.contains(&"nested") {
-        found.push("nested");
-    }
-    match data_type {
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            found.push("binary");
-        }
-        DataType::Interval(_) => found.push("interval"),
-        DataType::Decimal256(..) => found.push("decimal256"),
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _)
-        | DataType::RunEndEncoded(_, field) => uncommon(field.data_type(), found),
-        DataType::Struct(fields) => fields.iter().for_each(|field| uncommon(field.data_type(), found)),
-        DataType::Union(fields, _) => fields.iter().for_each(|(_, field)| uncommon(field.data_type(), found)),
-        DataType::Dictionary(_, values) => uncommon(values, found),
-        _ => {}
-    }
 }
 
 fn dtype(given: &Bound<'_, PyAny>, lossy: bool) -> PyResult<Dtype> {

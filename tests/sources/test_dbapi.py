@@ -267,7 +267,12 @@ def test_executemany(source: Source, connection: dbapi.Connection) -> None:
     cursor.execute("select price from readings where id <= 2 order by id")
     assert [float(value) for (value,) in cursor] == [1.5, 2.5]
     connection.rollback()
+    cursor.execute("select id from readings")
     assert cursor.executemany("update readings set price = 0 where id = $1", []).rowcount == 0
+    assert cursor.description is None
+    cursor.close()
+    with pytest.raises(dbapi.InterfaceError, match="closed"):
+        cursor.executemany("update readings set price = 0 where id = $1", [])
 
 
 def test_what_is_not_there(cursor: dbapi.Cursor) -> None:

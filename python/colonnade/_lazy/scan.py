@@ -184,7 +184,7 @@ def _described(connection: Connection, uri: str, query: str, params: Params | No
         try:
             schema = _schema(connection, _DESCRIPTIONS[dialect].format(query), params, options)
             if _DESCRIPTIONS[dialect] != _IN_FROM and not _differ_only_in_case(schema.names):
-                columns = ", ".join(quoted(dialect, name) for name in schema.names)
+                columns = ", ".join(f"q.{quoted(dialect, name)}" for name in schema.names)
                 _schema(connection, f"SELECT {columns} FROM {source} WHERE 1 = 0", params, options)
         except DatabaseError:
             # The statement or its columns' names cannot stand in FROM, or it is wrong. Then the database says so in its

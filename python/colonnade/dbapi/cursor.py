@@ -81,6 +81,8 @@ class Cursor:
 
         `rowcount` is the sum of the changed rows, or -1 if the database reports no number for one of the runs.
         """
+        self._require_open()
+        self._leave()
         changed = 0
         for parameters in seq_of_parameters:
             self.execute(operation, parameters)

@@ -38,12 +38,19 @@ def test_every_destination_reports(uri: str, return_type: str) -> None:
 def test_the_planner_estimates_the_rows(either: pg.Cluster, partition_num: int) -> None:
     seen: list[Progress] = []
     with either.connect() as session:
-        session.execute("drop table if exists counted")
-        session.execute("create table counted as select i from generate_series(1, 200000) i")
-        session.execute("analyze counted")
-    found = colonnade.read_sql(
-        either.uri(), "select * from counted", return_type="arrow", progress=seen.append, partition_num=partition_num
-    )
+        session.execute("create table estimated as select i from generate_series(1, 200000) i")
+        session.execute("analyze estimated")
+    try:
+        found = colonnade.read_sql(
+            either.uri(),
+            "select * from estimated",
+            return_type="arrow",
+            progress=seen.append,
+            partition_num=partition_num,
+        )
+    finally:
+        with either.connect() as session:
+            session.execute("drop table estimated")
     assert found.num_rows == 200_000
     assert {progress.estimated_rows for progress in seen} == {200_000}
 

@@ -41,6 +41,9 @@ pub enum IfExists {
     CreateAppend,
     /// The table's rows are deleted before. A missing table is an error.
     Truncate,
+    /// A row whose key is in the table replaces that row's other columns; other rows are added. A missing table is
+    /// created, with the key as its primary key.
+    Upsert,
 }
 
 impl FromStr for IfExists {
@@ -53,8 +56,9 @@ impl FromStr for IfExists {
             "replace" => Self::Replace,
             "create_append" => Self::CreateAppend,
             "truncate" => Self::Truncate,
+            "upsert" => Self::Upsert,
             _ => {
-                let message = format!("if_exists {name:?} is none of fail, append, replace, create_append, truncate");
+                let message = format!("if_exists {name:?} is none of fail, append, replace, create_append, truncate, upsert");
                 return Err(Error::new(ErrorKind::Usage, message));
             }
         })
@@ -70,6 +74,10 @@ pub struct WriteTarget {
     pub table: String,
     /// What happens if the table exists.
     pub if_exists: IfExists,
+    /// The columns whose values identify a row; not empty for [`IfExists::Upsert`], and empty for all others.
+    pub key: Vec<String>,
+    /// Whether a new table is one that only this session sees and that ends with it.
+    pub temporary: bool,
 }
 
 /// Implemented by the connections of a source that can be written to.
@@ -111,6 +119,7 @@ pub fn write(
     let named = |error: Error| error.with_origin(connection.name());
     let writing = connection.writing().map_err(named)?;
     check(rows.schema()).map_err(named)?;
+    check_key(target, rows.schema()).map_err(named)?;
     let mut writer = writing.begin(target, &rows.schema().clone(), keep).map_err(named)?;
     while let Some(batch) = rows.next(keep)? {
         writer.write(&batch.decode()?, keep).map_err(named)?;
@@ -130,6 +139,32 @@ fn check(schema: &Schema) -> Result<(), Error> {
         }
         None => Ok(()),
     }
+}
+
+/// # Errors
+/// The key does not fit `if_exists`, or has columns that the data has not.
+fn check_key(target: &WriteTarget, schema: &Schema) -> Result<(), Error> {
+    let usage = |message: String| Err(Error::new(ErrorKind::Usage, message));
+    match (target.if_exists == IfExists::Upsert, target.key.is_empty()) {
+        (true, true) => return usage("if_exists \"upsert\" needs the key, such as key=[\"id\"]".to_owned()),
+        (false, false) => return usage("a key is for if_exists \"upsert\" only".to_owned()),
+        _ => {}
+    }
+    let mut names = HashSet::new();
+    for name in &target.key {
+        if schema.column_with_name(name).is_none() {
+            return usage(format!("the data has no column {name:?}, which is in the key"));
+        }
+        if !names.insert(name) {
+            return usage(format!("the key has the column {name:?} twice"));
+        }
+    }
+    Ok(())
+}
+
+/// The error of what a source cannot do yet.
+pub(crate) fn unsupported_target(what: &str, hint: &str) -> Error {
+    Error::new(ErrorKind::Unsupported, what).with_sqlstate("0A000").with_hint(hint)
 }
 
 /// The error of a column whose type the table's column cannot hold exactly.

@@ -178,7 +178,8 @@ impl Connection {
     }
 
     /// Writes the unread rows of a stream into a table, all of them or none. The stream must not be read afterwards.
-    #[pyo3(signature = (rows, schema, table, if_exists))]
+    #[pyo3(signature = (rows, *, schema, table, if_exists, key, temporary))]
+    #[allow(clippy::too_many_arguments, reason = "they are the arguments of write_sql")]
     fn write(
         &self,
         py: Python<'_>,
@@ -186,10 +187,12 @@ impl Connection {
         schema: Option<String>,
         table: String,
         if_exists: &str,
+        key: Vec<String>,
+        temporary: bool,
     ) -> PyResult<u64> {
         let inner = self.inner(py)?;
         let if_exists = if_exists.parse().map_err(|error| to_py(py, &error))?;
-        let target = WriteTarget { schema, table, if_exists };
+        let target = WriteTarget { schema, table, if_exists, key, temporary };
         let mut rows = rows.rest();
         wait(py, move |keep| client::write(&*inner, &mut *rows, &target, keep))
     }

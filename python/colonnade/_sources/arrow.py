@@ -13,6 +13,7 @@ from weakref import WeakSet
 from colonnade._core import Stream, refuse_for_plain_source
 from colonnade._errors import Error, InterfaceError, NotSupportedError, ProgrammingError
 from colonnade._options.query import Params, QueryOptions
+from colonnade._options.write import WriteTarget
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream, Production
@@ -81,6 +82,15 @@ class ArrowSource(ABC, Generic[Query]):
     @abstractmethod
     def tables(self) -> Stream:
         """The tables of users, with the columns of `Connection.tables`."""
+
+    def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
+        """Writes all rows of a stream into a table, or none. Returns their number."""
+        raise NotSupportedError(
+            "this version cannot write to this source",
+            sqlstate="0A000",
+            hint="write to PostgreSQL or to an SQLite file; for this database use its own loader",
+            source=self.name,
+        )
 
     @abstractmethod
     def _bind(self, sql: str, params: Params | None) -> Query:

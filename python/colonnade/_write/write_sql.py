@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, get_args
 
 from colonnade._connection import Connection, connect
-from colonnade._core import Connection as CoreConnection
-from colonnade._errors import InterfaceError, NotSupportedError
+from colonnade._errors import InterfaceError
 from colonnade._frames.dtype import converted
+from colonnade._options.write import IfExists, WriteTarget
 
 from .data import DataStream
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from colonnade._core import Stream
     from colonnade._options.dtype import Dtypes
 
     from .data import Data
-
-#: What happens if the table exists, and if it does not.
-IfExists: TypeAlias = Literal["fail", "append", "replace", "create_append", "truncate"]
-
 
 @dataclass(frozen=True)
 class WriteStats:
@@ -46,6 +44,8 @@ def write_sql(
     *,
     schema: str | None = None,
     if_exists: IfExists = "fail",
+    key: Sequence[str] | None = None,
+    temporary: bool = False,
     dtype: Dtypes | None = None,
     index: bool | None = None,
 ) -> WriteStats:
@@ -68,7 +68,10 @@ def write_sql(
         schema: The table's schema. Without it, the table is searched for, and created, as in a statement of SQL.
         if_exists: `"fail"` creates the table and is an error if it exists; `"append"` adds to a table that must exist;
             `"create_append"` creates it if it is missing; `"truncate"` deletes the rows of a table that must exist
-            before; `"replace"` drops the table if it exists, and creates it.
+            before; `"replace"` drops the table if it exists, and creates it; `"upsert"` replaces the rows whose `key` is
+            in the table and adds the others, and creates a missing table with that primary key.
+        key: The names of the columns that identify a row, for `"upsert"` only.
+        temporary: Whether a new table is one that only this connection sees, and that ends with it.
         dtype: Other types for columns before they are written, as for `read_sql`: `{"price": "decimal128(12, 2)"}`.
         index: `False` leaves the index of a pandas.DataFrame out. Without it, an index that is not just the numbers of
             rows is an error.
@@ -89,36 +92,34 @@ def write_sql(
         >>> colonnade.write_sql(frame, "postgresql://localhost/shop", "orders")  # doctest: +SKIP
         WriteStats(rows=1500000, seconds=1.9, table='orders', …)
     """
-    _require(conn, table, schema, if_exists)
+    _require(conn, table, schema, if_exists, key)
+    target = WriteTarget(
+        schema=schema, table=table, if_exists=if_exists, key=list(key) if key is not None else [], temporary=temporary
+    )
     rows = DataStream(data, index=index)
     with rows.raising():
         stream = converted(rows.stream, dtype)
         if isinstance(conn, Connection):
-            return _write(stream, conn, table, schema, if_exists)
+            return _write(stream, conn, target)
         with connect(conn) as connection:
-            return _write(stream, connection, table, schema, if_exists)
+            return _write(stream, connection, target)
 
 
-def _write(stream: Stream, connection: Connection, table: str, schema: str | None, if_exists: str) -> WriteStats:
+def _write(stream: Stream, connection: Connection, target: WriteTarget) -> WriteStats:
     source = connection._source
-    if not isinstance(source, CoreConnection):
-        raise NotSupportedError(
-            "this version cannot write to this source",
-            sqlstate="0A000",
-            hint="write to PostgreSQL or to an SQLite file; for this database use its own loader",
-            source=source.name,
-        )
     begun = monotonic()
-    rows = source.write(stream, schema, table, if_exists)
-    return WriteStats(rows, monotonic() - begun, table, source.name, source.server)
+    rows = source.write(stream, **target)
+    return WriteStats(rows, monotonic() - begun, target["table"], source.name, source.server)
 
 
-def _require(conn: object, table: object, schema: object, if_exists: object) -> None:
+def _require(conn: object, table: object, schema: object, if_exists: object, key: object) -> None:
     if not isinstance(conn, (str, Connection)):
         raise InterfaceError(f"the connection is a {type(conn).__name__}: give a URI or a colonnade.Connection")
     if not isinstance(table, str):
         raise TypeError(f"table is {table!r}: give the table's name")
     if schema is not None and not isinstance(schema, str):
         raise TypeError(f"schema is {schema!r}: give the schema's name")
+    if isinstance(key, str):
+        raise TypeError(f"key is {key!r}: give a list of names, such as [{key!r}]")
     if if_exists not in get_args(IfExists):
         raise ValueError(f"if_exists is {if_exists!r}: give one of {', '.join(map(repr, get_args(IfExists)))}")

@@ -4,7 +4,7 @@ use colonnade_sql::{Dialect, quote};
 
 use super::transfer::{Transfer, WritePlan};
 use crate::shared_connection::AnswerError;
-use crate::write::IfExists;
+use crate::write::{IfExists, unsupported_target};
 use crate::{Error, ErrorKind};
 
 /// A column of the table.
@@ -24,6 +24,10 @@ pub(super) struct TableColumn {
 /// Makes the table ready. Returns its name, quoted and with its schema.
 pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<String, AnswerError> {
     let target = &plan.target;
+    if target.if_exists == IfExists::Upsert || target.temporary {
+        let what = "upsert and temporary tables are not written to PostgreSQL yet";
+        return Err(AnswerError::Refused(unsupported_target(what, "write into a table, and INSERT … ON CONFLICT from it")));
+    }
     let named = match &target.schema {
         Some(schema) => format!("{}.{}", quoted(schema), quoted(&target.table)),
         None => quoted(&target.table),
@@ -50,8 +54,8 @@ pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<S
             transfer.ask(&format!("TRUNCATE TABLE {table}"))?;
             Ok(table)
         }
-        (IfExists::Append | IfExists::CreateAppend, Some((table, _))) => Ok(table),
-        (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace, None) => {
+        (IfExists::Append | IfExists::CreateAppend | IfExists::Upsert, Some((table, _))) => Ok(table),
+        (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace | IfExists::Upsert, None) => {
             let schema = match &target.schema {
                 Some(schema) => quoted(schema),
                 None => current_schema(transfer)?,

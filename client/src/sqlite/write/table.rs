@@ -5,7 +5,7 @@ use colonnade_sql::{Dialect, quote};
 use super::StoredType;
 use crate::sqlite::library::Database;
 use crate::write::kind::ColumnMeaning;
-use crate::write::{IfExists, WriteTarget, unsupported_column};
+use crate::write::{IfExists, WriteTarget, unsupported_column, unsupported_target};
 use crate::{Error, ErrorKind};
 
 const ADVICE: &str = "convert the data: dtype={…: …}; spec/TYPES.md lists what a column accepts";
@@ -36,6 +36,10 @@ pub(super) fn prepare(
         let message = format!("an SQLite file has no schema {schema:?}: leave schema out, or name \"main\"");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("3F000"));
     }
+    if target.if_exists == IfExists::Upsert || target.temporary {
+        let what = "upsert and temporary tables are not written to SQLite yet";
+        return Err(unsupported_target(what, "write into a table, and INSERT … ON CONFLICT from it"));
+    }
     let name = format!("main.{}", quoted(&target.table));
     match (target.if_exists, exists(database, &target.table)?) {
         (IfExists::Fail, true) => {
@@ -52,9 +56,9 @@ pub(super) fn prepare(
             database.run(&format!("DROP TABLE {name}"))?;
             create(database, &name, columns)?;
         }
-        (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace, false) => create(database, &name, columns)?,
+        (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace | IfExists::Upsert, false) => create(database, &name, columns)?,
         (IfExists::Truncate, true) => database.run(&format!("DELETE FROM {name}"))?,
-        (IfExists::Append | IfExists::CreateAppend, true) => {}
+        (IfExists::Append | IfExists::CreateAppend | IfExists::Upsert, true) => {}
     }
     let found = declared(database, &target.table)?;
     let columns = columns.iter().map(|(column, meaning)| accepted(&found, column, meaning));

@@ -58,7 +58,8 @@ impl FromStr for IfExists {
             "truncate" => Self::Truncate,
             "upsert" => Self::Upsert,
             _ => {
-                let message = format!("if_exists {name:?} is none of fail, append, replace, create_append, truncate, upsert");
+                let message =
+                    format!("if_exists {name:?} is none of fail, append, replace, create_append, truncate, upsert");
                 return Err(Error::new(ErrorKind::Usage, message));
             }
         })

@@ -26,7 +26,10 @@ pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<S
     let target = &plan.target;
     if target.if_exists == IfExists::Upsert || target.temporary {
         let what = "upsert and temporary tables are not written to PostgreSQL yet";
-        return Err(AnswerError::Refused(unsupported_target(what, "write into a table, and INSERT … ON CONFLICT from it")));
+        return Err(AnswerError::Refused(unsupported_target(
+            what,
+            "write into a table, and INSERT … ON CONFLICT from it",
+        )));
     }
     let named = match &target.schema {
         Some(schema) => format!("{}.{}", quoted(schema), quoted(&target.table)),

@@ -56,7 +56,9 @@ pub(super) fn prepare(
             database.run(&format!("DROP TABLE {name}"))?;
             create(database, &name, columns)?;
         }
-        (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace | IfExists::Upsert, false) => create(database, &name, columns)?,
+        (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace | IfExists::Upsert, false) => {
+            create(database, &name, columns)?
+        }
         (IfExists::Truncate, true) => database.run(&format!("DELETE FROM {name}"))?,
         (IfExists::Append | IfExists::CreateAppend | IfExists::Upsert, true) => {}
     }

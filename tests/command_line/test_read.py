@@ -119,7 +119,9 @@ def test_errors_are_one_line_that_says_what_to_do(uri: str, tmp_path: Path) -> N
     assert "refused" in failed("read", "postgresql://127.0.0.1:1/", "select 1")
     assert "use postgresql://" in failed("read", "oracle://h/", "select 1")
     assert ".parquet, .csv, .arrow" in failed("read", uri, "select 1", "-o", tmp_path / "out.xlsx")
-    assert "No such file" in failed("read", uri, "select 1", "-o", tmp_path / "no" / "out.csv")
+    no = tmp_path / "no"
+    for arguments in (["-o", no / "out.csv"], ["-o", no / "out", "--partition-by", "n"]):
+        assert f"{no} is not a directory: make it first" in failed("read", uri, "select 1 as n, 2 as m", *arguments)
     assert "plain, light" in failed("read", uri, "select 1", "--compression", "gzip")
     assert list(tmp_path.iterdir()) == []
 
@@ -133,6 +135,9 @@ def test_verbose_shows_where_an_error_came_from(uri: str) -> None:
 def test_wrong_arguments_are_another_status() -> None:
     assert run("serve", "--encode-cpu", "2").returncode == run("serve", "--encode-cpu", "x").returncode == 2
     assert run().returncode == run("read").returncode == run("fly").returncode == 2
+    done = run("read", "duckdb:", "select 1", "--numeric", "1")
+    assert done.returncode == 2
+    assert "--numeric: 1 is not P,S, such as 38,10" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["out.parquet", "out.csv", "out.arrow"])

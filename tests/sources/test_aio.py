@@ -416,3 +416,16 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "read\n", "")
+
+
+def test_tables_and_their_columns(uri: str) -> None:
+    async def listed() -> None:
+        async with aio.connect(uri) as connection:
+            await connection.execute("create table listed_by_a_task (n int, t text)")
+            try:
+                assert "listed_by_a_task" in (await connection.tables()).column("name").to_pylist()
+                assert (await connection.schema("listed_by_a_task")).names == ["n", "t"]
+            finally:
+                await connection.execute("drop table listed_by_a_task")
+
+    within(listed())

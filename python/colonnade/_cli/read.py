@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
 from colonnade._connection import connect
@@ -68,7 +69,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--partition-on", metavar="COLUMN", help="read parts of the result at once, cut by this column's values"
     )
-    parser.add_argument("--partition-num", metavar="N", type=int, help="how many parts")
+    parser.add_argument("--partition-num", metavar="N", type=int, help="how many parts; a plain table needs no column")
     parser.set_defaults(run=run)
 
 
@@ -130,7 +131,10 @@ def _dtypes(given: list[str]) -> dict[str, str]:
 
 def _precision(text: str) -> tuple[int, int]:
     precision, _, scale = text.partition(",")
-    return int(precision), int(scale)
+    try:
+        return int(precision), int(scale)
+    except ValueError:
+        raise ArgumentTypeError(f"{text} is not P,S, such as 38,10") from None
 
 
 def _details(stats: Stats) -> str:

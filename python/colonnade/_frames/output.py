@@ -113,6 +113,8 @@ def write(path: Path, kind: Format, schema: pa.Schema, batches: Iterable[Any]) -
     path = path.resolve()
     if path.exists() and not path.is_file():
         raise InterfaceError(f"{path} exists and is not a regular file: choose another name")
+    if not path.parent.is_dir():
+        raise InterfaceError(f"{path.parent} is not a directory: make it first")
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     temporary = Path(name)
     try:

@@ -44,6 +44,8 @@ def write_partitioned(path: Path, keys: list[str], schema: pa.Schema, batches: I
     path = path.resolve()
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InterfaceError(f"{path} exists and is not an empty directory: choose another name, or remove it")
+    if not path.parent.is_dir():
+        raise InterfaceError(f"{path.parent} is not a directory: make it first")
     temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
     try:
         _write(temporary, keys, schema, batches)

@@ -44,7 +44,8 @@ def scan_sql(uri: str, query: str, params: Params | None = None, **options: Unpa
     """Returns a query as a polars.LazyFrame, which reads from the database when it is collected.
 
     Each collection opens a connection, reads the rows in batches as they arrive, and closes the connection, also if
-    polars needs only the first rows. Of what polars does with the frame, the database does:
+    polars needs only the first rows. So a statement that changes data, such as INSERT … RETURNING, runs once for each
+    collection. Of what polars does with the frame, the database does:
 
     * the choice of columns;
     * filters, if the database certainly compares as polars does: `==`, `!=`, `<`, `<=`, `>`, `>=`, `is_between` and

@@ -17,6 +17,8 @@ from ._result import Result
 from ._worker import AGAIN, STOP_SECONDS, Worker, apart
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from colonnade._frames.result import Result as Reader
     from colonnade._options.query import Params, QueryOptions
 
@@ -60,6 +62,14 @@ class Connection:
     async def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect: `colonnade.Connection.execute`. `begin` and `commit` are statements too."""
         return await self._run(lambda: self._connection.execute(sql, params))
+
+    async def tables(self) -> pa.Table:
+        """Lists the tables of users: `colonnade.Connection.tables`."""
+        return await self._run(self._connection.tables)
+
+    async def schema(self, table: str, schema: str | None = None) -> pa.Schema:
+        """Returns the names and types of a table's columns: `colonnade.Connection.schema`."""
+        return await self._run(lambda: self._connection.schema(table, schema))
 
     async def cancel(self) -> None:
         """Stops the statement that runs now. The task that waits for it gets an `OperationalError`."""

@@ -1,5 +1,6 @@
 //! The part of SQLite's C library that reading results needs. <https://www.sqlite.org/c3ref/intro.html>
 
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -259,8 +260,47 @@ impl SqliteStatement<'_> {
 
     /// Binds a value to a placeholder, before the statement starts.
     pub(super) fn bind(&mut self, place: c_int, atom: &Atom<'_>) -> Result<(), Error> {
-        let (raw, copied) = (self.raw.as_ptr(), ffi::SQLITE_TRANSIENT());
-        // SAFETY: the statement is valid, and the library copies texts and bytes of the given lengths.
+        // SAFETY: the library copies texts and bytes.
+        unsafe { self.bind_as(place, atom, ffi::SQLITE_TRANSIENT()) }
+    }
+
+    /// Runs the statement to its end with a value for each placeholder. Texts and bytes are read where they are.
+    ///
+    /// # Errors
+    /// Outside an error of `values`, inside an error of the database.
+    pub(super) fn run_with<'v>(
+        &mut self,
+        values: impl Iterator<Item = Result<Atom<'v>, Error>>,
+    ) -> Result<Result<(), Error>, Error> {
+        let bound = BoundStatement(self);
+        for (place, atom) in (1..).zip(values) {
+            let atom = atom?;
+            let destructor = if let Atom::Text(Cow::Owned(_)) = atom { ffi::SQLITE_TRANSIENT() } else { None };
+            // SAFETY: what is not copied is borrowed for 'v, which is longer than this call, and at its end `bound`
+            // removes the bindings.
+            if let Err(refused) = unsafe { bound.0.bind_as(place, &atom, destructor) } {
+                return Ok(Err(refused));
+            }
+        }
+        loop {
+            match bound.0.step() {
+                Ok(Some(_)) => {}
+                Ok(None) => return Ok(Ok(())),
+                Err(refused) => return Ok(Err(refused)),
+            }
+        }
+    }
+
+    /// # Safety
+    /// Without a destructor, the text or the bytes must stay until the placeholder has another value or none.
+    unsafe fn bind_as(
+        &mut self,
+        place: c_int,
+        atom: &Atom<'_>,
+        copied: ffi::sqlite3_destructor_type,
+    ) -> Result<(), Error> {
+        let raw = self.raw.as_ptr();
+        // SAFETY: the statement is valid, and texts and bytes have the given lengths.
         let code = unsafe {
             match atom {
                 Atom::Null => ffi::sqlite3_bind_null(raw, place),
@@ -293,6 +333,19 @@ impl SqliteStatement<'_> {
             ffi::SQLITE_ROW => Ok(Some(Row { raw: self.raw, columns: self.columns(), statement: PhantomData })),
             ffi::SQLITE_DONE => Ok(None),
             code => Err(self.database.error(code, Stage::Step)),
+        }
+    }
+}
+
+/// A statement whose values are removed at the end.
+struct BoundStatement<'s, 'd>(&'s mut SqliteStatement<'d>);
+
+impl Drop for BoundStatement<'_, '_> {
+    fn drop(&mut self) {
+        // SAFETY: the statement is valid, and no row of it is in use. The code of `reset` is that of the last step.
+        unsafe {
+            ffi::sqlite3_reset(self.0.raw.as_ptr());
+            ffi::sqlite3_clear_bindings(self.0.raw.as_ptr());
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! The thread that owns the connection converts and inserts. A short queue of batches limits the caller.
 
+mod moment;
 mod stored;
 mod table;
 
@@ -14,6 +15,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use self::moment::MomentText;
 use self::stored::{BatchColumn, StoredType};
 use self::table::TargetColumn;
 use super::connection::SqliteConnection;
@@ -25,6 +27,8 @@ use crate::write::kind::ColumnMeaning;
 use crate::write::{TableWriter, WAITING, WriteTarget, Writing, other_count};
 use crate::{Access, Error, ErrorKind, Keep};
 
+/// The rows whose columns are converted at once. They stay in the processor's cache.
+const PART: usize = 4096;
 /// The time within which an abandoned transaction must be rolled back.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
@@ -136,26 +140,28 @@ impl Work {
         let table = table::prepare(database, &self.target, &self.columns)?;
         tell(Progress::Taken)?;
         let (mut rows, mut stored) = (0, 0);
+        let mut moments = vec![MomentText::default(); self.columns.len()];
         {
             let insert = table::insert(&table.name, &self.columns);
             let (Some(mut insert), _) = database.prepare(&insert)? else { return Err(interrupted()) };
             while let Step::Rows(batch) = steps.recv().map_err(|_| interrupted())? {
                 tell(Progress::Taken)?;
-                let values = batch
-                    .columns()
-                    .iter()
-                    .zip(&self.columns)
-                    .map(|(array, (_, meaning))| BatchColumn::of(array, meaning));
-                let values = values.collect::<Result<Vec<_>, _>>()?;
-                for row in 0..batch.num_rows() {
-                    self.check(database)?;
-                    for (place, (to, column)) in (1..).zip(table.columns.iter().zip(&values)) {
-                        let atom = to.atom(column, row).map_err(|misfit| misfit.at(&to.name, rows + 1))?;
-                        insert.bind(place, &atom)?;
+                for start in (0..batch.num_rows()).step_by(PART) {
+                    let part = batch.slice(start, PART.min(batch.num_rows() - start));
+                    let values = part.columns().iter().zip(&self.columns);
+                    let values = values.map(|(array, (_, meaning))| BatchColumn::of(array, meaning));
+                    let values = values.collect::<Result<Vec<_>, _>>()?;
+                    for row in 0..part.num_rows() {
+                        self.check(database)?;
+                        let atoms = table.columns.iter().zip(&values).zip(&mut moments);
+                        let atoms = atoms.map(|((to, column), moment)| {
+                            to.atom(column, row, moment).map_err(|misfit| misfit.at(&to.name, rows + 1))
+                        });
+                        let refused = |error: Error| error.with_detail(Some(format!("row {}", rows + 1)));
+                        insert.run_with(atoms)?.map_err(refused)?;
+                        rows += 1;
+                        stored += database.changes();
                     }
-                    insert.run_once().map_err(|error| error.with_detail(Some(format!("row {}", rows + 1))))?;
-                    rows += 1;
-                    stored += database.changes();
                 }
             }
         }

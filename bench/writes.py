@@ -31,7 +31,7 @@ HERE = Path(__file__).parent
 #: Rows of lineitem at each scale. None: all, which are 6,001,215 at TPC-H's scale factor 1.
 SCALES: dict[str, int | None] = {"1m": 1_000_000, "sf1": None}
 #: Rows of a contender that makes Python's objects or SQL texts of each row. Seconds are shown for a million.
-SLOW_ROWS = 100_000
+SLOW_ROWS = 20_000
 STOCK = {"extension": False}
 FLOORS = {
     "PostgreSQL": "floor: COPY binary from a file of the server",
@@ -229,7 +229,7 @@ def main() -> None:
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    file, state = data.write(TABLE), memory_report()
+    file, state = data.write("lineitem"), memory_report()
     slow = Source.of(file, SLOW_ROWS)
     results: list[Row] = []
     rows: dict[str, int] = {}

@@ -25,7 +25,7 @@ from links_rivals import LINKS
 from postgres_tables import let_in, pg
 from turns import Contender, Row, reading
 from writes import POSTGRES, command, middle, per_million, reason, spread
-from writes_places import REPLICA, TABLE, Source, Target, difference, postgres_target
+from writes_places import REPLICA, Source, Target, difference, postgres_target
 
 NAMES = ("lan", "wan")
 #: The contenders that send rows, without those that need minutes.
@@ -102,7 +102,7 @@ def main() -> None:
         return
     arguments = laboratory.begin(parser)
     state = memory_report()
-    source = Source.of(data.write(TABLE), arguments.rows)
+    source = Source.of(data.write("lineitem"), arguments.rows)
     results: list[Row] = []
     for link in LINKS:
         if link.name not in arguments.links:

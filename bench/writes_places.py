@@ -28,7 +28,7 @@ from turns import reading
 from testbed import serving
 
 HERE = Path(__file__).parent
-TABLE = "lineitem"
+TABLE = "written"
 #: The table from which the files are made.
 FILLED = "filled"
 #: As a server is installed: rows go to the WAL as well.

@@ -82,7 +82,7 @@ def test_a_wrong_table_is_noticed(source: Source, tmp_path: Path) -> None:
     def made(name: str, query: str) -> Target:
         path = tmp_path / name
         with duckdb.connect(path) as connection:
-            connection.execute(f"CREATE TABLE lineitem AS {query}")
+            connection.execute(f"CREATE TABLE written AS {query}")
         return target(path)
 
     right = made("right", f"FROM {source.relation}")

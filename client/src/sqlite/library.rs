@@ -280,10 +280,18 @@ impl SqliteStatement<'_> {
 
     /// Runs the statement to its end, and makes it ready for other values.
     pub(super) fn run_once(&mut self) -> Result<(), Error> {
-        while self.step()?.is_some() {}
+        self.count_once().map(drop)
+    }
+
+    /// Runs the statement to its end, and makes it ready for other values. Returns the number of rows.
+    pub(super) fn count_once(&mut self) -> Result<u64, Error> {
+        let mut rows = 0;
+        while self.step()?.is_some() {
+            rows += 1;
+        }
         // SAFETY: the statement is valid, and `&mut self` means that no row of it is in use.
         unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
-        Ok(())
+        Ok(rows)
     }
 
     /// The next row, or `None` after the last.

@@ -5,6 +5,7 @@
 
 mod stored;
 mod table;
+mod upsert;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -137,8 +138,9 @@ impl Work {
         tell(Progress::Taken)?;
         let (mut rows, mut stored) = (0, 0);
         {
-            let insert = table::insert(&table.name, &self.columns);
+            let insert = table::insert(&table);
             let (Some(mut insert), _) = database.prepare(&insert)? else { return Err(interrupted()) };
+            let mut keys = table.upsert.as_ref().map(|plan| plan.begin(database, &table.columns)).transpose()?;
             while let Step::Rows(batch) = steps.recv().map_err(|_| interrupted())? {
                 tell(Progress::Taken)?;
                 let values = batch
@@ -152,10 +154,22 @@ impl Work {
                     for (place, (to, column)) in (1..).zip(table.columns.iter().zip(&values)) {
                         let atom = to.atom(column, row).map_err(|misfit| misfit.at(&to.name, rows + 1))?;
                         insert.bind(place, &atom)?;
+                        if let Some(keys) = &mut keys {
+                            keys.bind(place, &atom)?;
+                        }
+                    }
+                    if let (Some(keys), Some(plan)) = (&mut keys, &table.upsert)
+                        && !keys.add()?
+                    {
+                        let error = plan.repeated(&table.columns, &values, row);
+                        return Err(error.with_detail(Some(format!("row {}", rows + 1))));
                     }
                     insert.run_once().map_err(|error| error.with_detail(Some(format!("row {}", rows + 1))))?;
                     rows += 1;
-                    stored += database.changes();
+                    stored += match &mut keys {
+                        Some(keys) => keys.stored(database.changes())?,
+                        None => database.changes(),
+                    };
                 }
             }
         }

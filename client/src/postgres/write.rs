@@ -11,6 +11,7 @@ mod numeric;
 mod row_encoder;
 mod table;
 mod transfer;
+mod upsert;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,8 +4,10 @@
 //! The thread that owns the connection converts and inserts. A short queue of batches limits the caller.
 
 mod moment;
+mod rows;
 mod stored;
 mod table;
+mod upsert;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -15,7 +17,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use self::moment::MomentText;
+use self::rows::RowInserter;
 use self::stored::{BatchColumn, StoredType};
 use self::table::TargetColumn;
 use super::connection::SqliteConnection;
@@ -139,11 +141,8 @@ impl Work {
         let tell = |progress| events.send(Ok(progress)).map_err(|_| interrupted());
         let table = table::prepare(database, &self.target, &self.columns)?;
         tell(Progress::Taken)?;
-        let (mut rows, mut stored) = (0, 0);
-        let mut moments = vec![MomentText::default(); self.columns.len()];
-        {
-            let insert = table::insert(&table.name, &self.columns);
-            let (Some(mut insert), _) = database.prepare(&insert)? else { return Err(interrupted()) };
+        let (rows, stored) = {
+            let mut inserter = RowInserter::begin(database, &table)?;
             while let Step::Rows(batch) = steps.recv().map_err(|_| interrupted())? {
                 tell(Progress::Taken)?;
                 for start in (0..batch.num_rows()).step_by(PART) {
@@ -151,20 +150,11 @@ impl Work {
                     let values = part.columns().iter().zip(&self.columns);
                     let values = values.map(|(array, (_, meaning))| BatchColumn::of(array, meaning));
                     let values = values.collect::<Result<Vec<_>, _>>()?;
-                    for row in 0..part.num_rows() {
-                        self.check(database)?;
-                        let atoms = table.columns.iter().zip(&values).zip(&mut moments);
-                        let atoms = atoms.map(|((to, column), moment)| {
-                            to.atom(column, row, moment).map_err(|misfit| misfit.at(&to.name, rows + 1))
-                        });
-                        let refused = |error: Error| error.with_detail(Some(format!("row {}", rows + 1)));
-                        insert.run_with(atoms)?.map_err(refused)?;
-                        rows += 1;
-                        stored += database.changes();
-                    }
+                    inserter.insert(&values, part.num_rows(), || self.check(database))?;
                 }
             }
-        }
+            (inserter.rows, inserter.stored)
+        };
         if stored != rows {
             return Err(other_count(rows, stored));
         }

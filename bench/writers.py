@@ -18,7 +18,7 @@ from place import Place
 
 #: Bytes that are given to psycopg at once.
 SLICE = 256 << 10
-#: Rows of a statement of `pandas.to_sql`. PostgreSQL's protocol allows 65,535 parameters.
+#: Rows of a statement of `pandas.to_sql`, if the options say nothing else.
 MULTI_ROWS = 1000
 
 
@@ -138,7 +138,7 @@ def _engine(given: Given) -> Run:
 
 @writer
 def pandas(given: Given) -> Run:
-    """`DataFrame.to_sql`; its option `method`, and `plain`: see `Given.plain`."""
+    """`DataFrame.to_sql`; its options `method` and `chunksize`, and `plain`: see `Given.plain`."""
     frame = (given.plain() if given.options.get("plain") else given.arrow()).to_pandas()
     method, connect = given.options.get("method"), _engine(given)
     if given.place.kind == "sqlite":
@@ -147,7 +147,7 @@ def pandas(given: Given) -> Run:
         def connect() -> Any:
             return sqlite3.connect(given.place.path)
 
-    more = {"method": method, "chunksize": MULTI_ROWS} if method else {}
+    more = {"method": method, "chunksize": given.options.get("chunksize", MULTI_ROWS)} if method else {}
 
     def run() -> Any:
         connection = connect()

@@ -34,7 +34,7 @@ SLOW_ROWS = {"tiny": 500, "quick": 10_000, "full": 100_000}
 SLOW_WIDTH = 10
 #: Seconds after which a query is stopped. The thesis stopped after 300.
 LIMITS = {"tiny": 60, "quick": 20, "full": 300}
-#: The rows with this many values fit into one statement of PostgreSQL's protocol.
+#: The rows of one INSERT. The thesis does not say how many its clients sent at once.
 ROWS_A_STATEMENT = 200
 
 

@@ -76,9 +76,8 @@ def test_a_reader_that_fails_leaves_nothing(stock: pg.Cluster, target: str) -> N
     """An error, and a process that is killed between two batches: Arrow's format needs no mark of its end."""
     sql = "select 1000000 / (200000 - i) as n from generate_series(1, 300000) i"
     reads = f"{sys.executable} -m colonnade read '{stock.uri()}' '{sql}' -o - --format arrow 2> /dev/null"
-    done = run(
-        "write", "-", target, "written", stdin=subprocess.Popen(reads, shell=True, stdout=subprocess.PIPE).stdout
-    )
+    with subprocess.Popen(reads, shell=True, stdout=subprocess.PIPE) as reader:
+        done = run("write", "-", target, "written", stdin=reader.stdout)
     assert done.returncode == 1 and done.stderr.startswith("colonnade: ")
     sink = pa.BufferOutputStream()
     writer = pyarrow.ipc.new_stream(sink, TABLE.schema)
@@ -93,9 +92,8 @@ def test_modes_keys_and_types(parquet: Path, target: str) -> None:
     for _ in range(2):
         assert run("write", parquet, target, "written", *upsert).returncode == 0
     assert written(target).num_rows == 1000
-    assert (
-        run("write", parquet, target, "other", "--if-exists", "upsert", "--key", "i", "--key", "name").returncode == 0
-    )
+    both = ("--if-exists", "upsert", "--key", "i", "--key", "name")
+    assert run("write", parquet, target, "other", *both).returncode == 0
     assert "exists" in failed("write", parquet, target, "written")
     assert "needs the key" in failed("write", parquet, target, "written", "--if-exists", "upsert")
     assert "does not exist" in failed("write", parquet, target, "missing", "--if-exists", "append")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.writes.places import Place
 
-BATCH = pa.record_batch({"a": pa.array(range(100_000), pa.int64()), "b": ["some text"] * 100_000})
+BATCH = pa.record_batch({"a": pa.array(range(20_000), pa.int64()), "b": ["some text"] * 20_000})
 
 
 def batches(count: int = 30) -> Iterator[pa.RecordBatch]:
@@ -25,10 +25,10 @@ def test_rows_and_bytes_grow_to_the_whole(place: Place) -> None:
     stats = colonnade.write_sql(batches(), place.uri, "t", progress=reports.append)
     first, last = reports[0], reports[-1]
     assert (first.rows, first.wire_bytes, first.is_last) == (0, 0, False)
-    assert (last.rows, last.is_complete, last.is_last) == (3_000_000, True, True) and stats.rows == last.rows
+    assert (last.rows, last.is_complete, last.is_last) == (600_000, True, True) and stats.rows == last.rows
     # 8 bytes of a number, 9 of a text, 4 or 8 of its offset.
     assert 21 * last.rows <= last.wire_bytes <= 26 * last.rows
-    assert len(reports) > 3
+    assert len(reports) >= 3
     for before, after in pairwise(reports):
         assert before.rows <= after.rows and before.wire_bytes <= after.wire_bytes
     assert not any(report.is_last for report in reports[:-1]) and first.estimated_rows is None
@@ -38,8 +38,8 @@ def test_a_table_knows_its_rows_and_is_cut_into_parts(in_postgres: Place) -> Non
     reports: list[colonnade.Progress] = []
     table = pa.Table.from_batches([*batches(20)]).combine_chunks()
     colonnade.write_sql(table, in_postgres.uri, "t", progress=reports.append)
-    assert {report.estimated_rows for report in reports} == {2_000_000}
-    assert len({report.rows for report in reports}) > 3
+    assert {report.estimated_rows for report in reports} == {400_000}
+    assert len({report.rows for report in reports}) > 2
 
 
 class Stop(Exception):
@@ -58,7 +58,7 @@ def test_an_exception_of_the_function_undoes_the_write(place: Place, error: Base
             connection.write(batches(), "t", progress=show)
         assert caught.value is error and not place.exists()
         connection.write(BATCH, "t")
-    assert place.table().num_rows == 100_000
+    assert place.table().num_rows == 20_000
 
 
 def test_a_failed_write_has_a_last_report_that_says_so(place: Place) -> None:
@@ -80,4 +80,4 @@ def test_on_a_terminal_there_is_a_bar(
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     colonnade.write_sql(BATCH, in_sqlite.uri, "t", progress=True)
     shown: Any = capsys.readouterr().err
-    assert "100k/100k" in shown and "of data" in shown
+    assert "20.0k/20.0k" in shown and "of data" in shown

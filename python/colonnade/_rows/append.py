@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _WAITING = 2
 #: Seconds between two requests to stop the writer. A request has no effect before its statement has started.
 _AGAIN = 0.1
+#: Seconds between two looks for Ctrl-C: a signal may reach another thread than the one that sleeps.
+_LOOK = 0.1
 #: Seconds after which a writer that does not stop is ended by closing its connection.
 _STOP_SECONDS = 10.0
 
@@ -60,6 +62,8 @@ class Append:
         self._changed = Condition()
         self._batches: deque[pa.RecordBatch] = deque()
         self._ended = Event()
+        #: Whether the writer takes no more batches, because it has failed.
+        self._is_refused = False
         self._stats: WriteStats | None = None
         self._error: BaseException | None = None
 
@@ -110,7 +114,7 @@ class Append:
 
     def _work(self) -> None:
         try:
-            self._stats = write_rows(self._given(), self._source, self._table, **self._options)
+            self._stats = write_rows(self._given(), self._source, self._table, stop=self._refuse, **self._options)
         except BaseException as error:
             self._error = error
         finally:
@@ -122,8 +126,8 @@ class Append:
         """The batches, on the thread that reads them for the writer."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._batches or self._is_over())
-                if self._state is _State.ABANDONED or self._ended.is_set():
+                self._changed.wait_for(lambda: self._batches or self._is_refused or self._is_over())
+                if self._state is _State.ABANDONED or self._is_refused or self._ended.is_set():
                     raise _AbandonedError("the rows were given up")
                 if not self._batches:
                     return
@@ -131,12 +135,18 @@ class Append:
                 self._changed.notify_all()
             yield batch
 
+    def _refuse(self) -> None:
+        with self._changed:
+            self._is_refused = True
+            self._changed.notify_all()
+
     def _is_over(self) -> bool:
         return self._state is not _State.OPEN or self._ended.is_set()
 
     def _give(self, batch: pa.RecordBatch) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: len(self._batches) < _WAITING or self._is_over())
+            while len(self._batches) >= _WAITING and not self._is_over():
+                self._changed.wait(_LOOK)
             if not self._is_over():
                 self._batches.append(batch)
                 self._changed.notify_all()
@@ -175,7 +185,8 @@ class Append:
                 self._become(_State.COMPLETE)
             else:
                 self._stop()
-            self._ended.wait()
+            while not self._ended.wait(_LOOK):
+                pass
         except BaseException:
             # Ctrl-C while it waits.
             self._stop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset
     import pyarrow.parquet
 
-    from colonnade._core import ArrowStream
+    from colonnade._core import ArrowStream, Production
     from colonnade._options.dtype import Dtypes
 
     #: Rows of which all are there: anything with Arrow's PyCapsule interface for streams (pyarrow, polars, DuckDB), a
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
 
 #: The rows of a batch at most, so that a large table is not one step of the progress, of Ctrl-C and of the queues.
 BATCH_ROWS = 1 << 16
+#: Seconds for which the end of a write waits for the data's own code.
+_RELEASE_SECONDS = 2.0
 _KINDS = (
     "a table or a frame (pyarrow, polars, pandas, DuckDB), a dict of arrays, the path of a Parquet or Arrow file, or an"
     " iterator of pyarrow.RecordBatch"
@@ -56,7 +59,15 @@ _KINDS = (
 class DataStream:
     """The rows as a stream, and the exception that has ended it, if one has."""
 
-    def __init__(self, data: Data, *, index: bool | None = None, dtype: Dtypes | None = None) -> None:
+    def __init__(
+        self,
+        data: Data,
+        *,
+        index: bool | None = None,
+        dtype: Dtypes | None = None,
+        stop: Callable[[], object] | None = None,
+    ) -> None:
+        """`stop` ends a wait of the data for more rows."""
         #: A `Result` must not be dropped before its stream was read.
         self._data = data
         #: The exceptions of the user's own code, and of the stream: Arrow's C interface carries only their texts.
@@ -64,16 +75,26 @@ class DataStream:
         self._failed: list[BaseException] = []
         #: The number of rows, if the data knows it.
         self.length: int | None = None
-        self.stream = converted(self._opened(data, index), dtype)
+        #: The thread that calls the data's own code, if there is one.
+        self._production: Production | None = None
+        self.stream = converted(self._opened(data, index, stop), dtype)
 
-    def _opened(self, data: Any, index: bool | None) -> Stream:
+    def _opened(self, data: Any, index: bool | None, stop: Callable[[], object] | None) -> Stream:
         if isinstance(data, Result):
             if index is not None:
                 raise _NO_INDEX
             return data._rest("write_sql()")
         stopped = Event()
         producer, self.length = _producer(data, index, self._raised, stopped)
-        stream, _ = Stream.from_arrow(producer, "the data", "", cancel=stopped.set, chunk_rows=BATCH_ROWS)
+
+        def cancel() -> None:
+            stopped.set()
+            if stop is not None:
+                stop()
+
+        stream, self._production = Stream.from_arrow(producer, "the data", "", cancel=cancel, chunk_rows=BATCH_ROWS)
+        _running.difference_update([other for other in _running if other.wait(0)])
+        _running.add(self._production)
         return stream
 
     @contextmanager
@@ -91,6 +112,19 @@ class DataStream:
             raise
         finally:
             stream.close()
+            # Later, its thread could call code of an interpreter that shuts down.
+            if self._production is not None and self._production.wait(_RELEASE_SECONDS):
+                _running.discard(self._production)
+
+
+#: The threads that may call Python's code.
+_running: set[Production] = set()
+
+
+@atexit.register
+def _wait_for_all() -> None:
+    for production in _running:
+        production.wait(_RELEASE_SECONDS)
 
 
 _NO_INDEX = TypeError("index is for a pandas.DataFrame only")

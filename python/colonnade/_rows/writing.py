@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from dataclasses import dataclass
 from time import monotonic
@@ -37,9 +37,17 @@ class WriteStats:
     server: str
 
 
-def write_rows(data: Data, source: Source, table: str, **options: Unpack[WriteOptions]) -> WriteStats:
-    """Writes data into a table of an open source: `write_sql`, whose options are checked already."""
-    rows = DataStream(data, index=options.get("index"), dtype=options.get("dtype"))
+def write_rows(
+    data: Data,
+    source: Source,
+    table: str,
+    *,
+    stop: Callable[[], object] | None = None,
+    **options: Unpack[WriteOptions],
+) -> WriteStats:
+    """Writes data into a table of an open source: `write_sql`, whose options are checked already. `stop` ends a wait of
+    the data for more rows."""
+    rows = DataStream(data, index=options.get("index"), dtype=options.get("dtype"), stop=stop)
     reporter = Reporter.of(options.get("progress"), lambda: rows.length, "of data")
     with rows.reading(reporter) as stream, reporter.reading(stream) if reporter is not None else nullcontext():
         begun = monotonic()

@@ -12,6 +12,7 @@ FUZZ_SANITIZER ?= address
 BENCH_ROUNDS ?= 5
 LINKS_ROUNDS ?= 1
 LINKS_ARGS ?=
+WRITES_ARGS ?=
 STUDY_SIZE ?= quick
 STUDY_ARGS ?=
 SOAK_SECONDS ?= 600
@@ -36,7 +37,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs bench-postgres bench-sources bench-adbc bench-links study fuzz deny wheel install clean postgres extension mariadb
+.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links study fuzz deny wheel install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -101,7 +102,7 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(BIN)/python -P -m mypy.stubtest colonnade._core
 	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_rooms.py
 
-bench: bench-wire bench-end-to-end bench-postgres bench-sources bench-adbc ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
+bench: bench-wire bench-end-to-end bench-postgres bench-sources bench-adbc bench-writes ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
 	$(BIN)/python bench/report.py
 
 bench-wire: $(BIN)/.wheel $(BIN)/.bench
@@ -125,6 +126,15 @@ bench-sources: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers mariadb
 
 bench-adbc: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.bench extension
 	$(BIN)/python bench/adbc_driver.py --markdown $(BENCH_DATA)/adbc.md --json $(BENCH_DATA)/adbc.json
+
+bench-writes: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## Measure writing lineitem into each database, with competing systems; over links if this is root (BENCH_ROUNDS=5)
+	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
+	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
+	$(CARGO) build --release --locked -p colonnade-shaper
+	$(BIN)/python bench/writes.py --rounds $(BENCH_ROUNDS) --peers $(abspath $(PEERS)/bin/python) $(WRITES_ARGS) \
+		--markdown $(BENCH_DATA)/writes.md --json $(BENCH_DATA)/writes.json
+	$(BIN)/python bench/writes_links.py --rounds $(LINKS_ROUNDS) --peers $(abspath $(PEERS)/bin/python) \
+		--markdown $(BENCH_DATA)/writes_links.md --json $(BENCH_DATA)/writes_links.json
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }

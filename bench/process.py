@@ -1,4 +1,4 @@
-"""The kernel's information about a process: CPU time, memory, bytes received."""
+"""The kernel's information about a process: CPU time, memory, bytes received and sent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
-# The offset of tcpi_bytes_received in struct tcp_info (linux/tcp.h).
+# The offsets of tcpi_bytes_received and tcpi_bytes_acked in struct tcp_info (linux/tcp.h).
 BYTES_RECEIVED = struct.Struct("=128xQ")
+BYTES_ACKNOWLEDGED = struct.Struct("=120xQ")
 
 
 def children(pid: int) -> list[int]:
@@ -54,8 +55,18 @@ def forget_peak(pid: int) -> None:
 
 def received_bytes() -> int:
     """Payload bytes that the TCP sockets of this process have received, for every library."""
+    return tcp_bytes(BYTES_RECEIVED)
+
+
+def sent_bytes() -> int:
+    """Payload bytes that the TCP sockets of this process have sent and the other side has received."""
+    return tcp_bytes(BYTES_ACKNOWLEDGED)
+
+
+def tcp_bytes(field: struct.Struct) -> int:
+    """The sum of a field of struct tcp_info over this process's sockets that are open."""
     # By the socket's name, because a library may have several descriptors of one socket.
-    received: dict[str, int] = {}
+    found: dict[str, int] = {}
     for entry in Path("/proc/self/fd").iterdir():
         try:
             name = str(entry.readlink())
@@ -63,8 +74,8 @@ def received_bytes() -> int:
                 continue
             with socket.socket(fileno=os.dup(int(entry.name))) as copy:
                 if copy.type == socket.SOCK_STREAM and copy.family in (socket.AF_INET, socket.AF_INET6):
-                    info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, BYTES_RECEIVED.size)
-                    [received[name]] = BYTES_RECEIVED.unpack(info)
+                    info = copy.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, field.size)
+                    [found[name]] = field.unpack(info)
         except OSError:
             continue  # closed in the meantime, or listening
-    return sum(received.values())
+    return sum(found.values())

@@ -16,6 +16,7 @@ import machine
 import postgres_peers
 import sources as sources_bench
 import turns
+import writes_aims
 from data import DIRECTORY
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -267,6 +268,8 @@ def main() -> None:
     end_to_end = json.loads((DIRECTORY / "end_to_end.json").read_text())
     postgres = json.loads((DIRECTORY / "postgres.json").read_text())
     sources = json.loads((DIRECTORY / "sources.json").read_text())
+    written = json.loads((DIRECTORY / "writes.json").read_text())
+    written_over: Any = measured_links("writes_links.json")
     sections = [
         "# Results of `make bench`\n\n`bench/report.py` writes this page; `make bench` measures everything again.\n",
         "\n".join(f"- {what}: {it}" for what, it in machine.described(f"bench/{RESULTS.name}").items()) + "\n",
@@ -279,6 +282,7 @@ def main() -> None:
             + sources_aims(sources["results"])
             + adbc_aims(json.loads((DIRECTORY / "adbc.json").read_text()))
             + links_aims(link_results, rivals)
+            + writes_aims.aims(written["results"], written_over["results"] if written_over else [])
         )
         + "\n",
         "## The format, one core\n",
@@ -292,7 +296,11 @@ def main() -> None:
         (DIRECTORY / "sources.md").read_text(),
         "## The ADBC driver\n",
         (DIRECTORY / "adbc.md").read_text(),
+        "## Writing\n",
+        (DIRECTORY / "writes.md").read_text(),
     ]
+    if written_over:
+        sections += ["## Writing over links\n", (DIRECTORY / "writes_links.md").read_text()]
     if link_results:
         sections += ["## Links\n", (DIRECTORY / "links.md").read_text()]
     if rivals:

@@ -42,6 +42,7 @@ EXPERIMENTS: list[str] = [
     "bandwidth",
     "arrow",
     "queries",
+    "embedded",
 ]
 
 

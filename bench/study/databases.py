@@ -80,7 +80,13 @@ class Databases:
         return {table: f"read_parquet('{self.parquet(table)}')" for table in self.tables}
 
     def reading(
-        self, system: System, table: str, link: Link | None = None, destination: str = "arrow", query: str | None = None
+        self,
+        system: System,
+        table: str,
+        link: Link | None = None,
+        destination: str = "arrow",
+        query: str | None = None,
+        limit: float = TIME_LIMIT,
     ) -> Row:
         """A new client process reads the table, or the query's result, and ends.
 
@@ -120,7 +126,7 @@ class Databases:
                 command = laboratory.inside(CLIENT_SIDE if link else SERVER_SIDE, *command)
             if not system.has_extension:
                 stack.enter_context(database.without_extension())
-            found = turns.reading(command, database.cpu, self.context.size.time_limit if link else TIME_LIMIT)
+            found = turns.reading(command, database.cpu, self.context.size.time_limit if link else limit)
         return {**named, **judged(found, rows, expected)}
 
     def readings(

@@ -79,7 +79,7 @@ impl Batch {
     }
 
     /// Bytes that it occupies now: of its buffers, or of the received message.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         match &self.rows {
             Rows::Encoded { chunk, .. } => chunk.body_bytes() as u64,
             Rows::Decoded(batch) => plain_bytes(batch),

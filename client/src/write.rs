@@ -18,7 +18,7 @@ pub(crate) mod values;
 use std::collections::HashSet;
 use std::str::FromStr;
 
-use arrow_array::RecordBatch;
+use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 
 use crate::{Connection, Error, ErrorKind, Keep, ResultStream};
@@ -122,8 +122,12 @@ pub fn write(
     check(rows.schema()).map_err(named)?;
     check_key(target, rows.schema()).map_err(named)?;
     let mut writer = writing.begin(target, &rows.schema().clone(), keep).map_err(named)?;
+    let mut written = 0;
     while let Some(batch) = rows.next(keep)? {
-        writer.write(&batch.decode()?, keep).map_err(named)?;
+        let batch = batch.decode()?;
+        check_key_values(target, &batch, written).map_err(named)?;
+        writer.write(&batch, keep).map_err(named)?;
+        written += batch.num_rows() as u64;
     }
     writer.finish(keep).map_err(named)
 }
@@ -163,6 +167,20 @@ fn check_key(target: &WriteTarget, schema: &Schema) -> Result<(), Error> {
     Ok(())
 }
 
+/// # Errors
+/// A value of the key is NULL, which equals no other value, so that the row would be added again and again. `before` rows
+/// came before this batch.
+fn check_key_values(target: &WriteTarget, batch: &RecordBatch, before: u64) -> Result<(), Error> {
+    for name in &target.key {
+        let nulls = batch.column_by_name(name).and_then(|column| column.logical_nulls());
+        let Some(row) = nulls.and_then(|nulls| nulls.iter().position(|is_valid| !is_valid)) else { continue };
+        let message = format!("column {name:?}, row {}: NULL in the key", before + row as u64 + 1);
+        let hint = "NULL identifies no row: leave such rows out, or give another key";
+        return Err(Error::new(ErrorKind::Database, message).with_sqlstate("23502").with_hint(hint));
+    }
+    Ok(())
+}
+
 /// The error of what a source cannot do yet.
 pub(crate) fn unsupported_target(what: &str, hint: &str) -> Error {
     Error::new(ErrorKind::Unsupported, what).with_sqlstate("0A000").with_hint(hint)
@@ -171,6 +189,21 @@ pub(crate) fn unsupported_target(what: &str, hint: &str) -> Error {
 /// The error of a column whose type the table's column cannot hold exactly.
 pub(crate) fn unsupported_column(name: &str, what: &str, hint: &str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("column {name:?}: {what}")).with_sqlstate("0A000").with_hint(hint)
+}
+
+/// The error of a key that two rows of the data have. The names are quoted.
+pub(crate) fn repeated_key(names: &[String], values: &[String]) -> Error {
+    /// The characters of a value that are shown.
+    const SHOWN: usize = 100;
+    let shown = values.iter().map(|value| match value.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &value[..end]),
+        None => value.clone(),
+    });
+    let shown: Vec<_> = shown.collect();
+    let message = format!("two rows of the data have the key ({}) = ({})", names.join(", "), shown.join(", "));
+    Error::new(ErrorKind::Database, message)
+        .with_sqlstate("21000")
+        .with_hint("an upsert takes one row for each key: drop or aggregate the others before")
 }
 
 /// The error of a count that differs from ours.

@@ -24,9 +24,12 @@ from ._options.query import Progress
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
 from ._read.read_sql import read_sql
 from ._read.tables import schema, tables
-from ._write.write_sql import WriteStats, write_sql
+from ._rows.append import Append
+from ._rows.writing import WriteStats
+from ._write.write_sql import write_sql
 
 __all__ = [
+    "Append",
     "Connection",
     "DataError",
     "DatabaseError",

@@ -9,6 +9,10 @@ from ._frames.result import Result
 from ._libraries import require
 from ._options import expected
 from ._options.query import NAMES, Params, QueryOptions
+from ._options.write import APPEND_NAMES, AppendOptions, WriteOptions
+from ._rows.append import Append
+from ._rows.writing import WriteStats, write_rows
+from ._rows.writing import require as require_write
 from ._sources.estimate import estimated_rows
 from ._sources.names import quoted
 from ._sources.uri import open_source
@@ -17,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ._core import Source
+    from ._rows.data import Data
 
 
 class Connection:
@@ -104,6 +109,48 @@ class Connection:
             Error: The statement failed; the subclass says how.
         """
         return self._source.execute(sql, params)
+
+    def write(self, data: Data, table: str, **options: Unpack[WriteOptions]) -> WriteStats:
+        """Writes data into a table over this connection: all rows, or none.
+
+        Args:
+            data: As for `write_sql`.
+            table: The table's name as the database has it.
+            options: Those of `write_sql`: `schema`, `if_exists`, `key`, `temporary`, `dtype`, `index`, `progress`.
+
+        Returns:
+            The number of rows and the time.
+
+        Raises:
+            Error: As for `write_sql`.
+        """
+        require_write("write", table, options)
+        return write_rows(data, self._source, table, **options)
+
+    def append(self, table: str, schema: str | None = None, **options: Unpack[AppendOptions]) -> Append:
+        """Adds rows to a table part by part. All parts are one write: all rows arrive, or none.
+
+        Args:
+            table: The table's name as the database has it.
+            schema: The table's schema; None is the connection's default.
+            options: Those of `write_sql`. `if_exists` is `"append"` if it is left out: the table must exist.
+
+        Returns:
+            A context manager. Leaving its block commits; leaving it by an exception rolls back. Its `write` takes a
+            pyarrow.RecordBatch, a table, a frame or a dict of arrays, and its `stats` are the `WriteStats` afterwards.
+            The transaction begins with the first `write`; without one, nothing happens. Other uses of the connection
+            have to wait for the end of the block.
+
+        Example:
+            >>> with connection.append("readings") as rows:  # doctest: +SKIP
+            ...     for batch in batches:
+            ...         rows.write(batch)
+            >>> rows.stats.rows  # doctest: +SKIP
+            1200000
+        """
+        given: WriteOptions = {"if_exists": "append", **options, "schema": schema}
+        require_write("append", table, given, names=APPEND_NAMES)
+        return Append(self._source, table, given)
 
     def tables(self) -> pa.Table:
         """Lists the tables of users, in the order of their names.

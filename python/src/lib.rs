@@ -9,6 +9,7 @@ mod error;
 mod fence;
 mod ffi_stream;
 mod gaps;
+mod observed;
 mod params;
 mod py_source;
 mod serve;

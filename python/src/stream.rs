@@ -15,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::error::to_py;
+use crate::observed::Observed;
 use crate::py_source::from_py;
 use crate::signals::wait;
 use crate::table::{Batch, Table};
@@ -261,6 +262,14 @@ impl Stream {
     fn limited(&self, py: Python<'_>, bytes: u64) -> PyResult<Self> {
         let limited = client::limited(self.rest(), bytes);
         Self::new(py, limited, &self.name, &self.server)
+    }
+
+    /// The same rows. `report` is called after each batch with the numbers of rows and of bytes of the columns up to now;
+    /// an exception that it raises ends the stream. `failed` is called with the exception that ends the stream, whoever
+    /// reads it. Both are called by the thread that reads. This stream must not be read afterwards.
+    fn observed(&self, py: Python<'_>, report: Option<Py<PyAny>>, failed: Py<PyAny>) -> PyResult<Self> {
+        let observed = Observed::new(self.rest(), report, failed);
+        Self::new(py, Box::new(observed), &self.name, &self.server)
     }
 
     /// Counts of what was read so far.

@@ -201,7 +201,7 @@ def test_dtype_changes_columns_before_they_are_written(place: Place) -> None:
     assert len(place.rows()) == 2
 
 
-@pytest.mark.parametrize("data", [None, 3, "text", [1], pl.LazyFrame({"a": [1]}), iter([])])
+@pytest.mark.parametrize("data", [None, 3, "text", b"text", [1], ["text"], iter([])])
 def test_other_data_is_refused(place: Place, data: Any) -> None:
     with pytest.raises(colonnade.InterfaceError):
         colonnade.write_sql(data, place.uri, "t")
@@ -211,7 +211,10 @@ def test_other_data_is_refused(place: Place, data: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "kind"),
     [
-        ({"if_exists": "upsert"}, ValueError),
+        ({"if_exists": "upsort"}, ValueError),
+        ({"key": "a"}, TypeError),
+        ({"key": [1]}, TypeError),
+        ({"progress": 3}, TypeError),
         ({"schema": 3}, TypeError),
         ({"table": None}, TypeError),
         ({"conn": 3}, colonnade.InterfaceError),

@@ -5,11 +5,13 @@
 //! The socket limits it, and a short queue between both limits this one, so memory does not grow with the rows.
 
 mod column_type;
+mod frequent_column;
 mod moment;
 mod numeric;
 mod row_encoder;
 mod table;
 mod transfer;
+mod upsert;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +30,9 @@ use crate::shared_connection::{Event, EventReader, died};
 use crate::write::kind::ColumnMeaning;
 use crate::write::{BLOCK, TableWriter, WAITING, WriteTarget, Writing, unsupported_column};
 use crate::{Connection, Error, ErrorKind, Keep};
+
+/// The rows whose columns are converted at once. They stay in the processor's cache.
+const PART: usize = 4096;
 
 impl Writing for PostgresConnection {
     fn begin(&self, target: &WriteTarget, schema: &SchemaRef, keep: Keep<'_>) -> Result<Box<dyn TableWriter>, Error> {
@@ -132,12 +137,15 @@ impl PostgresWriter {
 
 impl TableWriter for PostgresWriter {
     fn write(&mut self, batch: &RecordBatch, keep: Keep<'_>) -> Result<(), Error> {
-        let columns = self.encoder.columns(batch)?;
-        for row in 0..batch.num_rows() {
-            self.encoder.push(&columns, row)?;
-            if self.encoder.len() >= BLOCK {
-                let block = self.encoder.take();
-                self.send(Step::Rows(block), keep)?;
+        for start in (0..batch.num_rows()).step_by(PART) {
+            let part = batch.slice(start, PART.min(batch.num_rows() - start));
+            let columns = self.encoder.columns(&part)?;
+            for row in 0..part.num_rows() {
+                self.encoder.push(&columns, row)?;
+                if self.encoder.len() >= BLOCK {
+                    let block = self.encoder.take();
+                    self.send(Step::Rows(block), keep)?;
+                }
             }
         }
         Ok(())

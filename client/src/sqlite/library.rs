@@ -1,7 +1,8 @@
 //! The part of SQLite's C library that reading results needs. <https://www.sqlite.org/c3ref/intro.html>
 
-use std::ffi::{CStr, CString, c_char, c_int, c_uchar, c_void};
-use std::marker::PhantomData;
+mod statement;
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
@@ -11,9 +12,9 @@ use libsqlite3_sys as ffi;
 
 use super::fault::{self, Stage};
 use super::fence;
-use super::value::RawValue;
-use crate::literal::sqlite::Atom;
 use crate::{Access, Error};
+
+pub(super) use self::statement::SqliteStatement;
 
 /// The steps of SQLite's virtual machine between two checks of the flag: under a millisecond.
 const STEPS: c_int = 50_000;
@@ -170,12 +171,8 @@ impl Database {
         }
         let used = tail.addr().saturating_sub(sql.as_ptr().addr());
         let rest = sql.get(used..).unwrap_or_default();
-        let statement = NonNull::new(raw).map(|raw| {
-            // SAFETY: `raw` is a statement of this connection's.
-            let columns = unsafe { ffi::sqlite3_column_count(raw.as_ptr()) };
-            SqliteStatement { raw, columns, database: self }
-        });
-        Ok((statement, rest))
+        // SAFETY: `raw` is a statement of this connection's, and nobody else has it.
+        Ok((NonNull::new(raw).map(|raw| unsafe { SqliteStatement::of(raw, self) }), rest))
     }
 
     /// Whether a transaction is open.
@@ -198,121 +195,6 @@ impl Database {
         // SAFETY: the text is the connection's and stays until its next call.
         let message = unsafe { text(ffi::sqlite3_errmsg(self.raw())) }.unwrap_or_default();
         fault::error(code, &message, stage)
-    }
-}
-
-/// A compiled statement.
-pub(super) struct SqliteStatement<'d> {
-    raw: NonNull<ffi::sqlite3_stmt>,
-    columns: c_int,
-    database: &'d Database,
-}
-
-/// The current row of a statement.
-pub(super) struct Row<'s> {
-    raw: NonNull<ffi::sqlite3_stmt>,
-    columns: usize,
-    statement: PhantomData<&'s mut ()>,
-}
-
-impl SqliteStatement<'_> {
-    /// The number of columns; 0 if it returns no rows.
-    pub(super) fn columns(&self) -> usize {
-        usize::try_from(self.columns).unwrap_or_default()
-    }
-
-    /// A column's name.
-    pub(super) fn name(&self, column: usize) -> String {
-        // SAFETY: the statement is valid; the text stays until the next call with this column.
-        unsafe { text(ffi::sqlite3_column_name(self.raw.as_ptr(), column as c_int)) }.unwrap_or_default()
-    }
-
-    /// The declared type of a table's column; `None` for expressions, and for columns without one.
-    pub(super) fn declared(&self, column: usize) -> Option<String> {
-        // SAFETY: as above.
-        unsafe { text(ffi::sqlite3_column_decltype(self.raw.as_ptr(), column as c_int)) }
-    }
-
-    /// The name of the table's column; `None` for expressions.
-    pub(super) fn origin(&self, column: usize) -> Option<String> {
-        // SAFETY: as above.
-        unsafe { text(ffi::sqlite3_column_origin_name(self.raw.as_ptr(), column as c_int)) }
-    }
-
-    /// Whether it changes no database.
-    pub(super) fn only_reads(&self) -> bool {
-        // SAFETY: the statement is valid.
-        unsafe { ffi::sqlite3_stmt_readonly(self.raw.as_ptr()) != 0 }
-    }
-
-    /// Number of placeholders.
-    pub(super) fn parameters(&self) -> c_int {
-        // SAFETY: the statement is valid.
-        unsafe { ffi::sqlite3_bind_parameter_count(self.raw.as_ptr()) }
-    }
-
-    /// The text of a placeholder, counted from 1; `None` for `?`.
-    pub(super) fn parameter(&self, place: c_int) -> Option<String> {
-        // SAFETY: as above; the text stays as long as the statement.
-        unsafe { text(ffi::sqlite3_bind_parameter_name(self.raw.as_ptr(), place)) }
-    }
-
-    /// Binds a value to a placeholder, before the statement starts.
-    pub(super) fn bind(&mut self, place: c_int, atom: &Atom<'_>) -> Result<(), Error> {
-        let (raw, copied) = (self.raw.as_ptr(), ffi::SQLITE_TRANSIENT());
-        // SAFETY: the statement is valid, and the library copies texts and bytes of the given lengths.
-        let code = unsafe {
-            match atom {
-                Atom::Null => ffi::sqlite3_bind_null(raw, place),
-                Atom::Integer(value) => ffi::sqlite3_bind_int64(raw, place, *value),
-                Atom::Real(value) => ffi::sqlite3_bind_double(raw, place, *value),
-                Atom::Text(value) => {
-                    let (start, length) = (value.as_ptr().cast::<c_char>(), value.len() as u64);
-                    ffi::sqlite3_bind_text64(raw, place, start, length, copied, ffi::SQLITE_UTF8 as c_uchar)
-                }
-                Atom::Blob(value) => {
-                    ffi::sqlite3_bind_blob64(raw, place, value.as_ptr().cast::<c_void>(), value.len() as u64, copied)
-                }
-            }
-        };
-        if code == ffi::SQLITE_OK { Ok(()) } else { Err(self.database.error(code, Stage::Prepare)) }
-    }
-
-    /// Runs the statement to its end, and makes it ready for other values.
-    pub(super) fn run_once(&mut self) -> Result<(), Error> {
-        while self.step()?.is_some() {}
-        // SAFETY: the statement is valid, and `&mut self` means that no row of it is in use.
-        unsafe { ffi::sqlite3_reset(self.raw.as_ptr()) };
-        Ok(())
-    }
-
-    /// The next row, or `None` after the last.
-    pub(super) fn step(&mut self) -> Result<Option<Row<'_>>, Error> {
-        // SAFETY: the statement is valid, and `&mut self` means that no row of it is in use.
-        match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
-            ffi::SQLITE_ROW => Ok(Some(Row { raw: self.raw, columns: self.columns(), statement: PhantomData })),
-            ffi::SQLITE_DONE => Ok(None),
-            code => Err(self.database.error(code, Stage::Step)),
-        }
-    }
-}
-
-impl Drop for SqliteStatement<'_> {
-    fn drop(&mut self) {
-        // SAFETY: it is not used any more.
-        unsafe { ffi::sqlite3_finalize(self.raw.as_ptr()) };
-    }
-}
-
-impl<'s> Row<'s> {
-    /// The value of a column.
-    #[inline]
-    pub(super) fn value(&self, column: usize) -> RawValue<'s> {
-        debug_assert!(column < self.columns);
-        // SAFETY: the statement stands on a row while `self` exists.
-        let raw = unsafe { ffi::sqlite3_column_value(self.raw.as_ptr(), column as c_int) };
-        // SAFETY: as above.
-        unsafe { RawValue::of(raw) }
     }
 }
 

@@ -3,8 +3,11 @@
 //!
 //! The thread that owns the connection converts and inserts. A short queue of batches limits the caller.
 
+mod moment;
+mod rows;
 mod stored;
 mod table;
+mod upsert;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,6 +17,7 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use self::rows::RowInserter;
 use self::stored::{BatchColumn, StoredType};
 use self::table::TargetColumn;
 use super::connection::SqliteConnection;
@@ -25,6 +29,8 @@ use crate::write::kind::ColumnMeaning;
 use crate::write::{TableWriter, WAITING, WriteTarget, Writing, other_count};
 use crate::{Access, Error, ErrorKind, Keep};
 
+/// The rows whose columns are converted at once. They stay in the processor's cache.
+const PART: usize = 4096;
 /// The time within which an abandoned transaction must be rolled back.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
@@ -135,30 +141,20 @@ impl Work {
         let tell = |progress| events.send(Ok(progress)).map_err(|_| interrupted());
         let table = table::prepare(database, &self.target, &self.columns)?;
         tell(Progress::Taken)?;
-        let (mut rows, mut stored) = (0, 0);
-        {
-            let insert = table::insert(&table.name, &self.columns);
-            let (Some(mut insert), _) = database.prepare(&insert)? else { return Err(interrupted()) };
+        let (rows, stored) = {
+            let mut inserter = RowInserter::begin(database, &table)?;
             while let Step::Rows(batch) = steps.recv().map_err(|_| interrupted())? {
                 tell(Progress::Taken)?;
-                let values = batch
-                    .columns()
-                    .iter()
-                    .zip(&self.columns)
-                    .map(|(array, (_, meaning))| BatchColumn::of(array, meaning));
-                let values = values.collect::<Result<Vec<_>, _>>()?;
-                for row in 0..batch.num_rows() {
-                    self.check(database)?;
-                    for (place, (to, column)) in (1..).zip(table.columns.iter().zip(&values)) {
-                        let atom = to.atom(column, row).map_err(|misfit| misfit.at(&to.name, rows + 1))?;
-                        insert.bind(place, &atom)?;
-                    }
-                    insert.run_once().map_err(|error| error.with_detail(Some(format!("row {}", rows + 1))))?;
-                    rows += 1;
-                    stored += database.changes();
+                for start in (0..batch.num_rows()).step_by(PART) {
+                    let part = batch.slice(start, PART.min(batch.num_rows() - start));
+                    let values = part.columns().iter().zip(&self.columns);
+                    let values = values.map(|(array, (_, meaning))| BatchColumn::of(array, meaning));
+                    let values = values.collect::<Result<Vec<_>, _>>()?;
+                    inserter.insert(&values, part.num_rows(), || self.check(database))?;
                 }
             }
-        }
+            (inserter.rows, inserter.stored)
+        };
         if stored != rows {
             return Err(other_count(rows, stored));
         }

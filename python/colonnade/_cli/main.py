@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from colonnade._core import __version__
 from colonnade._errors import Error
 
-from . import adbc, bench, completion, demo, read, serve, tables, user
+from . import adbc, bench, completion, demo, read, serve, tables, user, write
 from .terminal import say
 
 
@@ -48,12 +48,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def parser() -> argparse.ArgumentParser:
     """The command line. The documentation's reference is generated from it."""
     parser = argparse.ArgumentParser(
-        prog="colonnade", description="Large query results into dataframes and files, as fast as the link allows."
+        prog="colonnade",
+        description="Large query results into dataframes, files and other databases, as fast as the link allows.",
     )
     parser.add_argument("--version", action="version", version=f"colonnade {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="show more, tracebacks included")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (read, tables, serve, bench, user, adbc, demo):
+    for command in (read, write, tables, serve, bench, user, adbc, demo):
         command.add_arguments(subparsers)
     completion.add_arguments(subparsers, parser)
     for subparser in subparsers.choices.values():

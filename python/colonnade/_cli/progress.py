@@ -1,4 +1,4 @@
-"""The line on a terminal that shows how far a read is, and the line after it."""
+"""The line on a terminal that shows how far a read or a write is, and the line after it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 class ProgressLine:
     """Writes the progress over itself. With `verbose`, it shows the configuration of the last chunk too."""
 
-    def __init__(self, *, verbose: bool) -> None:
+    def __init__(self, *, verbose: bool, bytes_are: str = "on the wire") -> None:
         self._verbose = verbose
+        self._bytes_are = bytes_are
         self._configuration = ""
 
     @classmethod
@@ -31,8 +32,14 @@ class ProgressLine:
             return None
         return cls(verbose=bool(args.verbose))
 
+    @classmethod
+    def of_write(cls) -> ProgressLine | None:
+        """The line of a write, if there is a terminal."""
+        return cls(verbose=False, bytes_are="of data") if sys.stderr.isatty() else None
+
     def __call__(self, progress: Progress) -> None:
-        text = "" if progress.is_last else summary(progress) + _expected(progress) + self._configuration
+        text = summary(progress, self._bytes_are) + _expected(progress) + self._configuration
+        text = "" if progress.is_last else text
         print(f"\r\x1b[K{shown(text)}", end="", file=sys.stderr, flush=True)
 
     def watched(self, result: Result) -> Iterator[Any]:
@@ -43,12 +50,12 @@ class ProgressLine:
             yield batch
 
 
-def summary(counts: Progress | Stats) -> str:
+def summary(counts: Progress | Stats, bytes_are: str = "on the wire") -> str:
     """Rows, bytes, seconds and rates."""
     seconds = max(counts.seconds, 1e-9)
-    text = f"{counts.rows:,} rows in {counts.seconds:.1f} s, {_scaled(counts.rows / seconds, ' rows')}/s"
+    text = f"{counts.rows:,} rows in {counts.seconds:.1f} s, {scaled(counts.rows / seconds, ' rows')}/s"
     if counts.wire_bytes:
-        text += f", {_scaled(counts.wire_bytes, 'B')} on the wire, {_scaled(counts.wire_bytes / seconds, 'B')}/s"
+        text += f", {scaled(counts.wire_bytes, 'B')} {bytes_are}, {scaled(counts.wire_bytes / seconds, 'B')}/s"
     return text
 
 
@@ -56,11 +63,12 @@ def _expected(progress: Progress) -> str:
     """What follows from the planner's estimate, marked with `~`."""
     if progress.fraction is None or progress.seconds_left is None:
         return ""
-    rows = _scaled(progress.estimated_rows or 0, " rows")
+    rows = scaled(progress.estimated_rows or 0, " rows")
     return f", ~{progress.fraction:.0%} of ~{rows}, ~{progress.seconds_left:.0f} s left"
 
 
-def _scaled(number: float, unit: str) -> str:
+def scaled(number: float, unit: str) -> str:
+    """The number with a prefix of its unit."""
     prefix = ""
     for larger in ("k", "M", "G", "T"):
         if number < 1000:

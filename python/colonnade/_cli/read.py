@@ -15,6 +15,7 @@ from colonnade._serve.settings import size
 
 from . import destination
 from .destination import Destination
+from .parameters import add_parameters, dtypes, given_query, parameters
 from .progress import ProgressLine, summary
 from .shown import values
 from .terminal import say, table
@@ -36,13 +37,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument("uri", metavar="URI", help=kinds)
     parser.add_argument("query", metavar="QUERY", help="the query; - reads it from standard input")
     destination.add_arguments(parser)
-    parser.add_argument(
-        "--param",
-        metavar="[NAME=]VALUE",
-        action="append",
-        default=[],
-        help="a text for $1, $2, … in order, or for $NAME; cast it in the query where another type is needed",
-    )
+    add_parameters(parser)
     parser.add_argument(
         "--dtype",
         metavar="NAME=TYPE",
@@ -75,9 +70,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 
 def run(args: argparse.Namespace) -> int:
     """Reads. Returns the exit status."""
-    if args.query == "-" and sys.stdin is None:
-        raise InterfaceError("the query is -, and standard input is closed")
-    sql = sys.stdin.read() if args.query == "-" else args.query
+    sql = given_query(args.query)
     if args.output is None and (args.format or args.partition_by):
         raise InterfaceError("--format and --partition-by need -o FILE")
     output = None if args.output is None else Destination.of(args.output, args.format, args.partition_by)
@@ -88,12 +81,12 @@ def run(args: argparse.Namespace) -> int:
         options = QueryOptions(
             progress=line,
             compression=args.compression,
-            dtype=_dtypes(args.dtype),
+            dtype=dtypes(args.dtype),
             as_text=args.as_text or None,
             numeric=args.numeric,
             max_result_bytes=args.max_result_bytes,
         )
-        result = partition.start(connection._source, sql, _parameters(args.param), options, split)
+        result = partition.start(connection._source, sql, parameters(args.param), options, split)
         if output is not None:
             result._require_types(output.format)
             output.write(result.schema, result if line is None else line.watched(result))
@@ -105,28 +98,6 @@ def run(args: argparse.Namespace) -> int:
     if args.verbose:
         say(_details(stats), sys.stderr)
     return 0
-
-
-def _parameters(given: list[str]) -> list[str] | dict[str, str] | None:
-    """The values of --param, in order or by name. A name is an identifier before the first `=`."""
-    pairs = [text.partition("=") for text in given]
-    named = [bool(separator) and name.isidentifier() for name, separator, _ in pairs]
-    if not given:
-        return None
-    if all(named):
-        return {name: value for name, _, value in pairs}
-    if any(named) and not all(named):
-        raise InterfaceError("only some --param have a name: write NAME=VALUE for all of them, or VALUE for all")
-    return given
-
-
-def _dtypes(given: list[str]) -> dict[str, str]:
-    """The values of --dtype. The name ends at the first `=`, because a type may contain another."""
-    pairs = [text.partition("=") for text in given]
-    wrong = [text for text, (name, _, dtype) in zip(given, pairs, strict=True) if not (name and dtype)]
-    if wrong:
-        raise InterfaceError(f"--dtype {wrong[0]} is not NAME=TYPE, such as price=float64")
-    return {name: dtype for name, _, dtype in pairs}
 
 
 def _precision(text: str) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""How far a read is: for a function of the caller, or as a bar."""
+"""How far a read or a write is: for a function of the caller, or as a bar."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ESTIMATED = "~{percentage:.0f}%|{bar}| {n_fmt} of ~{total_fmt} [{elapsed}<~{rem
 
 
 class Reporter:
-    """Reports the progress of one read."""
+    """Reports the progress of one read or write."""
 
     def __init__(self, show: Callable[[Progress], object], estimated_rows: int | None) -> None:
         self._show = show
@@ -29,9 +29,12 @@ class Reporter:
         self._start = self._reported = monotonic()
 
     @classmethod
-    def of(cls, option: ProgressOption, estimate: Callable[[], int | None]) -> Reporter | None:
-        """The reporter that the option asks for. Only then the number of rows is estimated."""
-        show = _bar() if option is True else option
+    def of(
+        cls, option: ProgressOption, estimate: Callable[[], int | None], bytes_are: str = "on the wire"
+    ) -> Reporter | None:
+        """The reporter that the option asks for. Only then the number of rows is estimated. `bytes_are` follows the
+        bytes on a bar."""
+        show = _bar(bytes_are) if option is True else option
         return cls(show, estimate()) if callable(show) else None
 
     def __call__(self, rows: int, wire_bytes: int) -> None:
@@ -69,7 +72,7 @@ class Reporter:
                 report(stats["rows"], stats["wire_bytes"])
 
 
-def _bar() -> Callable[[Progress], object] | None:
+def _bar(bytes_are: str) -> Callable[[Progress], object] | None:
     """A function that shows a bar in a notebook or on a terminal; None where there is neither."""
     if not _is_notebook() and not sys.stderr.isatty():
         return None
@@ -82,18 +85,18 @@ def _bar() -> Callable[[Progress], object] | None:
             total = progress.estimated_rows
             form = None if total is None else _ESTIMATED
             shown.append(bar(total=total, bar_format=form, unit=" rows", unit_scale=True, dynamic_ncols=True))
-        _update(shown[0], progress)
+        _update(shown[0], progress, bytes_are)
 
     return show
 
 
-def _update(bar: Any, progress: Progress) -> None:
+def _update(bar: Any, progress: Progress, bytes_are: str) -> None:
     is_estimate = progress.fraction is not None and not progress.is_complete
     bar.total = progress.estimated_rows if is_estimate else progress.rows if progress.is_complete else None
     bar.bar_format = _ESTIMATED if is_estimate else None
     bar.n = progress.rows
     if progress.wire_bytes:
-        bar.set_postfix_str(f"{bar.format_sizeof(progress.wire_bytes, 'B')} on the wire", refresh=False)
+        bar.set_postfix_str(f"{bar.format_sizeof(progress.wire_bytes, 'B')} {bytes_are}", refresh=False)
     bar.refresh()
     if progress.is_last:
         bar.close()

@@ -183,9 +183,7 @@ class Result:
         layout = Layout(backend, coerce_float, self._requested)
         conversions = layout.conversions(self.schema)
         if self._kept is not None and conversions:
-            stats = self._source.stats()
-            again, _ = Stream.from_arrow(self._kept, stats["source"], stats["server"])
-            again = again.converted(conversions)
+            again = self._rest("to_pandas()").converted(conversions)
             return frame(convert.as_pyarrow("schema", again), self._batches(again, "column()"), layout)
         self._retype(conversions, "to_pandas()")
         return frame(self.schema, self._each("to_pandas()"), layout)
@@ -353,6 +351,14 @@ class Result:
             return stream.read(decode)
         with self._reporter.reading(stream) as report:
             return stream.read(decode, report)
+
+    def _rest(self, use: str) -> Stream:
+        """The unread rows, for a reader within this package, which gets the errors as they are."""
+        if self._kept is None:
+            return self._take(use)
+        stats = self._source.stats()
+        again, _ = Stream.from_arrow(self._kept, stats["source"], stats["server"])
+        return again
 
     def _take(self, use: str) -> Stream:
         """The stream, which can be used once."""

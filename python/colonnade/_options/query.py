@@ -14,19 +14,22 @@ Params = Sequence[Any] | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Progress:
-    """What has been read of a result up to now. Sizes are in bytes, times in seconds."""
+    """What has been read of a result, or given to a write, up to now. Sizes are in bytes, times in seconds."""
 
-    #: Rows read.
+    #: Rows.
     rows: int
-    #: Bytes received, the protocol's framing included; 0 for a source in this process.
+    #: Bytes received, the protocol's framing included; 0 for a source in this process. For a write, the bytes of the
+    #: rows as plain Arrow buffers.
     wire_bytes: int
-    #: Seconds since the query's columns were known.
+    #: Seconds since the query's columns were known, or since the write began.
     seconds: float
-    #: The number of rows that the database's planner expects, which can be far from the truth; None if it is unknown.
+    #: The number of rows that the database's planner expects, which can be far from the truth, or that the written data
+    #: has; None if it is unknown.
     estimated_rows: int | None
-    #: Whether the result was read to its end.
+    #: Whether the result was read to its end, or the write is complete.
     is_complete: bool = False
-    #: Whether this is the last report: the result is complete, or reading ended early.
+    #: Whether this is the last report: the result is complete, or reading ended early. After a complete write, the rows
+    #: are in the table.
     is_last: bool = False
 
     @property

@@ -6,7 +6,8 @@
 ...         print(batch.num_rows)
 """
 
-from ._connection import Connecting, Connection, connect
+from ._append import Append
+from ._connection import Connecting, Connection, connect, write_sql
 from ._result import Result
 
-__all__ = ["Connecting", "Connection", "Result", "connect"]
+__all__ = ["Append", "Connecting", "Connection", "Result", "connect", "write_sql"]

@@ -12,7 +12,9 @@ from weakref import WeakSet
 
 from colonnade import _connection as sync
 from colonnade._errors import InterfaceError
+from colonnade._rows.writing import require
 
+from ._append import Append
 from ._result import Result
 from ._worker import AGAIN, STOP_SECONDS, Worker, apart
 
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
     from colonnade._frames.result import Result as Reader
     from colonnade._options.query import Params, QueryOptions
+    from colonnade._options.write import AppendOptions, WriteOptions
+    from colonnade._rows.data import Data
+    from colonnade._rows.writing import WriteStats
 
 T = TypeVar("T")
 
@@ -71,6 +76,18 @@ class Connection:
         """Returns the names and types of a table's columns: `colonnade.Connection.schema`."""
         return await self._run(lambda: self._connection.schema(table, schema))
 
+    async def write(self, data: Data | Result, table: str, **options: Unpack[WriteOptions]) -> WriteStats:
+        """Writes data into a table: `colonnade.Connection.write`. A task that is cancelled writes nothing.
+
+        Iterators and a function for `progress` are called on other threads. A `Result` is one of another connection.
+        """
+        rows = data._reader if isinstance(data, Result) else data
+        return await self._run(lambda: self._connection.write(rows, table, **options))
+
+    def append(self, table: str, schema: str | None = None, **options: Unpack[AppendOptions]) -> Append:
+        """Adds rows to a table part by part, within `async with`: `colonnade.Connection.append`."""
+        return Append(self, self._connection.append(table, schema, **options))
+
     async def cancel(self) -> None:
         """Stops the statement that runs now. The task that waits for it gets an `OperationalError`."""
         await apart(self._connection.cancel)
@@ -99,12 +116,17 @@ class Connection:
         """Whether it takes another query, now or after the running one has ended."""
         return not self._is_closed and self._connection.is_open
 
-    async def _run(self, work: Callable[[], T], discard: Callable[[T], object] | None = None) -> T:
-        """Runs a statement, or reads, on the thread."""
+    async def _run(
+        self,
+        work: Callable[[], T],
+        discard: Callable[[T], object] | None = None,
+        stop: Callable[[], object] | None = None,
+    ) -> T:
+        """Runs a statement, or reads, on the thread. If the task is cancelled, `stop` ends it, or a cancel request."""
         if self._is_closed:
             raise InterfaceError("the connection is closed: open a new one", source=self.name)
         cancel, close = self._connection.cancel, self._connection.close
-        return await self._worker.run(work, cancel=cancel, close=close, discard=discard)
+        return await self._worker.run(work, cancel=stop or cancel, close=close, discard=discard)
 
     async def _run_quickly(self, work: Callable[[], T]) -> T:
         """Does work that needs no statement. If the connection is closed, nothing else uses it."""
@@ -183,6 +205,21 @@ def connect(uri: str) -> Connecting:
         uri: As for `colonnade.connect`, whose errors it raises when it is awaited.
     """
     return Connecting(uri)
+
+
+async def write_sql(
+    data: Data | Result, conn: str | Connection, table: str, **options: Unpack[WriteOptions]
+) -> WriteStats:
+    """Writes data into a table: all rows, or none. The arguments, the answer and the errors are those of
+    `colonnade.write_sql`; the connection is a URI or one of this module.
+
+    A task that is cancelled writes nothing.
+    """
+    if isinstance(conn, Connection):
+        return await conn.write(data, table, **options)
+    require("write_sql", table, options, is_open=False)
+    async with connect(conn) as connection:
+        return await connection.write(data, table, **options)
 
 
 #: They are closed at exit. A query that still runs would use objects that the interpreter's shutdown has removed.

@@ -5,8 +5,8 @@ use crate::write::kind::ColumnMeaning;
 use crate::write::misfit::{ValueMisfit, unit_name};
 use crate::write::moment::microseconds;
 
-/// 2000-01-01 in days and microseconds since 1970.
-const EPOCH_DAYS: i64 = 10_957;
+/// 2000-01-01 in days since 1970, and in microseconds.
+pub(super) const EPOCH_DAYS: i64 = 10_957;
 const EPOCH: i64 = EPOCH_DAYS * DAY;
 const DAY: i64 = 86_400_000_000;
 /// The finite dates and timestamps, since 2000: `MIN_TIMESTAMP`, `END_TIMESTAMP` and `IS_VALID_DATE` in timestamp.h and

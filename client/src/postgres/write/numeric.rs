@@ -30,6 +30,74 @@ pub(super) fn push(out: &mut Vec<u8>, unscaled: i128, scale: u8) {
     }
 }
 
+/// How the numbers of a column are appended that have few digits, and the scale of the table's column.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShortNumeric {
+    scale: u8,
+    /// 10 for each zero that fills the fraction to whole digits of the base.
+    filling: u64,
+    /// The digits of the base that are behind the point.
+    behind: usize,
+    /// All smaller numbers fit into the column.
+    limit: u64,
+}
+
+impl ShortNumeric {
+    /// The longest field: the length, the header and the digits of 64 bits.
+    const LONGEST: usize = 4 + HEADER + 2 * 5;
+
+    /// `None` if the scales differ, so that each number has to be looked at.
+    pub(super) fn of(scale: i8, limits: Option<(i32, i32)>) -> Option<Self> {
+        let scale = u8::try_from(scale).ok()?;
+        let limit = match limits {
+            None => u64::MAX,
+            Some((_, other)) if other != i32::from(scale) => return None,
+            Some((precision, _)) => {
+                u32::try_from(precision).ok().and_then(|digits| 10u64.checked_pow(digits)).unwrap_or(u64::MAX)
+            }
+        };
+        let filled = usize::from(scale).next_multiple_of(DIGITS);
+        Some(Self { scale, filling: 10u64.pow((filled - usize::from(scale)) as u32), behind: filled / DIGITS, limit })
+    }
+
+    /// Appends a length and a number. `false` if nothing was appended, because the number is long or does not fit.
+    #[inline]
+    pub(super) fn push(self, out: &mut Vec<u8>, unscaled: i128) -> bool {
+        let Ok(short) = i64::try_from(unscaled) else { return false };
+        let magnitude = short.unsigned_abs();
+        if magnitude >= self.limit {
+            return false;
+        }
+        let Some(mut rest) = magnitude.checked_mul(self.filling) else { return false };
+        // Zeros at the end are not sent.
+        let mut lowest = 0;
+        while rest != 0 && rest % BASE == 0 {
+            rest /= BASE;
+            lowest += 1;
+        }
+        let mut groups = [0u16; 5];
+        let mut count = 0;
+        while rest != 0 {
+            groups[count] = (rest % BASE) as u16;
+            rest /= BASE;
+            count += 1;
+        }
+        let weight = if count == 0 { 0 } else { (lowest + count) as i32 - self.behind as i32 - 1 };
+        let length = HEADER + 2 * count;
+        let mut field = [0; Self::LONGEST];
+        field[..4].copy_from_slice(&(length as u32).to_be_bytes());
+        field[4..6].copy_from_slice(&(count as u16).to_be_bytes());
+        field[6..8].copy_from_slice(&(weight as i16).to_be_bytes());
+        field[8..10].copy_from_slice(&(if short < 0 { NEGATIVE } else { 0 }).to_be_bytes());
+        field[10..12].copy_from_slice(&u16::from(self.scale).to_be_bytes());
+        for (place, group) in field[4 + HEADER..].chunks_exact_mut(2).zip(groups[..count].iter().rev()) {
+            place.copy_from_slice(&group.to_be_bytes());
+        }
+        out.extend_from_slice(&field[..4 + length]);
+        true
+    }
+}
+
 /// The same for 256 bits.
 pub(super) fn push_wide(out: &mut Vec<u8>, unscaled: i256, scale: u8) {
     match unscaled.to_i128() {
@@ -94,6 +162,11 @@ mod tests {
         let mut wide = Vec::new();
         push_long(&mut wide, &unscaled.unsigned_abs().to_string(), unscaled < 0, scale);
         assert_eq!(out, wide, "both ways agree");
+        let mut short = Vec::new();
+        if ShortNumeric::of(scale as i8, None).unwrap().push(&mut short, unscaled) {
+            assert_eq!(short[..4], (out.len() as u32).to_be_bytes());
+            assert_eq!(short[4..], out, "the short way agrees");
+        }
         out.chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect()
     }
 
@@ -107,6 +180,30 @@ mod tests {
         assert_eq!(pushed(5, 5), [1, u16::MAX - 1, 0, 5, 5000]);
         assert_eq!(pushed(i128::from(u64::MAX), 0), [5, 4, 0, 0, 1844, 6744, 737, 955, 1615]);
         assert_eq!(pushed(10i128.pow(38) - 1, 38).len(), 4 + 10);
+    }
+
+    #[test]
+    fn all_ways_agree() {
+        for scale in 0..=18 {
+            for digits in 0..=18 {
+                for number in
+                    [10i128.pow(digits), 10i128.pow(digits) - 1, 10i128.pow(digits) + 1, 7 * 10i128.pow(digits)]
+                {
+                    pushed(number, scale);
+                    pushed(-number, scale);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_short_way_leaves_out_what_does_not_fit() {
+        let short =
+            |scale, limits, number| ShortNumeric::of(scale, limits).is_some_and(|it| it.push(&mut Vec::new(), number));
+        assert!(short(2, Some((6, 2)), 999_999) && short(2, Some((6, 2)), -999_999));
+        assert!(!short(2, Some((6, 2)), 1_000_000) && !short(2, Some((6, 2)), -1_000_000));
+        assert!(!short(2, Some((6, 3)), 1) && !short(-1, None, 1));
+        assert!(short(2, Some((38, 2)), 1 << 50) && !short(2, None, i128::from(i64::MAX)) && !short(0, None, 1 << 64));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 
 use super::column_type::ColumnType;
+use super::frequent_column::FrequentColumn;
 use super::moment::{date, time, timestamp};
 use super::numeric;
 use crate::Error;
@@ -35,6 +36,8 @@ pub(super) struct BatchColumn {
     meaning: ColumnMeaning,
     /// The scale of decimals, as Arrow has it.
     scale: i8,
+    /// The short way for most values.
+    frequent: Option<FrequentColumn>,
 }
 
 impl RowEncoder {
@@ -66,11 +69,13 @@ impl RowEncoder {
     /// The columns of a batch.
     pub(super) fn columns(&self, batch: &RecordBatch) -> Result<Vec<BatchColumn>, Error> {
         let schema = batch.schema();
-        let columns = schema.fields().iter().zip(batch.columns());
+        let columns = schema.fields().iter().zip(batch.columns()).zip(&self.columns);
         columns
-            .map(|(field, array)| {
+            .map(|((field, array), (_, to))| {
                 let (values, meaning) = (ColumnValues::of(array)?, ColumnMeaning::of(field)?);
-                Ok(BatchColumn { values, meaning, scale: scale(field.data_type()) })
+                let scale = scale(field.data_type());
+                let frequent = FrequentColumn::of(&values, &meaning, to, scale);
+                Ok(BatchColumn { values, meaning, scale, frequent })
             })
             .collect()
     }
@@ -82,6 +87,9 @@ impl RowEncoder {
     pub(super) fn push(&mut self, columns: &[BatchColumn], row: usize) -> Result<(), Error> {
         self.block.extend_from_slice(&(self.columns.len() as u16).to_be_bytes());
         for ((name, to), column) in self.columns.iter().zip(columns) {
+            if column.frequent.as_ref().is_some_and(|frequent| frequent.push(&mut self.block, row)) {
+                continue;
+            }
             push_value(&mut self.block, to, column, &column.meaning, column.values.get(row))
                 .map_err(|misfit| misfit.at(name, self.rows + 1))?;
         }

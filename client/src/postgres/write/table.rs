@@ -4,8 +4,11 @@ use colonnade_sql::{Dialect, quote};
 
 use super::transfer::{Transfer, WritePlan};
 use crate::shared_connection::AnswerError;
-use crate::write::{IfExists, unsupported_target};
+use crate::write::IfExists;
 use crate::{Error, ErrorKind};
+
+/// The session's own schema of temporary tables.
+const TEMPORARY: &str = "pg_temp";
 
 /// A column of the table.
 #[derive(Clone, Debug, Default)]
@@ -24,18 +27,15 @@ pub(super) struct TableColumn {
 /// Makes the table ready. Returns its name, quoted and with its schema.
 pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<String, AnswerError> {
     let target = &plan.target;
-    if target.if_exists == IfExists::Upsert || target.temporary {
-        let what = "upsert and temporary tables are not written to PostgreSQL yet";
-        return Err(AnswerError::Refused(unsupported_target(
-            what,
-            "write into a table, and INSERT … ON CONFLICT from it",
-        )));
-    }
-    let named = match &target.schema {
-        Some(schema) => format!("{}.{}", quoted(schema), quoted(&target.table)),
-        None => quoted(&target.table),
+    let refused =
+        |message: &str, hint: &str| Err(AnswerError::Refused(Error::new(ErrorKind::Usage, message).with_hint(hint)));
+    let named = match (&target.schema, target.temporary) {
+        (Some(_), true) => return refused("a temporary table has no schema of its own", "leave schema out"),
+        (Some(schema), false) => format!("{}.{}", quoted(schema), quoted(&target.table)),
+        (None, true) => format!("{TEMPORARY}.{}", quoted(&target.table)),
+        (None, false) => quoted(&target.table),
     };
-    let adds = matches!(target.if_exists, IfExists::Append | IfExists::CreateAppend);
+    let adds = matches!(target.if_exists, IfExists::Append | IfExists::CreateAppend | IfExists::Upsert);
     let found = find(transfer, &named, adds)?;
     let missing = || {
         let message = format!("the table {named} does not exist");
@@ -60,6 +60,13 @@ pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<S
         (IfExists::Append | IfExists::CreateAppend | IfExists::Upsert, Some((table, _))) => Ok(table),
         (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace | IfExists::Upsert, None) => {
             let schema = match &target.schema {
+                None if target.temporary => TEMPORARY.to_owned(),
+                Some(schema) if schema.starts_with(TEMPORARY) => {
+                    return refused(
+                        "a table in pg_temp ends with the connection",
+                        "say so: temporary=True, without schema",
+                    );
+                }
                 Some(schema) => quoted(schema),
                 None => current_schema(transfer)?,
             };
@@ -141,16 +148,20 @@ fn create(transfer: &mut Transfer<'_>, plan: &WritePlan, schema: &str) -> Result
         return Err(AnswerError::Refused(Error::new(ErrorKind::Database, message).with_sqlstate("42622")));
     }
     let table = format!("{schema}.{}", quoted(&plan.target.table));
-    let columns: Vec<_> = plan.columns.iter().map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
+    let mut columns: Vec<_> = plan.columns.iter().map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
+    if !plan.target.key.is_empty() {
+        let key: Vec<_> = plan.target.key.iter().map(|name| quoted(name)).collect();
+        columns.push(format!("PRIMARY KEY ({})", key.join(", ")));
+    }
     transfer.ask(&format!("CREATE TABLE {table} ({})", columns.join(", ")))?;
     Ok(table)
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     quote::identifier(name, Dialect::POSTGRES)
 }
 
 /// A literal that both settings of `standard_conforming_strings` read alike.
-fn text(value: &str) -> String {
+pub(super) fn text(value: &str) -> String {
     quote::string(value, Dialect::POSTGRES)
 }

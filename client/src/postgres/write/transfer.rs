@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use super::table::{self, TableColumn};
+use super::upsert::UpsertStage;
 use crate::feed::POLL;
 use crate::postgres::ask::TextPart;
 use crate::postgres::message::{self, MessageReader, framed, protocol, shown};
 use crate::postgres::server_connection::ServerConnection;
 use crate::postgres::simple::{self, Job};
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
-use crate::write::{WriteTarget, other_count};
+use crate::write::{IfExists, WriteTarget, other_count};
 use crate::{Error, ErrorKind, Transaction};
 
 /// The most bytes of a CopyData message. PostgreSQL takes less than 1 GiB.
@@ -85,8 +86,15 @@ impl Transfer<'_> {
     ) -> Result<u64, AnswerError> {
         let table = table::prepare(self, plan)?;
         let columns = table::columns(self, &table)?;
+        let stage = match plan.target.if_exists {
+            IfExists::Upsert => Some(UpsertStage::begin(self, &table, &columns, plan)?),
+            _ => None,
+        };
         tell(Progress::Columns(columns));
-        let rows = self.copy(&table, plan, steps, tell)?;
+        let rows = self.copy(stage.as_ref().map_or(&table, UpsertStage::name), plan, steps, tell)?;
+        if let Some(stage) = stage {
+            stage.merge(self, rows)?;
+        }
         if plan.abandoned.load(Ordering::Acquire) {
             return Err(AnswerError::Refused(gone()));
         }
@@ -110,6 +118,13 @@ impl Transfer<'_> {
         let answer = simple::answer(self.connection, &mut *self.tick, Job::Ask(&mut collect), &query, None)?;
         answer.map_err(AnswerError::Refused)?;
         Ok(rows)
+    }
+
+    /// Runs a statement that returns no rows. Returns the number of rows that it changed.
+    pub(super) fn change(&mut self, sql: &str) -> Result<u64, AnswerError> {
+        let query = message::query(sql).map_err(AnswerError::Refused)?;
+        let answer = simple::answer(self.connection, &mut *self.tick, Job::Ask(&mut |_| {}), &query, None)?;
+        answer.map_err(AnswerError::Refused)?.ok_or_else(|| protocol("no number of changed rows").into())
     }
 
     /// Copies all rows, and compares the server's count with the writer's.

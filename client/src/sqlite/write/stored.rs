@@ -6,19 +6,28 @@ use std::borrow::Cow;
 use arrow_array::ArrayRef;
 
 use super::TargetColumn;
+use super::moment::MomentText;
 use crate::Error;
 use crate::literal::sqlite::Atom;
+use crate::sqlite::decimal;
 use crate::sqlite::kind::{ColumnKind, MAX_PRECISION};
-use crate::sqlite::{datetime, decimal};
 use crate::write::kind::ColumnMeaning;
 use crate::write::misfit::{ValueMisfit, unit_name};
-use crate::write::moment::microseconds;
 use crate::write::values::{ColumnValues, Scalar};
 
 /// The largest integer up to which each has a double.
 const EXACT: u64 = 1 << 53;
-const SECOND: i64 = 1_000_000;
-const DAY: i64 = 86_400 * SECOND;
+
+/// Powers of ten.
+const ONES: [i64; 19] = {
+    let mut ones = [1; 19];
+    let mut scale = 1;
+    while scale < ones.len() {
+        ones[scale] = ones[scale - 1] * 10;
+        scale += 1;
+    }
+    ones
+};
 
 /// A column's type, by the rules with which it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +154,13 @@ impl TargetColumn {
     ///
     /// # Errors
     /// SQLite would store another value, or one that is read as another.
-    pub(super) fn atom<'v>(&self, column: &'v BatchColumn<'_>, row: usize) -> Result<Atom<'v>, ValueMisfit> {
+    #[inline]
+    pub(super) fn atom<'v>(
+        &self,
+        column: &'v BatchColumn<'_>,
+        row: usize,
+        moment: &'v mut MomentText,
+    ) -> Result<Atom<'v>, ValueMisfit> {
         use StoredType as T;
         let refused = |value: &dyn std::fmt::Display| ValueMisfit::number(value, &self.stored.name());
         Ok(match (self.stored, column.values.get(row)) {
@@ -177,8 +192,8 @@ impl TargetColumn {
                 number_of(number.into(), 0, precision, scale).ok_or_else(|| refused(&number))?
             }
             (T::Date | T::Time | T::Timestamp { .. }, Scalar::Integer(number)) => {
-                let text = self.stored.moment(number, column.meaning);
-                Atom::Text(Cow::Owned(text.ok_or_else(|| self.stored.wrong_moment(number, column.meaning))?))
+                let text = moment.write(number, column.meaning, self.stored);
+                Atom::Text(Cow::Borrowed(text.ok_or_else(|| self.stored.wrong_moment(number, column.meaning))?))
             }
             (T::Text, Scalar::Text(text)) => Atom::Text(Cow::Borrowed(text)),
             (T::Uuid, Scalar::Bytes(bytes)) => Atom::Text(Cow::Owned(uuid(bytes))),
@@ -214,7 +229,27 @@ fn real(number: f64) -> Result<f64, ValueMisfit> {
 }
 
 /// The number that is read as `unscaled` / 10^`exponent` from a column declared DECIMAL(`precision`,`scale`).
+#[inline]
 fn number_of(unscaled: i128, exponent: i32, precision: u8, scale: u8) -> Option<Atom<'static>> {
+    match i64::try_from(unscaled) {
+        Ok(short) if exponent == i32::from(scale) && decimal::fits(unscaled, precision) => short_number(short, scale),
+        _ => None,
+    }
+    .or_else(|| long_number(unscaled, exponent, precision, scale))
+}
+
+/// The most frequent numbers: few digits, and the column's own scale.
+#[inline]
+fn short_number(unscaled: i64, scale: u8) -> Option<Atom<'static>> {
+    let one = *ONES.get(usize::from(scale))?;
+    if unscaled % one == 0 {
+        return Some(Atom::Integer(unscaled / one));
+    }
+    let number = unscaled as f64 / one as f64;
+    (decimal::from_real(number, scale) == Some(unscaled.into())).then_some(Atom::Real(number))
+}
+
+fn long_number(unscaled: i128, exponent: i32, precision: u8, scale: u8) -> Option<Atom<'static>> {
     let shift = i32::from(scale) - exponent;
     let power = 10i128.checked_pow(shift.unsigned_abs())?;
     let unscaled = match shift {
@@ -235,32 +270,6 @@ fn number_of(unscaled: i128, exponent: i32, precision: u8, scale: u8) -> Option<
 }
 
 impl StoredType {
-    /// The text that is read as this moment.
-    fn moment(self, number: i64, meaning: &ColumnMeaning) -> Option<String> {
-        match (self, meaning) {
-            (Self::Date, ColumnMeaning::Date { per_day }) => {
-                let days = (number % per_day == 0).then(|| number / per_day)?;
-                let text = date(days)?;
-                (datetime::date(text.as_bytes()).map(i64::from) == Some(days)).then_some(text)
-            }
-            (Self::Time, ColumnMeaning::Time { per_second }) => {
-                let micros = microseconds(number, *per_second)?;
-                let text = time(micros);
-                (datetime::time(text.as_bytes()) == Some(micros)).then_some(text)
-            }
-            (Self::Timestamp { zoned }, ColumnMeaning::Timestamp { per_second, .. }) => {
-                let micros = microseconds(number, *per_second)?;
-                let text = format!("{} {}", date(micros.div_euclid(DAY))?, time(micros.rem_euclid(DAY)));
-                if zoned {
-                    let text = text + "+00:00";
-                    return (datetime::instant(text.as_bytes()) == Some(micros)).then_some(text);
-                }
-                (datetime::timestamp(text.as_bytes()) == Some(micros)).then_some(text)
-            }
-            _ => None,
-        }
-    }
-
     #[cold]
     fn wrong_moment(self, number: i64, meaning: &ColumnMeaning) -> ValueMisfit {
         let unit = match meaning {
@@ -272,27 +281,6 @@ impl StoredType {
         };
         ValueMisfit::moment(number, unit, &self.name())
     }
-}
-
-/// `YYYY-MM-DD`, for years of four digits. http://howardhinnant.github.io/date_algorithms.html
-fn date(days: i64) -> Option<String> {
-    let shifted = days.checked_add(719_468)?;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (0..=9999).contains(&year).then(|| format!("{year:04}-{month:02}-{day:02}"))
-}
-
-/// `HH:MM:SS`, and microseconds if there are any.
-fn time(micros: i64) -> String {
-    let (seconds, fraction) = (micros.div_euclid(SECOND), micros.rem_euclid(SECOND));
-    let text = format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if fraction == 0 { text } else { format!("{text}.{fraction:06}") }
 }
 
 fn uuid(bytes: &[u8]) -> String {

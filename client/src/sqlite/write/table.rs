@@ -3,6 +3,7 @@
 use colonnade_sql::{Dialect, quote};
 
 use super::StoredType;
+use super::upsert::UpsertPlan;
 use crate::sqlite::library::Database;
 use crate::write::kind::ColumnMeaning;
 use crate::write::{IfExists, WriteTarget, unsupported_column, unsupported_target};
@@ -16,6 +17,9 @@ pub(super) struct ReadyTable {
     pub(super) name: String,
     /// In the order of the data.
     pub(super) columns: Vec<TargetColumn>,
+    pub(super) upsert: Option<UpsertPlan>,
+    /// Whether an insert may run statements of the table's owner.
+    pub(super) has_triggers: bool,
 }
 
 /// A column that receives values.
@@ -36,9 +40,9 @@ pub(super) fn prepare(
         let message = format!("an SQLite file has no schema {schema:?}: leave schema out, or name \"main\"");
         return Err(Error::new(ErrorKind::Database, message).with_sqlstate("3F000"));
     }
-    if target.if_exists == IfExists::Upsert || target.temporary {
-        let what = "upsert and temporary tables are not written to SQLite yet";
-        return Err(unsupported_target(what, "write into a table, and INSERT … ON CONFLICT from it"));
+    if target.temporary {
+        let what = "a temporary table of SQLite ends with the connection that writes it, so nobody could read it";
+        return Err(unsupported_target(what, "write into a file of its own, such as sqlite:///new.db, and delete it"));
     }
     let name = format!("main.{}", quoted(&target.table));
     match (target.if_exists, exists(database, &target.table)?) {
@@ -54,24 +58,30 @@ pub(super) fn prepare(
         }
         (IfExists::Replace, true) => {
             database.run(&format!("DROP TABLE {name}"))?;
-            create(database, &name, columns)?;
+            create(database, &name, columns, &target.key)?;
         }
         (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace | IfExists::Upsert, false) => {
-            create(database, &name, columns)?
+            create(database, &name, columns, &target.key)?
         }
         (IfExists::Truncate, true) => database.run(&format!("DELETE FROM {name}"))?,
         (IfExists::Append | IfExists::CreateAppend | IfExists::Upsert, true) => {}
     }
     let found = declared(database, &target.table)?;
     let columns = columns.iter().map(|(column, meaning)| accepted(&found, column, meaning));
-    Ok(ReadyTable { name, columns: columns.collect::<Result<_, _>>()? })
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let upsert = match target.if_exists {
+        IfExists::Upsert => Some(UpsertPlan::of(database, &target.table, &target.key, &columns)?),
+        _ => None,
+    };
+    Ok(ReadyTable { name, columns, upsert, has_triggers: has_triggers(database, &target.table)? })
 }
 
-/// The statement that inserts one row. A constraint that would drop or replace rows is an error instead.
-pub(super) fn insert(table: &str, columns: &[(String, ColumnMeaning)]) -> String {
-    let names: Vec<_> = columns.iter().map(|(name, _)| quoted(name)).collect();
-    let places = vec!["?"; columns.len()].join(", ");
-    format!("INSERT OR ABORT INTO {table} ({}) VALUES ({places})", names.join(", "))
+/// The statement that inserts so many rows. A constraint that would drop or replace rows is an error instead.
+pub(super) fn insert(table: &ReadyTable, rows: usize) -> String {
+    let names: Vec<_> = table.columns.iter().map(|column| quoted(&column.name)).collect();
+    let places = vec![format!("({})", vec!["?"; names.len()].join(", ")); rows].join(", ");
+    let clause = table.upsert.as_ref().map_or_else(String::new, UpsertPlan::clause);
+    format!("INSERT OR ABORT INTO {} ({}) VALUES {places}{clause}", table.name, names.join(", "))
 }
 
 /// Whether there is a table or a view. SQLite's names differ in more than the case of ASCII letters.
@@ -95,15 +105,29 @@ fn exists(database: &Database, table: &str) -> Result<bool, Error> {
     }
 }
 
-fn create(database: &Database, name: &str, columns: &[(String, ColumnMeaning)]) -> Result<(), Error> {
+fn has_triggers(database: &Database, table: &str) -> Result<bool, Error> {
+    let table = quote::string(table, Dialect::Sqlite);
+    let sql = format!(
+        "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND tbl_name = {table} COLLATE NOCASE LIMIT 1"
+    );
+    Ok(!database.texts(&sql)?.is_empty())
+}
+
+fn create(database: &Database, name: &str, columns: &[(String, ColumnMeaning)], key: &[String]) -> Result<(), Error> {
     let columns = columns.iter().map(|(column, meaning)| {
         let declaration = StoredType::created(meaning).ok_or_else(|| {
             let what = "SQLite has no type that would hold these values exactly";
             unsupported_column(column, what, "convert them before: dtype={…: \"utf8\"} or an integer")
         })?;
-        Ok(format!("{} {declaration}", quoted(column)))
+        // SQLite allows NULL in most primary keys.
+        let not_null = if key.contains(column) { " NOT NULL" } else { "" };
+        Ok(format!("{} {declaration}{not_null}", quoted(column)))
     });
-    let columns = columns.collect::<Result<Vec<_>, Error>>()?;
+    let mut columns = columns.collect::<Result<Vec<_>, Error>>()?;
+    if !key.is_empty() {
+        let key: Vec<_> = key.iter().map(|name| quoted(name)).collect();
+        columns.push(format!("PRIMARY KEY ({})", key.join(", ")));
+    }
     database.run(&format!("CREATE TABLE {name} ({})", columns.join(", ")))
 }
 
@@ -135,6 +159,6 @@ fn accepted(found: &[[String; 3]], name: &str, meaning: &ColumnMeaning) -> Resul
     Ok(TargetColumn { name: name.to_owned(), stored, numbers_nulls })
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     quote::identifier(name, Dialect::Sqlite)
 }

@@ -1,0 +1,270 @@
+"""From the data that a user has to a stream of batches."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Event
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from colonnade._core import Stream
+from colonnade._errors import InterfaceError
+from colonnade._frames.dtype import converted
+from colonnade._frames.result import Result
+from colonnade._libraries import require
+
+from . import files
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    import pyarrow.dataset
+    import pyarrow.parquet
+
+    from colonnade._core import ArrowStream, Production
+    from colonnade._options.dtype import Dtypes
+
+    #: Rows of which all are there: anything with Arrow's PyCapsule interface for streams (pyarrow, polars, DuckDB), a
+    #: pandas.DataFrame, or arrays by the names of columns.
+    Rows: TypeAlias = ArrowStream | pd.DataFrame | Mapping[str, np.ndarray[Any, Any]]
+    #: What can be written: rows, also as parts one by one, a `Result`, a polars.LazyFrame, a data set of pyarrow, and
+    #: the path of a Parquet or Arrow file.
+    Data: TypeAlias = (
+        Rows
+        | Result
+        | pl.LazyFrame
+        | pyarrow.dataset.Dataset
+        | pyarrow.dataset.Scanner
+        | pyarrow.parquet.ParquetFile
+        | str
+        | os.PathLike[str]
+        | Iterable[Rows]
+    )
+
+#: The rows of a batch at most, so that a large table is not one step of the progress, of Ctrl-C and of the queues.
+BATCH_ROWS = 1 << 16
+#: Seconds for which the end of a write waits for the data's own code.
+_RELEASE_SECONDS = 2.0
+_KINDS = (
+    "a table or a frame (pyarrow, polars, pandas, DuckDB), a dict of arrays, the path of a Parquet or Arrow file, or an"
+    " iterator of pyarrow.RecordBatch"
+)
+
+
+class DataStream:
+    """The rows as a stream, and the exception that has ended it, if one has."""
+
+    def __init__(
+        self,
+        data: Data,
+        *,
+        index: bool | None = None,
+        dtype: Dtypes | None = None,
+        stop: Callable[[], object] | None = None,
+    ) -> None:
+        """`stop` ends a wait of the data for more rows."""
+        #: A `Result` must not be dropped before its stream was read.
+        self._data = data
+        #: The exceptions of the user's own code, and of the stream: Arrow's C interface carries only their texts.
+        self._raised: list[BaseException] = []
+        self._failed: list[BaseException] = []
+        #: The number of rows, if the data knows it.
+        self.length: int | None = None
+        #: The thread that calls the data's own code, if there is one.
+        self._production: Production | None = None
+        self.stream = converted(self._opened(data, index, stop), dtype)
+
+    def _opened(self, data: Any, index: bool | None, stop: Callable[[], object] | None) -> Stream:
+        if isinstance(data, Result):
+            if index is not None:
+                raise _NO_INDEX
+            return data._rest("write_sql()")
+        stopped = Event()
+        producer, self.length = _producer(data, index, self._raised, stopped)
+
+        def cancel() -> None:
+            stopped.set()
+            if stop is not None:
+                stop()
+
+        stream, self._production = Stream.from_arrow(producer, "the data", "", cancel=cancel, chunk_rows=BATCH_ROWS)
+        _running.difference_update([other for other in _running if other.wait(0)])
+        _running.add(self._production)
+        return stream
+
+    @contextmanager
+    def reading(self, report: Callable[[int, int], object] | None) -> Iterator[Stream]:
+        """The stream, which calls `report` with the rows and bytes up to now. Afterwards it is closed. If the stream
+        has failed, its own exception is raised in place of the one of who has read it."""
+        stream = self.stream.observed(report, self._failed.append)
+        try:
+            yield stream
+        except Exception as error:
+            for first in (*self._raised, *self._failed):
+                if first is error:
+                    raise
+                raise first from error
+            raise
+        finally:
+            stream.close()
+            # Later, its thread could call code of an interpreter that shuts down.
+            if self._production is not None and self._production.wait(_RELEASE_SECONDS):
+                _running.discard(self._production)
+
+
+#: The threads that may call Python's code.
+_running: set[Production] = set()
+
+
+@atexit.register
+def _wait_for_all() -> None:
+    for production in _running:
+        production.wait(_RELEASE_SECONDS)
+
+
+_NO_INDEX = TypeError("index is for a pandas.DataFrame only")
+
+
+def _producer(
+    data: Any, index: bool | None, raised: list[BaseException], stopped: Event
+) -> tuple[ArrowStream, int | None]:
+    """An object with the rows, and their number if it is known."""
+    if (found := _whole(data, index)) is not None:
+        return found, _length(data)
+    if isinstance(data, (str, os.PathLike)):
+        data = files.of_path(data)
+    if _is_of(data, "pyarrow.dataset", "Dataset", "Scanner"):
+        return _of_dataset(data), None
+    if _is_of(data, "pyarrow.parquet", "ParquetFile"):
+        data = files.of_parquet(data)
+    if isinstance(data, files.Batches):
+        return _stream(data.schema, data.batches, raised, stopped), data.length
+    if _is_of(data, "polars", "LazyFrame"):
+        return _of_parts(_frames(data), raised, stopped), None
+    if isinstance(data, Iterable) and not isinstance(data, (bytes, bytearray, memoryview)):
+        return _of_parts(iter(data), raised, stopped), None
+    raise InterfaceError(f"the data is a {type(data).__name__}: give {_KINDS}")
+
+
+def reader(rows: Any, index: bool | None = None) -> pa.RecordBatchReader:
+    """The batches of rows that are all there. Memory that the user can write to is copied."""
+    pa = require("pyarrow", "writing rows in parts")
+    if _is_of(rows, "pandas", "DataFrame"):
+        rows = rows.copy()
+    elif isinstance(rows, Mapping):
+        rows = {name: values.copy() if hasattr(values, "copy") else values for name, values in rows.items()}
+    found = _whole(rows, index)
+    if found is None:
+        raise InterfaceError(
+            f"a part of the data is a {type(rows).__name__}: give a pyarrow.RecordBatch, or another table or frame"
+        )
+    return pa.RecordBatchReader.from_stream(found)
+
+
+def checked(part: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.RecordBatchReader:
+    """The part, if it has the columns of the first one."""
+    if schema is not None and not part.schema.equals(schema):
+        raise InterfaceError(f"a batch has the columns {part.schema}, and the first one has {schema}")
+    return part
+
+
+def _whole(data: Any, index: bool | None) -> ArrowStream | None:
+    """Rows that are all there as an object with their stream; None for other data."""
+    if _is_of(data, "pandas", "DataFrame"):
+        return _of_pandas(data, index)
+    if index is not None:
+        raise _NO_INDEX
+    if isinstance(data, Mapping):
+        pa = require("pyarrow", "writing arrays")
+        return pa.table({name: pa.array(values) for name, values in data.items()})
+    return data if hasattr(data, "__arrow_c_stream__") else None
+
+
+def _of_pandas(frame: Any, index: bool | None) -> ArrowStream:
+    pa = require("pyarrow", "writing a pandas.DataFrame")
+    if index not in (None, False):
+        raise InterfaceError("the index is not written: frame.reset_index() makes it a column")
+    is_numbered = type(frame.index).__name__ == "RangeIndex" and frame.index.name is None
+    if index is None and not is_numbered:
+        raise InterfaceError(
+            "the frame has an index, which a table has not: frame.reset_index() makes it a column, index=False leaves"
+            " it out"
+        )
+    return pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _of_dataset(data: Any) -> ArrowStream:
+    """By default, pyarrow's threads would read far ahead, and keep what they have read of a Parquet file."""
+    if hasattr(data, "scanner"):
+        options: dict[str, Any] = {}
+        if _is_of(getattr(data, "format", None), "pyarrow.dataset", "ParquetFileFormat"):
+            ds = require("pyarrow.dataset", "reading Parquet")
+            options["fragment_scan_options"] = ds.ParquetFragmentScanOptions(pre_buffer=False)
+        data = data.scanner(
+            batch_size=BATCH_ROWS, batch_readahead=2, fragment_readahead=1, use_threads=False, **options
+        )
+    return data.to_reader()
+
+
+def _frames(lazy: Any) -> Iterator[Any]:
+    """The frame's rows in parts, in their order. polars before 1.34 can only collect them all."""
+    if not hasattr(lazy, "collect_batches"):
+        yield lazy.collect()
+        return
+    # Without rows there may be no part.
+    yield require("polars", "a LazyFrame").DataFrame(schema=lazy.collect_schema())
+    yield from lazy.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True, lazy=True)
+
+
+def _of_parts(parts: Iterator[Any], raised: list[BaseException], stopped: Event) -> ArrowStream:
+    """The parts as a stream."""
+    part = next(parts, None)
+    if part is None:
+        raise InterfaceError("the iterator has no batch, so the columns are unknown: write a table with no rows")
+    first = reader(part)
+    schema = first.schema
+
+    def batches() -> Iterator[Any]:
+        yield from first
+        for part in parts:
+            yield from checked(reader(part), schema)
+
+    return _stream(schema, batches(), raised, stopped)
+
+
+def _stream(schema: Any, batches: Iterator[Any], raised: list[BaseException], stopped: Event) -> pa.RecordBatchReader:
+    """The batches as a stream, which ends with an error when `stopped` is set: they may have no end. An exception that
+    ends them is noted in `raised`."""
+
+    def noted() -> Any:
+        try:
+            return next(batches, None)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    def until_stopped() -> Iterator[Any]:
+        while (batch := noted()) is not None:
+            yield batch
+            if stopped.is_set():
+                raise RuntimeError("the write was interrupted")
+
+    return require("pyarrow", "writing rows in parts").RecordBatchReader.from_batches(schema, until_stopped())
+
+
+def _length(data: Any) -> int | None:
+    length = getattr(data, "num_rows", None)
+    if length is None and (_is_of(data, "pandas", "DataFrame") or _is_of(data, "polars", "DataFrame")):
+        length = len(data)
+    return length if isinstance(length, int) else None
+
+
+def _is_of(data: Any, module: str, *names: str) -> bool:
+    """Whether it is an object of a class of a module, which is not imported for this."""
+    library = sys.modules.get(module)
+    return library is not None and isinstance(data, tuple(getattr(library, name) for name in names))

@@ -3,7 +3,6 @@
 //! receive functions.
 
 use arrow_array::RecordBatch;
-use arrow_schema::DataType;
 
 use super::column_type::ColumnType;
 use super::moment::{date, time, timestamp};
@@ -13,7 +12,7 @@ use crate::write::BLOCK;
 use crate::write::kind::ColumnMeaning;
 use crate::write::misfit::{ValueMisfit, unit_name};
 use crate::write::moment::microseconds;
-use crate::write::values::{ColumnValues, Scalar};
+use crate::write::values::{ColumnValues, Scalar, decimal_scale};
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: [u8; 2] = (-1i16).to_be_bytes();
@@ -70,7 +69,7 @@ impl RowEncoder {
         columns
             .map(|(field, array)| {
                 let (values, meaning) = (ColumnValues::of(array)?, ColumnMeaning::of(field)?);
-                Ok(BatchColumn { values, meaning, scale: scale(field.data_type()) })
+                Ok(BatchColumn { values, meaning, scale: decimal_scale(field.data_type()) })
             })
             .collect()
     }
@@ -87,23 +86,6 @@ impl RowEncoder {
         }
         self.rows += 1;
         Ok(())
-    }
-}
-
-/// The scale of the decimals in a type.
-fn scale(data_type: &DataType) -> i8 {
-    match data_type {
-        DataType::Decimal32(_, scale)
-        | DataType::Decimal64(_, scale)
-        | DataType::Decimal128(_, scale)
-        | DataType::Decimal256(_, scale) => *scale,
-        DataType::Dictionary(_, values) => scale(values),
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::FixedSizeList(field, _) => scale(field.data_type()),
-        _ => 0,
     }
 }
 

@@ -43,7 +43,8 @@ impl Insertion {
                 EngineError::new(SqlState::INTERNAL_ERROR, format!("the rows cannot be numbered: {error}"))
             })?;
         }
-        let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
+        // Without the alias, the fence would take a table that is called as a function is for a call of that function.
+        let columns = columns.map(|columns| format!(" AS target ({columns})")).unwrap_or_default();
         let statement = format!("INSERT INTO {table}{columns} SELECT {} FROM {BATCH_NAME}", values.join(", "));
         Ok(Self { statement, batches })
     }

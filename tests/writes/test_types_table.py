@@ -10,7 +10,7 @@ import pytest
 from tests.support.types_table import table
 from tests.writes.places import Place
 
-HEADER = ["written Arrow type", "PostgreSQL", "SQLite", "refused values"]
+HEADER = ["written Arrow type", "PostgreSQL", "SQLite", "colonnade serve", "refused values"]
 UUID = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([], pa.binary(16))).type
 JSON = pa.ExtensionArray.from_storage(pa.json_(), pa.array([], pa.string())).type
 

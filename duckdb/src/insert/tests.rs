@@ -27,7 +27,7 @@ fn insertion(type_name: &str, array: ArrayRef) -> Result<Insertion, EngineError>
 
 fn values(type_name: &str, array: ArrayRef) -> String {
     let made = insertion(type_name, array).unwrap().statement;
-    let made = made.strip_prefix("INSERT INTO t (\"a\") SELECT ").unwrap();
+    let made = made.strip_prefix("INSERT INTO t AS target (\"a\") SELECT ").unwrap();
     made.strip_suffix(" FROM colonnade_copied").unwrap().to_owned()
 }
 

@@ -128,13 +128,13 @@ fn find(transfer: &mut Transfer<'_>, target: &WriteTarget) -> Result<Option<Foun
     }))
 }
 
-/// The columns of a new table in SQL.
+/// A query without rows that has the columns of a new table.
 fn new_columns(plan: &ServedPlan) -> Result<String, AnswerError> {
     let columns = plan.schema.fields().iter().map(|field| {
         let type_name = column_type::created(field).map_err(AnswerError::Refused)?;
-        Ok(format!("{} {type_name}", quoted(field.name())))
+        Ok(format!("CAST(NULL AS {type_name}) AS {}", quoted(field.name())))
     });
-    Ok(columns.collect::<Result<Vec<_>, AnswerError>>()?.join(", "))
+    Ok(format!("SELECT {} LIMIT 0", columns.collect::<Result<Vec<_>, AnswerError>>()?.join(", ")))
 }
 
 fn create(
@@ -148,7 +148,8 @@ fn create(
         None => quoted(&target.table),
     };
     let kind = if target.temporary { "TEMP TABLE" } else { "TABLE" };
-    transfer.ask(&format!("CREATE {kind} {table} ({columns})"))?;
+    // The server takes a name before a parenthesis for a function, and refuses some of them.
+    transfer.ask(&format!("CREATE {kind} {table} AS {columns}"))?;
     Ok(table)
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct ServerConnection {
 pub(crate) struct ServerProperties {
     pub(crate) version: String,
     pub(crate) delivery: Delivery,
-    /// The highest version of the format in which it takes rows; 0 if it takes none. PROTOCOL §8.
+    /// The highest version of the format in which it takes rows; 0 if it takes none. PROTOCOL §10.
     pub(crate) receives: u32,
     /// The dialect of the source behind a Colonnade server, in the notation of PROTOCOL §1; `None` for its own.
     pub(crate) dialect: String,

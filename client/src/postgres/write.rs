@@ -1,5 +1,5 @@
 //! Writes into a table of PostgreSQL by COPY … FROM STDIN in binary, and into one of `colonnade serve` by the same in
-//! FORMAT colonnade ([`served`], [`columnar`]; PROTOCOL §8), within one transaction.
+//! FORMAT colonnade ([`served`], [`columnar`]; PROTOCOL §10), within one transaction.
 //! <https://www.postgresql.org/docs/current/sql-copy.html>
 //!
 //! This thread converts values to rows of bytes, or to the types of the table. The connection's thread (`transfer`) runs the transaction and sends.

@@ -1,4 +1,4 @@
-//! Rows as a Colonnade stream: PROTOCOL §8.
+//! Rows as a Colonnade stream: PROTOCOL §10.
 
 use std::sync::Arc;
 

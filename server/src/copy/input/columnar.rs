@@ -1,4 +1,4 @@
-//! `FORMAT colonnade`: reads batches from a Colonnade stream (PROTOCOL.md §8). `FORMAT arrow` shares how columns are named.
+//! `FORMAT colonnade`: reads batches from a Colonnade stream (PROTOCOL §10). `FORMAT arrow` shares how columns are named.
 
 mod fields;
 
@@ -9,7 +9,7 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_schema::{Field, Schema, SchemaRef};
 use bytes::Bytes;
 use colonnade_wire::arrow::array_from_column;
-use colonnade_wire::{DecodeLimits, Decoder, EncodedChunk, HEADER_LEN, Message, message_length};
+use colonnade_wire::{Damage, DecodeError, DecodeLimits, Decoder, EncodedChunk, HEADER_LEN, Message, message_length};
 
 use super::rows::column_name;
 use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows, TargetColumn};
@@ -21,7 +21,7 @@ const MAX_DECODED_BYTES: usize = 512 << 20;
 /// Chunks are gathered until they have this number of rows, or [`INSERT_BYTES`]: an INSERT has a cost of its own, and engines store rows
 /// in groups of about this size.
 const INSERT_ROWS: usize = 122_880;
-const INSERT_BYTES: usize = 16 << 20;
+const INSERT_BYTES: usize = 32 << 20;
 
 /// Reads a stream. CopyData messages may divide it anywhere.
 pub(super) struct Colonnade {
@@ -69,7 +69,7 @@ impl Colonnade {
     /// The length of the message in `frame`, or the bytes that are needed to know it.
     fn wanted(&self) -> Result<usize, Failure> {
         match self.frame.as_slice().first_chunk::<HEADER_LEN>() {
-            Some(header) => message_length(header, &self.limits).map_err(malformed),
+            Some(header) => message_length(header, &self.limits).map_err(damaged),
             None => Ok(HEADER_LEN),
         }
     }
@@ -91,7 +91,7 @@ impl Colonnade {
         // The buffer is aligned, so plain columns are slices of it (FORMAT §3).
         let message: Buffer = std::mem::replace(&mut self.frame, MutableBuffer::new(0)).into();
         let charge = std::mem::replace(&mut self.charge, self.budget.empty_charge());
-        match self.decoder.message(Bytes::from_owner(message)).map_err(malformed)? {
+        match self.decoder.message(Bytes::from_owner(message)).map_err(damaged)? {
             Message::Schema(schema) => {
                 let schema = colonnade_wire::arrow::schema_to_arrow(&schema);
                 self.columns = fields::matched(&schema, &self.targets, &self.exported, self.is_listed)?;
@@ -108,7 +108,7 @@ impl Colonnade {
         }
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (at, field) in chunk.schema().fields.iter().enumerate() {
-            arrays.push(array_from_column(field, chunk.column(at).map_err(malformed)?));
+            arrays.push(array_from_column(field, chunk.column(at).map_err(damaged)?));
         }
         self.rows += chunk.rows() as u64;
         let fields = arrays.iter().enumerate().map(|(at, array)| {
@@ -141,7 +141,7 @@ impl CopyReader for Colonnade {
         if !self.frame.is_empty() {
             return Err(malformed("a message is incomplete"));
         }
-        self.decoder.finish().map(drop).map_err(malformed)
+        self.decoder.finish().map(drop).map_err(damaged)
     }
 
     fn batch(&mut self, all: bool) -> Result<Option<ReadRows>, Failure> {
@@ -153,6 +153,13 @@ impl CopyReader for Colonnade {
         self.waiting_bytes = 0;
         self.taken_rows = self.rows;
         Ok(Some(ReadRows { batches, exported: Some(self.columns.clone()) }))
+    }
+}
+
+fn damaged(error: DecodeError) -> Failure {
+    match error.damage {
+        Damage::OverLimit { declared, limit } => CopyDataError::MessageTooLarge { bytes: declared, limit }.into(),
+        _ => malformed(error),
     }
 }
 

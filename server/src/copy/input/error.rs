@@ -53,6 +53,14 @@ pub enum CopyDataError {
         /// The number of columns in the statement's list, or in the table.
         wanted: usize,
     },
+    /// A message of a stream, or what it decodes to, is larger than the limit.
+    #[error("the stream has a message of {bytes} bytes, or one that decodes to as many; the limit is {limit}")]
+    MessageTooLarge {
+        /// The size that the stream declares.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// A field of the stream names no column.
     #[error("the stream has a field \"{0}\", and the statement has no such column")]
     UnknownField(String),
@@ -90,7 +98,7 @@ impl CopyDataError {
         match self {
             Self::Failed(_) => SqlState::QUERY_CANCELED,
             Self::Value { error, .. } => error.code(),
-            Self::TooLong => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::TooLong | Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::UnknownField(_) => SqlState::UNDEFINED_COLUMN,
             Self::RepeatedField(_) => SqlState::DUPLICATE_COLUMN,
             Self::Type { .. } => SqlState::DATATYPE_MISMATCH,

@@ -1,4 +1,4 @@
-//! Which of the stream's fields goes into which column. PROTOCOL §8.
+//! Which of the stream's fields goes into which column. PROTOCOL §10.
 
 use arrow_schema::{DataType, Field, Schema};
 

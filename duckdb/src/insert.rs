@@ -62,14 +62,16 @@ fn input(target: &TargetColumn, field: &Field) -> String {
 fn exported(target: &TargetColumn, field: &Field) -> String {
     let (name, type_name) = (field.name(), &target.type_.name);
     // NULL needs no cast, and a HUGEINT may have more digits than the decimal as which it is exported.
-    if matches!((field.data_type(), type_name.as_str()), (DataType::Null, _) | (DataType::Decimal128(38, 0), "HUGEINT")) {
+    if matches!((field.data_type(), type_name.as_str()), (DataType::Null, _) | (DataType::Decimal128(38, 0), "HUGEINT"))
+    {
         return name.clone();
     }
     let Some(read) = read_as(field.data_type()) else { return name.clone() };
     if without_quotes(&read) == without_quotes(type_name) {
         return name.clone();
     }
-    let place = quote::string(&format!("column {}, row ", quote::identifier(&target.name, Dialect::DuckDb)), Dialect::DuckDb);
+    let place =
+        quote::string(&format!("column {}, row ", quote::identifier(&target.name, Dialect::DuckDb)), Dialect::DuckDb);
     let what = quote::string(&format!(" is not the exact form of a value of type {type_name}"), Dialect::DuckDb);
     format!(
         "CASE WHEN TRY_CAST(TRY_CAST({name} AS {type_name}) AS {read}) IS DISTINCT FROM {name} \
@@ -99,9 +101,9 @@ fn read_as(data_type: &DataType) -> Option<String> {
 }
 
 fn members(fields: &[Arc<Field>], nested: &dyn Fn(&Field) -> Option<String>) -> Option<String> {
-    let members = fields.iter().map(|field| {
-        Some(format!("{} {}", quote::identifier(field.name(), Dialect::DuckDb), nested(field)?))
-    });
+    let members = fields
+        .iter()
+        .map(|field| Some(format!("{} {}", quote::identifier(field.name(), Dialect::DuckDb), nested(field)?)));
     Some(members.collect::<Option<Vec<_>>>()?.join(", "))
 }
 

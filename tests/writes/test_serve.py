@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import colonnade
@@ -40,8 +42,8 @@ def test_a_transaction_of_the_user(uri: str) -> None:
             colonnade.read_sql(uri, "select * from t")
         connection.execute("commit")
     assert colonnade.read_sql(uri, "select * from t", return_type="arrow").num_rows == 10_000
-    # The server has no savepoints after a write. So a write that fails makes the user's transaction fail, unless the server
-    # has stored nothing yet.
+    # The server has no savepoints after a write. So a write that fails makes the user's transaction fail, unless the
+    # server has stored nothing yet.
     with colonnade.connect(uri) as connection:
         connection.execute("begin")
 
@@ -74,7 +76,7 @@ def test_names_that_differ_in_case_are_one_table(uri: str) -> None:
     colonnade.write_sql(pa.table({"a": [1]}), uri, "t")
     for mode in ("append", "replace"):
         with pytest.raises(colonnade.ProgrammingError, match='called "t"'):
-            colonnade.write_sql(pa.table({"a": [1]}), uri, "T", if_exists=mode)  # type: ignore[arg-type]
+            colonnade.write_sql(pa.table({"a": [1]}), uri, "T", if_exists=mode)
 
 
 def test_a_connection_that_is_cut_at_any_byte_leaves_nothing(
@@ -140,6 +142,71 @@ def test_a_statement_timeout_leaves_nothing(uri: str) -> None:
         assert caught.value.sqlstate == "57014"
     with pytest.raises(colonnade.ProgrammingError):
         colonnade.read_sql(uri, "select * from t")
+
+
+class SlowLink:
+    """Passes bytes on to a server, from an address of this machine that is not the loopback's, at a limited rate."""
+
+    def __init__(self, server: Server, address: str, rate: int) -> None:
+        self._server, self._rate = server, rate
+        self._listener = socket.create_server((address, 0))
+        self.uri = f"postgresql://tester@{address}:{self._listener.getsockname()[1]}/test"
+        #: Bytes from the client.
+        self.passed = 0
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listener.close()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                upstream = socket.create_connection((self._server.host, self._server.port))
+                threading.Thread(target=self._forward, args=(client, upstream), daemon=True).start()
+                threading.Thread(target=self._answer, args=(upstream, client), daemon=True).start()
+
+    def _forward(self, client: socket.socket, upstream: socket.socket) -> None:
+        begun, here = time.monotonic(), 0
+        with suppress(OSError):
+            while data := client.recv(16384):
+                here += len(data)
+                self.passed += len(data)
+                time.sleep(max(0.0, here / self._rate - (time.monotonic() - begun)))
+                upstream.sendall(data)
+            upstream.shutdown(socket.SHUT_WR)
+
+    def _answer(self, upstream: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while data := upstream.recv(65536):
+                client.sendall(data)
+            client.shutdown(socket.SHUT_WR)
+
+
+def other_address() -> str:
+    """An address of this machine beside the loopback's."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            # Nothing is sent.
+            probe.connect(("198.51.100.1", 9))
+        except OSError:
+            pytest.skip("this machine has only the loopback interface")
+        return probe.getsockname()[0]
+
+
+def test_a_slow_link_gets_fewer_bytes(server: Server, uri: str) -> None:
+    link = SlowLink(server, other_address(), rate=10_000_000)
+    words = ["the same words in each of the rows, and a number " + str(n * 7919 % 100_003) for n in range(100_000)]
+    table = pa.table({"n": range(100_000), "k": [n % 7 for n in range(100_000)], "t": words})
+    try:
+        with colonnade.connect(link.uri) as connection:
+            for mode in ("fail", "append"):
+                before = link.passed
+                colonnade.write_sql(table, connection, "t", if_exists=mode)  # type: ignore[arg-type]
+                assert link.passed - before < 0.5 * table.nbytes
+        assert colonnade.read_sql(uri, "select * from t", return_type="arrow").equals(pa.concat_tables([table] * 2))
+    finally:
+        link.close()
 
 
 def test_readers_see_all_or_nothing(uri: str) -> None:

@@ -62,15 +62,13 @@ impl ArrayTarget {
                         field.name() == wanted.name() && self.accepts(field, wanted.data_type(), "")
                     })
             }
-            (DataType::Map(entries, _), DataType::Map(wanted, _)) => {
-                match (entries.data_type(), wanted.data_type()) {
-                    (DataType::Struct(fields), DataType::Struct(wanted)) => {
-                        let pairs = fields.iter().zip(wanted);
-                        pairs.into_iter().all(|(field, wanted)| self.accepts(field, wanted.data_type(), ""))
-                    }
-                    _ => false,
+            (DataType::Map(entries, _), DataType::Map(wanted, _)) => match (entries.data_type(), wanted.data_type()) {
+                (DataType::Struct(fields), DataType::Struct(wanted)) => {
+                    let pairs = fields.iter().zip(wanted);
+                    pairs.into_iter().all(|(field, wanted)| self.accepts(field, wanted.data_type(), ""))
                 }
-            }
+                _ => false,
+            },
             _ => ColumnMeaning::of(field).is_ok_and(|meaning| scalar::accepts(&meaning, target, type_name)),
         }
     }
@@ -84,12 +82,7 @@ impl ArrayTarget {
     }
 }
 
-fn convert(
-    array: &ArrayRef,
-    field: &Field,
-    target: &DataType,
-    type_name: &str,
-) -> Result<ArrayRef, ConversionError> {
+fn convert(array: &ArrayRef, field: &Field, target: &DataType, type_name: &str) -> Result<ArrayRef, ConversionError> {
     if *field.data_type() == DataType::Null {
         return Ok(new_null_array(target, array.len()));
     }
@@ -122,7 +115,10 @@ fn is_same_type(given: &DataType, target: &DataType) -> bool {
         }
         (DataType::Struct(fields), DataType::Struct(wanted)) => {
             fields.len() == wanted.len()
-                && fields.iter().zip(wanted).all(|(given, wanted)| given.name() == wanted.name() && is_same(given, wanted))
+                && fields
+                    .iter()
+                    .zip(wanted)
+                    .all(|(given, wanted)| given.name() == wanted.name() && is_same(given, wanted))
         }
         (DataType::Map(entries, _), DataType::Map(wanted, _)) => match (entries.data_type(), wanted.data_type()) {
             (DataType::Struct(fields), DataType::Struct(wanted)) => {

@@ -110,12 +110,10 @@ impl ColumnMeaning {
             | DataType::LargeList(field)
             | DataType::ListView(field)
             | DataType::LargeListView(field)
-            | DataType::FixedSizeList(field, _) => {
-                match Self::of_type(field.data_type(), Self::extension(field))? {
-                    Self::List(_) => return None,
-                    element => Self::List(Box::new(element)),
-                }
-            }
+            | DataType::FixedSizeList(field, _) => match Self::of_type(field.data_type(), Self::extension(field))? {
+                Self::List(_) => return None,
+                element => Self::List(Box::new(element)),
+            },
             DataType::Struct(_) | DataType::Map(..) | DataType::Union(..) | DataType::RunEndEncoded(..) => return None,
         })
     }

@@ -46,32 +46,38 @@ fn visible_misfit(array: &ArrayRef, type_name: &str, is_visible: &dyn Fn(usize) 
         DataType::Decimal128(38, 0) if type_name == HUGEINT => None,
         DataType::Decimal128(precision, _) => {
             let bound = 10u128.pow(u32::from(*precision));
-            first::<Decimal128Type>(array, is_visible, |value| value.unsigned_abs() >= bound).map(|(row, value)| InexactValue {
-                row,
-                what: format!("a decimal of the digits {value} has no exact form in {type_name}"),
-                code: SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+            first::<Decimal128Type>(array, is_visible, |value| value.unsigned_abs() >= bound).map(|(row, value)| {
+                InexactValue {
+                    row,
+                    what: format!("a decimal of the digits {value} has no exact form in {type_name}"),
+                    code: SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
+                }
             })
         }
         DataType::Date32 => {
             let found = first::<Date32Type>(array, is_visible, |value| value == i32::MIN);
             moment(found.map(|(row, value)| (row, value.into())), "days since 1970")
         }
-        DataType::Time64(TimeUnit::Microsecond) => {
-            moment(first::<Time64MicrosecondType>(array, is_visible, |value| !(0..=MICROS_PER_DAY).contains(&value)), "us")
-        }
+        DataType::Time64(TimeUnit::Microsecond) => moment(
+            first::<Time64MicrosecondType>(array, is_visible, |value| !(0..=MICROS_PER_DAY).contains(&value)),
+            "us",
+        ),
         DataType::Time64(TimeUnit::Nanosecond) => {
             let day = MICROS_PER_DAY * 1000;
             moment(first::<Time64NanosecondType>(array, is_visible, |value| !(0..=day).contains(&value)), "ns")
         }
-        DataType::Timestamp(TimeUnit::Second, _) => {
-            moment(first::<TimestampSecondType>(array, is_visible, |value| !is_timestamp(value, 1_000_000)), "s since 1970")
-        }
-        DataType::Timestamp(TimeUnit::Millisecond, _) => {
-            moment(first::<TimestampMillisecondType>(array, is_visible, |value| !is_timestamp(value, 1_000)), "ms since 1970")
-        }
-        DataType::Timestamp(TimeUnit::Microsecond, _) => {
-            moment(first::<TimestampMicrosecondType>(array, is_visible, |value| !is_timestamp(value, 1)), "us since 1970")
-        }
+        DataType::Timestamp(TimeUnit::Second, _) => moment(
+            first::<TimestampSecondType>(array, is_visible, |value| !is_timestamp(value, 1_000_000)),
+            "s since 1970",
+        ),
+        DataType::Timestamp(TimeUnit::Millisecond, _) => moment(
+            first::<TimestampMillisecondType>(array, is_visible, |value| !is_timestamp(value, 1_000)),
+            "ms since 1970",
+        ),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => moment(
+            first::<TimestampMicrosecondType>(array, is_visible, |value| !is_timestamp(value, 1)),
+            "us since 1970",
+        ),
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             moment(first::<TimestampNanosecondType>(array, is_visible, |value| value == i64::MIN), "ns since 1970")
         }

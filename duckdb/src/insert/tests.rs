@@ -56,7 +56,10 @@ fn a_nested_text_is_cast_as_a_whole() {
     let nested: ArrayRef = Arc::new(StructArray::from(vec![(field, texts)]));
     assert_eq!(values("STRUCT(b VARCHAR)", nested.clone()), "c0");
     let cast = values("STRUCT(b UUID)", nested);
-    assert!(cast.starts_with("CASE WHEN TRY_CAST(TRY_CAST(c0 AS STRUCT(b UUID)) AS STRUCT(\"b\" VARCHAR)) IS"), "{cast}");
+    assert!(
+        cast.starts_with("CASE WHEN TRY_CAST(TRY_CAST(c0 AS STRUCT(b UUID)) AS STRUCT(\"b\" VARCHAR)) IS"),
+        "{cast}"
+    );
 }
 
 #[test]

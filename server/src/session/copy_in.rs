@@ -29,8 +29,11 @@ impl Session {
         let _running = self.start()?;
         let columns = copy.columns.as_deref().unwrap_or("*");
         let query = format!("SELECT {columns} FROM {}", copy.table);
-        let targets = self.targets(&query, copy).map_err(|failure| failure.with_offset(None))?;
-        let received = self.in_transaction(|session| session.receive(copy, targets))?;
+        let received = self.in_transaction(|session| {
+            // Within the transaction, because another session could change the columns' types.
+            let targets = session.targets(&query, copy).map_err(|failure| failure.with_offset(None))?;
+            session.receive(copy, targets)
+        })?;
         backend::command_complete(self.output.buffer(), &format!("COPY {received}"));
         Ok(())
     }
@@ -80,13 +83,7 @@ impl Session {
     }
 
     /// Inserts rows behind the first `before` rows of the data.
-    fn insert(
-        &mut self,
-        copy: &CopyIn,
-        columns: &[TargetColumn],
-        rows: ReadRows,
-        before: u64,
-    ) -> Result<u64, Failure> {
+    fn insert(&mut self, copy: &CopyIn, columns: &[TargetColumn], rows: ReadRows, before: u64) -> Result<u64, Failure> {
         self.transaction.savepoints.may_write();
         let dialect = self.engine.dialect();
         let (first_row, last_row) = (before + 1, before + rows.rows());

@@ -15,12 +15,13 @@ use crate::write::TableWriter;
 use crate::write::exact_array::{ArrayTarget, ConversionError};
 use crate::{Error, ErrorKind, Keep};
 
-/// The most rows of a chunk. Two of them are a row group of DuckDB.
+/// The most rows of a batch: a row group of DuckDB. Inserting whole ones costs it a sixth less than parts of them.
+const BATCH_ROWS: usize = 122_880;
+/// The most plain bytes of a batch, unless a single row is larger. Every server takes messages of this size.
+const BATCH_BYTES: usize = 24 << 20;
+/// The most rows and plain bytes of an encoded chunk: the encoding of the next one follows what the link shows.
 const CHUNK_ROWS: usize = 61_440;
-/// The most plain bytes of a chunk. A single row that is larger gets its own chunk.
 const CHUNK_BYTES: usize = 8 << 20;
-/// The most bytes of a batch that waits for the connection's thread, unless a single row is larger.
-const BATCH_BYTES: usize = 32 << 20;
 
 /// Converts batches, and passes them to the connection's thread.
 pub(super) struct ColumnarWriter {
@@ -58,7 +59,7 @@ impl TableWriter for ColumnarWriter {
         let mut start = 0;
         while start < batch.num_rows() {
             let rest = batch.slice(start, batch.num_rows() - start);
-            let part = first_part(rest, CHUNK_ROWS, BATCH_BYTES);
+            let part = first_part(rest, BATCH_ROWS, BATCH_BYTES);
             let converted = self.convert(&part)?;
             start += part.num_rows();
             self.rows += part.num_rows() as u64;
@@ -74,7 +75,8 @@ impl TableWriter for ColumnarWriter {
 }
 
 /// The first rows of a batch, within both limits but at least one.
-fn first_part(mut batch: RecordBatch, rows: usize, bytes: usize) -> RecordBatch {
+fn first_part(batch: RecordBatch, rows: usize, bytes: usize) -> RecordBatch {
+    let mut batch = batch.slice(0, batch.num_rows().min(rows));
     loop {
         let step = rows_per_chunk(&batch, rows, bytes);
         if step >= batch.num_rows() {
@@ -122,12 +124,14 @@ impl CopyPayload for ColumnarPayload {
     fn step(&mut self, transfer: &mut Transfer<'_>, step: Step) -> Result<(), AnswerError> {
         let Step::Batch(batch) = step else { return Ok(()) };
         let writer = self.writer()?;
+        let (most_rows, most_bytes) =
+            if writer.is_plain() { (BATCH_ROWS, BATCH_BYTES) } else { (CHUNK_ROWS, CHUNK_BYTES) };
         let mut start = 0;
         while start < batch.num_rows() {
             let share = writer.share();
             let part = |whole: usize| ((whole as f64 * share) as usize).max(1);
             let rest = batch.slice(start, batch.num_rows() - start);
-            let rows = first_part(rest, part(CHUNK_ROWS), part(CHUNK_BYTES));
+            let rows = first_part(rest, part(most_rows), part(most_bytes));
             start += rows.num_rows();
             watch(writer, transfer, 0);
             let chunk = writer.chunk(rows.num_rows(), &columns_from_batch(&rows));

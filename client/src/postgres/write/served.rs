@@ -166,7 +166,8 @@ fn columns(transfer: &mut Transfer<'_>, table: &str, plan: &ServedPlan) -> Resul
     };
     let types = plan.schema.fields().iter().map(|field| type_of(field.name())).collect::<Result<Vec<_>, _>>()?;
     let query = format!("SELECT {} FROM {table} LIMIT 0", names(plan));
-    let schema = transfer.schema(&format!("COPY ({query}) TO STDOUT (FORMAT colonnade, version {})", request::VERSION))?;
+    let schema =
+        transfer.schema(&format!("COPY ({query}) TO STDOUT (FORMAT colonnade, version {})", request::VERSION))?;
     if schema.fields().len() != plan.schema.fields().len() {
         let error = Error::new(ErrorKind::Protocol, "the server has sent other columns than it was asked for");
         return Err(AnswerError::Lost(error));

@@ -251,7 +251,8 @@ impl Transfer<'_> {
                 self.look()?;
             }
             let step = steps.taken.recv_timeout(POLL);
-            let is_gone = matches!(step, Err(RecvTimeoutError::Disconnected)) || steps.abandoned.load(Ordering::Acquire);
+            let is_gone =
+                matches!(step, Err(RecvTimeoutError::Disconnected)) || steps.abandoned.load(Ordering::Acquire);
             match step {
                 _ if is_gone && copying => {
                     self.send(&message::copy_fail("the writer has stopped"))?;
@@ -287,7 +288,10 @@ impl Transfer<'_> {
     pub(super) fn send_data(&mut self, slices: &[&[u8]]) -> Result<(), AnswerError> {
         let length: usize = slices.iter().map(|slice| slice.len()).sum();
         if length > LARGEST_PART {
-            return slices.iter().flat_map(|slice| slice.chunks(LARGEST_PART)).try_for_each(|part| self.send_data(&[part]));
+            return slices
+                .iter()
+                .flat_map(|slice| slice.chunks(LARGEST_PART))
+                .try_for_each(|part| self.send_data(&[part]));
         }
         let header = message::copy_data_header(length);
         let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(slices.iter().copied()).collect();

@@ -73,9 +73,9 @@ pub(super) fn convert(
         DataType::UInt16 => integers::<UInt16Type>(&source),
         DataType::UInt32 => integers::<UInt32Type>(&source),
         DataType::UInt64 => integers::<UInt64Type>(&source),
-        DataType::Float32 => {
-            primitives::<Float32Type>(&source, |value| source.float(value, EXACT_FLOAT32).and_then(|n| float32(&source, n)))
-        }
+        DataType::Float32 => primitives::<Float32Type>(&source, |value| {
+            source.float(value, EXACT_FLOAT32).and_then(|n| float32(&source, n))
+        }),
         DataType::Float64 => primitives::<Float64Type>(&source, |value| source.float(value, EXACT_FLOAT64)),
         DataType::Decimal128(precision, scale) => {
             let precision = (type_name != HUGEINT).then_some(*precision);

@@ -71,7 +71,9 @@ pub enum CopyDataError {
     #[error("the stream has no field for column \"{0}\"")]
     MissingField(String),
     /// A field has another type than the one in which its column is sent.
-    #[error("column \"{column}\" has type {type_name}, whose values are received as {wanted}, but the stream has {given}")]
+    #[error(
+        "column \"{column}\" has type {type_name}, whose values are received as {wanted}, but the stream has {given}"
+    )]
     Type {
         /// The column's name.
         column: String,

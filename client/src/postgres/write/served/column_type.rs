@@ -21,7 +21,11 @@ pub(super) fn created(field: &Field) -> Result<String, Error> {
         Some(type_name) => Ok(type_name),
         None => {
             let what = format!("{} cannot be written to a table of this server", field.data_type());
-            Err(unsupported_column(field.name(), &what, "convert it before: dtype={…: \"utf8\"}, or leave the column out"))
+            Err(unsupported_column(
+                field.name(),
+                &what,
+                "convert it before: dtype={…: \"utf8\"}, or leave the column out",
+            ))
         }
     }
 }
@@ -34,10 +38,14 @@ fn nested(field: &Field, depth: usize) -> Option<String> {
         | DataType::LargeList(element)
         | DataType::ListView(element)
         | DataType::LargeListView(element) => format!("{}[]", item(element)?),
-        DataType::FixedSizeList(element, size) if (1..=MAX_ARRAY).contains(size) => format!("{}[{size}]", item(element)?),
+        DataType::FixedSizeList(element, size) if (1..=MAX_ARRAY).contains(size) => {
+            format!("{}[{size}]", item(element)?)
+        }
         DataType::Struct(fields) if !fields.is_empty() => format!("STRUCT({})", members(fields, depth)?),
         DataType::Map(entries, _) => match entries.data_type() {
-            DataType::Struct(fields) if fields.len() == 2 => format!("MAP({}, {})", item(&fields[0])?, item(&fields[1])?),
+            DataType::Struct(fields) if fields.len() == 2 => {
+                format!("MAP({}, {})", item(&fields[0])?, item(&fields[1])?)
+            }
             _ => return None,
         },
         _ => scalar(&ColumnMeaning::of(field).ok()?, depth)?,
@@ -65,7 +73,9 @@ fn scalar(meaning: &ColumnMeaning, depth: usize) -> Option<String> {
         M::Integer { .. } => "UBIGINT",
         M::Float { bits: 64 } => "DOUBLE",
         M::Float { .. } => "FLOAT",
-        M::Decimal { precision, scale } if *precision <= MAX_PRECISION => return Some(format!("DECIMAL({precision},{scale})")),
+        M::Decimal { precision, scale } if *precision <= MAX_PRECISION => {
+            return Some(format!("DECIMAL({precision},{scale})"));
+        }
         M::Null | M::Text => "VARCHAR",
         M::Json => "JSON",
         M::Bytes => "BLOB",

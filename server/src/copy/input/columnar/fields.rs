@@ -72,9 +72,10 @@ fn is_same_type(given: &DataType, wanted: &DataType) -> bool {
         }
         (DataType::Struct(fields), DataType::Struct(wanted)) => {
             fields.len() == wanted.len()
-                && fields.iter().zip(wanted).all(|(field, wanted)| {
-                    field.name() == wanted.name() && is_same_field(field, wanted)
-                })
+                && fields
+                    .iter()
+                    .zip(wanted)
+                    .all(|(field, wanted)| field.name() == wanted.name() && is_same_field(field, wanted))
         }
         (DataType::Map(entries, _), DataType::Map(wanted, _)) => match (entries.data_type(), wanted.data_type()) {
             (DataType::Struct(fields), DataType::Struct(wanted)) => {

@@ -107,10 +107,11 @@ fn refused(fields: Vec<Field>, is_listed: bool) -> (String, String) {
 
 #[test]
 fn fields_are_found_by_their_names_and_types() {
-    let (n, t, other) =
-        (field("n", DataType::Int64), field("t", DataType::Utf8), field("other", DataType::Boolean));
+    let (n, t, other) = (field("n", DataType::Int64), field("t", DataType::Utf8), field("other", DataType::Boolean));
     assert!(reader(true, &budget()).feed(&stream(&Schema::new(vec![n.clone(), t.clone(), other]), &[])).is_ok());
-    assert!(reader(true, &budget()).feed(&stream(&Schema::new(vec![n.clone(), field("t", DataType::Null)]), &[])).is_err());
+    assert!(
+        reader(true, &budget()).feed(&stream(&Schema::new(vec![n.clone(), field("t", DataType::Null)]), &[])).is_err()
+    );
     assert!(reader(false, &budget()).feed(&stream(&Schema::new(vec![field("t", DataType::Null)]), &[])).is_ok());
     assert_eq!(refused(vec![field("N", DataType::Int64)], false).0, "42703");
     assert_eq!(refused(vec![n.clone(), n.clone()], false).0, "42701");

@@ -23,6 +23,15 @@ impl Channel {
         }
     }
 
+    /// Sends all of several slices.
+    pub(crate) fn send_slices(&mut self, slices: &[&[u8]]) -> io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.send_slices(slices),
+            // A record for each slice would cost more than the copy.
+            Self::Tls(stream) => stream.send(&slices.concat()),
+        }
+    }
+
     /// Receives up to `room` bytes to `to`; waits for as many if `whole`. 0 means that the peer has closed.
     ///
     /// # Errors

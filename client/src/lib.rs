@@ -29,6 +29,7 @@ mod feed;
 mod file_uri;
 mod gaps;
 mod inbox;
+mod link;
 mod literal;
 pub mod mysql;
 mod options;

@@ -1,11 +1,14 @@
 //! A TCP or unix stream socket.
 
-use std::io::{self, ErrorKind as Io, Write};
+use std::io::{self, ErrorKind as Io, IoSlice, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// The most slices of one call of the system (Linux: UIO_MAXIOV).
+const MAX_SLICES: usize = 1024;
 
 /// A connected socket.
 #[derive(Debug)]
@@ -60,6 +63,27 @@ impl Socket {
             Self::Tcp(socket) => (&*socket).write_all(bytes),
             Self::Unix(socket) => (&*socket).write_all(bytes),
         }
+    }
+
+    /// Sends all of several slices, without copying them together.
+    pub(crate) fn send_slices(&self, slices: &[&[u8]]) -> io::Result<()> {
+        let mut left: Vec<IoSlice<'_>> = slices.iter().map(|slice| IoSlice::new(slice)).collect();
+        let mut left = &mut left[..];
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            let most = &left[..left.len().min(MAX_SLICES)];
+            let sent = match self {
+                Self::Tcp(socket) => (&*socket).write_vectored(most),
+                Self::Unix(socket) => (&*socket).write_vectored(most),
+            };
+            match sent {
+                Ok(0) => return Err(Io::WriteZero.into()),
+                Ok(sent) => IoSlice::advance_slices(&mut left, sent),
+                Err(error) if error.kind() == Io::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Receives up to `room` bytes to `to`; waits for as many if `whole`. 0 means that the peer has closed.

@@ -40,11 +40,11 @@ pub trait LibraryConnection: Send {
     /// DuckDB's error.
     fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<StatementTypes, EngineError>;
 
-    /// Runs an INSERT that reads the rows of `batch` as table `name`. Gives their number.
+    /// Runs an INSERT that reads the rows of `batches` as table `name`. Gives their number.
     ///
     /// # Errors
     /// DuckDB's error.
-    fn insert(&mut self, statement: &Translated, name: &str, batch: RecordBatch) -> Result<u64, EngineError>;
+    fn insert(&mut self, statement: &Translated, name: &str, batches: Vec<RecordBatch>) -> Result<u64, EngineError>;
 
     /// A handle that stops a running statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;

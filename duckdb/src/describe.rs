@@ -201,7 +201,7 @@ mod tests {
             self.0.pop_front().expect("more descriptions are requested than there are answers")
         }
 
-        fn insert(&mut self, _: &Translated, _: &str, _: RecordBatch) -> Result<u64, EngineError> {
+        fn insert(&mut self, _: &Translated, _: &str, _: Vec<RecordBatch>) -> Result<u64, EngineError> {
             panic!("a description runs nothing");
         }
 

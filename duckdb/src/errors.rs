@@ -6,7 +6,7 @@
 use colonnade_server::{EngineError, SqlState};
 use colonnade_sql::{Dialect, TokenKind};
 
-use crate::session::BATCH_NAME;
+use crate::insert::BATCH_NAME;
 
 /// Makes an error with an SQLSTATE of DuckDB's error text about `statement`.
 pub(crate) fn error(text: &str, statement: &str) -> EngineError {
@@ -92,6 +92,10 @@ fn code(text: &str) -> SqlState {
         // Python exports the batch that a COPY … FROM inserts.
         "Invalid Input Error" if says(BATCH_NAME) && says("failed: MemoryError") => SqlState::OUT_OF_MEMORY,
         "Invalid Input Error" if says("read-only") => SqlState::READ_ONLY_SQL_TRANSACTION,
+        // The error of a text that COPY … FROM has cast (`insert`).
+        "Invalid Input Error" if message.starts_with("column \"") && says("\", row ") => {
+            SqlState::INVALID_TEXT_REPRESENTATION
+        }
         // Errors of the catalog's functions (`catalog_functions.sql`).
         "Invalid Input Error" if message.starts_with("relation \"") => SqlState::UNDEFINED_TABLE,
         "Invalid Input Error" if message.starts_with("function \"") => SqlState::UNDEFINED_FUNCTION,

@@ -5,6 +5,7 @@
 //! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's text form
 //!   (`literal`), PostgreSQL's schema `public` ([`ServedDatabase`]);
 //! - `describe` finds the types of placeholders, `placeholder` and `cast` cast their values to these types;
+//! - `insert` writes the INSERT of COPY … FROM STDIN, and refuses values that DuckDB would store wrongly;
 //! - `numbered` and `create` make sequences for columns that number their rows;
 //! - [`types`] has the names of DuckDB's types;
 //! - `errors` finds the SQLSTATE of DuckDB's error texts;
@@ -22,6 +23,7 @@ mod create;
 mod describe;
 mod errors;
 pub mod fence;
+mod insert;
 mod literal;
 mod numbered;
 mod placeholder;

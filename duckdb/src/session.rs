@@ -2,21 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-use colonnade_server::copy::input::needs_cast;
-use colonnade_server::value::types::Type;
 use colonnade_server::{
-    BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter,
+    BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows, Interrupt, Parameter,
 };
 use colonnade_sql::statement::CreateTable;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::cast::cast;
+use crate::insert::{BATCH_NAME, Insertion};
 use crate::placeholder::Placeholders;
 use crate::{LibraryConnection, ServedDatabase, Translated};
-
-/// The name of the copied rows in the INSERT of COPY … FROM.
-pub(crate) const BATCH_NAME: &str = "colonnade_copied";
 
 /// The size of batches for queries of the session itself.
 pub(crate) const OWN_BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20 };
@@ -112,26 +107,12 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         self.description(statement, types)
     }
 
-    /// The INSERT casts texts to the columns' types. Other values keep their types.
-    fn insert(
-        &mut self,
-        table: &str,
-        columns: Option<&str>,
-        types: &[Type],
-        batch: RecordBatch,
-    ) -> Result<u64, EngineError> {
-        let schema = batch.schema();
-        let values = types.iter().zip(schema.fields()).map(|(type_, field)| {
-            let is_cast = needs_cast(field.data_type()) && type_.name != "VARCHAR";
-            if is_cast { format!("CAST({} AS {})", field.name(), type_.name) } else { field.name().clone() }
-        });
-        let values: Vec<_> = values.collect();
-        let columns = columns.map(|columns| format!(" ({columns})")).unwrap_or_default();
-        let statement = format!("INSERT INTO {table}{columns} SELECT {} FROM {BATCH_NAME}", values.join(", "));
+    fn insert(&mut self, rows: InsertedRows<'_>) -> Result<u64, EngineError> {
+        let Insertion { statement, batches } = Insertion::new(rows)?;
         let statement = Translated::of(&statement).edited(|text| self.served.edits(text));
         // The client has not written this statement, so a position in it has no meaning.
         let without_position = |error| EngineError { position: None, ..error };
-        self.connection.insert(&statement, BATCH_NAME, batch).map_err(without_position)
+        self.connection.insert(&statement, BATCH_NAME, batches).map_err(without_position)
     }
 
     /// A CREATE TABLE with columns that number their rows becomes several statements.

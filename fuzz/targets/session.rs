@@ -13,7 +13,7 @@ use arrow_array::{Int64Array, RecordBatch};
 use colonnade_server::auth::{Role, Users};
 use colonnade_server::{
     BatchSize, Columns, CredentialFiles, Credentials, Description, Engine, EngineAnswer, EngineError, EngineSession,
-    Interrupt, Parameter, Rows, ServeOptions, Server, SessionUser, SqlState, value::types::Type,
+    InsertedRows, Interrupt, Parameter, Rows, ServeOptions, Server, SessionUser, SqlState, value::types::Type,
 };
 use colonnade_sql::Statement;
 
@@ -62,9 +62,9 @@ impl EngineSession for CountingEngine {
         Ok(Description { parameters, columns, ..Description::default() })
     }
 
-    fn insert(&mut self, _: &str, _: Option<&str>, _: &[Type], batch: RecordBatch) -> Result<u64, EngineError> {
+    fn insert(&mut self, rows: InsertedRows<'_>) -> Result<u64, EngineError> {
         self.asked.fetch_add(1, Ordering::SeqCst);
-        Ok(batch.num_rows() as u64)
+        Ok(rows.batches.iter().map(|batch| batch.num_rows() as u64).sum())
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {

@@ -220,9 +220,11 @@ impl LibraryConnection for PyConnection {
         Ok(StatementTypes { parameters, columns })
     }
 
-    fn insert(&mut self, statement: &Translated, name: &str, batch: RecordBatch) -> Result<u64, EngineError> {
+    fn insert(&mut self, statement: &Translated, name: &str, batches: Vec<RecordBatch>) -> Result<u64, EngineError> {
+        let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
+        let batches = batches.into_iter().map(Into::into).collect();
         let inserted = self.with_session(statement, |session| {
-            let table = Table { schema: batch.schema(), batches: vec![batch.into()] };
+            let table = Table { schema, batches };
             session.call_method1("insert", (&statement.text, name, table))?.extract()
         });
         self.finish();

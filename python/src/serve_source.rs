@@ -10,8 +10,8 @@ use arrow_schema::{FieldRef, SchemaRef};
 use client::{Cancel, ErrorKind, QueryOptions, ResultStream, SchemaCheck, Transaction};
 use colonnade_client as client;
 use colonnade_server::{
-    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, Interrupt,
-    Parameter, Role, Rows, SessionUser, SqlState, TransactionStatus, value::types::Type,
+    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, InsertedRows,
+    Interrupt, Parameter, Role, Rows, SessionUser, SqlState, TransactionStatus, value::types::Type,
 };
 use colonnade_sql::Statement;
 use pyo3::prelude::*;
@@ -153,7 +153,7 @@ impl EngineSession for SourceSession {
         Ok(Description { parameters, columns: Columns::Deferred, ..Description::default() })
     }
 
-    fn insert(&mut self, _: &str, _: Option<&str>, _: &[Type], _: RecordBatch) -> Result<u64, EngineError> {
+    fn insert(&mut self, _: InsertedRows<'_>) -> Result<u64, EngineError> {
         Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "rows are not copied into a source"))
     }
 

@@ -8,6 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use colonnade_sql::{Dialect, Statement};
 
+use crate::copy::input::TargetColumn;
 use crate::message::backend::TransactionStatus;
 use crate::parameter::ParameterValue;
 use crate::sqlstate::SqlState;
@@ -149,18 +150,11 @@ pub trait EngineSession: Send {
     /// The engine's error for an invalid statement.
     fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError>;
 
-    /// Inserts the rows of `batch` into a table. Gives their number. `table` and `columns` are as in the client's statement; `None` is all
-    /// columns. The batch has one column for each of `types`. Values may be texts, which the engine casts to the type.
+    /// Inserts rows into a table. Gives their number.
     ///
     /// # Errors
     /// The engine's error.
-    fn insert(
-        &mut self,
-        table: &str,
-        columns: Option<&str>,
-        types: &[Type],
-        batch: RecordBatch,
-    ) -> Result<u64, EngineError>;
+    fn insert(&mut self, rows: InsertedRows<'_>) -> Result<u64, EngineError>;
 
     /// Whether the engine runs several statements for this one, so that they must be in one transaction.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
@@ -197,6 +191,33 @@ pub trait EngineSession: Send {
     fn is_open(&self) -> bool {
         true
     }
+}
+
+/// Rows for a table.
+pub struct InsertedRows<'a> {
+    /// The table's name as in the client's statement.
+    pub table: &'a str,
+    /// The list of columns, quoted as in SQL; `None` is all columns.
+    pub columns: Option<&'a str>,
+    /// The columns' names and types, one for each column of the batches.
+    pub targets: Vec<&'a TargetColumn>,
+    /// The rows.
+    pub batches: Vec<RecordBatch>,
+    /// What the values are.
+    pub form: ValueForm,
+}
+
+/// What the values of inserted rows are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueForm {
+    /// Values may be texts, which the engine casts to the column's type.
+    Input,
+    /// Values have the types in which the engine sends columns. A value that the engine sends as text must be exactly the text that it would
+    /// send; otherwise it is an error that names column and row.
+    Exported {
+        /// The first row's number, from 1.
+        first_row: u64,
+    },
 }
 
 /// A value for a placeholder.

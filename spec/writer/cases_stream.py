@@ -55,6 +55,8 @@ def stream_cases() -> list[Case]:
     chunks = [(2, [[1, 2], ["a", None]], hows, NONE), (0, [[], []], hows, NONE)]
     chunks += [(3, [[7, 7, 7], ["x", "y", "z"]], [As("constant"), As("lengths")], NONE)]
     cases.append(Case("chunks", [number, text], chunks))
+    # The example of PROTOCOL §10.
+    cases.append(one("copy_in", [field("n", "int64")], [[7]], [As()]))
     metadata = [["k", "v"], ["", "漢"], ["k", "again"]]
     fields = [{**number, "name": "", "metadata": [["postgres type", "inet"]]}, {**text, "name": ""}]
     cases.append(Case("metadata", fields, [(1, [[1], ["x"]], hows, NONE)], metadata))

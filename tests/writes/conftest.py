@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from testbed import postgres as pg
+from testbed.serving import Server
 from tests.support.sqlite_files import make, uri
 from tests.writes.places import Place
 
@@ -39,7 +40,16 @@ def in_sqlite(tmp_path: Path) -> Place:
     return Place(make(tmp_path / "a b.db", ""))
 
 
-@pytest.fixture(params=["postgres", "sqlite"])
+@pytest.fixture
+def in_serve(server: Server, uri: str) -> Place:
+    """`colonnade serve`, with a new schema on the search path."""
+    schema = f"writes_{next(_numbers)}"
+    with psycopg.connect(server.dsn, autocommit=True) as opened:
+        opened.execute(f"create schema {schema}")
+    return Place(f"{uri}?options=-c%20search_path%3D{schema}", is_serve=True)
+
+
+@pytest.fixture(params=["postgres", "sqlite", "serve"])
 def place(request: pytest.FixtureRequest) -> Place:
     """Each database that can be written to."""
     return request.getfixturevalue(f"in_{request.param}")
@@ -51,6 +61,14 @@ def postgres_place(stock: pg.Cluster) -> Place:
     with stock.connect() as opened:
         opened.execute("create schema if not exists examples")
     return Place(stock.uri(options="-c search_path=examples"))
+
+
+@pytest.fixture(scope="module")
+def serve_place(server: Server, uri: str) -> Place:
+    """`colonnade serve` for the same."""
+    with psycopg.connect(server.dsn, autocommit=True) as opened:
+        opened.execute("create schema if not exists examples")
+    return Place(f"{uri}?options=-c%20search_path%3Dexamples", is_serve=True)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,9 @@ MILLISECONDS = DAY // 1000
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 #: 4713-11-24 BC and 294277-01-01 in microseconds since 1970; the end is out of 64 bits.
 FIRST_MOMENT = -210_866_803_200_000_000
+#: The first timestamp of DuckDB in microseconds since 1970, and the end of the time parts of intervals in nanoseconds.
+FIRST_OF_DUCKDB = -9_223_372_022_400_000_000
+LONGEST_INTERVAL = 2_562_047 * 3600 * 10**9
 #: 0000-01-01 and 9999-12-31 in days since 1970.
 ISO_DAYS = range(-719_528, 2_932_897)
 
@@ -31,6 +34,20 @@ class Case:
 
     def array(self, values: list[Any]) -> pa.Array:
         return pa.array(values, self.type)
+
+    def serve(self, value: Any) -> bool:
+        """Whether DuckDB holds a value, in the type that a new column of `colonnade serve` gets."""
+        kind = self.type
+        if pa.types.is_date32(kind):
+            return value > -(2**31)
+        if pa.types.is_date64(kind):
+            return value % MILLISECONDS == 0 and abs(value // MILLISECONDS) < 2**31
+        if pa.types.is_timestamp(kind):
+            return duckdb_moment_fits(value, kind)
+        if pa.types.is_duration(kind):
+            nanos = value * 10**9 // PER_SECOND[kind.unit]
+            return nanos % 1000 == 0 and abs(nanos) < LONGEST_INTERVAL
+        return True
 
 
 def always(_: Any) -> bool:
@@ -86,6 +103,15 @@ def iso_moment_fits(unit: str) -> Callable[[int], bool]:
         return found is not None and found // DAY in ISO_DAYS
 
     return fits
+
+
+def duckdb_moment_fits(value: int, kind: pa.TimestampType) -> bool:
+    if abs(value) == 2**63 - 1:
+        return True
+    if kind.unit == "ns":
+        return abs(value) < 2**63 - 1
+    found = micros(value, kind.unit)
+    return found is not None and FIRST_OF_DUCKDB <= found < 2**63 - 1
 
 
 def double_fits(value: float) -> bool:

@@ -12,6 +12,8 @@ import pyarrow as pa
 @dataclass(frozen=True)
 class Place:
     uri: str
+    #: Whether it is `colonnade serve`, whose SQL is DuckDB's.
+    is_serve: bool = False
 
     @property
     def is_sqlite(self) -> bool:

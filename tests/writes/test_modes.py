@@ -83,10 +83,13 @@ def test_two_columns_of_one_name_are_refused(place: Place) -> None:
 
 
 def test_columns_are_found_by_name_and_others_get_their_defaults(place: Place) -> None:
-    identity = "integer primary key" if place.is_sqlite else "bigint generated always as identity"
+    always = "by default" if place.is_serve else "always"
+    identity = "integer primary key" if place.is_sqlite else f"bigint generated {always} as identity"
     kind = "text" if place.is_sqlite else "varchar"
+    # DuckDB computes such columns when they are read.
+    how = "" if place.is_serve else " stored"
     place.execute(
-        f"create table t (id {identity}, a bigint, b {kind} default 'x', c bigint generated always as (a + 1) stored)"
+        f"create table t (id {identity}, a bigint, b {kind} default 'x', c bigint generated always as (a + 1){how})"
     )
     colonnade.write_sql(pa.table({"a": [1, 2]}), place.uri, "t", if_exists="append")
     colonnade.write_sql(pa.table({"b": ["y"], "a": [3]}), place.uri, "t", if_exists="append")
@@ -233,8 +236,7 @@ def test_other_sources_are_refused_by_name(uri: str) -> None:
     assert caught.value.sqlstate == "0A000" and caught.value.source == uri
 
 
-def test_mysql_and_a_colonnade_server_are_refused_by_name(mysql: colonnade.Connection, uri: str) -> None:
-    for connection in (mysql, uri):
-        with pytest.raises(colonnade.NotSupportedError, match="cannot write to") as caught:
-            colonnade.write_sql(ONE, connection, "t")
-        assert caught.value.hint
+def test_mysql_is_refused_by_name(mysql: colonnade.Connection) -> None:
+    with pytest.raises(colonnade.NotSupportedError, match="cannot write to") as caught:
+        colonnade.write_sql(ONE, mysql, "t")
+    assert caught.value.hint

@@ -34,7 +34,7 @@ pub struct PostgresConnection {
 pub(crate) struct Postgres {
     /// The route of a cancel request.
     pub(super) route: Arc<Route>,
-    server: ServerProperties,
+    pub(super) server: ServerProperties,
     /// The server's software and version.
     software: String,
 }

@@ -79,6 +79,12 @@ pub(crate) fn copy_fail(reason: &str) -> Vec<u8> {
     framed(Some(b'f'), &body)
 }
 
+/// The type and the length of a CopyData message with so many bytes, at most 2 GiB.
+pub(crate) fn copy_data_header(length: usize) -> [u8; HEADER] {
+    let [a, b, c, d] = (length as u32 + 4).to_be_bytes();
+    [b'd', a, b, c, d]
+}
+
 /// Terminate.
 pub(crate) fn terminate() -> Vec<u8> {
     framed(Some(b'X'), &[])

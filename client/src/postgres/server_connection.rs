@@ -11,6 +11,8 @@ use super::message::{self, BackendKey, MessageReader, protocol, shown};
 use super::route::Route;
 use super::state::{self, Given, Reports};
 use super::target::{Binding, Target};
+use colonnade_wire::LinkEstimate;
+
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
@@ -30,6 +32,8 @@ pub(crate) struct ServerConnection {
     pub(crate) route: Arc<Route>,
     /// The transaction's state after the last query.
     pub(crate) transaction: Transaction,
+    /// What the last write has measured of the link.
+    pub(crate) link_estimate: Option<LinkEstimate>,
 }
 
 /// The server's description of itself.
@@ -37,6 +41,8 @@ pub(crate) struct ServerConnection {
 pub(crate) struct ServerProperties {
     pub(crate) version: String,
     pub(crate) delivery: Delivery,
+    /// The highest version of the format in which it takes rows; 0 if it takes none. PROTOCOL §10.
+    pub(crate) receives: u32,
     /// The dialect of the source behind a Colonnade server, in the notation of PROTOCOL §1; `None` for its own.
     pub(crate) dialect: String,
     pub(crate) key: BackendKey,
@@ -59,6 +65,7 @@ impl ServerProperties {
             "server_version" => self.version = value.into_owned(),
             "client_encoding" => self.encoding = value.into_owned(),
             "colonnade.dialect" => self.dialect = value.into_owned(),
+            "colonnade.receive" => self.receives = value.trim().parse().unwrap_or(0),
             name => {
                 if let Some(delivery) = Delivery::announced(name, &value) {
                     self.delivery = delivery;
@@ -142,7 +149,8 @@ impl ServerConnection {
     fn log_in(route: Route, channel: Channel, given: Given, tick: Tick<'_>) -> Result<Self, Error> {
         let mut incoming = Incoming::new(channel);
         let server = login(&mut incoming, &route.target, given, tick).map_err(|error| route.explain(error))?;
-        let mut connection = Self { incoming, server, route: Arc::new(route), transaction: Transaction::None };
+        let (route, transaction) = (Arc::new(route), Transaction::None);
+        let mut connection = Self { incoming, server, route, transaction, link_estimate: None };
         if connection.is_gateways() && (given == Given::All || connection.server.reports.are_known()) {
             state::settle(&mut connection, tick)?;
         }

@@ -1,32 +1,40 @@
-//! Writes into a table of PostgreSQL by COPY … FROM STDIN in binary, within one transaction.
+//! Writes into a table of PostgreSQL by COPY … FROM STDIN in binary, and into one of `colonnade serve` by the same in
+//! FORMAT colonnade ([`served`], [`columnar`]; PROTOCOL §10), within one transaction.
 //! <https://www.postgresql.org/docs/current/sql-copy.html>
 //!
-//! This thread converts values to rows of bytes. The connection's thread (`transfer`) runs the transaction and sends.
+//! This thread converts values to rows of bytes, or to the types of the table. The connection's thread (`transfer`) runs the transaction and sends.
 //! The socket limits it, and a short queue between both limits this one, so memory does not grow with the rows.
 
 mod column_type;
+mod columnar;
 mod frequent_column;
 mod moment;
 mod numeric;
+mod queue;
 mod row_encoder;
+mod served;
 mod table;
 mod transfer;
 mod upsert;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::sync_channel;
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use self::column_type::ColumnType;
+use self::columnar::ColumnarWriter;
+use self::queue::StepQueue;
 use self::row_encoder::RowEncoder;
+use self::served::{ServedColumns, ServedPlan};
 use self::table::TableColumn;
-use self::transfer::{Progress, Step, WritePlan};
-use super::connection::{Postgres, PostgresConnection};
+use self::transfer::{Progress, Step, Steps, WritePlan};
+use super::connection::PostgresConnection;
 use super::delivery::Delivery;
-use crate::shared_connection::{Event, EventReader, died};
+use super::request;
+use crate::shared_connection::{Event, died};
 use crate::write::kind::ColumnMeaning;
 use crate::write::{BLOCK, TableWriter, WAITING, WriteTarget, Writing, unsupported_column};
 use crate::{Connection, Error, ErrorKind, Keep};
@@ -36,13 +44,11 @@ const PART: usize = 4096;
 
 impl Writing for PostgresConnection {
     fn begin(&self, target: &WriteTarget, schema: &SchemaRef, keep: Keep<'_>) -> Result<Box<dyn TableWriter>, Error> {
+        if let Delivery::Served(_) = self.delivery() {
+            return self.begin_served(target, schema, keep);
+        }
         let meanings = schema.fields().iter().map(|field| ColumnMeaning::of(field)).collect::<Result<Vec<_>, _>>()?;
         let names: Vec<_> = schema.fields().iter().map(|field| field.name().clone()).collect();
-        if let Delivery::Served(_) = self.delivery() {
-            let message = "this version cannot write to colonnade serve";
-            let hint = "use COPY … FROM STDIN of any PostgreSQL client, or INSERT";
-            return Err(Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000").with_hint(hint));
-        }
         if self.session.look(|connection| connection.server.sends_utf8()) == Some(false) {
             let message = "the session's client_encoding is not UTF8, so text cannot be written";
             return Err(Error::new(ErrorKind::Usage, message).with_hint("reset it: RESET client_encoding"));
@@ -61,7 +67,40 @@ impl Writing for PostgresConnection {
         let types = names.iter().zip(&meanings).map(|(name, meaning)| accepted(&columns, name, meaning));
         let types = types.collect::<Result<Vec<_>, _>>()?;
         let encoder = RowEncoder::new(names.into_iter().zip(types).collect());
-        Ok(Box::new(PostgresWriter { events, steps, encoder, abandoned, waiting: 0 }))
+        let queue = StepQueue { events, steps, abandoned, waiting: 0 };
+        Ok(Box::new(PostgresWriter { queue, encoder }))
+    }
+}
+
+impl PostgresConnection {
+    /// Writes to `colonnade serve`.
+    fn begin_served(
+        &self,
+        target: &WriteTarget,
+        schema: &SchemaRef,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn TableWriter>, Error> {
+        if self.session.peer.server.receives < request::VERSION {
+            let message = "this server cannot be written to: it is older than this version, or serves another database";
+            let hint = "update colonnade serve, or write to the database behind it";
+            return Err(Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000").with_hint(hint));
+        }
+        let abandoned = Arc::<AtomicBool>::default();
+        let (plan, given_up) = (ServedPlan { target: target.clone(), schema: schema.clone() }, abandoned.clone());
+        let (steps, taken) = sync_channel(WAITING + 1);
+        let mut events = self.session.start(keep, move |connection, tick, tell| {
+            let steps = Steps { taken: &taken, abandoned: &given_up };
+            transfer::in_transaction(connection, tick, &given_up, |transfer| {
+                served::write(transfer, &plan, &steps, tell)
+            })
+        })?;
+        let ServedColumns { schema: sent, targets } = match events.next(keep)? {
+            Some(Event::Part(Progress::Served(columns))) => columns,
+            _ => return Err(died().with_origin(self.name())),
+        };
+        let queue = StepQueue { events, steps, abandoned, waiting: 0 };
+        targets.iter().zip(schema.fields()).try_for_each(|(target, field)| target.check(field))?;
+        Ok(Box::new(ColumnarWriter { queue, schema: sent, targets, rows: 0 }))
     }
 }
 
@@ -83,56 +122,10 @@ fn accepted(columns: &[TableColumn], name: &str, meaning: &ColumnMeaning) -> Res
     })
 }
 
-/// A transaction that copies rows. Dropping it stops the connection's thread, which rolls back.
+/// A transaction that copies rows in COPY's binary format.
 struct PostgresWriter {
-    events: EventReader<Postgres, Progress>,
-    steps: SyncSender<Step>,
+    queue: StepQueue,
     encoder: RowEncoder,
-    /// Set before the thread could commit an interrupted write.
-    abandoned: Arc<AtomicBool>,
-    /// The blocks that the connection's thread has not taken yet.
-    waiting: usize,
-}
-
-impl PostgresWriter {
-    fn send(&mut self, step: Step, keep: Keep<'_>) -> Result<(), Error> {
-        while self.waiting >= WAITING {
-            self.next(keep)?;
-        }
-        match self.steps.send(step) {
-            Ok(()) => {
-                self.waiting += 1;
-                Ok(())
-            }
-            // The thread has ended, and its last event says why.
-            Err(_) => loop {
-                self.next(keep)?;
-            },
-        }
-    }
-
-    /// Waits until the thread takes a block.
-    fn next(&mut self, keep: Keep<'_>) -> Result<(), Error> {
-        match self.event(keep)? {
-            Event::Part(_) => {
-                self.waiting = self.waiting.saturating_sub(1);
-                Ok(())
-            }
-            Event::Finished(_) => Err(died()),
-        }
-    }
-
-    fn event(&mut self, keep: Keep<'_>) -> Result<Event<Progress>, Error> {
-        let abandoned = &self.abandoned;
-        let mut keep = || {
-            let goes_on = keep();
-            if !goes_on {
-                abandoned.store(true, Ordering::Release);
-            }
-            goes_on
-        };
-        self.events.next(&mut keep)?.ok_or_else(died)
-    }
 }
 
 impl TableWriter for PostgresWriter {
@@ -144,7 +137,7 @@ impl TableWriter for PostgresWriter {
                 self.encoder.push(&columns, row)?;
                 if self.encoder.len() >= BLOCK {
                     let block = self.encoder.take();
-                    self.send(Step::Rows(block), keep)?;
+                    self.queue.send(Step::Rows(block), keep)?;
                 }
             }
         }
@@ -153,18 +146,7 @@ impl TableWriter for PostgresWriter {
 
     fn finish(mut self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error> {
         let (rows, rest) = (self.encoder.rows(), self.encoder.end());
-        self.send(Step::Rows(rest), keep)?;
-        self.send(Step::Finish(rows), keep)?;
-        loop {
-            if let Event::Finished(finished) = self.event(keep)? {
-                return Ok(finished.rows.unwrap_or(rows));
-            }
-        }
-    }
-}
-
-impl Drop for PostgresWriter {
-    fn drop(&mut self) {
-        self.abandoned.store(true, Ordering::Release);
+        self.queue.send(Step::Rows(rest), keep)?;
+        self.queue.finish(rows, keep)
     }
 }

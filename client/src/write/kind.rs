@@ -58,11 +58,15 @@ impl ColumnMeaning {
     /// # Errors
     /// No database column holds such values.
     pub(crate) fn of(field: &Field) -> Result<Self, Error> {
-        let extension = field.metadata().get(EXTENSION).map(String::as_str);
-        Self::of_type(field.data_type(), extension).ok_or_else(|| {
+        Self::of_type(field.data_type(), Self::extension(field)).ok_or_else(|| {
             let what = format!("{} cannot be written to a table in this version", field.data_type());
             unsupported_column(field.name(), &what, AS_TEXT)
         })
+    }
+
+    /// The name of a field's extension type.
+    pub(crate) fn extension(field: &Field) -> Option<&str> {
+        field.metadata().get(EXTENSION).map(String::as_str)
     }
 
     fn of_type(data_type: &DataType, extension: Option<&str>) -> Option<Self> {
@@ -106,13 +110,10 @@ impl ColumnMeaning {
             | DataType::LargeList(field)
             | DataType::ListView(field)
             | DataType::LargeListView(field)
-            | DataType::FixedSizeList(field, _) => {
-                let extension = field.metadata().get(EXTENSION).map(String::as_str);
-                match Self::of_type(field.data_type(), extension)? {
-                    Self::List(_) => return None,
-                    element => Self::List(Box::new(element)),
-                }
-            }
+            | DataType::FixedSizeList(field, _) => match Self::of_type(field.data_type(), Self::extension(field))? {
+                Self::List(_) => return None,
+                element => Self::List(Box::new(element)),
+            },
             DataType::Struct(_) | DataType::Map(..) | DataType::Union(..) | DataType::RunEndEncoded(..) => return None,
         })
     }
@@ -127,7 +128,8 @@ fn decimal(precision: u8, scale: i8) -> Option<ColumnMeaning> {
     Some(ColumnMeaning::Decimal { precision, scale })
 }
 
-fn per_second(unit: TimeUnit) -> i64 {
+/// The units in a second.
+pub(crate) fn per_second(unit: TimeUnit) -> i64 {
     match unit {
         TimeUnit::Second => 1,
         TimeUnit::Millisecond => 1_000,

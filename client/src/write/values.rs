@@ -144,3 +144,20 @@ fn converted(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef, Error> {
         Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000")
     })
 }
+
+/// The scale of the decimals in a type.
+pub(crate) fn decimal_scale(data_type: &DataType) -> i8 {
+    match data_type {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => *scale,
+        DataType::Dictionary(_, values) => decimal_scale(values),
+        DataType::List(field)
+        | DataType::LargeList(field)
+        | DataType::ListView(field)
+        | DataType::LargeListView(field)
+        | DataType::FixedSizeList(field, _) => decimal_scale(field.data_type()),
+        _ => 0,
+    }
+}

@@ -172,7 +172,16 @@ impl StartupMessage {
 }
 
 /// Sends the messages after the login: AuthenticationOk, the parameters that PostgreSQL reports, and the key for cancel requests.
-pub fn confirm_login(output: &mut Output, message: &StartupMessage, version: &str, process: i32, secret: &[u8]) {
+///
+/// `receives` says whether the session takes rows in FORMAT colonnade, too.
+pub fn confirm_login(
+    output: &mut Output,
+    message: &StartupMessage,
+    version: &str,
+    receives: bool,
+    process: i32,
+    secret: &[u8],
+) {
     let out = output.buffer();
     backend::authentication_ok(out);
     let format_version = VERSION.to_string();
@@ -192,6 +201,9 @@ pub fn confirm_login(output: &mut Output, message: &StartupMessage, version: &st
         ("colonnade", &format_version),
     ] {
         backend::parameter_status(out, name, value);
+    }
+    if receives {
+        backend::parameter_status(out, "colonnade.receive", &format_version);
     }
     backend::backend_key_data(out, process, secret);
 }

@@ -14,6 +14,7 @@ mod text;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
 
 pub use error::CopyDataError;
 pub use rows::needs_cast;
@@ -37,7 +38,7 @@ pub struct TargetColumn {
 
 /// Reads one format.
 pub trait CopyReader {
-    /// Reads the data of one message. Only in `FORMAT colonnade` do the boundaries of messages have a meaning.
+    /// Reads the data of one message. The boundaries of messages have no meaning.
     ///
     /// # Errors
     /// If the data are not in the format, or a value is not of its column's type.
@@ -49,11 +50,43 @@ pub trait CopyReader {
     /// If the data are incomplete.
     fn finish(&mut self) -> Result<(), Failure>;
 
-    /// The next batch to insert, once enough rows have arrived. With `all`, also a smaller batch.
+    /// The next rows to insert, once enough have arrived. With `all`, also fewer.
     ///
     /// # Errors
-    /// If Arrow refuses the batch.
-    fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure>;
+    /// If Arrow refuses a batch.
+    fn batch(&mut self, all: bool) -> Result<Option<ReadRows>, Failure>;
+}
+
+/// Rows to insert.
+pub struct ReadRows {
+    /// The rows, in batches of the same columns.
+    pub batches: Vec<RecordBatch>,
+    /// If the values have the types in which the engine sends its columns: the position of each batch column's target. Otherwise there is a
+    /// column for each target in its order, and values may be texts.
+    pub exported: Option<Vec<usize>>,
+}
+
+impl From<RecordBatch> for ReadRows {
+    fn from(batch: RecordBatch) -> Self {
+        Self { batches: vec![batch], exported: None }
+    }
+}
+
+impl ReadRows {
+    /// The number of rows.
+    pub fn rows(&self) -> u64 {
+        self.batches.iter().map(|batch| batch.num_rows() as u64).sum()
+    }
+}
+
+/// The columns that rows are copied into.
+pub struct Targets {
+    /// In the statement's order.
+    pub columns: Vec<TargetColumn>,
+    /// The same columns as COPY … TO sends them; empty unless the format is Colonnade.
+    pub exported: SchemaRef,
+    /// Whether the statement lists them.
+    pub is_listed: bool,
 }
 
 /// The reader for the format in `options`. The memory that it keeps is charged to the budget.
@@ -62,7 +95,7 @@ pub trait CopyReader {
 /// If an option names a column that is not among the targets.
 pub fn reader(
     options: &CopyOptions,
-    targets: Vec<TargetColumn>,
+    Targets { columns: targets, exported, is_listed }: Targets,
     budget: &Arc<Budget>,
 ) -> Result<Box<dyn CopyReader>, OptionError> {
     Ok(match options.format {
@@ -70,7 +103,7 @@ pub fn reader(
         Format::Csv => Box::new(csv::Csv::new(options, targets, budget)?),
         Format::Binary => Box::new(binary::Binary::new(rows::Rows::new(targets, budget), budget)),
         Format::Arrow => Box::new(arrow::Arrow::new(targets.len(), budget)),
-        Format::Colonnade => Box::new(columnar::Colonnade::new(targets.len(), budget)),
+        Format::Colonnade => Box::new(columnar::Colonnade::new(targets, exported, is_listed, budget)),
     })
 }
 

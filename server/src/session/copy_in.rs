@@ -1,15 +1,20 @@
 //! COPY … FROM STDIN: inserts the client's rows batch by batch, in one transaction.
 
-use colonnade_sql::Statement;
+use std::sync::Arc;
+
+use arrow_schema::Schema;
+use colonnade_sql::{Statement, quote};
 
 use crate::copy::CopyIn;
-use crate::copy::input::{CopyDataError, CopyReader, TargetColumn, reader};
-use crate::engine::Columns;
+use crate::copy::input::{CopyDataError, CopyReader, ReadRows, TargetColumn, Targets, reader};
+use crate::copy::options::Format;
+use crate::engine::{Columns, EngineAnswer, EngineError, InsertedRows, ValueForm};
 use crate::error::Failure;
 use crate::message::ProtocolError;
 use crate::message::backend;
 use crate::message::frontend::{FrontendMessage, Phase};
 use crate::rows::interrupted;
+use crate::session::execute::BATCH;
 use crate::session::state::Session;
 
 enum Received {
@@ -24,20 +29,37 @@ impl Session {
         let _running = self.start()?;
         let columns = copy.columns.as_deref().unwrap_or("*");
         let query = format!("SELECT {columns} FROM {}", copy.table);
-        let query = Statement::of(&query, self.engine.dialect());
-        let description = self.engine()?.describe(&query, &[]);
-        let description = description.map_err(|error| Failure::from(error).with_offset(None))?;
-        let Columns::Known(columns) = description.columns else { return Err(Failure::DeferredColumns) };
-        let targets: Vec<_> = columns.into_iter().map(|(name, type_)| TargetColumn { name, type_ }).collect();
-        let received = self.in_transaction(|session| session.receive(copy, targets))?;
+        let received = self.in_transaction(|session| {
+            // Within the transaction, because another session could change the columns' types.
+            let targets = session.targets(&query, copy).map_err(|failure| failure.with_offset(None))?;
+            session.receive(copy, targets)
+        })?;
         backend::command_complete(self.output.buffer(), &format!("COPY {received}"));
         Ok(())
     }
 
-    fn receive(&mut self, copy: &CopyIn, targets: Vec<TargetColumn>) -> Result<u64, Failure> {
-        let types: Vec<_> = targets.iter().map(|target| target.type_.clone()).collect();
+    /// The columns that `query` gives.
+    fn targets(&mut self, query: &str, copy: &CopyIn) -> Result<Targets, Failure> {
+        let statement = Statement::of(query, self.engine.dialect());
+        let description = self.engine()?.describe(&statement, &[])?;
+        let Columns::Known(columns) = description.columns else { return Err(Failure::DeferredColumns) };
+        let columns: Vec<_> = columns.into_iter().map(|(name, type_)| TargetColumn { name, type_ }).collect();
+        let exported = if copy.options.format == Format::Colonnade {
+            let query = format!("{query} LIMIT 0");
+            match self.query_answer(&Statement::of(&query, self.engine.dialect()), &[], BATCH)? {
+                EngineAnswer::Rows(rows) if rows.schema().fields().len() == columns.len() => rows.schema(),
+                _ => return Err(Failure::DeferredColumns),
+            }
+        } else {
+            Arc::new(Schema::empty())
+        };
+        Ok(Targets { columns, exported, is_listed: copy.columns.is_some() })
+    }
+
+    fn receive(&mut self, copy: &CopyIn, targets: Targets) -> Result<u64, Failure> {
+        let columns = targets.columns.clone();
         let mut reader = reader(&copy.options, targets, &self.control.budget)?;
-        backend::copy_in_response(self.output.buffer(), copy.options.format.is_binary(), types.len());
+        backend::copy_in_response(self.output.buffer(), copy.options.format.is_binary(), columns.len());
         self.output.flush()?;
         let mut inserted = 0;
         loop {
@@ -51,15 +73,39 @@ impl Session {
             if is_end {
                 reader.finish()?;
             }
-            while let Some(batch) = reader.batch(is_end)? {
-                self.transaction.savepoints.may_write();
-                let rows = self.engine()?.insert(&copy.table, copy.columns.as_deref(), &types, batch);
-                inserted += rows.map_err(|error| interrupted(&self.control, error))?;
+            while let Some(rows) = reader.batch(is_end)? {
+                inserted += self.insert(copy, &columns, rows, inserted)?;
             }
             if is_end {
                 return Ok(inserted);
             }
         }
+    }
+
+    /// Inserts rows behind the first `before` rows of the data.
+    fn insert(&mut self, copy: &CopyIn, columns: &[TargetColumn], rows: ReadRows, before: u64) -> Result<u64, Failure> {
+        self.transaction.savepoints.may_write();
+        let dialect = self.engine.dialect();
+        let (first_row, last_row) = (before + 1, before + rows.rows());
+        let form = match rows.exported {
+            Some(_) => ValueForm::Exported { first_row },
+            None => ValueForm::Input,
+        };
+        let targets: Vec<_> = match &rows.exported {
+            Some(positions) => positions.iter().map(|&at| &columns[at]).collect(),
+            None => columns.iter().collect(),
+        };
+        let named = rows.exported.is_some().then(|| {
+            let names = targets.iter().map(|target| quote::identifier(&target.name, dialect));
+            names.collect::<Vec<_>>().join(", ")
+        });
+        let listed = named.as_deref().or(copy.columns.as_deref());
+        let rows = InsertedRows { table: &copy.table, columns: listed, targets, batches: rows.batches, form };
+        self.engine()?.insert(rows).map_err(|error| {
+            let place = || Some(format!("Rows {first_row} to {last_row} of the data."));
+            let detail = error.detail.clone().or_else(place);
+            interrupted(&self.control, EngineError { detail, ..error })
+        })
     }
 }
 

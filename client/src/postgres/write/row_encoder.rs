@@ -3,7 +3,6 @@
 //! receive functions.
 
 use arrow_array::RecordBatch;
-use arrow_schema::DataType;
 
 use super::column_type::ColumnType;
 use super::frequent_column::FrequentColumn;
@@ -14,7 +13,7 @@ use crate::write::BLOCK;
 use crate::write::kind::ColumnMeaning;
 use crate::write::misfit::{ValueMisfit, unit_name};
 use crate::write::moment::microseconds;
-use crate::write::values::{ColumnValues, Scalar};
+use crate::write::values::{ColumnValues, Scalar, decimal_scale};
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: [u8; 2] = (-1i16).to_be_bytes();
@@ -73,7 +72,7 @@ impl RowEncoder {
         columns
             .map(|((field, array), (_, to))| {
                 let (values, meaning) = (ColumnValues::of(array)?, ColumnMeaning::of(field)?);
-                let scale = scale(field.data_type());
+                let scale = decimal_scale(field.data_type());
                 let frequent = FrequentColumn::of(&values, &meaning, to, scale);
                 Ok(BatchColumn { values, meaning, scale, frequent })
             })
@@ -95,23 +94,6 @@ impl RowEncoder {
         }
         self.rows += 1;
         Ok(())
-    }
-}
-
-/// The scale of the decimals in a type.
-fn scale(data_type: &DataType) -> i8 {
-    match data_type {
-        DataType::Decimal32(_, scale)
-        | DataType::Decimal64(_, scale)
-        | DataType::Decimal128(_, scale)
-        | DataType::Decimal256(_, scale) => *scale,
-        DataType::Dictionary(_, values) => scale(values),
-        DataType::List(field)
-        | DataType::LargeList(field)
-        | DataType::ListView(field)
-        | DataType::LargeListView(field)
-        | DataType::FixedSizeList(field, _) => scale(field.data_type()),
-        _ => 0,
     }
 }
 

@@ -5,19 +5,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
+use arrow_array::RecordBatch;
+use arrow_schema::Schema;
+use bytes::Bytes;
+use colonnade_wire::arrow::schema_to_arrow;
+use colonnade_wire::{DecodeLimits, Decoder, LinkEstimate, Message};
+
+use super::served::ServedColumns;
 use super::table::{self, TableColumn};
 use super::upsert::UpsertStage;
+use crate::channel::lost;
 use crate::feed::POLL;
 use crate::postgres::ask::TextPart;
 use crate::postgres::message::{self, MessageReader, framed, protocol, shown};
+use crate::postgres::request;
 use crate::postgres::server_connection::ServerConnection;
 use crate::postgres::simple::{self, Job};
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
+use crate::socket::Socket;
 use crate::write::{IfExists, WriteTarget, other_count};
-use crate::{Error, ErrorKind, Transaction};
+use crate::{Error, ErrorKind, Pool, QueryOptions, Transaction};
 
 /// The most bytes of a CopyData message. PostgreSQL takes less than 1 GiB.
 const LARGEST: usize = 256 << 20;
+/// The most bytes of a CopyData message of a stream, because `colonnade serve` takes messages of 64 MiB.
+const LARGEST_PART: usize = 32 << 20;
 /// The attempts to roll back: a late cancel request can stop one.
 const ATTEMPTS: usize = 3;
 const SAVEPOINT: &str = "colonnade_write";
@@ -35,6 +47,8 @@ pub(super) struct WritePlan {
 pub(super) enum Step {
     /// Bytes of COPY's binary format.
     Rows(Vec<u8>),
+    /// Rows in the types of a Colonnade stream.
+    Batch(RecordBatch),
     /// The rows are complete; their number.
     Finish(u64),
 }
@@ -43,8 +57,45 @@ pub(super) enum Step {
 pub(super) enum Progress {
     /// The table is ready, and has these columns.
     Columns(Vec<TableColumn>),
+    /// The same for a table of `colonnade serve`.
+    Served(ServedColumns),
     /// A step was taken out of the queue.
     Taken,
+}
+
+/// The steps of a writer.
+pub(super) struct Steps<'a> {
+    pub(super) taken: &'a Receiver<Step>,
+    /// Whether the writer was interrupted or is gone, so that nothing may be committed any more.
+    pub(super) abandoned: &'a AtomicBool,
+}
+
+/// Sends the rows of a COPY.
+pub(super) trait CopyPayload {
+    /// Sends what comes before the first row.
+    fn begin(&mut self, _transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {
+        Ok(())
+    }
+
+    /// Sends rows.
+    fn step(&mut self, transfer: &mut Transfer<'_>, step: Step) -> Result<(), AnswerError>;
+
+    /// Sends what comes after the last row.
+    fn end(&mut self, _transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {
+        Ok(())
+    }
+}
+
+/// Rows that the writer has encoded.
+struct BinaryPayload;
+
+impl CopyPayload for BinaryPayload {
+    fn step(&mut self, transfer: &mut Transfer<'_>, step: Step) -> Result<(), AnswerError> {
+        match step {
+            Step::Rows(bytes) => transfer.send_rows(&bytes),
+            Step::Batch(_) | Step::Finish(_) => Ok(()),
+        }
+    }
 }
 
 /// Writes within a transaction, or within a savepoint of the user's transaction.
@@ -55,6 +106,17 @@ pub(super) fn run(
     steps: &Receiver<Step>,
     tell: &mut dyn FnMut(Progress),
 ) -> AnswerOutcome {
+    let steps = Steps { taken: steps, abandoned: &plan.abandoned };
+    in_transaction(connection, tick, steps.abandoned, |transfer| transfer.write(plan, &steps, tell))
+}
+
+/// Does the work in a transaction, or in a savepoint of the user's transaction. Returns the number of rows.
+pub(super) fn in_transaction(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+    abandoned: &AtomicBool,
+    work: impl FnOnce(&mut Transfer<'_>) -> Result<u64, AnswerError>,
+) -> AnswerOutcome {
     let nested = !connection.is_idle();
     let mut transfer = Transfer { connection, tick };
     let begin = if nested { format!("SAVEPOINT {SAVEPOINT}") } else { "BEGIN".to_owned() };
@@ -64,7 +126,7 @@ pub(super) fn run(
         // Nothing was begun, so there is nothing to roll back: the savepoint of this name may be the user's.
         Err(AnswerError::Refused(error)) => return Ok(Err(error)),
     }
-    match transfer.write(plan, nested, steps, tell) {
+    match work(&mut transfer).and_then(|rows| transfer.commit(nested, abandoned).map(|()| rows)) {
         Ok(rows) => Ok(Ok(Some(rows))),
         Err(AnswerError::Lost(error)) => Err(error),
         Err(AnswerError::Refused(error)) => transfer.roll_back(nested).map(|()| Err(error)),
@@ -80,8 +142,7 @@ impl Transfer<'_> {
     fn write(
         &mut self,
         plan: &WritePlan,
-        nested: bool,
-        steps: &Receiver<Step>,
+        steps: &Steps<'_>,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<u64, AnswerError> {
         let table = table::prepare(self, plan)?;
@@ -91,11 +152,16 @@ impl Transfer<'_> {
             _ => None,
         };
         tell(Progress::Columns(columns));
-        let rows = self.copy(stage.as_ref().map_or(&table, UpsertStage::name), plan, steps, tell)?;
+        let into = stage.as_ref().map_or(&table, UpsertStage::name);
+        let rows = self.copy(&table::copy(into, plan), steps, &mut BinaryPayload, tell)?;
         if let Some(stage) = stage {
             stage.merge(self, rows)?;
         }
-        if plan.abandoned.load(Ordering::Acquire) {
+        Ok(rows)
+    }
+
+    fn commit(&mut self, nested: bool, abandoned: &AtomicBool) -> Result<(), AnswerError> {
+        if abandoned.load(Ordering::Acquire) {
             return Err(AnswerError::Refused(gone()));
         }
         if nested {
@@ -103,7 +169,7 @@ impl Transfer<'_> {
         } else {
             self.ask("COMMIT").map_err(unknown_end)?;
         }
-        Ok(rows)
+        Ok(())
     }
 
     /// Runs a statement, and collects its rows as text.
@@ -127,30 +193,54 @@ impl Transfer<'_> {
         answer.map_err(AnswerError::Refused)?.ok_or_else(|| protocol("no number of changed rows").into())
     }
 
+    /// The columns of a query whose result is a Colonnade stream. `copy` is the statement that gives it, without rows.
+    pub(super) fn schema(&mut self, copy: &str) -> Result<Schema, AnswerError> {
+        let query = message::query(copy).map_err(AnswerError::Refused)?;
+        let (pool, mut decoder, mut schema) = (Pool::default(), Decoder::new(DecodeLimits::default()), None);
+        let mut tell = |message: Bytes| {
+            // Rows mean that the server has done something else than it was asked for.
+            match decoder.message(message) {
+                Ok(Message::Schema(found)) => schema = Some(schema_to_arrow(&found)),
+                Ok(Message::End(_)) => {}
+                Ok(Message::Chunk(_)) | Err(_) => schema = None,
+            }
+        };
+        let asked = request::chunks(&QueryOptions::default());
+        let job = Job::Copy { pool: &pool, asked, limit: DecodeLimits::default().message_bytes, tell: &mut tell };
+        simple::answer(self.connection, &mut *self.tick, job, &query, None)?.map_err(AnswerError::Refused)?;
+        let is_whole = decoder.finish().is_ok_and(|totals| totals.rows == 0);
+        match schema.filter(|_| is_whole) {
+            Some(schema) => Ok(schema),
+            None => Err(protocol("an answer about columns that is no stream without rows").into()),
+        }
+    }
+
     /// Copies all rows, and compares the server's count with the writer's.
-    fn copy(
+    pub(super) fn copy(
         &mut self,
-        table: &str,
-        plan: &WritePlan,
-        steps: &Receiver<Step>,
+        statement: &str,
+        steps: &Steps<'_>,
+        payload: &mut dyn CopyPayload,
         tell: &mut dyn FnMut(Progress),
     ) -> Result<u64, AnswerError> {
         // The writer may find that a column cannot be written.
-        let mut next = self.step(plan, steps, false)?;
-        self.connection.send(&message::query(&table::copy(table, plan)).map_err(AnswerError::Refused)?)?;
+        let mut next = self.step(steps, false)?;
+        self.connection.send(&message::query(statement).map_err(AnswerError::Refused)?)?;
         match self.message()? {
             (b'G', _) => {}
             (b'E', body) => return Err(self.refused(error_of_copy(&body))),
             (kind, _) => return Err(protocol(format!("a message {} before COPY", shown(kind))).into()),
         }
+        self.sent(|transfer| payload.begin(transfer))?;
         let expected = loop {
             tell(Progress::Taken);
             match next {
-                Step::Rows(bytes) => self.send_rows(&bytes)?,
                 Step::Finish(rows) => break rows,
+                rows => self.sent(|transfer| payload.step(transfer, rows))?,
             }
-            next = self.step(plan, steps, true)?;
+            next = self.step(steps, true)?;
         };
+        self.sent(|transfer| payload.end(transfer))?;
         self.send(&framed(Some(b'c'), &[]))?;
         let stored = self.ready(None)?.map_err(AnswerError::Refused)?;
         match stored {
@@ -159,15 +249,27 @@ impl Transfer<'_> {
         }
     }
 
+    /// Sends a part of the rows. If this client refuses a part, the COPY ends without any row.
+    fn sent(&mut self, send: impl FnOnce(&mut Self) -> Result<(), AnswerError>) -> Result<(), AnswerError> {
+        match send(self) {
+            Err(AnswerError::Refused(error)) => {
+                self.send(&message::copy_fail("the rows cannot be sent"))?;
+                Err(self.refused(error))
+            }
+            other => other,
+        }
+    }
+
     /// Waits for the writer. Within a COPY, it also looks for an error of the server, and ends the COPY if the writer is
     /// gone: a server that waits for rows does not notice a cancel request.
-    fn step(&mut self, plan: &WritePlan, steps: &Receiver<Step>, copying: bool) -> Result<Step, AnswerError> {
+    fn step(&mut self, steps: &Steps<'_>, copying: bool) -> Result<Step, AnswerError> {
         loop {
             if copying {
                 self.look()?;
             }
-            let step = steps.recv_timeout(POLL);
-            let is_gone = matches!(step, Err(RecvTimeoutError::Disconnected)) || plan.abandoned.load(Ordering::Acquire);
+            let step = steps.taken.recv_timeout(POLL);
+            let is_gone =
+                matches!(step, Err(RecvTimeoutError::Disconnected)) || steps.abandoned.load(Ordering::Acquire);
             match step {
                 _ if is_gone && copying => {
                     self.send(&message::copy_fail("the writer has stopped"))?;
@@ -199,15 +301,50 @@ impl Transfer<'_> {
         bytes.chunks(LARGEST).try_for_each(|part| self.send(&framed(Some(b'd'), part)))
     }
 
-    /// Sends a message. If the server has ended the session, its last message has the reason.
+    /// Sends the bytes of a part of a stream, in one CopyData message unless they are more than a message can have.
+    pub(super) fn send_data(&mut self, slices: &[&[u8]]) -> Result<(), AnswerError> {
+        let length: usize = slices.iter().map(|slice| slice.len()).sum();
+        if length > LARGEST_PART {
+            return slices
+                .iter()
+                .flat_map(|slice| slice.chunks(LARGEST_PART))
+                .try_for_each(|part| self.send_data(&[part]));
+        }
+        let header = message::copy_data_header(length);
+        let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(slices.iter().copied()).collect();
+        match self.connection.incoming.channel().send_slices(&slices) {
+            Ok(()) => Ok(()),
+            Err(cause) => Err(self.broken(lost(cause))),
+        }
+    }
+
+    /// The socket, for its statistics.
+    pub(super) fn socket(&self) -> &Socket {
+        self.connection.incoming.socket()
+    }
+
+    /// What an earlier write on this connection has measured.
+    pub(super) fn link_estimate(&self) -> Option<LinkEstimate> {
+        self.connection.link_estimate
+    }
+
+    pub(super) fn remember_link(&mut self, estimate: LinkEstimate) {
+        self.connection.link_estimate = Some(estimate);
+    }
+
+    /// Sends a message.
     fn send(&mut self, bytes: &[u8]) -> Result<(), AnswerError> {
-        let Err(broken) = self.connection.send(bytes) else { return Ok(()) };
+        self.connection.send(bytes).map_err(|broken| self.broken(broken))
+    }
+
+    /// The error of a broken connection. If the server has ended the session, its last message has the reason.
+    fn broken(&mut self, broken: Error) -> AnswerError {
         while let Ok((kind, body)) = self.message() {
             if kind == b'E' {
-                return Err(AnswerError::Lost(error_of_copy(&body)));
+                return AnswerError::Lost(error_of_copy(&body));
             }
         }
-        Err(AnswerError::Lost(broken))
+        AnswerError::Lost(broken)
     }
 
     /// The next message that is part of an answer.

@@ -13,8 +13,8 @@ use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{MessageHeader, root_as_message};
 
-use super::CopyReader;
 use super::columnar::with_positional_names;
+use super::{CopyReader, ReadRows};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge, Kept};
 
@@ -136,8 +136,8 @@ impl CopyReader for Arrow {
         self.pass_to_decoder(Buffer::from(&END_OF_STREAM[..]), self.budget.empty_charge())
     }
 
-    fn batch(&mut self, _: bool) -> Result<Option<RecordBatch>, Failure> {
-        Ok(self.batches.pop_front().map(|batch| RecordBatch::clone(&batch)))
+    fn batch(&mut self, _: bool) -> Result<Option<ReadRows>, Failure> {
+        Ok(self.batches.pop_front().map(|batch| RecordBatch::clone(&batch).into()))
     }
 }
 

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-
 use super::lines::append_charged;
 use super::rows::{RawValue, Rows};
-use super::{CopyDataError, CopyReader, MAX_ROW_BYTES};
+use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge};
 
@@ -109,7 +107,7 @@ impl CopyReader for Binary {
         if is_whole { Ok(()) } else { Err(super::malformed("binary", "its end is missing")) }
     }
 
-    fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {
+    fn batch(&mut self, all: bool) -> Result<Option<ReadRows>, Failure> {
         self.rows.batch(all)
     }
 }

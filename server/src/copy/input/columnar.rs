@@ -1,66 +1,173 @@
-//! `FORMAT colonnade`: reads batches from a Colonnade stream. `FORMAT arrow` shares how columns are named.
+//! `FORMAT colonnade`: reads batches from a Colonnade stream (PROTOCOL §10). `FORMAT arrow` shares how columns are named.
 
-use std::collections::VecDeque;
+mod fields;
+
 use std::sync::Arc;
 
-use arrow_array::{RecordBatch, RecordBatchOptions};
-use arrow_schema::{Field, Schema};
+use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow_buffer::{Buffer, MutableBuffer};
+use arrow_schema::{Field, Schema, SchemaRef};
 use bytes::Bytes;
 use colonnade_wire::arrow::array_from_column;
-use colonnade_wire::{DecodeLimits, Decoder, Message};
+use colonnade_wire::{Damage, DecodeError, DecodeLimits, Decoder, EncodedChunk, HEADER_LEN, Message, message_length};
 
 use super::rows::column_name;
-use super::{CopyDataError, CopyReader};
+use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows, TargetColumn};
 use crate::error::Failure;
-use crate::limits::budget::{Budget, Kept};
-use crate::message::frontend::LARGE_LIMIT;
+use crate::limits::budget::{Budget, Charge, Kept};
 
 /// The largest size of a decoded message, unless less is left in the session's budget.
 const MAX_DECODED_BYTES: usize = 512 << 20;
+/// Chunks are gathered until they have this number of rows, or [`INSERT_BYTES`]: an INSERT has a cost of its own, and engines store rows
+/// in groups of about this size.
+const INSERT_ROWS: usize = 122_880;
+const INSERT_BYTES: usize = 32 << 20;
 
-/// Reads one message of the stream from each CopyData message (PROTOCOL.md).
+/// Reads a stream. CopyData messages may divide it anywhere.
 pub(super) struct Colonnade {
-    width: usize,
+    targets: Vec<TargetColumn>,
+    /// The targets as COPY … TO sends them.
+    exported: SchemaRef,
+    /// Whether the statement has a list of columns, which the stream must have all.
+    is_listed: bool,
+    limits: DecodeLimits,
     decoder: Decoder,
-    batches: VecDeque<Kept<RecordBatch>>,
+    /// For each of the stream's fields, the position of its column among the targets, once the schema has arrived.
+    columns: Vec<usize>,
+    /// The bytes of the next message that have arrived.
+    frame: MutableBuffer,
+    charge: Charge,
+    waiting: Vec<Kept<RecordBatch>>,
+    waiting_bytes: usize,
+    /// The rows of the chunks so far, and those of them that the session has taken.
+    rows: u64,
+    taken_rows: u64,
     budget: Arc<Budget>,
 }
 
 impl Colonnade {
-    pub fn new(width: usize, budget: &Arc<Budget>) -> Self {
+    pub fn new(targets: Vec<TargetColumn>, exported: SchemaRef, is_listed: bool, budget: &Arc<Budget>) -> Self {
         let decoded_bytes = budget.remaining().min(MAX_DECODED_BYTES) as u64;
-        let decoder = Decoder::new(DecodeLimits { message_bytes: LARGE_LIMIT as u64, decoded_bytes });
-        Self { width, decoder, batches: VecDeque::new(), budget: Arc::clone(budget) }
+        let limits = DecodeLimits { message_bytes: MAX_ROW_BYTES as u64, decoded_bytes };
+        Self {
+            targets,
+            exported,
+            is_listed,
+            limits,
+            decoder: Decoder::new(limits),
+            columns: Vec::new(),
+            frame: MutableBuffer::new(0),
+            charge: budget.empty_charge(),
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            rows: 0,
+            taken_rows: 0,
+            budget: Arc::clone(budget),
+        }
+    }
+
+    /// The length of the message in `frame`, or the bytes that are needed to know it.
+    fn wanted(&self) -> Result<usize, Failure> {
+        match self.frame.as_slice().first_chunk::<HEADER_LEN>() {
+            Some(header) => message_length(header, &self.limits).map_err(damaged),
+            None => Ok(HEADER_LEN),
+        }
+    }
+
+    /// Moves bytes from `data` to the frame until the frame has `length` bytes. Gives the rest of `data`. The whole message is charged before
+    /// it is gathered.
+    fn fill_frame<'a>(&mut self, data: &'a [u8], length: usize) -> Result<&'a [u8], Failure> {
+        if length > self.charge.bytes() {
+            self.charge.set(length)?;
+            self.frame.reserve(length - self.frame.len());
+        }
+        let (taken, rest) = data.split_at(data.len().min(length - self.frame.len()));
+        self.frame.extend_from_slice(taken);
+        Ok(rest)
+    }
+
+    /// Decodes the complete message in the frame.
+    fn decode(&mut self) -> Result<(), Failure> {
+        // The buffer is aligned, so plain columns are slices of it (FORMAT §3).
+        let message: Buffer = std::mem::replace(&mut self.frame, MutableBuffer::new(0)).into();
+        let charge = std::mem::replace(&mut self.charge, self.budget.empty_charge());
+        match self.decoder.message(Bytes::from_owner(message)).map_err(damaged)? {
+            Message::Schema(schema) => {
+                let schema = colonnade_wire::arrow::schema_to_arrow(&schema);
+                self.columns = fields::matched(&schema, &self.targets, &self.exported, self.is_listed)?;
+            }
+            Message::Chunk(chunk) if chunk.rows() > 0 => self.add(&chunk, charge)?,
+            Message::Chunk(_) | Message::End(_) => {}
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, chunk: &EncodedChunk, charge: Charge) -> Result<(), Failure> {
+        if self.columns.is_empty() {
+            return Err(malformed("it has rows but no columns"));
+        }
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
+        for (at, field) in chunk.schema().fields.iter().enumerate() {
+            arrays.push(array_from_column(field, chunk.column(at).map_err(damaged)?));
+        }
+        self.rows += chunk.rows() as u64;
+        let fields = arrays.iter().enumerate().map(|(at, array)| {
+            // Without the metadata, because an engine may read them as another type.
+            Field::new(column_name(at), array.data_type().clone(), true)
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows()));
+        let batch = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(malformed)?;
+        let bytes = batch.get_array_memory_size().max(charge.bytes());
+        self.waiting_bytes += bytes;
+        self.waiting.push(charge.keep(batch, bytes)?);
+        Ok(())
     }
 }
 
 impl CopyReader for Colonnade {
-    fn feed(&mut self, data: &[u8]) -> Result<(), Failure> {
-        let wrong = |error| super::malformed("colonnade", error);
-        if let Message::Chunk(chunk) = self.decoder.message(Bytes::copy_from_slice(data)).map_err(wrong)? {
-            let schema = colonnade_wire::arrow::schema_to_arrow(chunk.schema());
-            let arrays =
-                (0..chunk.columns()).map(|at| Ok(array_from_column(&chunk.schema().fields[at], chunk.column(at)?)));
-            let arrays = arrays.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
-            let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows()));
-            let batch = RecordBatch::try_new_with_options(Arc::new(schema), arrays, &options);
-            let batch = batch.map_err(|error| super::malformed("colonnade", error))?;
-            let bytes = batch.get_array_memory_size();
-            self.batches.push_back(self.budget.keep(with_positional_names(&batch, self.width, "colonnade")?, bytes)?);
+    fn feed(&mut self, mut data: &[u8]) -> Result<(), Failure> {
+        while !data.is_empty() {
+            let length = self.wanted()?;
+            data = self.fill_frame(data, length)?;
+            if self.frame.len() >= HEADER_LEN && self.wanted()? == self.frame.len() {
+                self.decode()?;
+            }
         }
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        self.decoder.finish().map(drop).map_err(|error| super::malformed("colonnade", error))
+        if !self.frame.is_empty() {
+            return Err(malformed("a message is incomplete"));
+        }
+        self.decoder.finish().map(drop).map_err(damaged)
     }
 
-    fn batch(&mut self, _: bool) -> Result<Option<RecordBatch>, Failure> {
-        Ok(self.batches.pop_front().map(|batch| RecordBatch::clone(&batch)))
+    fn batch(&mut self, all: bool) -> Result<Option<ReadRows>, Failure> {
+        let rows = (self.rows - self.taken_rows) as usize;
+        if rows == 0 || !(all || rows >= INSERT_ROWS || self.waiting_bytes >= INSERT_BYTES) {
+            return Ok(None);
+        }
+        let batches = self.waiting.drain(..).map(|batch| RecordBatch::clone(&batch)).collect();
+        self.waiting_bytes = 0;
+        self.taken_rows = self.rows;
+        Ok(Some(ReadRows { batches, exported: Some(self.columns.clone()) }))
     }
 }
 
-/// The batch with names by position. As in every format, the order of the columns counts and not their names.
+fn damaged(error: DecodeError) -> Failure {
+    match error.damage {
+        Damage::OverLimit { declared, limit } => CopyDataError::MessageTooLarge { bytes: declared, limit }.into(),
+        _ => malformed(error),
+    }
+}
+
+fn malformed(problem: impl ToString) -> Failure {
+    super::malformed("colonnade", problem)
+}
+
+/// The batch with names by position. As in every format of rows, the order of the columns counts and not their names.
 pub(super) fn with_positional_names(
     batch: &RecordBatch,
     wanted: usize,
@@ -78,3 +185,6 @@ pub(super) fn with_positional_names(
     let renamed = RecordBatch::try_new_with_options(schema, batch.columns().to_vec(), &options);
     renamed.map_err(|error| super::malformed(format, error))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-
 use super::lines::Lines;
 use super::rows::{RawValue, Rows};
-use super::{CopyReader, TargetColumn};
+use super::{CopyReader, ReadRows, TargetColumn};
 use crate::copy::options::{CopyOptions, OptionError};
 use crate::error::Failure;
 use crate::limits::budget::Budget;
@@ -113,7 +111,7 @@ impl CopyReader for Csv {
         self.lines.take_unterminated().map_or(Ok(()), |last| self.read_line(&last))
     }
 
-    fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {
+    fn batch(&mut self, all: bool) -> Result<Option<ReadRows>, Failure> {
         self.rows.batch(all)
     }
 }

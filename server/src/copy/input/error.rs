@@ -53,6 +53,45 @@ pub enum CopyDataError {
         /// The number of columns in the statement's list, or in the table.
         wanted: usize,
     },
+    /// A message of a stream, or what it decodes to, is larger than the limit.
+    #[error("the stream has a message of {bytes} bytes, or one that decodes to as many; the limit is {limit}")]
+    MessageTooLarge {
+        /// The size that the stream declares.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// A field of the stream names no column.
+    #[error("the stream has a field \"{0}\", and the statement has no such column")]
+    UnknownField(String),
+    /// Two fields of the stream name one column.
+    #[error("the stream has two fields \"{0}\"")]
+    RepeatedField(String),
+    /// A listed column has no field.
+    #[error("the stream has no field for column \"{0}\"")]
+    MissingField(String),
+    /// A field has another type than the one in which its column is sent.
+    #[error(
+        "column \"{column}\" has type {type_name}, whose values are received as {wanted}, but the stream has {given}"
+    )]
+    Type {
+        /// The column's name.
+        column: String,
+        /// The engine's name of its type.
+        type_name: String,
+        /// The type in which it is sent and received.
+        wanted: String,
+        /// The field's type.
+        given: String,
+    },
+    /// A column of a type that can be sent but not received.
+    #[error("column \"{column}\" has type {type_name}, whose values cannot be received in FORMAT colonnade")]
+    NotReceived {
+        /// The column's name.
+        column: String,
+        /// The engine's name of its type.
+        type_name: String,
+    },
 }
 
 impl CopyDataError {
@@ -61,7 +100,11 @@ impl CopyDataError {
         match self {
             Self::Failed(_) => SqlState::QUERY_CANCELED,
             Self::Value { error, .. } => error.code(),
-            Self::TooLong => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::TooLong | Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::UnknownField(_) => SqlState::UNDEFINED_COLUMN,
+            Self::RepeatedField(_) => SqlState::DUPLICATE_COLUMN,
+            Self::Type { .. } => SqlState::DATATYPE_MISMATCH,
+            Self::NotReceived { .. } => SqlState::FEATURE_NOT_SUPPORTED,
             _ => SqlState::new("22P04"),
         }
     }

@@ -7,7 +7,7 @@ use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 
-use super::{CopyDataError, TargetColumn};
+use super::{CopyDataError, ReadRows, TargetColumn};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge};
 use crate::parameter::{InputError, ParameterValue, from_binary, from_text, max_bytes};
@@ -108,7 +108,7 @@ impl Rows {
         Ok(())
     }
 
-    pub fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {
+    pub fn batch(&mut self, all: bool) -> Result<Option<ReadRows>, Failure> {
         let is_full = self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES;
         if self.rows == 0 || !(all || is_full) {
             return Ok(None);
@@ -123,7 +123,7 @@ impl Rows {
         self.earlier_rows += self.rows as u64;
         (self.rows, self.bytes) = (0, 0);
         self.charge.set(0)?;
-        Ok(Some(batch))
+        Ok(Some(batch.into()))
     }
 }
 

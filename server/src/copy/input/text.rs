@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
-
-use super::CopyReader;
 use super::lines::Lines;
 use super::rows::{RawValue, Rows};
+use super::{CopyReader, ReadRows};
 use crate::copy::options::CopyOptions;
 use crate::error::Failure;
 use crate::limits::budget::Budget;
@@ -90,7 +88,7 @@ impl CopyReader for Text {
         self.lines.take_unterminated().map_or(Ok(()), |last| self.read_line(&last))
     }
 
-    fn batch(&mut self, all: bool) -> Result<Option<RecordBatch>, Failure> {
+    fn batch(&mut self, all: bool) -> Result<Option<ReadRows>, Failure> {
         self.rows.batch(all)
     }
 }

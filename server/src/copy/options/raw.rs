@@ -41,6 +41,10 @@ impl RawOption<'_> {
     pub(super) fn check_direction(&self, direction: Direction) -> Result<(), OptionError> {
         let (belongs, name) = match (self.name.as_str(), direction) {
             ("force_quote", Direction::In) => (false, "FROM"),
+            (
+                "compression" | "encodings" | "codecs" | "chunk_rows" | "chunk_bytes" | "max_message_bytes",
+                Direction::In,
+            ) => (false, "FROM"),
             ("force_null" | "force_not_null", Direction::Out) => (false, "TO"),
             _ => (true, ""),
         };

@@ -25,7 +25,7 @@ fn rows(stream: &[u8], piece: usize, budget: &Arc<Budget>) -> Result<usize, Fail
     for data in stream.chunks(piece) {
         reader.feed(data)?;
         while let Some(batch) = reader.batch(false)? {
-            rows += batch.num_rows();
+            rows += batch.rows() as usize;
         }
     }
     reader.finish().map(|()| rows)
@@ -64,7 +64,7 @@ fn batches_without_a_body_are_read() {
         reader.finish().unwrap();
         let mut rows = 0;
         while let Some(batch) = reader.batch(true).unwrap() {
-            rows += batch.num_rows();
+            rows += batch.rows() as usize;
         }
         assert_eq!(rows, 7);
     }

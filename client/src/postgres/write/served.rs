@@ -1,0 +1,197 @@
+//! The statements about a table of `colonnade serve`: whether it exists, its creation, and its columns. Names are
+//! DuckDB's: they keep their case, and names that differ in case alone are the same.
+
+mod column_type;
+
+use std::sync::Arc;
+
+use arrow_schema::{Field, Schema, SchemaRef};
+use colonnade_sql::{Dialect, quote};
+
+use super::columnar::ColumnarPayload;
+use super::transfer::{Progress, Steps, Transfer};
+use crate::postgres::request;
+use crate::shared_connection::AnswerError;
+use crate::write::exact_array::ArrayTarget;
+use crate::write::{IfExists, WriteTarget, unsupported_target};
+use crate::{Error, ErrorKind};
+
+/// What the writer knows before the table is.
+pub(super) struct ServedPlan {
+    pub(super) target: WriteTarget,
+    /// The data's columns.
+    pub(super) schema: SchemaRef,
+}
+
+/// The table's columns that get values.
+pub(super) struct ServedColumns {
+    /// As the server sends and receives them.
+    pub(super) schema: SchemaRef,
+    pub(super) targets: Vec<ArrayTarget>,
+}
+
+/// Makes the table ready, copies the rows, and returns their number. The transaction is the caller's.
+pub(super) fn write(
+    transfer: &mut Transfer<'_>,
+    plan: &ServedPlan,
+    steps: &Steps<'_>,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<u64, AnswerError> {
+    let table = prepare(transfer, plan)?;
+    let columns = columns(transfer, &table, plan)?;
+    let payload = &mut ColumnarPayload::new(columns.schema.clone());
+    tell(Progress::Served(columns));
+    let statement =
+        format!("COPY {table} ({}) FROM STDIN (FORMAT colonnade, version {})", names(plan), request::VERSION);
+    transfer.copy(&statement, steps, payload, tell)
+}
+
+fn names(plan: &ServedPlan) -> String {
+    let names: Vec<_> = plan.schema.fields().iter().map(|field| quoted(field.name())).collect();
+    names.join(", ")
+}
+
+/// Makes the table ready. Returns its name in statements.
+fn prepare(transfer: &mut Transfer<'_>, plan: &ServedPlan) -> Result<String, AnswerError> {
+    let target = &plan.target;
+    if target.if_exists == IfExists::Upsert {
+        let hint = "write into a table, and INSERT … ON CONFLICT from it";
+        return Err(AnswerError::Refused(unsupported_target("colonnade serve has no upsert in this version", hint)));
+    }
+    if target.temporary && target.schema.is_some() {
+        let error = Error::new(ErrorKind::Usage, "a temporary table has no schema of its own");
+        return Err(AnswerError::Refused(error.with_hint("leave schema out")));
+    }
+    let found = find(transfer, target)?;
+    let refused = |message: String, sqlstate: &str, hint: &str| {
+        let error = Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
+        Err(AnswerError::Refused(error.with_hint(hint)))
+    };
+    match (target.if_exists, found) {
+        (IfExists::Fail, Some(found)) => {
+            let hint = "if_exists=\"append\" adds to it, \"truncate\" empties it before, \"replace\" makes a new one";
+            refused(format!("the table {} exists", found.name), "42P07", hint)
+        }
+        (IfExists::Append | IfExists::Truncate, None) => {
+            let hint = "names are exact; if_exists=\"create_append\" creates it";
+            refused(format!("the table {} does not exist", named(target)), "42P01", hint)
+        }
+        (IfExists::Replace, Some(found)) => {
+            let columns = new_columns(plan)?;
+            transfer.ask(&format!("DROP TABLE {}", found.name))?;
+            create(transfer, target, found.schema.as_deref(), &columns)
+        }
+        (IfExists::Truncate, Some(found)) => {
+            transfer.ask(&format!("TRUNCATE TABLE {}", found.name))?;
+            Ok(found.name)
+        }
+        (_, Some(found)) => Ok(found.name),
+        (_, None) => create(transfer, target, target.schema.as_deref(), &new_columns(plan)?),
+    }
+}
+
+struct FoundTable {
+    /// Its name in statements.
+    name: String,
+    /// Its schema; `None` if it is temporary.
+    schema: Option<String>,
+}
+
+/// The table that the name means now: a temporary one first, as in the server's own search.
+fn find(transfer: &mut Transfer<'_>, target: &WriteTarget) -> Result<Option<FoundTable>, AnswerError> {
+    let path = "pg_catalog.current_schemas(false)";
+    let place = match &target.schema {
+        _ if target.temporary => "c.relpersistence = 't'".to_owned(),
+        Some(schema) => format!("c.relpersistence <> 't' AND n.nspname = {}", text(schema)),
+        None => format!("(c.relpersistence = 't' OR list_contains({path}, n.nspname))"),
+    };
+    let sql = format!(
+        "SELECT c.relname, n.nspname, c.relpersistence FROM pg_catalog.pg_class c \
+         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE lower(c.relname) = lower({}) AND c.relkind IN ('r', 'v') AND {place} \
+         ORDER BY c.relpersistence <> 't', list_position({path}, n.nspname) LIMIT 1",
+        text(&target.table)
+    );
+    let rows = transfer.ask(&sql)?;
+    let Some([Some(table), Some(schema), Some(persistence)]) = rows.first().map(Vec::as_slice) else { return Ok(None) };
+    if *table != target.table {
+        let message = format!("the table is called {}, not {}", quoted(table), quoted(&target.table));
+        let error = Error::new(ErrorKind::Database, message).with_sqlstate("42P07");
+        return Err(AnswerError::Refused(
+            error.with_hint("the server takes both for one name: write it as the table has it"),
+        ));
+    }
+    Ok(Some(if persistence == "t" {
+        FoundTable { name: quoted(table), schema: None }
+    } else {
+        FoundTable { name: format!("{}.{}", quoted(schema), quoted(table)), schema: Some(schema.clone()) }
+    }))
+}
+
+/// A query without rows that has the columns of a new table.
+fn new_columns(plan: &ServedPlan) -> Result<String, AnswerError> {
+    let columns = plan.schema.fields().iter().map(|field| {
+        let type_name = column_type::created(field).map_err(AnswerError::Refused)?;
+        Ok(format!("CAST(NULL AS {type_name}) AS {}", quoted(field.name())))
+    });
+    Ok(format!("SELECT {} LIMIT 0", columns.collect::<Result<Vec<_>, AnswerError>>()?.join(", ")))
+}
+
+fn create(
+    transfer: &mut Transfer<'_>,
+    target: &WriteTarget,
+    schema: Option<&str>,
+    columns: &str,
+) -> Result<String, AnswerError> {
+    let table = match schema {
+        Some(schema) => format!("{}.{}", quoted(schema), quoted(&target.table)),
+        None => quoted(&target.table),
+    };
+    let kind = if target.temporary { "TEMP TABLE" } else { "TABLE" };
+    // The server takes a name before a parenthesis for a function, and refuses some of them.
+    transfer.ask(&format!("CREATE {kind} {table} AS {columns}"))?;
+    Ok(table)
+}
+
+/// The columns of the table that the data names.
+fn columns(transfer: &mut Transfer<'_>, table: &str, plan: &ServedPlan) -> Result<ServedColumns, AnswerError> {
+    let described = transfer.ask(&format!("DESCRIBE {table}"))?;
+    let type_of = |name: &String| {
+        let row = described.iter().find(|row| row.first().and_then(Option::as_ref) == Some(name));
+        row.and_then(|row| row.get(1).cloned().flatten()).ok_or_else(|| {
+            let message = format!("the table has no column {name:?}");
+            let error = Error::new(ErrorKind::Database, message).with_sqlstate("42703");
+            AnswerError::Refused(error.with_hint("names are compared exactly, with their case"))
+        })
+    };
+    let types = plan.schema.fields().iter().map(|field| type_of(field.name())).collect::<Result<Vec<_>, _>>()?;
+    let query = format!("SELECT {} FROM {table} LIMIT 0", names(plan));
+    let schema =
+        transfer.schema(&format!("COPY ({query}) TO STDOUT (FORMAT colonnade, version {})", request::VERSION))?;
+    if schema.fields().len() != plan.schema.fields().len() {
+        let error = Error::new(ErrorKind::Protocol, "the server has sent other columns than it was asked for");
+        return Err(AnswerError::Lost(error));
+    }
+    let targets = schema.fields().iter().zip(types);
+    let targets = targets.map(|(field, type_name)| ArrayTarget { data_type: field.data_type().clone(), type_name });
+    let targets = targets.collect();
+    let fields = schema.fields().iter().zip(plan.schema.fields());
+    let fields = fields.map(|(field, given)| Field::clone(field).with_name(given.name()).with_nullable(true));
+    let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+    Ok(ServedColumns { schema, targets })
+}
+
+fn named(target: &WriteTarget) -> String {
+    match &target.schema {
+        Some(schema) => format!("{}.{}", quoted(schema), quoted(&target.table)),
+        None => quoted(&target.table),
+    }
+}
+
+fn quoted(name: &str) -> String {
+    quote::identifier(name, Dialect::DuckDb)
+}
+
+fn text(value: &str) -> String {
+    quote::string(value, Dialect::DuckDb)
+}

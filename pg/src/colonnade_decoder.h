@@ -23,9 +23,17 @@ typedef enum ColonnadeEvent {
 
 typedef struct ColonnadeDecoder ColonnadeDecoder;
 
-/* A decoder at the start of a stream, with limits for the bytes of a message and of the columns of a chunk. */
-extern ColonnadeStatus colonnade_decoder_create(uint64_t message_bytes, uint64_t decoded_bytes,
-                                                ColonnadeDecoder **decoder, ColonnadeError *error);
+/* A stream that exceeds one of these is refused. */
+typedef struct ColonnadeLimits {
+    uint64_t message_bytes;
+    uint64_t decoded_bytes;      /* of the columns of a chunk */
+    uint64_t chunk_bytes;        /* of a chunk of several rows; FORMAT §8 says what may be added for overhead */
+    uint32_t chunk_rows;
+} ColonnadeLimits;
+
+/* A decoder at the start of a stream. */
+extern ColonnadeStatus colonnade_decoder_create(const ColonnadeLimits *limits, ColonnadeDecoder **decoder,
+                                                ColonnadeError *error);
 extern void colonnade_decoder_destroy(ColonnadeDecoder *decoder);
 
 /* Takes bytes, at most to the end of a message. After an error, only colonnade_decoder_destroy() may be called. */

@@ -2,14 +2,24 @@
 
 #include "incoming.h"
 
+#include "commands/progress.h"
 #include "libpq/libpq.h"
 #include "libpq/pqformat.h"
 #include "miscadmin.h"
+#include "options.h"
+#include "utils/backend_progress.h"
 #include "utils/memutils.h"
 
-/* FORMAT §8: a chunk of one row may be as large as PostgreSQL's largest values. */
-#define MAX_MESSAGE_BYTES (UINT64CONST(1) << 30)
-#define MAX_DECODED_BYTES (UINT64CONST(2) << 30)
+/*
+ * A few bytes can declare a large chunk, so several rows have at most 64 MiB, for which FORMAT §8 allows 128 MiB. A row cannot be
+ * divided, and may have PostgreSQL's largest values.
+ */
+static const ColonnadeLimits limits = {
+    .message_bytes = UINT64CONST(1) << 30,
+    .decoded_bytes = UINT64CONST(2) << 30,
+    .chunk_bytes = 64 << 20,
+    .chunk_rows = MAX_CHUNK_ROWS,
+};
 
 /* A CopyData message larger than this does not keep its memory. */
 #define KEPT_BYTES (1 << 20)
@@ -44,7 +54,7 @@ create_decoder(void)
     ColonnadeDecoder *decoder = NULL;
     ColonnadeError error;
 
-    check(colonnade_decoder_create(MAX_MESSAGE_BYTES, MAX_DECODED_BYTES, &decoder, &error), &error);
+    check(colonnade_decoder_create(&limits, &decoder, &error), &error);
     callback->func = destroy_decoder;
     callback->arg = decoder;
     MemoryContextRegisterResetCallback(CurrentMemoryContext, callback);
@@ -120,6 +130,7 @@ read_message(Incoming *incoming)
         switch (type) {
             case COPY_DATA_MESSAGE:
                 incoming->bytes += incoming->message.len;
+                pgstat_progress_update_param(PROGRESS_COPY_BYTES_PROCESSED, (int64) incoming->bytes);
                 return true;
             case COPY_DONE_MESSAGE:
                 return false;

@@ -6,6 +6,9 @@
 
 #include "nodes/parsenodes.h"
 
+/* PROTOCOL §2. */
+#define MAX_CHUNK_ROWS 16777216
+
 typedef enum ParallelMode { PARALLEL_AUTO, PARALLEL_ON, PARALLEL_OFF } ParallelMode;
 
 typedef struct CopyOptions {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use colonnade_wire::{
-    Column, Damage, DataType, DecodeLimits, Decoder, EncodedChunk, Field, HEADER_LEN, Message, Schema, Values,
-    message_length,
+    Column, Damage, DataType, DecodeLimits, Decoder, EncodedChunk, Field, HEADER_LEN, Message, RequestedSize, Schema,
+    Values, message_length,
 };
 
 use crate::error::Failure;
@@ -33,6 +33,7 @@ pub enum Event {
 pub struct ColonnadeDecoder {
     decoder: Decoder,
     limits: DecodeLimits,
+    requested: RequestedSize,
     /// The bytes of the current message, as far as they have arrived.
     message: Vec<u8>,
     schema: Arc<Schema>,
@@ -45,10 +46,11 @@ pub struct ColonnadeDecoder {
 }
 
 impl ColonnadeDecoder {
-    pub(crate) fn new(limits: DecodeLimits) -> Self {
+    pub(crate) fn new(limits: DecodeLimits, requested: RequestedSize) -> Self {
         Self {
-            decoder: Decoder::new(limits),
+            decoder: Decoder::new(limits).requested(requested),
             limits,
+            requested,
             message: Vec::new(),
             schema: Arc::default(),
             fields: Vec::new(),
@@ -68,6 +70,10 @@ impl ColonnadeDecoder {
         let mut taken = self.collect(bytes, HEADER_LEN);
         let Some(header) = self.message.first_chunk::<HEADER_LEN>() else { return Ok((taken, Event::None)) };
         let length = message_length(header, &self.limits)?;
+        if !self.requested.allows(header, length as u64) {
+            let limit = self.requested.bytes;
+            return Err(Failure::Damaged(Damage::Unasked { unit: "bytes", declared: length as u64, limit }.into()));
+        }
         taken += self.collect(&bytes[taken..], length);
         if self.message.len() < length {
             return Ok((taken, Event::None));

@@ -1,29 +1,44 @@
 //! The decoder's functions for C. `pg/src/colonnade_decoder.h` is the same interface; change both together.
 
-use colonnade_wire::DecodeLimits;
+use colonnade_wire::{DecodeLimits, RequestedSize};
 
 use crate::decoder::{ColonnadeDecoder, Event};
 use crate::error::{ColonnadeError, Failure, Status, guard};
 use crate::input::{self, ColonnadeColumn, ColonnadeField};
 use crate::types::{TypeName, accepts};
 
-/// A new decoder at `*decoder` at the start of a stream. A message has at most `message_bytes`, and the columns of a chunk at
-/// most `decoded_bytes`.
+/// Limits for a stream.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ColonnadeLimits {
+    /// Bytes of a message.
+    pub message_bytes: u64,
+    /// Bytes of the decoded columns of a chunk.
+    pub decoded_bytes: u64,
+    /// Bytes of a chunk of several rows; FORMAT §8 says what may be added for overhead.
+    pub chunk_bytes: u64,
+    /// Rows of a chunk.
+    pub chunk_rows: u32,
+}
+
+/// A new decoder at `*decoder` at the start of a stream.
 ///
 /// # Safety
 ///
 /// All pointers are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn colonnade_decoder_create(
-    message_bytes: u64,
-    decoded_bytes: u64,
+    limits: *const ColonnadeLimits,
     decoder: *mut *mut ColonnadeDecoder,
     error: *mut ColonnadeError,
 ) -> Status {
     guard(error, || {
-        let limits = DecodeLimits { message_bytes, decoded_bytes };
         // SAFETY: as promised by the caller.
-        unsafe { decoder.write(Box::into_raw(Box::new(ColonnadeDecoder::new(limits)))) };
+        let ColonnadeLimits { message_bytes, decoded_bytes, chunk_bytes, chunk_rows } = unsafe { *limits };
+        let limits = DecodeLimits { message_bytes, decoded_bytes };
+        let created = ColonnadeDecoder::new(limits, RequestedSize { rows: chunk_rows, bytes: chunk_bytes });
+        // SAFETY: as promised by the caller.
+        unsafe { decoder.write(Box::into_raw(Box::new(created))) };
         Ok(())
     })
 }

@@ -97,6 +97,10 @@ impl Display for Failure {
         match self {
             Self::Argument(text) => f.write_str(text),
             Self::Encode(error) => error.fmt(f),
+            // Nothing was requested here: these are the receiver's own limits.
+            Self::Damaged(DecodeError { damage: Damage::Unasked { unit, declared, limit }, .. }) => {
+                write!(f, "a chunk has {declared} {unit}, but the limit is {limit}; send fewer rows in a chunk")
+            }
             Self::Damaged(error) => error.fmt(f),
         }
     }

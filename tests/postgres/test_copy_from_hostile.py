@@ -61,8 +61,8 @@ def recorded(session: psycopg.Connection, request: pytest.FixtureRequest) -> byt
 
 
 def attempt(session: psycopg.Connection, stream: bytes) -> str | None:
-    """The SQLSTATE of the error, after which the session is usable and the table is empty. None if the rows were stored;
-    they are removed again."""
+    """The SQLSTATE of the error, after which the session is usable and the table is empty. None if rows were stored,
+    which are removed again."""
     try:
         send(session, FROM, [stream])
     except psycopg.Error as error:
@@ -230,7 +230,6 @@ COLOR = {"index": "uint8", "ordered": True, "children": [field("values", "utf8")
         ("time", field("v", "time64", unit="us"), 86_400_000_001, "22008"),
         ("time(2)", field("v", "time64", unit="us"), 1, "22008"),
         ("timestamp", field("v", "timestamp", unit="us", zone=None), -(2**63), "22008"),
-        ("timestamp", field("v", "timestamp", unit="us", zone=None), 2**63 - 2, "22008"),
         ("timestamptz(0)", field("v", "timestamp", unit="us", zone="Mars/Base"), 1, "22008"),
         ("interval", field("v", "interval_month_day_nano"), [0, 0, 1], "22008"),
         ("interval(3)", field("v", "interval_month_day_nano"), [0, 0, 1000], "22008"),
@@ -278,7 +277,7 @@ def test_small_streams_that_declare_much(session: psycopg.Connection, preloaded:
     for rows in (17_000_000, 16_777_217, 2**32 - 1):
         chunk = message(CHUNK, body, rows, 0)
         with pytest.raises(
-            psycopg.Error, match="a chunk has .* but the limit is .*; send fewer rows in a chunk"
+            psycopg.Error, match=r"a chunk has .* but the limit is .*; send fewer rows in a chunk"
         ) as caught:
             send(session, FROM, [schema + chunk + end_message([schema, chunk], rows, 1)])
         assert caught.value.sqlstate == DAMAGED
@@ -300,17 +299,25 @@ def test_a_length_alone_takes_no_memory(session: psycopg.Connection) -> None:
     assert int(status.partition("VmHWM:")[2].split()[0]) < 100 * 1024
 
 
-def test_memory_does_not_grow_with_the_rows(session: psycopg.Connection) -> None:
+def test_memory_does_not_grow_with_the_rows(session: psycopg.Connection, preloaded: pg.Cluster) -> None:
     """10 million rows in 153 chunks. They are all read, and WHERE drops them, because writing them is core's."""
-    session.execute("create type color as enum ('red')")
-    session.execute("create table t (i int, s text, n numeric(12, 2), c color, a int[])")
-    numbers = "select i, 'text ' || i % 100 as s, (i % 77)::numeric(12, 2) as n, color 'red' as c, array[i] as a"
-    query = f"{numbers} from generate_series(1, {{}}) i"
+    session.execute("create table t (i int, s text, n numeric(12, 2), a int[])")
+    query = "select i, 'text' as s, i::numeric(12, 2) as n, '{1}'::int[] as a from generate_series(1, ROWS) i"
     peak = []
-    for rows in (200_000, 10_000_000):
-        stream = stream_of(session, f"copy ({query.format(rows)}) to stdout (format colonnade)")
-        assert send(session, f"{FROM} where i < 0", cut(stream, 100_000)) == 0
-        status = Path(f"/proc/{session.info.backend_pid}/status").read_text()
-        # Of its address space, so that pages of shared memory do not count.
-        peak.append(int(status.partition("VmPeak:")[2].split()[0]))
+    with preloaded.connect() as other:
+        for rows in (200_000, 10_000_000):
+            stream = stream_of_rows(other, query.replace("ROWS", str(rows)))
+            assert send(session, f"{FROM} where i < 0", cut(stream, 100_000)) == 0
+            status = Path(f"/proc/{session.info.backend_pid}/status").read_text()
+            # Of its address space, so that pages of shared memory do not count.
+            peak.append(int(status.partition("VmPeak:")[2].split()[0]))
     assert peak[1] - peak[0] < 4 * 1024
+
+
+def stream_of_rows(session: psycopg.Connection, query: str) -> bytes:
+    """As `stream_of`, for streams that the specification's reader would read for minutes."""
+    with (
+        session.cursor() as cursor,
+        cursor.copy(f"copy ({query}) to stdout (format colonnade, compression light)") as copy,
+    ):
+        return b"".join(bytes(piece) for piece in copy)

@@ -24,8 +24,9 @@ use colonnade_wire::{Config, Queue};
 
 pub use decoder::{ColonnadeDecoder, Event};
 pub use decoding::{
-    ColonnadeLimits, colonnade_decoder_accepts, colonnade_decoder_columns, colonnade_decoder_create, colonnade_decoder_destroy,
-    colonnade_decoder_fields, colonnade_decoder_finish, colonnade_decoder_rows, colonnade_decoder_take,
+    ColonnadeLimits, colonnade_decoder_accepts, colonnade_decoder_columns, colonnade_decoder_create,
+    colonnade_decoder_destroy, colonnade_decoder_fields, colonnade_decoder_finish, colonnade_decoder_rows,
+    colonnade_decoder_take,
 };
 pub use encoder::ColonnadeEncoder;
 pub use error::{ColonnadeError, MESSAGE_LEN, Status};

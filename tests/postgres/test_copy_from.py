@@ -26,6 +26,7 @@ def session(preloaded: pg.Cluster) -> Iterator[psycopg.Connection]:
     with preloaded.connect() as opened:
         opened.execute("create schema own; set search_path to own, public")
         yield opened
+        opened.execute("rollback")
         opened.execute("set client_min_messages to warning; drop schema own cascade")
 
 

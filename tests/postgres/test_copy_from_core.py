@@ -32,6 +32,7 @@ def session(preloaded: pg.Cluster) -> Iterator[psycopg.Connection]:
     with preloaded.connect() as opened:
         opened.execute(f"create schema own; set search_path to own, public; {SETUP}")
         yield opened
+        opened.execute("rollback")
         opened.execute("set client_min_messages to warning; drop schema own cascade")
 
 
@@ -221,6 +222,25 @@ def test_errors_name_row_and_column(session: psycopg.Connection) -> None:
             f"COPY t, line 1234, column {column}",
         )
     assert session.execute("select count(*) from t").fetchone() == (0,)
+
+
+def test_foreign_table(session: psycopg.Connection, preloaded: pg.Cluster) -> None:
+    """Rows go through postgres_fdw into a table of the same server."""
+    session.execute("create table t (like source); create extension if not exists postgres_fdw")
+    options = f"host '{preloaded.directory}', port '{preloaded.port}', dbname 'postgres'"
+    session.execute(f"create server loopback foreign data wrapper postgres_fdw options ({options})")
+    session.execute("create user mapping for current_user server loopback")
+    session.execute("create foreign table f (id int, note text, part int) server loopback options (table_name 't')")
+    try:
+        stream = stream_of(session, "copy source to stdout (format colonnade)")
+        assert send(session, "copy f from stdin (format colonnade) where part < 5", cut(stream, 10_000)) == 1500
+        assert session.execute("select count(*), sum(part), count(distinct note) from t").fetchone() == (
+            1500,
+            3000,
+            1500,
+        )
+    finally:
+        session.execute("drop server loopback cascade")
 
 
 # --- rights, and what an operator sees --------------------------------------------------------------------------------

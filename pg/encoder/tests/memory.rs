@@ -187,7 +187,7 @@ fn every_allocation_may_be_refused() {
     let fields: Vec<_> = table.iter().map(|buffers| field(&name, buffers.type_id)).collect();
     let columns: Vec<_> = table.iter().map(column).collect();
     for compression in [c"plain", c"light+lz4", c"light+fsst+zstd-1", c"light+zstd-19", c"auto"] {
-        stream(compression, &fields, &columns).unwrap();
+        stream(compression, &fields, &columns, &mut |_| {}).unwrap();
         refuse_each(20, || stream(compression, &fields, &columns, &mut |_| {}));
         let mut sent = vec![];
         stream(compression, &fields, &columns, &mut |bytes| sent.extend_from_slice(bytes)).unwrap();

@@ -295,6 +295,10 @@ def statements() -> dict[str, bytes]:
 
 def main() -> None:
     seeds_of = {"stream": vectors(), "columns": vectors(), "round_trip": noise(), "buffers": noise()}
+    # The first byte is the size of the pieces, and whether the checksums are repaired.
+    seeds_of["receive"] = {
+        f"{name}-{choice}": bytes([choice]) + seed for name, seed in vectors().items() for choice in (254, 255)
+    }
     seeds_of["frontend"] = conversations()
     seeds_of["session"] = sessions(seeds_of["frontend"])
     seeds_of["backend"] = answers({name: seed for name, seed in vectors().items() if name.startswith("good-")})

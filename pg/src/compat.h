@@ -44,6 +44,35 @@ typedef struct CoreCopyReceiver {
 #define CLIENT_HAS_SENT_MORE pq_buffer_has_data()
 #endif
 
+/*
+ * COPY FROM: core's own loop runs, and our columns take the place of the format; copy_from.c.
+ *
+ * 18 has a routine for each format, which fills in a row. Before, core reads a row and then evaluates the columns' default
+ * expressions; COLUMN_DEFAULT is the place of the expression of `column`, which is number `number` among them.
+ */
+#if PG_VERSION_NUM >= 180000
+#define COPY_HAS_ROUTINES 1
+#else
+#define COPY_HAS_ROUTINES 0
+#endif
+#if PG_VERSION_NUM >= 160000
+#define COLUMN_DEFAULT(expressions, number, column) ((void) (number), &(expressions)[column])
+#else
+#define COLUMN_DEFAULT(expressions, number, column) ((void) (column), &(expressions)[number])
+#endif
+
+/* 16 moved permissions from range table entries to a structure of their own. */
+#if PG_VERSION_NUM >= 160000
+#define ITEM_PERMISSIONS(item) ((item)->p_perminfo)
+#define CHECK_PERMISSIONS(state, item) ExecCheckPermissions((state)->p_rtable, list_make1((item)->p_perminfo), true)
+#else
+#define ITEM_PERMISSIONS(item) ((item)->p_rte)
+#define CHECK_PERMISSIONS(state, item) ExecCheckRTPerms((state)->p_rtable, true)
+#endif
+
+/* 18 refuses generated columns in COPY's WHERE; before, they are NULL there. */
+#define COPY_WHERE_REFUSES_GENERATED (PG_VERSION_NUM >= 180000)
+
 /* From 16 on fmgr.h declares it. */
 extern PGDLLEXPORT void _PG_init(void);
 
@@ -56,5 +85,10 @@ extern PGDLLEXPORT void _PG_init(void);
 
 /* 17 defines names for message types. */
 #define COPY_DATA_MESSAGE 'd'
+#define COPY_DONE_MESSAGE 'c'
+#define COPY_FAIL_MESSAGE 'f'
+#define COPY_IN_RESPONSE_MESSAGE 'G'
+#define FLUSH_MESSAGE 'H'
+#define SYNC_MESSAGE 'S'
 
 #endif

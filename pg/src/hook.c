@@ -1,5 +1,5 @@
 /*
- * COPY ... TO STDOUT (FORMAT colonnade) runs as core's COPY (query) TO STDOUT (FORMAT text). Core, and every hook below this
+ * COPY ... FROM STDIN (FORMAT colonnade) is in copy_from.c. COPY ... TO STDOUT (FORMAT colonnade) runs as core's COPY (query) TO STDOUT (FORMAT text). Core, and every hook below this
  * one, does parse analysis, permissions, row-level security, planning and progress as always, and reports its own errors.
  * Only the receiver of the executor's rows is replaced, during ExecutorRun.
  */
@@ -7,6 +7,7 @@
 
 #include "hook.h"
 
+#include "copy_from.h"
 #include "executor/executor.h"
 #include "link.h"
 #include "miscadmin.h"
@@ -74,13 +75,12 @@ next_utility_for(Statement *statement, UTILITY_PARAMETERS)
 static void
 refuse_target(const CopyStmt *copy)
 {
-    if (copy->is_from)
-        ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("COPY FROM is not possible with FORMAT colonnade"),
-                errhint("The format is for results: COPY ... TO STDOUT."));
     if (copy->is_program || copy->filename != NULL)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                errmsg("COPY TO a %s is not possible with FORMAT colonnade", copy->is_program ? "program" : "file"),
-                errhint("Use COPY ... TO STDOUT and let the client write what it receives."));
+                errmsg("COPY %s a %s is not possible with FORMAT colonnade", copy->is_from ? "FROM" : "TO",
+                       copy->is_program ? "program" : "file"),
+                copy->is_from ? errhint("Use COPY ... FROM STDIN and let the client send the file.")
+                              : errhint("Use COPY ... TO STDOUT and let the client write what it receives."));
     if (whereToSendOutput != DestRemote || MyProcPort == NULL)
         ereport(ERROR, errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                 errmsg("COPY with FORMAT colonnade needs a client that is connected by PostgreSQL's protocol"));
@@ -115,10 +115,36 @@ run(UTILITY_PARAMETERS)
     MemoryContextDelete(statement.context);
 }
 
+/* Core's COPY FROM cannot be given other bytes than the client's, so neither it nor the next hooks see this statement. */
+static void
+run_from(UTILITY_PARAMETERS)
+{
+    MemoryContext caller = CurrentMemoryContext;
+    MemoryContext own;
+    uint64 rows;
+
+    (void) read_only_tree;
+    (void) context;
+    (void) params;
+    (void) dest;
+    refuse_target((CopyStmt *) planned->utilityStmt);
+    own = AllocSetContextCreate(caller, "colonnade", ALLOCSET_DEFAULT_SIZES);
+    MemoryContextSwitchTo(own);
+    rows = copy_from_run(planned, query_string, environment);
+    MemoryContextSwitchTo(caller);
+    MemoryContextDelete(own);
+    if (completion != NULL)
+        SetQueryCompletion(completion, CMDTAG_COPY, rows);
+}
+
 static void
 process_utility(UTILITY_PARAMETERS)
 {
-    if (IsA(planned->utilityStmt, CopyStmt) && options_name_our_format((CopyStmt *) planned->utilityStmt))
+    bool is_ours = IsA(planned->utilityStmt, CopyStmt) && options_name_our_format((CopyStmt *) planned->utilityStmt);
+
+    if (is_ours && ((CopyStmt *) planned->utilityStmt)->is_from)
+        run_from(UTILITY_ARGUMENTS);
+    else if (is_ours)
         run(UTILITY_ARGUMENTS);
     else if (active != NULL)
         /* A function in our query may run a COPY to a file, which is not ours. */

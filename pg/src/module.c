@@ -14,7 +14,11 @@ PG_FUNCTION_INFO_V1(colonnade_version);
 /* PROTOCOL §1: the announcement for clients, if the library is loaded before they connect. */
 #define ANNOUNCEMENT "colonnade.version"
 
+/* The same for COPY FROM. */
+#define RECEIVE_ANNOUNCEMENT "colonnade.receive"
+
 static int announced_version;
+static int announced_receive;
 
 void
 _PG_init(void)
@@ -26,6 +30,9 @@ _PG_init(void)
                 errdetail("Failed while loading colonnade."));
     DefineCustomIntVariable(ANNOUNCEMENT, "The highest version of the Colonnade stream format that is sent.", NULL,
                             &announced_version, version, version, version, PGC_INTERNAL,
+                            GUC_REPORT | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);
+    DefineCustomIntVariable(RECEIVE_ANNOUNCEMENT, "The highest version of the Colonnade stream format that is received.",
+                            NULL, &announced_receive, version, version, version, PGC_INTERNAL,
                             GUC_REPORT | GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE, NULL, NULL, NULL);
     parallel_register();
     hook_install();

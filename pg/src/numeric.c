@@ -2,18 +2,15 @@
 
 #include "numeric.h"
 
+#include "decimal.h"
 #include "text.h"
 #include "utils/cash.h"
 #include "utils/numeric.h"
 
-#define DIGIT_BASE 10000
-#define DECIMALS_PER_DIGIT 4
-
-/* A non-negative integer: DECIMAL_LIMBS × 32 bits, the lowest first. It can represent 96 decimal digits. */
 #define MAX_DECIMALS 95
 
-static void
-multiply_add(uint32 *limbs, uint32 factor, uint32 addend)
+void
+limbs_multiply_add(uint32 *limbs, uint32 factor, uint32 addend)
 {
     uint64 carry = addend;
 
@@ -24,9 +21,8 @@ multiply_add(uint32 *limbs, uint32 factor, uint32 addend)
     }
 }
 
-/* Divides the number, and returns the remainder. */
-static uint32
-divide(uint32 *limbs, uint32 divisor)
+uint32
+limbs_divide(uint32 *limbs, uint32 divisor)
 {
     uint64 rest = 0;
 
@@ -38,13 +34,31 @@ divide(uint32 *limbs, uint32 divisor)
     return (uint32) rest;
 }
 
-static bool
-less(const uint32 *left, const uint32 *right)
+bool
+limbs_less(const uint32 *left, const uint32 *right)
 {
     for (int i = DECIMAL_LIMBS - 1; i >= 0; i--)
         if (left[i] != right[i])
             return left[i] < right[i];
     return false;
+}
+
+bool
+limbs_are_zero(const uint32 *limbs)
+{
+    for (int i = 0; i < DECIMAL_LIMBS; i++)
+        if (limbs[i] != 0)
+            return false;
+    return true;
+}
+
+void
+limbs_power(uint32 *limbs, int exponent)
+{
+    memset(limbs, 0, DECIMAL_LIMBS * sizeof(*limbs));
+    limbs[0] = 1;
+    for (int i = 0; i < exponent; i++)
+        limbs_multiply_add(limbs, 10, 0);
 }
 
 void
@@ -53,10 +67,7 @@ numeric_prepare(Column *column, int precision, int scale)
     DecimalDetail *decimal = &column->detail.decimal;
 
     decimal->precision = precision;
-    memset(decimal->limit, 0, sizeof(decimal->limit));
-    decimal->limit[0] = 1;
-    for (int i = 0; i < precision; i++)
-        multiply_add(decimal->limit, 10, 0);
+    limbs_power(decimal->limit, precision);
     column->scale = (int8) scale;
     column->decimal_places = (scale + DECIMALS_PER_DIGIT - 1) / DECIMALS_PER_DIGIT;
     column->decimal_excess = column->decimal_places * DECIMALS_PER_DIGIT - scale;
@@ -94,16 +105,16 @@ numeric_put_any(Column *column, uint32 row, const char *body, Size length)
             uint16 digit;
 
             memcpy(&digit, view.digits + 2 * i, sizeof(digit));
-            multiply_add(limbs, DIGIT_BASE, digit);
+            limbs_multiply_add(limbs, DIGIT_BASE, digit);
         }
         for (; shift > 0; shift--)
-            multiply_add(limbs, 10, 0);
+            limbs_multiply_add(limbs, 10, 0);
         for (; shift < 0; shift++)
             divisor *= 10;
-        if (divide(limbs, divisor) != 0)
+        if (limbs_divide(limbs, divisor) != 0)
             goto too_fine;
     }
-    if (!less(limbs, decimal->limit))
+    if (!limbs_less(limbs, decimal->limit))
         goto too_large;
     if (view.negative) {
         carry = 1;

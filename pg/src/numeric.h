@@ -1,7 +1,7 @@
 /*
- * Converts numeric to decimals.
+ * Converts numeric to decimals; decimal.h is the inverse.
  *
- * The layout of a stored numeric is private to src/backend/utils/adt/numeric.c; only this file repeats it. It has not
+ * The layout of a stored numeric is private to src/backend/utils/adt/numeric.c; only these two files repeat it. It has not
  * changed since 9.1 (14 added the infinities), and cannot change without a new on-disk format.
  */
 #ifndef COLONNADE_NUMERIC_H
@@ -16,6 +16,8 @@
 #define HEADER_SHORT 0x8000
 #define HEADER_SPECIAL 0xC000      /* NaN and infinities */
 #define SHORT_NEGATIVE 0x2000
+#define SHORT_SCALE_SHIFT 7
+#define SHORT_SCALE_MAX 63
 #define SHORT_WEIGHT_SIGN 0x0040
 #define SHORT_WEIGHT 0x003F
 
@@ -27,6 +29,16 @@ typedef struct NumericView {
     bool negative;
     bool special;
 } NumericView;
+
+/*
+ * A non-negative integer in DECIMAL_LIMBS × 32 bits, the lowest first. It can represent 96 decimal digits.
+ * limbs_power() sets it to 10^exponent, and limbs_divide() returns the remainder.
+ */
+extern void limbs_power(uint32 *limbs, int exponent);
+extern void limbs_multiply_add(uint32 *limbs, uint32 factor, uint32 addend);
+extern uint32 limbs_divide(uint32 *limbs, uint32 divisor);
+extern bool limbs_less(const uint32 *left, const uint32 *right);
+extern bool limbs_are_zero(const uint32 *limbs);
 
 /* Prepares a column for decimals of `precision` digits. */
 extern void numeric_prepare(Column *column, int precision, int scale);

@@ -13,7 +13,6 @@
 
 /* PROTOCOL §2. */
 #define DEFAULT_CHUNK_ROWS 65536
-#define MAX_CHUNK_ROWS 16777216
 #define DEFAULT_CHUNK_BYTES (4 << 20)
 #define DEFAULT_MESSAGE_BYTES (1 << 30)
 #define MIN_MESSAGE_BYTES 1024
@@ -177,6 +176,47 @@ parallel_of(ParseState *state, DefElem *option)
     return PARALLEL_OFF;
 }
 
+static void
+refuse_repetition(ParseState *state, DefElem *option, bool *seen)
+{
+    if (*seen)
+        ereport(ERROR, errcode(ERRCODE_SYNTAX_ERROR),
+                errmsg("conflicting or redundant options: \"%s\" is given twice", option->defname),
+                parser_errposition(state, option->location));
+    *seen = true;
+}
+
+List *
+options_for_core(const CopyStmt *statement, const char *query_string)
+{
+    ParseState *state = make_parsestate(NULL);
+    List *options = list_make1(makeDefElem("format", (Node *) makeString("text"), -1));
+    bool has_format = false;
+    bool has_version = false;
+    bool has_freeze = false;
+    ListCell *cell;
+
+    state->p_sourcetext = query_string;
+    foreach (cell, statement->options) {
+        DefElem *option = lfirst_node(DefElem, cell);
+
+        if (pg_strcasecmp(option->defname, option_names[OPTION_FORMAT]) == 0)
+            refuse_repetition(state, option, &has_format);
+        else if (pg_strcasecmp(option->defname, option_names[OPTION_VERSION]) == 0) {
+            refuse_repetition(state, option, &has_version);
+            number_of(state, option, 1, colonnade_format_version());
+        } else if (strcmp(option->defname, "freeze") == 0) {
+            refuse_repetition(state, option, &has_freeze);
+            options = lappend(options, option);
+        } else
+            ereport(ERROR, errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("COPY option \"%s\" is not available in COPY FROM with FORMAT " FORMAT_NAME, option->defname),
+                    errhint("The options are version and freeze."), parser_errposition(state, option->location));
+    }
+    free_parsestate(state);
+    return options;
+}
+
 CopyOptions *
 options_parse(const CopyStmt *statement, const char *query_string)
 {
@@ -198,11 +238,7 @@ options_parse(const CopyStmt *statement, const char *query_string)
             which++;
         if (which == OPTION_COUNT)
             refuse_option(state, option);
-        if (seen[which])
-            ereport(ERROR, errcode(ERRCODE_SYNTAX_ERROR),
-                    errmsg("conflicting or redundant options: \"%s\" is given twice", option->defname),
-                    parser_errposition(state, option->location));
-        seen[which] = true;
+        refuse_repetition(state, option, &seen[which]);
 
         switch ((Option) which) {
             case OPTION_FORMAT:

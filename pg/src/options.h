@@ -6,6 +6,9 @@
 
 #include "nodes/parsenodes.h"
 
+/* PROTOCOL §2. */
+#define MAX_CHUNK_ROWS 16777216
+
 typedef enum ParallelMode { PARALLEL_AUTO, PARALLEL_ON, PARALLEL_OFF } ParallelMode;
 
 typedef struct CopyOptions {
@@ -26,5 +29,11 @@ extern bool options_name_our_format(const CopyStmt *statement);
 
 /* The options, in CurrentMemoryContext. Errors: 22023 an unknown option or value, 42601 an option given twice. */
 extern CopyOptions *options_parse(const CopyStmt *statement, const char *query_string);
+
+/*
+ * The options of COPY FROM as core's own: FORMAT text, and FREEZE if the statement has it. Errors: as above, also for options of
+ * COPY TO.
+ */
+extern List *options_for_core(const CopyStmt *statement, const char *query_string);
 
 #endif

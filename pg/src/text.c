@@ -22,8 +22,8 @@ static struct {
     int bytea;
 } session;
 
-static void
-swap_settings(void)
+void
+text_set_settings(void)
 {
     session.date_style = DateStyle;
     session.interval_style = IntervalStyle;
@@ -114,7 +114,7 @@ text_put_output(Sink *sink, Column *column, uint32 row, Datum value)
     char *text;
 
     sink->row_context_used = true;
-    swap_settings();
+    text_set_settings();
     text = OutputFunctionCall(&column->output, value);
     text_restore_settings();
     append_converted(sink, column, row, text, strlen(text));

@@ -16,7 +16,10 @@ extern void text_put_name(Sink *sink, Column *column, uint32 row, Datum value);
 extern void text_put_uuid(Sink *sink, Column *column, uint32 row, Datum value);
 extern void text_put_output(Sink *sink, Column *column, uint32 row, Datum value);
 
-/* After an error: restores the settings that text_put_output() had changed for an output function. */
+/* For the call of one output or input function: settings under which text is exact and the same in every session. */
+extern void text_set_settings(void);
+
+/* Restores the session's settings, after the call or after an error. */
 extern void text_restore_settings(void);
 
 /* A varlena that was compressed or moved out of its row. It is valid until the next row. */

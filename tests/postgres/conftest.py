@@ -17,6 +17,13 @@ def postgres(extended: pg.Cluster) -> pg.Cluster:
     return extended
 
 
+@pytest.fixture(scope="session")
+def preloaded(installation: pg.Installation) -> Iterator[pg.Cluster]:
+    """A cluster in which each session has the library. Tests share it likewise: one schema each."""
+    with pg.cluster(installation, {"session_preload_libraries": "colonnade"}) as running:
+        yield running
+
+
 @pytest.fixture
 def database(postgres: pg.Cluster) -> Iterator[colonnade.Connection]:
     """A connection to PostgreSQL."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import psycopg
@@ -60,3 +61,34 @@ def answer(connection: pq.abc.PGconn) -> list[bytes]:
         result = connection.get_result()
     assert rows == read_stream(b"".join(messages)).to_json()["rows"]
     return messages
+
+
+def stream_of(session: psycopg.Connection, statement: str) -> bytes:
+    """The whole stream that a COPY TO sends."""
+    return b"".join(payloads(session, statement))
+
+
+def send(session: psycopg.Connection, statement: str, pieces: Iterable[bytes], *, fail: bytes | None = None) -> int:
+    """Sends each piece as one CopyData message. Returns the rows in the command's tag. Raises psycopg's error for the
+    server's. `fail` is what the client says if it ends with CopyFail."""
+    connection = session.pgconn
+    # Otherwise a piece may be refused because the server has not read the earlier ones yet.
+    connection.nonblocking = 0
+    result = connection.exec_(statement.encode())
+    if result.status == pq.ExecStatus.COPY_IN:
+        for piece in pieces:
+            connection.put_copy_data(piece)
+        connection.put_copy_end(fail)
+        result = connection.get_result()
+        assert result is not None
+        while connection.get_result() is not None:
+            pass
+    if result.status != pq.ExecStatus.COMMAND_OK:
+        raise psycopg.errors.error_from_result(result)
+    assert (result.command_status or b"").startswith(b"COPY ")
+    return result.command_tuples or 0
+
+
+def cut(stream: bytes, size: int) -> list[bytes]:
+    """The stream in pieces of `size` bytes."""
+    return [stream[at : at + size] for at in range(0, len(stream), size)]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use zstd::zstd_safe::DCtx;
 
 use crate::message::{HEADER_LEN, Header, MessageKind};
 use crate::{Column, Damage, DecodeError, DecodeLimits, Encoding, Field, RequestedSize, Schema, checksum};
@@ -182,7 +183,8 @@ impl EncodedChunk {
             2 => {
                 let mut body = vec![0; length];
                 let whole = zstd::zstd_safe::find_frame_compressed_size(&stored) == Ok(stored.len());
-                match zstd::bulk::decompress_to_buffer(&stored, &mut body) {
+                let mut context = DCtx::try_create().ok_or(Damage::OutOfMemory)?;
+                match context.decompress(&mut body[..], &stored) {
                     Ok(written) if whole && written == length => Bytes::from(body),
                     _ => return Err(Damage::Compressed.into()),
                 }

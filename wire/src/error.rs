@@ -81,6 +81,9 @@ pub enum Damage {
     /// The codec's output is not the declared size, or its input is damaged.
     #[error("the compressed body is damaged")]
     Compressed,
+    /// The codec could not allocate memory.
+    #[error("no memory for the codec")]
+    OutOfMemory,
     /// Body length and message length contradict each other.
     #[error("body length and message length disagree")]
     BodyLength,

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use colonnade_wire::{DecodeError, EncodeError};
+use colonnade_wire::{Damage, DecodeError, EncodeError};
 
 #[cfg(feature = "memory-errors")]
 use crate::memory;
@@ -23,9 +23,9 @@ pub enum Status {
     TooLarge = 2,
     /// There is not enough memory.
     OutOfMemory = 3,
-    /// A message to adopt is damaged.
+    /// A message to adopt, or a stream, is damaged.
     Damaged = 4,
-    /// A defect of the encoder itself.
+    /// A defect of this library itself.
     Internal = 5,
 }
 
@@ -38,7 +38,7 @@ pub struct ColonnadeError {
 
 impl ColonnadeError {
     /// Without an allocation, because a failed allocation may be the error.
-    fn set(&mut self, text: &dyn Display) {
+    pub(crate) fn set(&mut self, text: &dyn Display) {
         let mut writer = Writer { message: &mut self.message, length: 0 };
         // It fails if the text is truncated.
         let _ = write!(writer, "{text}");
@@ -86,6 +86,7 @@ impl Failure {
             Self::Encode(EncodeError::OutOfMemory) => Status::OutOfMemory,
             Self::Encode(EncodeError::TooLarge(_)) => Status::TooLarge,
             Self::Encode(_) => Status::Internal,
+            Self::Damaged(DecodeError { damage: Damage::OutOfMemory, .. }) => Status::OutOfMemory,
             Self::Damaged(_) => Status::Damaged,
         }
     }
@@ -96,6 +97,10 @@ impl Display for Failure {
         match self {
             Self::Argument(text) => f.write_str(text),
             Self::Encode(error) => error.fmt(f),
+            // Nothing was requested here: these are the receiver's own limits.
+            Self::Damaged(DecodeError { damage: Damage::Unasked { unit, declared, limit }, .. }) => {
+                write!(f, "a chunk has {declared} {unit}, but the limit is {limit}; send fewer rows in a chunk")
+            }
             Self::Damaged(error) => error.fmt(f),
         }
     }
@@ -115,7 +120,7 @@ pub(crate) fn guard(error: *mut ColonnadeError, work: impl FnOnce() -> Result<()
         return tell(error, Status::OutOfMemory, &format_args!("{} bytes were refused", memory::settle()));
     }
     let text = unwound.downcast_ref::<&str>().copied().or_else(|| unwound.downcast_ref().map(String::as_str));
-    let status = tell(error, Status::Internal, &format_args!("internal error of the encoder: {}", text.unwrap_or("")));
+    let status = tell(error, Status::Internal, &format_args!("internal error: {}", text.unwrap_or("")));
     // The payload's destructor is foreign code and could also panic.
     std::mem::forget(unwound);
     status

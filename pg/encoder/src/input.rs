@@ -57,6 +57,17 @@ pub struct ColonnadeColumn {
     pub data_length: usize,
 }
 
+impl ColonnadeColumn {
+    pub(crate) const EMPTY: Self = Self {
+        rows: 0,
+        validity: std::ptr::null(),
+        values: std::ptr::null(),
+        values_length: 0,
+        data: std::ptr::null(),
+        data_length: 0,
+    };
+}
+
 /// A C array; null is an empty one.
 ///
 /// # Safety

@@ -1,24 +1,33 @@
-//! The encoder of `colonnade-wire` behind a C interface, for code that runs inside a PostgreSQL backend.
+//! The encoder and the decoder of `colonnade-wire` behind a C interface, for code that runs inside a PostgreSQL backend.
 //!
-//! `pg/src/colonnade_encoder.h` is the same interface for C and states the caller's obligations; change both together. The
-//! encoder is suitable for a backend: it starts no thread, uses no signal, file or socket, never calls back, and never panics
+//! `pg/src/colonnade_encoder.h` and `colonnade_decoder.h` are the same interface for C and state the caller's obligations; change
+//! both together. It is suitable for a backend: it starts no thread, uses no signal, file or socket, never calls back, and never panics
 //! into C. Every function that can fail returns a [`Status`] and writes a message.
 //!
 //! With the feature `memory-errors`, which the extension needs to link, a failed allocation is [`Status::OutOfMemory`].
 
 #![cfg_attr(feature = "memory-errors", feature(alloc_error_hook))]
 
+mod decoder;
+mod decoding;
 mod encoder;
 mod error;
 mod input;
 #[cfg(feature = "memory-errors")]
 mod memory;
+mod types;
 
 use std::ffi::c_char;
 use std::time::Duration;
 
 use colonnade_wire::{Config, Queue};
 
+pub use decoder::{ColonnadeDecoder, Event};
+pub use decoding::{
+    ColonnadeLimits, colonnade_decoder_accepts, colonnade_decoder_columns, colonnade_decoder_create,
+    colonnade_decoder_destroy, colonnade_decoder_fields, colonnade_decoder_finish, colonnade_decoder_rows,
+    colonnade_decoder_take,
+};
 pub use encoder::ColonnadeEncoder;
 pub use error::{ColonnadeError, MESSAGE_LEN, Status};
 pub use input::{ColonnadeColumn, ColonnadeField, ColonnadePair};

@@ -122,8 +122,13 @@ fn check(status: Status) -> Result<(), Status> {
     if status == Status::Ok { Ok(()) } else { Err(status) }
 }
 
-/// A whole stream of two chunks; the bytes of its messages.
-fn stream(compression: &CStr, fields: &[ColonnadeField], columns: &[ColonnadeColumn]) -> Result<usize, Status> {
+/// A whole stream of two chunks; the bytes of its messages. `take` gets them.
+fn stream(
+    compression: &CStr,
+    fields: &[ColonnadeField],
+    columns: &[ColonnadeColumn],
+    take: &mut impl FnMut(&[u8]),
+) -> Result<usize, Status> {
     let options = ColonnadeOptions {
         compression: compression.as_ptr(),
         encodings: null(),
@@ -141,20 +146,36 @@ fn stream(compression: &CStr, fields: &[ColonnadeField], columns: &[ColonnadeCol
         let mut work = || {
             check(colonnade_schema_message(encoder, &mut message, &mut error))?;
             bytes += message.length;
+            hand_over(&message, take);
             for _ in 0..2 {
                 let (first, count) = (columns.as_ptr(), columns.len());
                 check(colonnade_encode_chunk(encoder, ROWS, first, count, &mut message, &mut error))?;
                 let queue = ColonnadeQueue { delivered: bytes as u64, unsent: 0, peer_limited: 0, is_slow_start: 0 };
                 colonnade_link(encoder, message.length, &queue);
                 bytes += message.length;
+                hand_over(&message, take);
             }
             check(colonnade_end_message(encoder, &mut message, &mut error))?;
             bytes += message.length;
+            hand_over(&message, take);
             Ok(())
         };
         let result = work();
         colonnade_encoder_destroy(encoder);
         result.map(|()| bytes)
+    }
+}
+
+/// # Safety
+///
+/// The message's slices are still valid.
+unsafe fn hand_over(message: &ColonnadeMessage, take: &mut impl FnMut(&[u8])) {
+    for index in 0..message.count {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            let slice = *message.slices.add(index);
+            take(std::slice::from_raw_parts(slice.bytes, slice.length));
+        }
     }
 }
 
@@ -166,25 +187,76 @@ fn every_allocation_may_be_refused() {
     let fields: Vec<_> = table.iter().map(|buffers| field(&name, buffers.type_id)).collect();
     let columns: Vec<_> = table.iter().map(column).collect();
     for compression in [c"plain", c"light+lz4", c"light+fsst+zstd-1", c"light+zstd-19", c"auto"] {
-        stream(compression, &fields, &columns).unwrap();
-        for all in [false, true] {
-            ALL.set(all);
-            let mut refused = 0;
-            for number in 1.. {
-                REFUSED.set(0);
-                LEFT.set(number);
-                let result = stream(compression, &fields, &columns);
-                LEFT.set(0);
-                if REFUSED.get() == 0 {
-                    break;
-                }
-                refused += 1;
-                // A single one may be of those that are not needed, such as a trial's.
-                assert!(result == Err(Status::OutOfMemory) || (!all && result.is_ok()), "{compression:?} {number}");
+        stream(compression, &fields, &columns, &mut |_| {}).unwrap();
+        refuse_each(20, || stream(compression, &fields, &columns, &mut |_| {}));
+        let mut sent = vec![];
+        stream(compression, &fields, &columns, &mut |bytes| sent.extend_from_slice(bytes)).unwrap();
+        assert_eq!(received(&sent, table.len()), Ok(2 * ROWS));
+        refuse_each(10, || received(&sent, table.len()));
+        assert_eq!(received(&sent, table.len()), Ok(2 * ROWS));
+    }
+}
+
+/// Repeats the work with one allocation more that succeeds, until all do; these must be more than `least`.
+fn refuse_each<T: PartialEq>(least: usize, mut work: impl FnMut() -> Result<T, Status>) {
+    for all in [false, true] {
+        ALL.set(all);
+        let mut refused = 0;
+        for number in 1.. {
+            REFUSED.set(0);
+            LEFT.set(number);
+            let result = work();
+            LEFT.set(0);
+            if REFUSED.get() == 0 {
+                break;
             }
-            assert!(refused > 20, "{compression:?}: {refused}");
+            refused += 1;
+            // A single one may be of those that are not needed, such as a trial's.
+            assert!(result == Err(Status::OutOfMemory) || (!all && result.is_ok()), "allocation {number}");
         }
-        stream(compression, &fields, &columns).unwrap();
+        assert!(refused > least, "{refused}");
+    }
+}
+
+/// Decodes a stream that arrives in pieces; its rows.
+fn received(stream: &[u8], columns: usize) -> Result<usize, Status> {
+    let limits =
+        ColonnadeLimits { message_bytes: 1 << 30, decoded_bytes: 1 << 30, chunk_bytes: 1 << 30, chunk_rows: 1 << 20 };
+    let mut error = ColonnadeError { message: [0; MESSAGE_LEN] };
+    let mut decoder = null_mut();
+    let empty = || ColonnadeColumn {
+        rows: 0,
+        validity: null(),
+        values: null(),
+        values_length: 0,
+        data: null(),
+        data_length: 0,
+    };
+    let mut buffers: [ColonnadeColumn; 8] = std::array::from_fn(|_| empty());
+    assert_eq!(columns, buffers.len());
+    // SAFETY: all of it outlives the decoder.
+    unsafe {
+        check(colonnade_decoder_create(&limits, &mut decoder, &mut error))?;
+        let mut work = || {
+            let mut rows = 0;
+            for mut piece in stream.chunks(10_000) {
+                while !piece.is_empty() {
+                    let (mut taken, mut event) = (0, Event::None);
+                    let (first, length) = (piece.as_ptr(), piece.len());
+                    check(colonnade_decoder_take(decoder, first, length, &mut taken, &mut event, &mut error))?;
+                    piece = &piece[taken..];
+                    if event == Event::Chunk {
+                        rows += colonnade_decoder_rows(decoder);
+                        check(colonnade_decoder_columns(decoder, buffers.as_mut_ptr(), columns, &mut error))?;
+                    }
+                }
+            }
+            check(colonnade_decoder_finish(decoder, &mut error))?;
+            Ok(rows)
+        };
+        let result = work();
+        colonnade_decoder_destroy(decoder);
+        result
     }
 }
 

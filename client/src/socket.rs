@@ -7,6 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::SocketKind;
+
 /// A connected socket.
 #[derive(Debug)]
 pub(crate) enum Socket {
@@ -52,6 +54,19 @@ impl Socket {
     /// No server listens there.
     pub(crate) fn unix(file: &Path) -> io::Result<Self> {
         UnixStream::connect(file).map(Self::Unix)
+    }
+
+    /// Its kind. Without the addresses, which a lost connection may lack, it counts as one to another machine.
+    pub(crate) fn kind(&self) -> SocketKind {
+        match self {
+            Self::Unix(_) => SocketKind::Unix,
+            Self::Tcp(socket) => match (socket.peer_addr(), socket.local_addr()) {
+                (Ok(peer), Ok(own)) if peer.ip().to_canonical().is_loopback() || peer.ip() == own.ip() => {
+                    SocketKind::Loopback
+                }
+                _ => SocketKind::Tcp,
+            },
+        }
     }
 
     /// Sends all of `bytes`.

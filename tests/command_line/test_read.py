@@ -22,7 +22,9 @@ from tests.command_line.commands import failed, run
 SQL = "select i, 'row ' || i as name, case when i % 2 = 0 then i / 4 end as quarter from range(1000) t(i) order by i"
 
 
-@pytest.mark.parametrize("command", ["", "read", "serve", "bench", "user", "user add", "user list", "user remove"])
+@pytest.mark.parametrize(
+    "command", ["", "read", "serve", "bench", "doctor", "user", "user add", "user list", "user remove"]
+)
 def test_every_command_explains_itself(command: str) -> None:
     done = run(*command.split(), "--help")
     assert (done.returncode, done.stderr) == (0, "")

@@ -14,7 +14,9 @@ from typing import Any
 
 import colonnade
 import pytest
-from colonnade._cli.installation import is_in_range
+from colonnade._cli.advice import advice
+from colonnade._cli.installation import installation, is_in_range
+from colonnade._cli.source_check import SourceReport
 from packaging.specifiers import SpecifierSet
 
 from testbed import mariadb
@@ -243,3 +245,38 @@ def test_a_time_limit_that_is_none(seconds: str) -> None:
     done = run("doctor", f"--timeout={seconds}")
     assert (done.returncode, done.stdout) == (1, "")
     assert "--timeout must be a number of seconds above 0" in done.stderr
+
+
+# --- advice -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bytes_per_second", "kind", "encoder", "expected"),
+    [
+        (10e6, "tcp", None, True),
+        (200e6, "tcp", None, False),
+        (10e6, "loopback", None, False),
+        (10e6, "tcp", "server", False),
+        (None, "tcp", None, False),
+    ],
+)
+def test_a_server_near_the_database(
+    bytes_per_second: float | None, kind: str, encoder: str | None, expected: bool
+) -> None:
+    """It is advised only where rows come over a slow link. Such a link would need the rights of root."""
+    read = bytes_per_second and {"bytes": 1e6, "seconds": 1e6 / bytes_per_second, "bytes_per_second": bytes_per_second}
+    source = SourceReport(
+        name="mysql://ada@db/shop",
+        reachable=True,
+        login="accepted",
+        socket=kind,
+        throughput=read or None,
+        stream_format=encoder and {"encoder": encoder, "version": 1},
+    )
+    how = [one.how for one in advice(installation(), source)]
+    assert any("colonnade serve --source" in text for text in how) is expected
+
+
+def test_no_advice_about_a_database_that_cannot_be_read() -> None:
+    source = SourceReport(error={"message": "x", "sqlstate": None, "hint": None}, extension={"installed": None})
+    assert [one.what for one in advice(installation(), source)] == [one.what for one in advice(installation(), None)]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
 LIBRARY = "libadbc_driver_colonnade.so"
+COMPILERS = {"cargo": "cargo (Rust)", "cc": "cc (a C compiler)"}
 
 
 class DriverBuildHook(BuildHookInterface[Any]):
@@ -18,14 +22,23 @@ class DriverBuildHook(BuildHookInterface[Any]):
     library with which it was built; the driver needs no other library."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        build_data["force_include"][str(build(Path(self.root).parent))] = f"adbc_driver_colonnade/{LIBRARY}"
+        # `make dist` has built the library for an older C library than this machine's (`release/dist.py`).
+        given = os.environ.get("COLONNADE_DRIVER")
+        library = Path(given) if given else build(Path(self.root).parent)
+        build_data["force_include"][str(library)] = f"adbc_driver_colonnade/{LIBRARY}"
         # Tags `linux_…` say nothing of the C library.
-        platform = next(tag for tag in platform_tags() if not tag.startswith("linux"))
-        build_data["tag"] = f"py3-none-{platform}"
+        own = next(tag for tag in platform_tags() if not tag.startswith("linux"))
+        build_data["tag"] = f"py3-none-{os.environ['COLONNADE_DRIVER_PLATFORM'] if given else own}"
 
 
 def build(crate: Path) -> Path:
     """Compiles the driver, without debug information. Returns its library."""
+    missing = [what for program, what in COMPILERS.items() if shutil.which(program) is None]
+    if missing:
+        sys.exit(
+            f"adbc-driver-colonnade is compiled here, and this is missing on the PATH: {', '.join(missing)}. Install "
+            "it, or install the file adbc_driver_colonnade-….whl of a release or of `make dist` (Linux on x86-64)"
+        )
     command = ["cargo", "rustc", "--release", "--locked", "--message-format=json-render-diagnostics"]
     command += ["--", "-C", "strip=symbols"]
     done = subprocess.run(command, cwd=crate, check=True, stdout=subprocess.PIPE, text=True)

@@ -5,7 +5,7 @@ use std::io;
 use crate::shared_connection::Tick;
 use crate::socket::{Socket, plain};
 use crate::tls;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, Transport};
 
 /// A socket, or TLS over one.
 #[derive(Debug)]
@@ -63,6 +63,11 @@ impl Channel {
             Self::Plain(Socket::Tcp(_)) => false,
             Self::Tls(stream) => stream.is_verified(),
         }
+    }
+
+    /// What a diagnosis shows of it.
+    pub(crate) fn transport(&self) -> Transport {
+        Transport { socket: self.socket().kind(), tls: self.tls().map(tls::TlsStream::state) }
     }
 
     /// The TLS over the socket, if there is one.

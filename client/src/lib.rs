@@ -49,6 +49,7 @@ mod statement;
 mod stats;
 mod system_user;
 mod tls;
+mod transport;
 mod uri;
 mod write;
 
@@ -69,4 +70,5 @@ pub use produced::Produced;
 pub use source::{Answer, Cancel, Connection, Keep, ResultStream, SchemaCheck, StatementDescription, Transaction};
 pub use statement::{Access, Statement};
 pub use stats::Stats;
+pub use transport::{EncoderKind, ExtensionVersions, SocketKind, StreamFormat, TlsState, Transport};
 pub use write::{IfExists, TableWriter, WriteTarget, Writing, write};

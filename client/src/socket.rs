@@ -7,6 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::SocketKind;
+
 /// The most slices of one call of the system (Linux: UIO_MAXIOV).
 const MAX_SLICES: usize = 1024;
 
@@ -55,6 +57,19 @@ impl Socket {
     /// No server listens there.
     pub(crate) fn unix(file: &Path) -> io::Result<Self> {
         UnixStream::connect(file).map(Self::Unix)
+    }
+
+    /// Its kind. Without the addresses, which a lost connection may lack, it counts as one to another machine.
+    pub(crate) fn kind(&self) -> SocketKind {
+        match self {
+            Self::Unix(_) => SocketKind::Unix,
+            Self::Tcp(socket) => match (socket.peer_addr(), socket.local_addr()) {
+                (Ok(peer), Ok(own)) if peer.ip().to_canonical().is_loopback() || peer.ip() == own.ip() => {
+                    SocketKind::Loopback
+                }
+                _ => SocketKind::Tcp,
+            },
+        }
     }
 
     /// Sends all of `bytes`.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::partition::Offer;
 use crate::write::Writing;
-use crate::{Batch, Dialect, Error, ErrorKind, QueryOptions, Statement, Stats};
+use crate::{
+    Batch, Dialect, Error, ErrorKind, ExtensionVersions, QueryOptions, Statement, Stats, StreamFormat, Transport,
+};
 
 /// Called before each chunk, and about ten times a second while waiting. `false` cancels the query on the server, and
 /// the waiting call returns an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
@@ -81,6 +83,24 @@ pub trait Connection: Send + Sync {
     /// runs.
     fn time_zone(&self) -> Option<String> {
         None
+    }
+
+    /// The socket and its encryption; `None` if the source is in this process, is busy or is closed.
+    fn transport(&self) -> Option<Transport> {
+        None
+    }
+
+    /// The stream format that the server sends; `None` if results arrive in the database's own protocol.
+    fn stream_format(&self) -> Option<StreamFormat> {
+        None
+    }
+
+    /// The versions of the extension `colonnade`; `None` if the database has no extensions.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`].
+    fn extension(&self, _keep: Keep<'_>) -> Result<Option<ExtensionVersions>, Error> {
+        Ok(None)
     }
 
     /// What the source offers for reading one result in parts.

@@ -12,6 +12,8 @@ from ._options.server import Listening, ServerOptions
 from ._options.write import WriteTarget
 
 __version__: str
+#: How the module was compiled. One with debug assertions is many times slower.
+BUILD_PROFILE: Literal["debug", "release"]
 #: Exceptions by the first two characters of a SQLSTATE.
 SQLSTATE_CLASSES: dict[str, str]
 
@@ -96,6 +98,11 @@ class Fence:
 class Connection(Source):
     @property
     def transaction(self) -> Literal["none", "open", "failed"] | None: ...
+    @property
+    def transport(self) -> tuple[Literal["unix", "loopback", "tcp"], tuple[str, str, bool] | None] | None: ...
+    @property
+    def stream_format(self) -> tuple[Literal["server", "extension"], int] | None: ...
+    def extension(self) -> tuple[str | None, str | None] | None: ...
     def partitioned(
         self,
         sql: str,

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
 use client::partition::{self, PartitionSplit};
-use client::{Access, Answer, QueryOptions, Statement, Transaction, WriteTarget, catalog};
+use client::{Access, Answer, EncoderKind, QueryOptions, Statement, Transaction, WriteTarget, catalog};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -16,6 +16,9 @@ use crate::error::to_py;
 use crate::params;
 use crate::signals::wait;
 use crate::stream::Stream;
+
+/// The kind of a socket, and the version, the cipher suite and the verification of its TLS.
+type TransportParts = (&'static str, Option<(&'static str, String, bool)>);
 
 /// A connection to a server.
 #[pyclass(frozen, module = "colonnade._core")]
@@ -108,6 +111,34 @@ impl Connection {
     #[getter]
     fn dialect(&self, py: Python<'_>) -> PyResult<&'static str> {
         Ok(self.inner(py)?.dialect().name())
+    }
+
+    /// The socket and its encryption: (kind, (version, cipher, is verified) or None). None if there is no socket.
+    #[getter]
+    fn transport(&self, py: Python<'_>) -> PyResult<Option<TransportParts>> {
+        Ok(self.inner(py)?.transport().map(|transport| {
+            let tls = transport.tls.map(|tls| (tls.version, tls.cipher, tls.is_verified));
+            (transport.socket.name(), tls)
+        }))
+    }
+
+    /// The stream format that the server sends: ("server" or "extension", version). None if it sends none.
+    #[getter]
+    fn stream_format(&self, py: Python<'_>) -> PyResult<Option<(&'static str, u32)>> {
+        Ok(self.inner(py)?.stream_format().map(|format| {
+            let encoder = match format.encoder {
+                EncoderKind::Server => "server",
+                EncoderKind::Extension => "extension",
+            };
+            (encoder, format.version)
+        }))
+    }
+
+    /// The versions of PostgreSQL's extension: (in this database, of the files on the server). None if there are no extensions.
+    fn extension(&self, py: Python<'_>) -> PyResult<Option<(Option<String>, Option<String>)>> {
+        let inner = self.inner(py)?;
+        let versions = wait(py, |keep| inner.extension(keep))?;
+        Ok(versions.map(|versions| (versions.installed, versions.available)))
     }
 
     #[pyo3(signature = (sql, params=None, **options))]

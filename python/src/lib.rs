@@ -29,6 +29,7 @@ use pyo3::prelude::*;
 #[pymodule(name = "_core")]
 fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    m.add("BUILD_PROFILE", if cfg!(debug_assertions) { "debug" } else { "release" })?;
     m.add_class::<connection::Connection>()?;
     m.add_class::<stream::Production>()?;
     m.add_class::<stream::Stream>()?;

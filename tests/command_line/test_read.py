@@ -23,7 +23,7 @@ SQL = "select i, 'row ' || i as name, case when i % 2 = 0 then i / 4 end as quar
 
 
 @pytest.mark.parametrize(
-    "command", ["", "read", "write", "copy", "serve", "bench", "user", "user add", "user list", "user remove"]
+    "command", ["", "read", "write", "copy", "serve", "bench", "doctor", "user", "user add", "user list", "user remove"]
 )
 def test_every_command_explains_itself(command: str) -> None:
     done = run(*command.split(), "--help")

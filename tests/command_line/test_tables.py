@@ -99,7 +99,8 @@ def test_bash_completes_commands_and_options() -> None:
         assert done.stderr == ""
         return done.stdout.split()
 
-    assert set(completed("", 1)) >= {"read", "tables", "schema", "serve", "completion"}
+    assert set(completed("", 1)) >= {"read", "tables", "schema", "serve", "doctor", "completion"}
+    assert set(completed("doctor --", 2)) >= {"--json", "--timeout"}
     assert set(completed("read --part", 2)) == {"--partition-by", "--partition-num", "--partition-on"}
 
 

@@ -19,7 +19,7 @@ use crate::shared_connection::{self, EventReader, Peer, SharedConnection};
 use crate::socket::Socket;
 use crate::{
     Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Login, Pool, QueryOptions, ResultStream,
-    SchemaCheck, Statement, Transaction,
+    SchemaCheck, Statement, Transaction, Transport,
 };
 
 /// How long a server may take to process a cancel request.
@@ -132,6 +132,10 @@ impl Connection for MysqlConnection {
 
     fn time_zone(&self) -> Option<String> {
         self.session.look(|connection| connection.time_zone.clone()).flatten()
+    }
+
+    fn transport(&self) -> Option<Transport> {
+        self.session.look(|connection| connection.incoming.channel().transport())
     }
 
     fn transaction(&self) -> Option<Transaction> {

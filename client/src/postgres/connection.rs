@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::binary::{self, Wanted};
 use super::cancel;
 use super::copy_out::CopyOut;
-use super::delivery::Delivery;
+use super::delivery::{Delivery, extension_versions};
 use super::message;
 use super::parameters::{self, takes_values};
 use super::request;
@@ -20,8 +20,8 @@ use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, Sh
 use crate::socket::Socket;
 use crate::write::Writing;
 use crate::{
-    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Pool, QueryOptions, ResultStream, SchemaCheck,
-    Statement, StatementDescription, Transaction,
+    Answer, Cancel, Connection, Dialect, EncoderKind, Error, ErrorKind, ExtensionVersions, Keep, Pool, QueryOptions,
+    ResultStream, SchemaCheck, Statement, StatementDescription, StreamFormat, Transaction, Transport,
 };
 
 /// A connection to a server that sends the Colonnade format, or to PostgreSQL without the extension.
@@ -176,6 +176,32 @@ impl Connection for PostgresConnection {
 
     fn time_zone(&self) -> Option<String> {
         self.session.look(|connection| connection.server.reports.time_zone().map(str::to_owned)).flatten()
+    }
+
+    fn transport(&self) -> Option<Transport> {
+        self.session.look(|connection| connection.incoming.transport())
+    }
+
+    fn stream_format(&self) -> Option<StreamFormat> {
+        match *self.delivery() {
+            Delivery::Served(version) => Some(StreamFormat { version, encoder: EncoderKind::Server }),
+            Delivery::Extension { format, .. } => {
+                Some(StreamFormat { version: format, encoder: EncoderKind::Extension })
+            }
+            Delivery::Stock => None,
+        }
+    }
+
+    fn extension(&self, keep: Keep<'_>) -> Result<Option<ExtensionVersions>, Error> {
+        if let Delivery::Served(_) = self.delivery() {
+            return Ok(None);
+        }
+        self.question(keep, |connection, tick, tell| {
+            Ok(extension_versions(connection, tick)?.map(|versions| {
+                tell(versions);
+                None
+            }))
+        })
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {

@@ -6,12 +6,16 @@ use super::message::{self, protocol, shown};
 use super::request;
 use super::server_connection::ServerConnection;
 use crate::shared_connection::Tick;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, ExtensionVersions};
 
 /// The schema of the extension's functions; no row without the extension. The query only reads the catalog, and runs
 /// on every PostgreSQL since 9.1.
 const FIND: &str = "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e \
                     JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'colonnade'";
+
+/// The extension's version in this database, and that of its files. Everybody may read both views since PostgreSQL 9.1.
+const INSTALLED: &str = "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = 'colonnade'";
+const AVAILABLE: &str = "SELECT default_version FROM pg_catalog.pg_available_extensions WHERE name = 'colonnade'";
 
 /// The kind of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,6 +109,21 @@ fn probe(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Delivery, 
     })?;
     let format = format.and_then(|format| format.parse().ok()).unwrap_or(0);
     Ok(Delivery::Extension { format, load: Some(load) })
+}
+
+/// The versions of the extension in this database and on this server.
+///
+/// # Errors
+/// The connection is lost. The inner error is the database's.
+pub(crate) fn extension_versions(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+) -> Result<Result<ExtensionVersions, Error>, Error> {
+    let (installed, available) = match (ask(connection, INSTALLED, tick)?, ask(connection, AVAILABLE, tick)?) {
+        (Ok(installed), Ok(available)) => (installed, available),
+        (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
+    };
+    Ok(Ok(ExtensionVersions { installed, available }))
 }
 
 /// The first value of a query's first row; `None` for no row and for NULL. The inner error is the database's and

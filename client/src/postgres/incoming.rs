@@ -11,7 +11,7 @@ use crate::channel::{Channel, lost};
 use crate::inbox::Inbox;
 use crate::shared_connection::Tick;
 use crate::socket::Socket;
-use crate::{Buffer, Error, ErrorKind, Pool};
+use crate::{Buffer, Error, ErrorKind, Pool, Transport};
 
 /// The receiving half of a connection.
 #[derive(Debug)]
@@ -30,6 +30,11 @@ impl Incoming {
     /// The socket below the encryption.
     pub(crate) fn socket(&self) -> &Socket {
         self.0.channel.socket()
+    }
+
+    /// What a diagnosis shows of the connection.
+    pub(crate) fn transport(&self) -> Transport {
+        self.0.channel.transport()
     }
 
     /// The channel.

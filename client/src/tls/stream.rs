@@ -9,9 +9,9 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedS
 
 use super::config::TlsConfig;
 use super::error;
-use crate::Error;
 use crate::feed::POLL;
 use crate::socket::Socket;
+use crate::{Error, TlsState};
 
 /// The bytes of one receive: a few records, which are decrypted while they are in the cache. It also holds the largest
 /// handshake message that rustls accepts, 64 KiB.
@@ -193,6 +193,13 @@ impl TlsStream {
             Some(rustls::ProtocolVersion::TLSv1_2) => "TLSv1.2",
             _ => "TLSv1.3",
         }
+    }
+
+    /// What a diagnosis shows of it.
+    pub(crate) fn state(&self) -> TlsState {
+        let suite = self.tls.negotiated_cipher_suite();
+        let cipher = suite.map_or_else(|| "unknown".to_owned(), |suite| format!("{:?}", suite.suite()));
+        TlsState { version: self.version(), cipher, is_verified: self.verified }
     }
 
     /// Processes received bytes, up to one record of data, which is passed to `sink`, and sends the protocol's

@@ -1,0 +1,1 @@
+"""Packages and releases: `make dist` (`dist.py`) and `make release` (`publish.py`)."""

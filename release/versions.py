@@ -1,0 +1,93 @@
+"""Every place that has the version of this project. Its source is `[workspace.package]` in `Cargo.toml`."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+#: Three numbers, as in semantic versioning. The files of the extension and of wheels take no other form.
+FORM = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
+
+_WORKSPACE = re.compile(r'(?m)^version = "(?P<version>[^"]+)"$')
+#: `colonnade-wire = { path = "wire", version = "1.2.3" }`
+_DEPENDENCY = re.compile(r'(?m)^(?P<before>colonnade-\w+ = \{ path = "[^"]+", version = ")[^"]+')
+#: A package of the workspace in a lock file. Packages of registries have a line `source` below.
+_LOCKED = re.compile(r'(?m)^(?P<before>name = "colonnade-[\w-]+"\nversion = ")[^"]+(?="\n(?!source))')
+_CONTROL = re.compile(r"(?m)^(?P<before>default_version = ')[^']+")
+_DATA = re.compile(r"(?m)^DATA = .*$")
+
+_UPGRADE = """\
+\\echo Use "ALTER EXTENSION colonnade UPDATE TO '{new}'" to load this file. \\quit
+
+-- The objects of version {old} are those of version {new}.
+"""
+
+
+def current(root: Path) -> str:
+    """The version in `Cargo.toml`."""
+    found = _WORKSPACE.search((root / "Cargo.toml").read_text())
+    if found is None:
+        raise ValueError("Cargo.toml has no version")
+    return found["version"]
+
+
+def parsed(version: str) -> tuple[int, ...]:
+    """The numbers of a version.
+
+    Raises:
+        ValueError: It does not have three numbers.
+    """
+    found = FORM.fullmatch(version)
+    if found is None:
+        raise ValueError(f"VERSION={version} is not of the form 1.2.3")
+    return tuple(map(int, found.groups()))
+
+
+def bump(root: Path, new: str) -> None:
+    """Writes the version everywhere.
+
+    Raises:
+        ValueError: The version is not newer, a place is missing, or the extension's SQL has changed without a script.
+    """
+    old = current(root)
+    if parsed(new) <= parsed(old):
+        raise ValueError(f"VERSION={new} is not newer than {old}")
+    check_extension(root, old, new)
+    _replace(root / "Cargo.toml", _WORKSPACE, lambda _: f'version = "{new}"', 1)
+    _replace(root / "Cargo.toml", _DEPENDENCY, lambda found: found["before"] + new, None)
+    for lock in ("Cargo.lock", "fuzz/Cargo.lock"):
+        _replace(root / lock, _LOCKED, lambda found: found["before"] + new, None)
+    _replace(root / "pg/colonnade.control", _CONTROL, lambda found: found["before"] + new, 1)
+    _bump_extension(root / "pg", old, new)
+
+
+def check_extension(root: Path, old: str, new: str) -> None:
+    """Refuses a version whose SQL differs from the last release's, if no script says how to get there."""
+    name = f"pg/colonnade--{old}.sql"
+    if (root / f"pg/colonnade--{old}--{new}.sql").exists():
+        return
+    tag = subprocess.run(["git", "rev-parse", "-q", "--verify", f"v{old}"], cwd=root, capture_output=True, check=False)
+    if tag.returncode != 0:
+        return
+    released = subprocess.run(["git", "show", f"v{old}:{name}"], cwd=root, capture_output=True, check=True).stdout
+    if released != (root / name).read_bytes():
+        raise ValueError(f"{name} has changed since v{old}: write pg/colonnade--{old}--{new}.sql, which upgrades")
+
+
+def _bump_extension(pg: Path, old: str, new: str) -> None:
+    """The extension's SQL is of the new version, and a script upgrades from the old one."""
+    (pg / f"colonnade--{old}.sql").rename(pg / f"colonnade--{new}.sql")
+    upgrade = pg / f"colonnade--{old}--{new}.sql"
+    if not upgrade.exists():
+        upgrade.write_text(_UPGRADE.format(old=old, new=new))
+    upgrades = sorted(path.name for path in pg.glob("colonnade--*--*.sql"))
+    _replace(pg / "Makefile", _DATA, lambda _: " ".join(["DATA =", f"colonnade--{new}.sql", *upgrades]), 1)
+
+
+def _replace(file: Path, pattern: re.Pattern[str], by: object, expected: int | None) -> None:
+    """Replaces all matches; there must be `expected` of them, or some if it is None."""
+    text, count = pattern.subn(by, file.read_text())  # pyright: ignore[reportCallIssue, reportArgumentType]
+    if count != expected and (expected is not None or count == 0):
+        raise ValueError(f"{file.name} has its version in {count} places")
+    file.write_text(text)

@@ -12,6 +12,7 @@
 //! | [`strings`] | 8, 9 | how text is written |
 
 mod chunk_sizes;
+mod costs;
 mod frameworks;
 mod integers;
 mod row_or_column;
@@ -35,20 +36,27 @@ use crate::{Result, progress};
 /// # Errors
 /// There is no such experiment, a table cannot be read, or a decoded value differs.
 pub fn run(name: &str, args: &Args) -> Result<()> {
-    let measured = match name {
-        "chunk_sizes" => chunk_sizes::run(args),
-        "row_or_column" => row_or_column::run(args),
-        "integers" => integers::run(args),
-        "frameworks" => frameworks::run(args),
-        "strings" => strings::run(args),
-        _ => return Err(format!("there is no experiment {name:?}").into()),
-    }?;
-    let text = serde_json::to_string_pretty(&measured)? + "\n";
+    let text = match name {
+        // No experiment of the paper's.
+        "costs" => costs::run(args)?,
+        _ => serde_json::to_string_pretty(&measured(name, args)?)? + "\n",
+    };
     match &args.json {
         Some(path) => fs::write(path, text)?,
         None => print!("{text}"),
     }
     Ok(())
+}
+
+fn measured(name: &str, args: &Args) -> Result<Vec<Value>> {
+    match name {
+        "chunk_sizes" => chunk_sizes::run(args),
+        "row_or_column" => row_or_column::run(args),
+        "integers" => integers::run(args),
+        "frameworks" => frameworks::run(args),
+        "strings" => strings::run(args),
+        _ => Err(format!("there is no experiment {name:?}").into()),
+    }
 }
 
 /// One way to write a table.

@@ -6,7 +6,7 @@ use super::costs::{Cost, Costs};
 use super::model::Model;
 use super::throughput::{LINK_MEMORY, LinkEstimate, SIGNIFICANT_CHANGE, Throughput};
 use super::{ChunkCost, LinkSample};
-use crate::{CodecSet, Config};
+use crate::{Codec, CodecSet, Config};
 
 /// Another configuration must take less than this part of the present one's time, or the choice would change with each chunk.
 const HYSTERESIS: f64 = 0.985;
@@ -40,14 +40,14 @@ pub(super) struct Adaptive {
     explored_span: u64,
     /// How many times the next chunk's size is to double until it is a full one.
     small: u32,
-    /// Plain bytes of a full chunk, 0 before the first one.
-    full: f64,
     /// The parts of a full chunk that the next chunk and the last chunk were to be.
     share: f64,
     last_share: f64,
     stability: Stability,
     last: LinkSample,
-    /// What the last chunk's configuration costs the reader.
+    /// Bytes that the writer has handed over and the kernel has not sent.
+    waiting: f64,
+    /// Nanoseconds that a reader like the table's works on the last chunk.
     last_decoding: f64,
 }
 
@@ -72,11 +72,11 @@ impl Adaptive {
             planned: None,
             explored_span: 0,
             small: 2 * SMALL - 1,
-            full: 0.0,
             share: 1.0,
             last_share: 0.0,
             stability: Stability::default(),
             last: LinkSample::default(),
+            waiting: 0.0,
             last_decoding: 0.0,
         }
     }
@@ -111,7 +111,7 @@ impl Adaptive {
         if !self.costs.all().iter().any(Cost::is_known) {
             self.current = self.first(throughput);
         }
-        if known.is_none() || self.full == 0.0 {
+        if known.is_none() || self.model.full == 0.0 {
             return self.current;
         }
         self.stability.judge(self.throughput.measured());
@@ -139,10 +139,16 @@ impl Adaptive {
         }
     }
 
-    /// The best configuration by the table alone.
+    /// The best configuration by the table alone. A connection that knows its link chooses for a result of one chunk, which is sent when
+    /// it is encoded: the table's work is of another machine, and slow encoding would be noticed late.
     fn first(&self, throughput: f64) -> usize {
         let is_candidate = |cost: &Cost| cost.config != Config::PLAIN && self.is_allowed(cost, throughput);
-        self.fastest(throughput, is_candidate).map_or(0, |(index, _)| index)
+        let found = if self.throughput.estimate().is_some() {
+            self.least(is_candidate, |cost| self.model.time_alone(cost, throughput))
+        } else {
+            self.fastest(throughput, is_candidate)
+        };
+        found.map_or(0, |(index, _)| index)
     }
 
     /// The best of the configurations that are known.
@@ -161,7 +167,6 @@ impl Adaptive {
     /// A configuration to explore where the link is the limit: one that could be better.
     fn candidate(&self, throughput: f64) -> Option<usize> {
         let own = &self.costs.all()[self.current];
-        let margin = |cost: &Cost| EXPLORATION_MARGIN.powi(if cost.is_known() { 1 } else { 2 });
         let candidates = self.costs.all().iter().enumerate().filter(|(index, cost)| {
             *index != self.current
                 // Every chunk shows what light encoding alone costs.
@@ -169,9 +174,22 @@ impl Adaptive {
                 && self.costs.is_due(cost)
                 && self.is_allowed(cost, throughput)
         });
-        let times = candidates.map(|(index, cost)| (index, margin(cost) * self.model.time(cost, throughput)));
+        let times = candidates.map(|(index, cost)| (index, self.optimistic_time(index, cost, throughput)));
         let (index, time) = times.min_by(|a, b| a.1.total_cmp(&b.1))?;
         (time < self.model.time(own, throughput) * HYSTERESIS).then_some(index)
+    }
+
+    /// The time of a configuration that is better than its estimate.
+    fn optimistic_time(&self, index: usize, cost: &Cost, throughput: f64) -> f64 {
+        let margin = EXPLORATION_MARGIN.powi(if cost.is_known() { 1 } else { 2 });
+        let own = &self.costs.all()[self.current];
+        // Zstandard leaves no more than FSST, LZ4 or one of its lower levels.
+        let size = if matches!(own.config.codec, Codec::Zstd(_)) && index < self.current {
+            (margin * cost.size).max(own.size)
+        } else {
+            margin * cost.size
+        };
+        self.model.time(&cost.with(margin * cost.work, size), throughput)
     }
 
     /// A configuration to explore where the link is not the limit: one with less work, once for each span in which nothing waited.
@@ -207,8 +225,12 @@ impl Adaptive {
     }
 
     fn fastest(&self, throughput: f64, is_candidate: impl Fn(&Cost) -> bool) -> Option<(usize, f64)> {
+        self.least(is_candidate, |cost| self.model.time(cost, throughput))
+    }
+
+    fn least(&self, is_candidate: impl Fn(&Cost) -> bool, time: impl Fn(&Cost) -> f64) -> Option<(usize, f64)> {
         let candidates = self.costs.all().iter().enumerate().filter(|(_, cost)| is_candidate(cost));
-        let times = candidates.map(|(index, cost)| (index, self.model.time(cost, throughput)));
+        let times = candidates.map(|(index, cost)| (index, time(cost)));
         times.min_by(|a, b| a.1.total_cmp(&b.1))
     }
 
@@ -222,18 +244,36 @@ impl Adaptive {
     pub(super) fn share(&mut self) -> f64 {
         let cost = &self.costs.all()[self.next.unwrap_or(self.current)];
         let time = (cost.work * self.model.slowness).max(cost.size / self.stability.lowest());
-        let longest = LINK_MEMORY / (time * self.full).max(1.0);
+        let longest = LINK_MEMORY / (time * self.model.full).max(1.0);
         let small = self.small_share();
-        let wanted = if self.small < SMALL { 1.0 / f64::from(1u32 << self.small) } else { small };
+        let wanted = if self.small < SMALL { self.growing_share() } else { small };
         self.share = longest.min(wanted).max(small).min(1.0);
         self.share
+    }
+
+    /// Chunks double after small ones. Where the link is the limit, the next one is as large as what can be made and encoded while the
+    /// bytes that wait are sent.
+    fn growing_share(&self) -> f64 {
+        let doubled = 1.0 / f64::from(1u32 << self.small);
+        let cost = &self.costs.all()[self.next.unwrap_or(self.current)];
+        match self.throughput.measured() {
+            Some(throughput) if self.throughput.is_limit() => {
+                let making = self.model.making(cost) * self.model.full;
+                // The work of a first chunk says little of the next one's.
+                let fitting = if cost.is_measured() { self.waiting / throughput / making.max(1.0) } else { 0.0 };
+                // Where sending and encoding take turns, smaller chunks do not keep the link busy.
+                let least = if self.model.is_overlapped { doubled / 2.0 } else { doubled };
+                fitting.clamp(least, 1.0)
+            }
+            _ => doubled,
+        }
     }
 
     fn small_share(&self) -> f64 {
         let small = 1.0 / f64::from(1u32 << SMALL);
         // While nothing is known of the link, half of that tells as much.
         let small = if self.throughput.estimate().is_none() { small / 2.0 } else { small };
-        if self.full > 0.0 { small.max((MIN_CHUNK / self.full).min(1.0)) } else { small }
+        if self.model.full > 0.0 { small.max((MIN_CHUNK / self.model.full).min(1.0)) } else { small }
     }
 
     pub(super) fn produced(&mut self, elapsed: Duration) {
@@ -245,23 +285,25 @@ impl Adaptive {
         if chunk.plain_bytes == 0 || chunk.wire_bytes == 0 {
             return;
         }
-        self.full = self.full.max(chunk.plain_bytes as f64 / self.share);
         self.last_share = self.share;
         self.small = self.small.saturating_sub(1);
         let own = self.costs.all().iter().find(|cost| cost.config == chunk.config);
-        self.last_decoding = own.map_or(0.0, |cost| cost.decoding);
-        self.model.record(chunk);
-        self.costs.record(chunk, chunk.plain_bytes as f64 / self.full);
+        let plain = chunk.plain_bytes as f64;
+        self.last_decoding = own.map_or(0.0, |cost| cost.decoding * plain);
+        self.model.record(chunk, self.share);
+        self.costs.record(chunk, plain / self.model.full);
     }
 
     pub(super) fn link(&mut self, sample: &LinkSample) {
         self.throughput.sample(sample);
         if sample.sent > self.last.sent {
-            self.model.reader.record(sample, self.model.chunk_bytes * self.last_decoding);
+            self.model.reader.record(sample, self.last_decoding);
         }
         if sample.sent > 0 {
             self.model.sending_work = sample.sending.as_nanos() as f64 / sample.sent as f64;
         }
+        let held = if sample.is_held { sample.sent.saturating_sub(self.last.sent) } else { 0 };
+        self.waiting = sample.unsent as f64 + held as f64;
         self.last = *sample;
     }
 }

@@ -29,6 +29,11 @@ impl Cost {
         self.known > 0
     }
 
+    /// The same configuration with another work and size.
+    pub(super) fn with(&self, work: f64, size: f64) -> Self {
+        Self { work, size, ..*self }
+    }
+
     /// Whether its work was measured without what its first chunk makes for the others.
     pub(super) fn is_measured(&self) -> bool {
         self.known > 1
@@ -73,6 +78,8 @@ pub(super) struct Costs {
     codecs: Stage,
     /// Full chunks of the stream so far.
     position: f64,
+    /// The last chunk's part of a full one.
+    last_part: f64,
 }
 
 impl Costs {
@@ -87,6 +94,7 @@ impl Costs {
             fsst: Stage::new(&FSST),
             codecs: Stage::new(&CODECS),
             position: 0.0,
+            last_part: 0.0,
         };
         costs.combine();
         costs
@@ -113,13 +121,16 @@ impl Costs {
         // A clock that stands still must not make a configuration free.
         let work = |time: Duration, bytes: f64| (time.as_nanos() as f64 / bytes).max(1e-3);
         let encoding = work(chunk.cpu.saturating_sub(chunk.compressing), plain);
+        // Then its size on the wire differs for all configurations: each chunk has its own dictionaries.
+        let is_resized = !(self.last_part / 1.5..self.last_part * 1.5).contains(&part);
+        self.last_part = part;
         match chunk.config {
-            Config::PLAIN => self.plain.record(Config::PLAIN, encoding, wire / plain),
-            Config::LIGHT => self.light.record(Config::LIGHT, encoding, wire / plain),
+            Config::PLAIN => self.plain.record(Config::PLAIN, encoding, wire / plain, is_resized),
+            Config::LIGHT => self.light.record(Config::LIGHT, encoding, wire / plain, is_resized),
             compressed => {
-                self.light.record(Config::LIGHT, encoding, light / plain);
+                self.light.record(Config::LIGHT, encoding, light / plain, is_resized);
                 let stage = if compressed == Config::LIGHT_FSST { &mut self.fsst } else { &mut self.codecs };
-                stage.record(compressed, work(chunk.compressing, light), wire / light);
+                stage.record(compressed, work(chunk.compressing, light), wire / light, is_resized);
             }
         }
         self.position += part;
@@ -172,8 +183,9 @@ impl Stage {
     }
 
     /// A chunk took so much work, and so much was left of it. What makes its work differ from the estimate, such as another machine,
-    /// changes the others' as well. Sizes were measured for each one; only those that were not are known by their ratio to this one.
-    fn record(&mut self, config: Config, measured_work: f64, measured_size: f64) {
+    /// changes the others' as well. Sizes were measured for each one; only those that were not are known by their ratio to this one. A
+    /// chunk of another size than the last one changes all sizes.
+    fn record(&mut self, config: Config, measured_work: f64, measured_size: f64, is_resized: bool) {
         let (mut work, mut size) = (measured_work, measured_size);
         // A paired comparison: the chunk before had similar data, and the same size if this one explores.
         if let Some((last, work_ratio, size_ratio)) = self.last
@@ -199,7 +211,9 @@ impl Stage {
             } else if other.chunks < 2 {
                 other.work *= more_work.sqrt();
             }
-            if other.chunks < 1 {
+            if is_resized && chunks > 0 {
+                other.size *= more_bytes;
+            } else if other.chunks < 1 {
                 other.size *= if chunks > 0 { more_bytes } else { more_bytes.sqrt() };
             }
         }

@@ -23,8 +23,8 @@ pub(super) struct Model {
     pub(super) size: f64,
     /// Nanoseconds of CPU time for each byte on the wire, of the thread that sends.
     pub(super) sending_work: f64,
-    /// Plain bytes of the last chunk.
-    pub(super) chunk_bytes: f64,
+    /// Plain bytes of a full chunk, 0 before the first one.
+    pub(super) full: f64,
     /// Whether another thread sends a chunk while the next one is encoded.
     pub(super) is_overlapped: bool,
 }
@@ -37,20 +37,33 @@ impl Default for Model {
             slowness: 1.0,
             size: 0.0,
             sending_work: 0.0,
-            chunk_bytes: 4e6,
+            full: 0.0,
             is_overlapped: false,
         }
     }
 }
 
 impl Model {
-    pub(super) fn record(&mut self, chunk: &ChunkCost) {
-        self.chunk_bytes = chunk.plain_bytes as f64;
-        self.production.record_chunk(self.chunk_bytes);
+    /// A chunk was encoded that was to be such a part of a full one.
+    pub(super) fn record(&mut self, chunk: &ChunkCost, part: f64) {
+        let plain = chunk.plain_bytes as f64;
+        self.full = self.full.max(plain / part);
+        self.production.record_chunk(plain, self.full);
         let slowness = chunk.elapsed.as_nanos() as f64 / (chunk.cpu.as_nanos() as f64).max(1.0);
         self.slowness *= (slowness.clamp(1.0, MAX_SLOWNESS) / self.slowness).powf(WEIGHT);
-        let size = chunk.wire_bytes as f64 / self.chunk_bytes;
+        let size = chunk.wire_bytes as f64 / plain;
         self.size = if self.size > 0.0 { self.size + WEIGHT * (size - self.size) } else { size };
+    }
+
+    /// Nanoseconds that a plain byte of a result of one chunk takes: it is encoded, then sent.
+    pub(super) fn time_alone(&self, cost: &Cost, throughput: f64) -> f64 {
+        cost.work * self.slowness + cost.size / throughput
+    }
+
+    /// Nanoseconds in which a plain byte is made and encoded.
+    pub(super) fn making(&self, cost: &Cost) -> f64 {
+        let (producing, chunks) = self.production.pieces(self.full);
+        producing / chunks + cost.work * self.slowness
     }
 
     /// Nanoseconds that a plain byte takes from end to end over a link of `throughput` bytes a nanosecond.
@@ -59,17 +72,18 @@ impl Model {
         let slowness = 1.0 + (self.slowness - 1.0) * (size / self.size.max(1e-3)).min(1.0);
         let (encoding, sending) = (work * slowness, size / throughput);
         // Of `chunks` chunks whose rows are made at once, the first one waits for all.
-        let (producing, chunks) = self.production.pieces();
+        let (producing, chunks) = self.production.pieces(self.full);
         let (first, work) = (producing + encoding, producing / chunks + encoding);
-        let buffered = UNSENT as f64 / throughput / self.chunk_bytes.max(1.0);
+        let buffered = UNSENT as f64 / throughput / self.full.max(1.0);
         let time = if self.is_overlapped {
             // While the first chunk is made, the link has the chunk before it and what the socket's buffer holds.
             let idle = (first - sending - buffered).max(0.0) / chunks;
             work.max(sending + idle).max(size * self.sending_work * slowness)
         } else {
-            // Only what the socket's buffer holds is sent while the next chunk is made.
-            let overlap = |work: f64| work.min(sending).min(buffered);
-            work + sending - (overlap(first) + (chunks - 1.0) * overlap(encoding)) / chunks
+            // Only what the socket's buffer holds is sent while the next chunk is made. It may hold more than one chunk: while
+            // the first one waits for its rows, what is left of several is sent.
+            let overlap = first.min(buffered) + (chunks - 1.0) * encoding.min(sending).min(buffered);
+            work + sending - (overlap / chunks).min(sending)
         };
         time.max(self.reader.slowness() * decoding) * (1.0 + BYTE_PENALTY * size)
     }

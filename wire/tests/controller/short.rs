@@ -10,6 +10,9 @@ use crate::simulated::{ALL, CONFIGS, Data, INITIAL_WINDOW, SALES, World};
 const LINKS: [(f64, f64, f64); 4] =
     [(100.0, 10.0, 0.05), (100.0, 100.0, 0.05), (1000.0, 10.0, 0.2), (1000.0, 100.0, 0.1)];
 
+/// The largest regrets for recorded tables. Storms take 5 ms (10 MB) and 50 ms over a gigabit; 10 MB of ddos take 80 ms at 100 Mbit/s.
+const RECORDED: [f64; 4] = [0.06, 0.05, 0.5, 0.15];
+
 /// What chunks cost: the same each, or as it was recorded.
 #[derive(Clone, Copy)]
 enum Datum<'a> {
@@ -70,15 +73,19 @@ fn short_results() {
 #[test]
 fn short_results_of_recorded_tables() {
     let tables = recorded::tables();
+    let mut too_long = Vec::new();
     for (name, sender, is_overlapped) in SENDERS {
-        for (rate, megabytes, most) in LINKS {
+        for ((rate, megabytes, _), most) in LINKS.into_iter().zip(RECORDED) {
             for (table, recorded) in &tables {
                 let regrets = short_regrets(Datum::Recorded(recorded), rate, sender, is_overlapped, megabytes);
                 let shown = regrets.map(|regret| format!("{:7.1}%", regret * 100.0)).join("");
                 println!("{name:>6} {table:>8} {rate:>5} Mbit/s {megabytes:>4} MB{shown}");
                 let worst = regrets.into_iter().fold(0.0, f64::max);
-                assert!(worst <= most, "{name}, {table}, {rate} Mbit/s, {megabytes} MB: {:.1} %", worst * 100.0);
+                if worst > most {
+                    too_long.push(format!("{name}, {table}, {rate} Mbit/s, {megabytes} MB: {:.1} %", worst * 100.0));
+                }
             }
         }
     }
+    assert!(too_long.is_empty(), "{too_long:#?}");
 }

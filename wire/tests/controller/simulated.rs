@@ -57,8 +57,9 @@ pub(crate) struct World<'a> {
     pub(crate) is_overlapped: bool,
     /// The table whose chunks these are, instead of `data`.
     pub(crate) recorded: Option<&'a Recorded>,
-    /// Full chunks that were encoded.
+    /// Full chunks that were encoded, and how many of them in each of [`CONFIGS`].
     pub(crate) position: f64,
+    pub(crate) encoded: [f64; CONFIGS.len()],
     /// By which part the size and the work of a chunk differ from the average, at most, because its rows differ.
     pub(crate) variety: f64,
     /// How much longer than its work encoding takes now and then, since others have the CPU.
@@ -104,6 +105,7 @@ impl<'a> World<'a> {
             is_overlapped: false,
             recorded: None,
             position: 0.0,
+            encoded: [0.0; CONFIGS.len()],
             variety: 0.0,
             hiccup: 1.0,
             source: (0.0, 1.0),
@@ -224,10 +226,11 @@ impl<'a> World<'a> {
         let index = CONFIGS.iter().position(|known| *known == config).expect("a rung of the ladder");
         let data = self.recorded.map_or_else(|| (self.data)(self.now), |table| table.at(self.position, part));
         self.position += part;
+        self.encoded[index] += part;
         let (speed, size) = data[index];
         let variety = 1.0 + (f64::from(self.seed.wrapping_mul(2_654_435_761) >> 16) / 32768.0 - 1.0) * self.variety;
-        // Each halving of a chunk makes it some hundredths more work and larger.
-        let halvings = -part.log2().clamp(-4.0, 0.0);
+        // Each halving of a chunk makes it some hundredths more work and larger; what was recorded contains that.
+        let halvings = if self.recorded.is_some() { 0.0 } else { -part.log2().clamp(-4.0, 0.0) };
         let (slower, larger) = (1.0 + SMALLNESS.0 * halvings, 1.0 + SMALLNESS.1 * halvings);
         let hiccup = if (self.seed >> 8).is_multiple_of(5) { self.hiccup } else { 1.0 };
         let time_at = |speed: f64| CHUNK * part / (speed * self.machine) * deviation * slower * variety;

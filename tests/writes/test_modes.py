@@ -84,13 +84,17 @@ def test_two_columns_of_one_name_are_refused(place: Place) -> None:
 
 def test_columns_are_found_by_name_and_others_get_their_defaults(place: Place) -> None:
     identity = "integer primary key" if place.is_sqlite else "bigint generated always as identity"
-    kind = "text" if place.is_sqlite else "varchar"
+    kind = "text" if place.is_sqlite else "varchar(9)"
+    if place.is_mariadb:
+        identity = "bigint primary key auto_increment"
     place.execute(
         f"create table t (id {identity}, a bigint, b {kind} default 'x', c bigint generated always as (a + 1) stored)"
     )
     colonnade.write_sql(pa.table({"a": [1, 2]}), place.uri, "t", if_exists="append")
     colonnade.write_sql(pa.table({"b": ["y"], "a": [3]}), place.uri, "t", if_exists="append")
-    assert [tuple(row.values()) for row in place.rows()] == [(1, 1, "x", 2), (2, 2, "x", 3), (3, 3, "y", 4)]
+    assert [tuple(row.values())[1:] for row in place.rows()] == [(1, "x", 2), (2, "x", 3), (3, "y", 4)]
+    # MariaDB may leave numbers out.
+    assert place.is_mariadb or [row["id"] for row in place.rows()] == [1, 2, 3]
     with pytest.raises(colonnade.ProgrammingError):
         colonnade.write_sql(pa.table({"a": [1], "c": [2]}), place.uri, "t", if_exists="append")
     with pytest.raises(colonnade.ProgrammingError, match='no column "A"') as caught:
@@ -230,8 +234,7 @@ def test_other_sources_are_refused_by_name(uri: str) -> None:
     assert caught.value.sqlstate == "0A000" and caught.value.source == uri
 
 
-def test_mysql_and_a_colonnade_server_are_refused_by_name(mysql: colonnade.Connection, uri: str) -> None:
-    for connection in (mysql, uri):
-        with pytest.raises(colonnade.NotSupportedError, match="cannot write to") as caught:
-            colonnade.write_sql(ONE, connection, "t")
-        assert caught.value.hint
+def test_a_colonnade_server_is_refused_by_name(uri: str) -> None:
+    with pytest.raises(colonnade.NotSupportedError, match="cannot write to") as caught:
+        colonnade.write_sql(ONE, uri, "t")
+    assert caught.value.hint

@@ -35,7 +35,10 @@ use super::state;
 use crate::shared_connection::{AnswerError, AnswerOutcome, Event, EventReader, Tick, died};
 use crate::write::kind::ColumnMeaning;
 use crate::write::{BLOCK, TableWriter, WAITING, WriteTarget, Writing};
-use crate::{Connection, Error, Keep};
+use crate::{Connection, Error, ErrorKind, Keep};
+
+/// ER_DUP_ENTRY
+const DUPLICATE: i32 = 1062;
 
 /// What is known before the table is.
 struct WritePlan {
@@ -213,9 +216,24 @@ fn write(
         false => (RowStatement::Insert(insert(&table, &columns)), Syntax::Insert),
     };
     tell(Progress::Ready(columns, syntax, BLOCK.min(settings.max_packet / 2)));
-    let rows = transfer.rows(&statement, plan, steps, tell)?;
+    let rows = transfer.rows(&statement, plan, steps, tell).map_err(|error| repeated_key(error, plan))?;
     place.finish(transfer, plan, rows)?;
     Ok(rows)
+}
+
+/// The error of a key that two rows of the data have: the table that receives them has no other rows.
+fn repeated_key(error: AnswerError, plan: &WritePlan) -> AnswerError {
+    match error {
+        AnswerError::Refused(error) if error.code() == Some(DUPLICATE) && !plan.target.key.is_empty() => {
+            let names: Vec<_> = plan.target.key.iter().map(|name| quoted(name)).collect();
+            let message = format!("two rows of the data have the same key ({}): {}", names.join(", "), error.message());
+            let made = Error::new(ErrorKind::Database, message).with_sqlstate("21000");
+            let made = made.with_detail(error.detail().map(str::to_owned));
+            let hint = "an upsert takes one row for each key: drop or aggregate the others before";
+            AnswerError::Refused(made.with_hint(hint).with_cause(error))
+        }
+        error => error,
+    }
 }
 
 /// LOAD DATA's statement. A text that the server must convert goes through a variable.

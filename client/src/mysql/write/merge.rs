@@ -9,7 +9,7 @@ use super::row_encoder::WrittenColumn;
 use super::table::{self, TableColumn, TableName, UniqueKey, quoted};
 use super::transfer::Transfer;
 use crate::shared_connection::AnswerError;
-use crate::write::unsupported_target;
+use crate::write::{other_count, unsupported_target};
 use crate::{Error, ErrorKind};
 
 /// The temporary table and the statements about it.
@@ -71,20 +71,17 @@ impl Merge {
     /// Moves the rows into the table.
     ///
     /// # Errors
-    /// The server refuses, or a key equals another one only in its collation.
+    /// The server refuses, or the table has not all rows afterwards.
     pub(super) fn run(&self, transfer: &mut Transfer<'_>, rows: u64) -> Result<(), AnswerError> {
         let (stage, table) = (self.stage.quoted(), &self.table);
-        let others: Vec<_> = self.names.iter().filter(|name| !self.key.contains(name)).collect();
-        let assigned = match others.is_empty() {
-            false => others.iter().map(|name| format!("{table}.{name} = staged.{name}")).collect::<Vec<_>>().join(", "),
-            // A row that is there stays as it is.
-            true => format!("{table}.{first} = {table}.{first}", first = self.key[0]),
-        };
+        // Also the key: a collation takes different texts for one, and the data's is stored.
+        let assigned: Vec<_> = self.names.iter().map(|name| format!("{table}.{name} = staged.{name}")).collect();
         let selected: Vec<_> = self.names.iter().map(|name| format!("staged.{name}")).collect();
         let merged = transfer.ask(&format!(
-            "INSERT INTO {table} ({}) SELECT {} FROM {stage} AS staged ON DUPLICATE KEY UPDATE {assigned}",
+            "INSERT INTO {table} ({}) SELECT {} FROM {stage} AS staged ON DUPLICATE KEY UPDATE {}",
             self.names.join(", "),
-            selected.join(", ")
+            selected.join(", "),
+            assigned.join(", ")
         ))?;
         if merged.warnings > 0 {
             transfer.check_warnings(0)?;
@@ -97,12 +94,7 @@ impl Merge {
         if found == Some(rows) {
             return Ok(());
         }
-        let message = format!(
-            "{} of {rows} rows have a key that the table has in another form: its collation takes both for one",
-            rows.saturating_sub(found.unwrap_or_default())
-        );
-        let error = Error::new(ErrorKind::Database, message).with_sqlstate("23000");
-        Err(AnswerError::Refused(error.with_hint("give the key's columns a binary collation, such as utf8mb4_bin")))
+        Err(AnswerError::Refused(other_count(rows, found.unwrap_or_default())))
     }
 }
 
@@ -112,12 +104,18 @@ fn check(keys: &[UniqueKey], columns: &[TableColumn], plan: &WritePlan, name: &T
         key.is_exact && key.columns.len() == wanted.len() && key.columns.iter().all(|column| wanted.contains(column))
     };
     let Some(own) = keys.iter().find(is_wanted) else {
-        let what = format!(
-            "the table {} has no primary key, and no unique key without NULLs, of exactly {}",
-            name.quoted(),
-            wanted.join(", ")
-        );
-        return Err(unsupported_target(&what, "add one: ALTER TABLE … ADD UNIQUE (…)"));
+        let list = |names: &[String]| names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+        let others = keys.iter().filter(|key| key.is_exact).map(|key| format!("({})", list(&key.columns)));
+        let others: Vec<_> = others.collect();
+        let known = match others.is_empty() {
+            true => String::new(),
+            false => format!(", or give a key that has one: {}", others.join(", ")),
+        };
+        let (table, wanted) = (name.quoted(), list(wanted));
+        let limited = "of whole columns that are NOT NULL";
+        let message = format!("the table {table} has no unique index on exactly the key ({wanted}), {limited}");
+        let hint = format!("make one: CREATE UNIQUE INDEX … ON {table} ({wanted}){known}");
+        return Err(Error::new(ErrorKind::Database, message).with_sqlstate("42P10").with_hint(hint));
     };
     // A key with a number that the server makes cannot be violated.
     let is_numbered = |key: &UniqueKey| {

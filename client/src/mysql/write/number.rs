@@ -24,6 +24,9 @@ pub(super) fn push_float(out: &mut Vec<u8>, to: &ColumnType, number: f64) -> Res
         let what = format!("{number}, which MySQL does not have");
         return Err(ValueMisfit::changed(what, "replace it, or make it NULL, before"));
     }
+    if number == 0.0 && number.is_sign_negative() {
+        return Err(ValueMisfit::changed("-0.0, which MySQL stores as 0.0", "add 0.0 to the column before"));
+    }
     let fits = match to {
         ColumnType::Float { .. } => f64::from(number as f32).to_bits() == number.to_bits(),
         _ => true,
@@ -139,7 +142,7 @@ mod tests {
         let to = ColumnType::Decimal { precision: 5, scale: 0, signed: false };
         assert!(push_decimal(&mut Vec::new(), &to, -1, 0).is_err());
         assert!(push_decimal(&mut Vec::new(), &to, 0, 3).is_ok());
-        assert!(push_float(&mut Vec::new(), &ColumnType::Double { signed: false }, -0.0).is_err());
+        assert!(push_float(&mut Vec::new(), &ColumnType::Double { signed: false }, -0.5).is_err());
     }
 
     #[test]
@@ -150,6 +153,7 @@ mod tests {
         for (to, number) in [
             (ColumnType::Double { signed: true }, f64::NAN),
             (ColumnType::Double { signed: true }, f64::INFINITY),
+            (ColumnType::Double { signed: true }, -0.0),
             (ColumnType::Float { signed: true }, 0.1),
             (ColumnType::Float { signed: true }, 1e300),
         ] {

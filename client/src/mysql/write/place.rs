@@ -60,8 +60,8 @@ impl Place {
         let current = transfer.connection.status;
         let nested = current & status::AUTOCOMMIT == 0 || current & status::IN_TRANSACTION != 0;
         let mut found = table::find(transfer, &name)?;
-        if target.temporary && !matches!(target.if_exists, IfExists::Append | IfExists::Truncate) {
-            // A new temporary table would hide the other one.
+        if target.temporary {
+            // A temporary table hides another one of its name.
             found = found.filter(|found| found.is_temporary);
         }
         let way = match (target.if_exists, found) {

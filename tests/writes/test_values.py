@@ -79,7 +79,7 @@ def is_readable(case: Case, values: list[Any]) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.type))
-@pytest.mark.parametrize("which", ["postgres", "sqlite", "mariadb", "mariadb_insert"])
+@pytest.mark.parametrize("which", ["postgres", "sqlite", "mariadb"])
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_values_of_each_type_are_exact_or_refused(

@@ -349,6 +349,8 @@ impl TableWriter for MysqlWriter {
 impl Drop for MysqlWriter {
     fn drop(&mut self) {
         self.abandoned.store(true, Ordering::Release);
+        // Afterwards the table that was being filled is gone.
+        self.events.stop_and_wait();
     }
 }
 

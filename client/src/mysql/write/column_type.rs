@@ -169,11 +169,13 @@ impl ColumnType {
         }
     }
 
-    /// Whether the server must convert a text from UTF-8.
+    /// Whether the server must convert the bytes of a file to text, because it would misread them.
     pub(super) fn is_converted(&self) -> bool {
         matches!(
             self,
-            Self::Char { set: TextSet::Other, .. }
+            // MariaDB would take the bytes of a file for those of the UUID.
+            Self::Uuid
+                | Self::Char { set: TextSet::Other, .. }
                 | Self::Varchar { set: TextSet::Other, .. }
                 | Self::Text { set: TextSet::Other, .. }
                 | Self::Enum { set: TextSet::Other, .. }

@@ -7,6 +7,7 @@ use super::column_type::ColumnType;
 use super::row_encoder::WrittenColumn;
 use super::transfer::Transfer;
 use crate::mysql::packet::protocol;
+use crate::mysql::server_connection::TextAnswer;
 use crate::shared_connection::AnswerError;
 use crate::write::kind::ColumnMeaning;
 use crate::write::{unsupported_column, unsupported_target};
@@ -14,6 +15,8 @@ use crate::{Error, ErrorKind};
 
 /// ER_NO_SUCH_TABLE
 pub(super) const NO_SUCH_TABLE: i32 = 1146;
+/// ER_TABLEACCESS_DENIED_ERROR
+const DENIED: i32 = 1142;
 const ADVICE: &str = "convert the data: dtype={…: …}; spec/TYPES.md lists what a column accepts";
 const CREATE_TEMPORARY: &str = "CREATE TEMPORARY TABLE";
 /// What stands before the engine in the last line of CREATE TABLE. Line feeds in comments are escaped.
@@ -71,9 +74,11 @@ pub(super) struct UniqueKey {
 
 /// The table of this name, if there is one. A temporary table hides another one.
 pub(super) fn find(transfer: &mut Transfer<'_>, name: &TableName) -> Result<Option<FoundTable>, AnswerError> {
-    let shown = match transfer.ask(&format!("SHOW CREATE TABLE {}", name.quoted())) {
+    let (shown, denied) = match transfer.ask(&format!("SHOW CREATE TABLE {}", name.quoted())) {
         Err(AnswerError::Refused(error)) if error.code() == Some(NO_SUCH_TABLE) => return Ok(None),
-        shown => shown?,
+        // A user without SELECT may insert. Everybody has all rights on temporary tables of their own.
+        Err(AnswerError::Refused(error)) if error.code() == Some(DENIED) => (TextAnswer::default(), Some(error)),
+        shown => (shown?, None),
     };
     let statement = shown.text(0, 1).unwrap_or_default();
     let is_temporary = statement.starts_with(CREATE_TEMPORARY);
@@ -87,6 +92,9 @@ pub(super) fn find(transfer: &mut Transfer<'_>, name: &TableName) -> Result<Opti
             text(&name.schema),
             text(&name.table)
         ))?;
+        if let (Some(error), true) = (denied, kinds.rows.is_empty()) {
+            return Err(AnswerError::Refused(error));
+        }
         let row = (0..kinds.rows.len()).find(|row| kinds.text(*row, 0) == Some(name.table.as_str())).unwrap_or(0);
         (kinds.text(row, 1).unwrap_or_default().to_owned(), kinds.text(row, 2) == Some("1"))
     };

@@ -27,8 +27,8 @@ const KILLED: &str = "70100";
 const ATTEMPTS: usize = 10;
 /// ER_BINLOG_UNSAFE_STATEMENT, which says nothing about values.
 const ABOUT_THE_LOG: &str = "1592";
-/// A warning's SQLSTATE class, which says nothing about the value.
-const ONLY_A_WARNING: &str = "01";
+/// SQLSTATEs of warnings that say nothing about the value.
+const GENERAL: [&str; 2] = ["01", "HY"];
 
 /// The statement of rows.
 pub(super) enum RowStatement {
@@ -226,7 +226,8 @@ impl Transfer<'_> {
         let Some(place) = place else { return Ok(()) };
         let (state, row) = self.diagnostics(place + 1)?.unwrap_or_default();
         let code = warnings.text(place, 1).unwrap_or_default();
-        let state = state.filter(|state| !state.starts_with(ONLY_A_WARNING)).unwrap_or_else(|| "22000".to_owned());
+        let state = state.filter(|state| !GENERAL.iter().any(|class| state.starts_with(class)));
+        let state = state.unwrap_or_else(|| "22000".to_owned());
         let error = Error::new(ErrorKind::Database, warnings.text(place, 2).unwrap_or_default())
             .with_sqlstate(state)
             .with_code(code.parse().unwrap_or_default())

@@ -173,11 +173,7 @@ fn run(
 }
 
 /// Sets the user's settings again.
-fn left(
-    settings: &SessionSettings,
-    transfer: &mut Transfer<'_>,
-    result: Result<Option<u64>, Error>,
-) -> AnswerOutcome {
+fn left(settings: &SessionSettings, transfer: &mut Transfer<'_>, result: Result<Option<u64>, Error>) -> AnswerOutcome {
     match settings.leave(transfer) {
         Ok(()) => Ok(result),
         Err(AnswerError::Refused(cause) | AnswerError::Lost(cause)) => match result {

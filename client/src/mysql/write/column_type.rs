@@ -315,7 +315,8 @@ mod tests {
         assert_eq!(of("decimal(5,2) unsigned"), Some(ColumnType::Decimal { precision: 5, scale: 2, signed: false }));
         assert_eq!(of("timestamp(3)"), Some(ColumnType::Timestamp(1000)));
         assert_eq!(of("time").unwrap().name(), "time(0)");
-        for other in ["float(7,2)", "double(9,1)", "json", "point", "inet6", "year(2)", "text /*M!100301 COMPRESSED*/"] {
+        for other in ["float(7,2)", "double(9,1)", "json", "point", "inet6", "year(2)", "text /*M!100301 COMPRESSED*/"]
+        {
             assert_eq!(of(other), None, "{other}");
         }
     }

@@ -87,7 +87,8 @@ impl Merge {
             transfer.check_warnings(0)?;
         }
         let same = self.key.iter().map(|name| format!("stored.{name} = staged.{name}"));
-        let bytes = self.collated.iter().map(|name| format!("CAST(stored.{name} AS BINARY) = CAST(staged.{name} AS BINARY)"));
+        let bytes =
+            self.collated.iter().map(|name| format!("CAST(stored.{name} AS BINARY) = CAST(staged.{name} AS BINARY)"));
         let conditions = same.chain(bytes).collect::<Vec<_>>().join(" AND ");
         let sql = format!("SELECT COUNT(*) FROM {stage} AS staged JOIN {table} AS stored ON {conditions}");
         let found = transfer.ask(&sql)?.text(0, 0).and_then(|count| count.parse::<u64>().ok());

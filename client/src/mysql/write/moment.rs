@@ -32,10 +32,7 @@ pub(super) fn push_moment(
             }
             push_date(out, days);
         }
-        (
-            ColumnType::DateTime(step) | ColumnType::Timestamp(step),
-            ColumnMeaning::Timestamp { per_second, .. },
-        ) => {
+        (ColumnType::DateTime(step) | ColumnType::Timestamp(step), ColumnMeaning::Timestamp { per_second, .. }) => {
             let in_range = |micros: i64| match to {
                 ColumnType::Timestamp(_) => TIMESTAMPS.contains(&micros),
                 _ => DAYS.contains(&micros.div_euclid(DAY)),

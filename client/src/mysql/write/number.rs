@@ -62,7 +62,12 @@ pub(super) fn push_decimal(out: &mut Vec<u8>, to: &ColumnType, number: i128, sca
 }
 
 /// The same for 256 bits.
-pub(super) fn push_wide_decimal(out: &mut Vec<u8>, to: &ColumnType, number: i256, scale: i8) -> Result<(), ValueMisfit> {
+pub(super) fn push_wide_decimal(
+    out: &mut Vec<u8>,
+    to: &ColumnType,
+    number: i256,
+    scale: i8,
+) -> Result<(), ValueMisfit> {
     match number.to_i128() {
         Some(short) => push_decimal(out, to, short, scale),
         None => push_long(out, to, &number.to_string(), scale),

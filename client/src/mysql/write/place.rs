@@ -131,7 +131,12 @@ impl Place {
     }
 
     /// Makes the rows visible.
-    pub(super) fn finish(&mut self, transfer: &mut Transfer<'_>, plan: &WritePlan, rows: u64) -> Result<(), AnswerError> {
+    pub(super) fn finish(
+        &mut self,
+        transfer: &mut Transfer<'_>,
+        plan: &WritePlan,
+        rows: u64,
+    ) -> Result<(), AnswerError> {
         if let Way::Existing { columns, merge, .. } = &self.way {
             if let Some(merge) = merge {
                 merge.run(transfer, rows)?;
@@ -242,7 +247,8 @@ impl Place {
         match transfer.ask_at_last(&format!("DROP TABLE {old}")) {
             Ok(_) => Ok(()),
             Err(AnswerError::Lost(cause)) => {
-                let message = format!("the table {named} was replaced, but the old one may be left over as {old}: {cause}");
+                let message =
+                    format!("the table {named} was replaced, but the old one may be left over as {old}: {cause}");
                 let error = Error::new(ErrorKind::ConnectionLost, message).with_sqlstate("08007");
                 Err(AnswerError::Lost(error.with_hint("drop it").with_cause(cause)))
             }

@@ -418,7 +418,8 @@ mod tests {
     #[test]
     fn a_set_has_its_order() {
         let labels = ["a", "b", "c"].map(str::to_owned);
-        for (text, expected) in [("", true), ("a,c", true), ("c,a", false), ("a,a", false), ("d", false), ("A", false)] {
+        for (text, expected) in [("", true), ("a,c", true), ("c,a", false), ("a,a", false), ("d", false), ("A", false)]
+        {
             assert_eq!(is_set(&labels, text), expected, "{text}");
         }
     }

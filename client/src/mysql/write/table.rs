@@ -129,7 +129,16 @@ impl FoundTable {
 
 /// The columns of a table.
 pub(super) fn columns(transfer: &mut Transfer<'_>, name: &TableName) -> Result<Vec<TableColumn>, AnswerError> {
-    let answer = transfer.ask(&format!("SHOW FULL COLUMNS FROM {}", name.quoted()))?;
+    let answer = match transfer.ask(&format!("SHOW FULL COLUMNS FROM {}", name.quoted())) {
+        Err(AnswerError::Refused(error)) if error.code() == Some(DENIED) => transfer.ask(&format!(
+            "SELECT COLUMN_NAME AS `Field`, COLUMN_TYPE AS `Type`, COLLATION_NAME AS `Collation`, \
+             IS_NULLABLE AS `Null`, EXTRA AS `Extra` FROM information_schema.COLUMNS \
+             WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} ORDER BY ORDINAL_POSITION",
+            text(&name.schema),
+            text(&name.table)
+        ))?,
+        answer => answer?,
+    };
     let places = ["Field", "Type", "Collation", "Null", "Extra"]
         .map(|wanted| answer.columns.iter().position(|column| column.name.eq_ignore_ascii_case(wanted)));
     let [Some(field), Some(type_name), Some(collation), Some(null), Some(extra)] = places else {
@@ -137,7 +146,8 @@ pub(super) fn columns(transfer: &mut Transfer<'_>, name: &TableName) -> Result<V
     };
     let column = |row| {
         let text = |place| answer.text(row, place).unwrap_or_default();
-        let has = |words: &[&str]| text(extra).split(' ').any(|word| words.iter().any(|one| word.eq_ignore_ascii_case(one)));
+        let has =
+            |words: &[&str]| text(extra).split(' ').any(|word| words.iter().any(|one| word.eq_ignore_ascii_case(one)));
         TableColumn {
             name: text(field).to_owned(),
             type_name: text(type_name).to_owned(),

@@ -65,8 +65,7 @@ impl Transfer<'_> {
         let mut attempts = 1..ATTEMPTS;
         loop {
             match self.connection.answer(sql, &mut || Ok(())) {
-                Err(AnswerError::Refused(error))
-                    if error.sqlstate() == Some(KILLED) && attempts.next().is_some() => {}
+                Err(AnswerError::Refused(error)) if error.sqlstate() == Some(KILLED) && attempts.next().is_some() => {}
                 answer => return answer,
             }
         }
@@ -121,7 +120,7 @@ impl Transfer<'_> {
         self.connection.command(Command::Query, sql.as_bytes())?;
         let request = self.packet()?;
         if request.split_first() != Some((&FILE_REQUEST, name.as_bytes())) {
-            return Err(protocol("a request for a file that this client has not offered").into());
+            return Err(protocol("something else than the request for the rows of LOAD DATA").into());
         }
         let (mut rows, mut sent) = (0, 0);
         let (mut next, mut gone) = (Some(first), None);

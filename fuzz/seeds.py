@@ -214,6 +214,44 @@ def rows_of_mysql(capabilities: int) -> bytes:
     return server.sent
 
 
+def write_of_mysql() -> bytes:
+    """A login, and the answers to a write into a table by INSERT."""
+    server = Packets(Packets.DEPRECATE_EOF)
+    server.greet()
+    server.done()
+    server.done()
+
+    def answer(columns: list[str], *values: str) -> None:
+        server.number = 1
+        server.send(bytes([len(columns)]))
+        server.columns({name: (253, 0, 400, 0) for name in columns})
+        for row in range(0, len(values), len(columns)):
+            texts = (value.encode() for value in values[row : row + len(columns)])
+            server.send(b"".join(bytes([len(text)]) + text for text in texts))
+        server.end()
+
+    answer(["version", "comment", "id"], "10.11.6-MariaDB", "Debian", "7")
+    modes = ("STRICT_ALL_TABLES", "utf8mb4", "utf8mb4", "utf8mb4_bin", "30", "1000", "0", "1", "64")
+    answer([f"s{number}" for number in range(14)], *modes, "+00:00", "0", "16777216", "0", "shop")
+    server.number = 1
+    server.done()
+    answer(["Table", "Create Table"], "t", "CREATE TABLE `t` (`a` bigint)")
+    answer(["TABLE_NAME", "ENGINE", "kind"], "t", "InnoDB", "1")
+    answer(["TRANSACTIONS"], "YES")
+    names = ["Field", "Type", "Collation", "Null", "Extra"]
+    found = ("a", "bigint(20)", "", "YES", "", "b", "varchar(9)", "utf8mb4_bin", "YES", "")
+    answer(names, *found)
+    server.number = 1
+    server.done()
+    server.number = 1
+    server.send(b"\0\2\0" + struct.pack("<HH", 3, 0))
+    answer(names, *found)
+    for _ in range(2):
+        server.number = 1
+        server.done()
+    return server.sent
+
+
 def answers_of_mysql() -> dict[str, bytes]:
     refused = Packets()
     refused.greet()
@@ -226,6 +264,7 @@ def answers_of_mysql() -> dict[str, bytes]:
     return {
         "rows": rows_of_mysql(0),
         "rows-deprecate-eof": rows_of_mysql(Packets.DEPRECATE_EOF),
+        "write": write_of_mysql(),
         "refused": refused.sent,
         "switched": switched.sent,
         "full": b"\x17\0\0\0\xff\x10\x04Too many connections",

@@ -28,6 +28,7 @@ mod state;
 mod undo;
 mod uri;
 mod value;
+mod write;
 
 pub(crate) use connection::connect_with;
 pub(crate) use literal::literal;

@@ -283,6 +283,12 @@ impl<P: Peer> SharedConnection<P> {
         self.peer.cancel().map_err(|error| error.with_origin(&self.name))
     }
 
+    /// Whether the user has cancelled the running query.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        let told = self.stopping.load(Ordering::Acquire);
+        matches!(*self.state(), State::Busy(running, _) if running == told)
+    }
+
     /// Closes the connection, and ends a running query.
     pub(crate) fn close(&self) {
         let before = std::mem::replace(&mut *self.state(), State::Closed);

@@ -9,12 +9,19 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from testbed import mariadb
 from testbed import postgres as pg
 from testbed.serving import Server
 from tests.support.sqlite_files import make, uri
 from tests.writes.places import Place
 
 _numbers = count()
+
+
+def in_database(maria: mariadb.Server, name: str) -> Place:
+    """A new database of a server."""
+    maria.run(f"create database {name} character set utf8mb4")
+    return Place(maria.uri().replace(f"/{mariadb.DATABASE}", f"/{name}"))
 
 
 @pytest.fixture
@@ -49,7 +56,13 @@ def in_serve(server: Server, uri: str) -> Place:
     return Place(f"{uri}?options=-c%20search_path%3D{schema}", is_serve=True)
 
 
-@pytest.fixture(params=["postgres", "sqlite", "serve"])
+@pytest.fixture
+def in_mariadb(maria: mariadb.Server) -> Place:
+    """MariaDB, with a new database."""
+    return in_database(maria, f"writes_{next(_numbers)}")
+
+
+@pytest.fixture(params=["postgres", "sqlite", "mariadb", "serve"])
 def place(request: pytest.FixtureRequest) -> Place:
     """Each database that can be written to."""
     return request.getfixturevalue(f"in_{request.param}")
@@ -77,3 +90,22 @@ def sqlite_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     path = tmp_path_factory.mktemp("writes") / "examples.db"
     make(path, "")
     return Place(uri(path))
+
+
+@pytest.fixture(scope="module")
+def mariadb_place(maria: mariadb.Server, request: pytest.FixtureRequest) -> Place:
+    """MariaDB for the same."""
+    return in_database(maria, f"examples_{request.module.__name__.rpartition('.')[2]}")
+
+
+@pytest.fixture(scope="session")
+def cautious_maria() -> Iterator[mariadb.Server]:
+    """A MariaDB that asks no client for files."""
+    with mariadb.server(["--local-infile=0"]) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def mariadb_insert_place(cautious_maria: mariadb.Server, request: pytest.FixtureRequest) -> Place:
+    """The same with INSERT in place of LOAD DATA."""
+    return in_database(cautious_maria, f"examples_{request.module.__name__.rpartition('.')[2]}")

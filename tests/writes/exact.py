@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -31,6 +32,38 @@ class Case:
     values: st.SearchStrategy[Any]
     postgres: Callable[[Any], bool]
     sqlite: Callable[[Any], bool]
+
+    def mariadb(self, value: Any) -> bool:
+        """Whether MariaDB holds it. Its times have 838 hours, its TIMESTAMP the seconds from 1 to 2^31 - 1."""
+        kind = self.type
+        if pa.types.is_floating(kind):
+            return double_fits(value) and abs(value) != math.inf
+        if pa.types.is_date(kind):
+            return self.sqlite(value)
+        if pa.types.is_time(kind):
+            return time_fits(kind.unit)(value)
+        if pa.types.is_timestamp(kind):
+            found = micros(value, kind.unit)
+            return self.sqlite(value) if kind.tz is None else found is not None and 10**6 <= found < 2**31 * 10**6
+        if pa.types.is_duration(kind):
+            found = micros(value, kind.unit)
+            return found is not None and abs(found) <= 3_020_399 * 10**6
+        return True
+
+    mariadb_insert = mariadb
+
+    def has_form(self, which: str) -> bool:
+        """Whether the database has a type for it."""
+        if which == "postgres":
+            return True
+        if which == "serve":
+            return self.type != pa.decimal256(76, 40)
+        is_mariadb = which.startswith("mariadb")
+        return not (
+            pa.types.is_nested(self.type)
+            or (pa.types.is_duration(self.type) and not is_mariadb)
+            or self.type == pa.decimal256(76, 40)
+        )
 
     def array(self, values: list[Any]) -> pa.Array:
         return pa.array(values, self.type)

@@ -19,6 +19,17 @@ class Place:
     def is_sqlite(self) -> bool:
         return self.uri.startswith("sqlite:")
 
+    @property
+    def is_mariadb(self) -> bool:
+        return self.uri.startswith("mysql:")
+
+    @property
+    def database(self) -> str:
+        """Its column in spec/TYPES.md."""
+        if self.is_serve:
+            return "DuckDB"
+        return "SQLite" if self.is_sqlite else "MySQL/MariaDB" if self.is_mariadb else "PostgreSQL"
+
     def execute(self, sql: str) -> None:
         """Runs a statement; SQLite by Python's library, because queries of this package cannot write."""
         if self.is_sqlite:
@@ -33,8 +44,9 @@ class Place:
             connection.execute(sql)
 
     def table(self, name: str = "t") -> pa.Table:
-        quoted = name.replace('"', '""')
-        return colonnade.read_sql(self.uri, f'select * from "{quoted}"', return_type="arrow")
+        quote = "`" if self.is_mariadb else '"'
+        quoted = quote + name.replace(quote, 2 * quote) + quote
+        return colonnade.read_sql(self.uri, f"select * from {quoted}", return_type="arrow")
 
     def rows(self, name: str = "t") -> list[dict[str, Any]]:
         return self.table(name).to_pylist()

@@ -126,7 +126,7 @@ def test_cancel_leaves_nothing(place: Place) -> None:
 
         with pytest.raises(colonnade.OperationalError) as caught:
             colonnade.write_sql(cancelling(), connection, "t")
-        assert caught.value.sqlstate == "57014"
+        assert caught.value.sqlstate == ("70100" if place.is_mariadb else "57014")
         assert not place.exists()
         colonnade.write_sql(pa.table({"a": [1]}), connection, "t")
 
@@ -288,8 +288,8 @@ DROP_ROWS = """
 
 
 def test_a_trigger_that_drops_a_row_is_noticed(place: Place) -> None:
-    if place.is_serve:
-        pytest.skip("DuckDB has no triggers")
+    if place.is_serve or place.is_mariadb:
+        pytest.skip("it has no triggers, or none that drop rows")
     place.execute("create table t (a int)")
     if place.is_sqlite:
         place.execute("create trigger drops before insert on t when new.a = 2 begin select raise(ignore); end")

@@ -15,6 +15,8 @@ use crate::rows::{Decoder as _, Part};
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
 use crate::{Error, ErrorKind, Pool, QueryOptions, SchemaCheck};
 
+/// The first byte of a request for a file.
+pub(super) const FILE_REQUEST: u8 = 0xfb;
 /// The statement cannot be prepared.
 const UNSUPPORTED_PREPARED: &str = "HY000";
 /// The first words of statements whose columns are unknown until they run. Statements with RETURNING are like them.
@@ -292,12 +294,26 @@ impl Talk<'_> {
         Ok(rows)
     }
 
-    fn count(&self, packet: &[u8]) -> Result<usize, AnswerError> {
+    fn count(&mut self, packet: &[u8]) -> Result<usize, AnswerError> {
         match packet.first() {
             Some(..=0xfa | 0xfc) => Ok(PacketReader(packet).length()? as usize),
-            // 0xfb requests a file of the client, which this client does not offer.
+            Some(&FILE_REQUEST) => Err(self.refuse_file()?),
             _ => Err(AnswerError::Lost(protocol("no answer to the statement"))),
         }
+    }
+
+    /// Answers the request for a file with an empty one. The user has run LOAD DATA LOCAL, or the server wants a file.
+    fn refuse_file(&mut self) -> Result<AnswerError, AnswerError> {
+        self.connection.incoming.reply(&[])?;
+        let packet = self.packet()?;
+        if packet.first() != Some(&0) {
+            return Err(AnswerError::Lost(protocol("something else than the end of a statement")));
+        }
+        let done = self.connection.note(Done::ok(&packet)?);
+        self.pass_over_results(done)?;
+        let message = "the server asked for a file of this machine, which is not sent: no rows were loaded";
+        let error = Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000");
+        Ok(AnswerError::Refused(error.with_hint("write_sql loads rows")))
     }
 
     fn is_utc(&mut self) -> Result<bool, AnswerError> {

@@ -19,7 +19,7 @@ use crate::shared_connection::{self, EventReader, Peer, SharedConnection};
 use crate::socket::Socket;
 use crate::{
     Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Login, Pool, QueryOptions, ResultStream,
-    SchemaCheck, Statement, Transaction, Transport,
+    SchemaCheck, Statement, Transaction, Transport, Writing,
 };
 
 /// How long a server may take to process a cancel request.
@@ -159,6 +159,10 @@ impl Connection for MysqlConnection {
             }
         })?;
         reader.finish(keep)
+    }
+
+    fn writing(&self) -> Result<&dyn Writing, Error> {
+        Ok(self)
     }
 
     fn partitioning(&self) -> Offer<'_> {

@@ -66,6 +66,7 @@ impl Greeting {
     fn agree(&self, target: &Target) -> u64 {
         let mut wanted = capability::LONG_PASSWORD
             | capability::LONG_FLAG
+            | capability::LOCAL_FILES
             | capability::PROTOCOL_41
             | capability::TRANSACTIONS
             | capability::SECURE_CONNECTION

@@ -17,6 +17,8 @@ pub(super) mod capability {
     pub(crate) const LONG_PASSWORD: u64 = 1;
     pub(crate) const LONG_FLAG: u64 = 1 << 2;
     pub(crate) const CONNECT_WITH_DB: u64 = 1 << 3;
+    /// LOAD DATA LOCAL: the server may ask for a file, and the client decides what it answers.
+    pub(crate) const LOCAL_FILES: u64 = 1 << 7;
     pub(crate) const PROTOCOL_41: u64 = 1 << 9;
     pub(crate) const SSL: u64 = 1 << 11;
     pub(crate) const TRANSACTIONS: u64 = 1 << 13;

@@ -13,7 +13,7 @@ use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
 use crate::inbox::AnswerSize;
-use crate::shared_connection::Tick;
+use crate::shared_connection::{AnswerError, Tick};
 use crate::socket::{Socket, plain};
 use crate::{Access, Error, ErrorKind};
 
@@ -119,11 +119,18 @@ impl ServerConnection {
 
     /// Runs a statement of this client. Returns its answer.
     pub(super) fn ask(&mut self, sql: &str, tick: Tick<'_>) -> Result<TextAnswer, Error> {
+        self.answer(sql, tick).map_err(|end| match end {
+            AnswerError::Lost(error) | AnswerError::Refused(error) => error,
+        })
+    }
+
+    /// The same, with the difference between errors.
+    pub(super) fn answer(&mut self, sql: &str, tick: Tick<'_>) -> Result<TextAnswer, AnswerError> {
         self.command(Command::Query, sql.as_bytes())?;
         let first = self.incoming.packet(tick)?;
         let mut answer = TextAnswer::default();
         match first.first() {
-            Some(0xff) => return Err(err(&first)?.0),
+            Some(0xff) => return Err(refused(&first)?),
             Some(0) => {
                 answer.warnings = self.note(Done::ok(&first)?).warnings;
                 return Ok(answer);
@@ -137,7 +144,7 @@ impl ServerConnection {
             let packet = self.incoming.packet(tick)?;
             kept.add(packet.len())?;
             match packet.first() {
-                Some(0xff) => return Err(err(&packet)?.0),
+                Some(0xff) => return Err(refused(&packet)?),
                 Some(0xfe) => {
                     answer.warnings = self.note(Done::end(&packet, self.server.capabilities)?).warnings;
                     return Ok(answer);
@@ -192,6 +199,14 @@ impl Drop for ServerConnection {
         let _ = self.incoming.socket().set_send_timeout(POLL);
         let _ = self.command(Command::Quit, &[]);
     }
+}
+
+/// The error of an ERR packet.
+fn refused(packet: &[u8]) -> Result<AnswerError, Error> {
+    Ok(match err(packet)? {
+        (error, true) => AnswerError::Lost(error),
+        (error, false) => AnswerError::Refused(error),
+    })
 }
 
 fn connect(target: &Target) -> Result<Channel, Error> {

@@ -58,6 +58,16 @@ impl<P: Peer, T> EventReader<P, T> {
         }
     }
 
+    /// Stops reading, and waits until the connection is free again, which includes what `work` does at its end.
+    pub(crate) fn stop_and_wait(&mut self) {
+        self.stop.store(true, Ordering::Release);
+        if let Some(events) = self.events.take() {
+            // After the limit, the receiving thread closes the connection.
+            let _ = feed::drain(&events, DRAIN_LIMIT, |event| !matches!(event, Ok(Event::Part(_))));
+            self.meter.end();
+        }
+    }
+
     /// Stops reading: the receiving thread cancels the query and discards the rest.
     pub(crate) fn refuse(&mut self, error: Error) -> Error {
         self.stop.store(true, Ordering::Release);

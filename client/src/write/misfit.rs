@@ -45,6 +45,13 @@ impl ValueMisfit {
         Self { sqlstate: "22003", what: what.into(), hint }
     }
 
+    /// NULL in a column that has none.
+    #[cold]
+    pub(crate) fn null(what: &str) -> Self {
+        let hint = "replace it, or leave the column out to get its default";
+        Self { sqlstate: "23502", what: what.to_owned(), hint }
+    }
+
     /// The error, which names the column and the row, counted from 1.
     #[cold]
     pub(crate) fn at(self, name: &str, row: u64) -> Error {

@@ -21,7 +21,6 @@ from tests.writes.exact import CASES, MILLISECONDS, PER_SECOND, Case
 from tests.writes.places import Place
 
 #: Only PostgreSQL has so many digits.
-WIDE = pa.decimal256(76, 40)
 COLUMNS = st.sampled_from(CASES).flatmap(
     lambda case: st.tuples(st.just(case), st.lists(st.none() | case.values, max_size=6))
 )

@@ -68,4 +68,4 @@ pub use produced::Produced;
 pub use source::{Answer, Cancel, Connection, Keep, ResultStream, SchemaCheck, StatementDescription, Transaction};
 pub use statement::{Access, Statement};
 pub use stats::Stats;
-pub use write::{IfExists, TableWriter, WriteTarget, Writing, write};
+pub use write::{IfExists, TableWriter, WriteTarget, Writing, check_target, fitted, write};

@@ -9,8 +9,9 @@ use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, SchemaRef};
 use client::arrow_stream::{self, Release};
 use client::dtype::Dtype;
-use client::{Cancel, ChunkLimits, Error, ErrorKind, Keep, ResultStream, Stats};
+use client::{Cancel, ChunkLimits, Error, ErrorKind, Keep, ResultStream, Stats, WriteTarget};
 use colonnade_client as client;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -32,7 +33,18 @@ pub(crate) struct Stream {
 }
 
 /// The state that the stream and a consumer of its capsule share.
-struct Shared(Mutex<Reading>);
+struct Shared {
+    reading: Mutex<Reading>,
+    /// The error that a consumer of the capsule got as text.
+    failure: Mutex<Option<ToldFailure>>,
+}
+
+/// An error whose text a consumer of the capsule got.
+enum ToldFailure {
+    Error(Error),
+    /// Also an exception of a signal handler.
+    Exception(PyErr),
+}
 
 enum Reading {
     Open(Box<dyn ResultStream>),
@@ -43,7 +55,7 @@ enum Reading {
 impl Shared {
     fn reading(&self) -> MutexGuard<'_, Reading> {
         // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn next(&self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
@@ -65,6 +77,16 @@ impl Shared {
 
     fn next_decoded(&self, keep: Keep<'_>) -> Result<Option<RecordBatch>, Error> {
         self.next(keep)?.map(|batch| self.decoded(batch)).transpose()
+    }
+
+    /// The text of an error for a consumer of the capsule. The error itself is kept for [`Stream::failure`].
+    fn told(&self, failure: ToldFailure) -> String {
+        let text = match &failure {
+            ToldFailure::Error(error) => error.to_string(),
+            ToldFailure::Exception(exception) => exception.to_string(),
+        };
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        text
     }
 
     fn is_open(&self) -> bool {
@@ -125,7 +147,7 @@ impl Stream {
             let error = Error::new(ErrorKind::Unsupported, message).with_origin(name);
             return Err(to_py(py, &error.with_hint("give it another name in the query")));
         }
-        let shared = Arc::new(Shared(Mutex::new(Reading::Open(source))));
+        let shared = Arc::new(Shared { reading: Mutex::new(Reading::Open(source)), failure: Mutex::default() });
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
     }
 
@@ -263,6 +285,42 @@ impl Stream {
         Self::new(py, limited, &self.name, &self.server)
     }
 
+    /// The same rows in the types of a table's columns: each value is exact, or an error that names its column and row.
+    /// `schema` (an object with `__arrow_c_schema__`) has the types in the order of the columns, `types` their names in
+    /// the database. This stream must not be read afterwards.
+    fn fitted(&self, py: Python<'_>, schema: &Bound<'_, PyAny>, types: Vec<String>) -> PyResult<Self> {
+        let DataType::Struct(targets) = capsule::take_type(schema)? else {
+            return Err(PyTypeError::new_err("a schema must be a struct of columns"));
+        };
+        let fitted = client::fitted(self.rest(), &targets, types);
+        Self::new(py, fitted.map_err(|error| to_py(py, &error.with_origin(&self.name)))?, &self.name, &self.server)
+    }
+
+    /// Raises an error if the target of a write does not fit the columns: see `client::check_target`.
+    fn check_target(&self, py: Python<'_>, if_exists: &str, key: Vec<String>) -> PyResult<()> {
+        let checked = if_exists.parse().and_then(|if_exists| {
+            let target = WriteTarget { schema: None, table: String::new(), if_exists, key, temporary: false };
+            client::check_target(&target, &self.schema)
+        });
+        checked.map_err(|error| to_py(py, &error))
+    }
+
+    /// The exception of the last error that a consumer of the capsule got as text, once. It is the error of `source`, unless
+    /// it has one.
+    fn failure<'py>(&self, py: Python<'py>, source: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let exception = match failure {
+            None => return Ok(None),
+            Some(ToldFailure::Error(error)) => to_py(py, &error),
+            Some(ToldFailure::Exception(exception)) => exception,
+        };
+        let exception = exception.into_value(py).into_bound(py).into_any();
+        if exception.getattr_opt("source")?.is_some_and(|named| named.is_none()) {
+            exception.setattr("source", source)?;
+        }
+        Ok(Some(exception))
+    }
+
     /// Counts of what was read so far.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = py.detach(|| self.shared.stats());
@@ -306,12 +364,13 @@ impl Stream {
             let waited = if thread::current().id() == caller {
                 Python::try_attach(|py| {
                     // As in `Stream::or_close`.
-                    wait(py, pull).inspect_err(|_| py.detach(|| shared.0.close())).map_err(|error| error.to_string())
+                    let pulled = wait(py, pull).inspect_err(|_| py.detach(|| shared.0.close()));
+                    pulled.map_err(|exception| shared.0.told(ToldFailure::Exception(exception)))
                 })
             } else {
                 None
             };
-            waited.unwrap_or_else(|| pull(&mut || true).map_err(|error: Error| error.to_string()))
+            waited.unwrap_or_else(|| pull(&mut || true).map_err(|error| shared.0.told(ToldFailure::Error(error))))
         };
         capsule::stream(py, ffi_stream::export(field, Box::new(next)))
     }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
+import duckdb
 import psycopg
 import pytest
 
@@ -39,7 +41,18 @@ def in_sqlite(tmp_path: Path) -> Place:
     return Place(make(tmp_path / "a b.db", ""))
 
 
-@pytest.fixture(params=["postgres", "sqlite"])
+@pytest.fixture
+def in_duckdb(tmp_path: Path) -> Place:
+    """An empty DuckDB file."""
+    return duckdb_file(tmp_path / "a b.duckdb")
+
+
+def duckdb_file(path: Path) -> Place:
+    duckdb.connect(str(path)).close()
+    return Place(f"duckdb:///{quote(str(path))}")
+
+
+@pytest.fixture(params=["postgres", "sqlite", "duckdb"])
 def place(request: pytest.FixtureRequest) -> Place:
     """Each database that can be written to."""
     return request.getfixturevalue(f"in_{request.param}")
@@ -59,3 +72,9 @@ def sqlite_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     path = tmp_path_factory.mktemp("writes") / "examples.db"
     make(path, "")
     return Place(uri(path))
+
+
+@pytest.fixture(scope="module")
+def duckdb_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A DuckDB file for the same."""
+    return duckdb_file(tmp_path_factory.mktemp("writes") / "examples.duckdb")

@@ -17,6 +17,10 @@ class Place:
     def is_sqlite(self) -> bool:
         return self.uri.startswith("sqlite:")
 
+    @property
+    def is_duckdb(self) -> bool:
+        return self.uri.startswith("duckdb:")
+
     def execute(self, sql: str) -> None:
         """Runs a statement; SQLite by Python's library, because queries of this package cannot write."""
         if self.is_sqlite:

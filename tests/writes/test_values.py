@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.writes.exact import CASES, MILLISECONDS, Case
+from tests.writes.exact import CASES, MILLISECONDS, PER_SECOND, Case
 from tests.writes.places import Place
 
 COLUMNS = st.sampled_from(CASES).flatmap(
@@ -51,15 +51,17 @@ def same(written: Any, read: Any) -> bool:
     if pa.types.is_date64(kind):
         return plain(read) == [None if value is None else value // MILLISECONDS for value in plain(written)]
     if pa.types.is_timestamp(kind):
-        factor = {"s": 10**6, "ms": 10**3, "us": 1, "ns": 0}[kind.unit]
         infinite = 2**63 - 1
 
-        def in_micros(value: int | None) -> int | None:
+        def in_nanos(value: int | None, unit: str) -> int | None:
             if value is None or abs(value) == infinite:
                 return value
-            return value * factor if factor else value // 1000
+            return value * (10**9 // PER_SECOND[unit])
 
-        return plain(read) == [in_micros(value) for value in plain(written)]
+        def of(column: Any) -> list[int | None]:
+            return [in_nanos(value, column.type.unit) for value in plain(column)]
+
+        return of(read) == of(written)
     if pa.types.is_time(kind):
         return plain(read.cast(pa.time64("ns"))) == plain(written.cast(pa.time64("ns")))
     return plain(read) == plain(written)
@@ -74,7 +76,7 @@ def is_readable(case: Case, values: list[Any]) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.type))
-@pytest.mark.parametrize("which", ["postgres", "sqlite"])
+@pytest.mark.parametrize("which", ["postgres", "sqlite", "duckdb"])
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_values_of_each_type_are_exact_or_refused(
@@ -84,7 +86,7 @@ def test_values_of_each_type_are_exact_or_refused(
     write_and_compare(request.getfixturevalue(f"{which}_place"), which, [(case, values)])
 
 
-@pytest.mark.parametrize("which", ["postgres", "sqlite"])
+@pytest.mark.parametrize("which", ["postgres", "sqlite", "duckdb"])
 @settings(max_examples=50, deadline=None)
 @given(columns=st.lists(COLUMNS, min_size=2, max_size=5))
 def test_several_columns_are_exact_or_refused(
@@ -93,15 +95,21 @@ def test_several_columns_are_exact_or_refused(
     write_and_compare(request.getfixturevalue(f"{which}_place"), which, columns)
 
 
+def has_type(which: str, kind: pa.DataType) -> bool:
+    """Whether a new table of the database has a type for it."""
+    if which == "postgres":
+        return True
+    if kind == pa.decimal256(76, 40):
+        return False
+    return which == "duckdb" or not (pa.types.is_nested(kind) or pa.types.is_duration(kind))
+
+
 def write_and_compare(place: Place, which: str, columns: list[tuple[Case, list[Any]]]) -> None:
     length = max(len(values) for _, values in columns)
     columns = [(case, values + [None] * (length - len(values))) for case, values in columns]
     table = pa.table({f"c{number}": case.array(values) for number, (case, values) in enumerate(columns)})
     fits = [[value is None or getattr(case, which)(value) for value in values] for case, values in columns]
-    has_form = which == "postgres" or all(
-        not (pa.types.is_nested(case.type) or pa.types.is_duration(case.type) or case.type == pa.decimal256(76, 40))
-        for case, _ in columns
-    )
+    has_form = all(has_type(which, case.type) for case, _ in columns)
     colonnade.write_sql(pa.table({"before": [1]}), place.uri, "t", if_exists="replace")
     if not has_form:
         with pytest.raises(colonnade.NotSupportedError, match="column"):

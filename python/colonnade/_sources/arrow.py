@@ -83,14 +83,9 @@ class ArrowSource(ABC, Generic[Query]):
     def tables(self) -> Stream:
         """The tables of users, with the columns of `Connection.tables`."""
 
+    @abstractmethod
     def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
         """Writes all rows of a stream into a table, or none. Returns their number."""
-        raise NotSupportedError(
-            "this version cannot write to this source",
-            sqlstate="0A000",
-            hint="write to PostgreSQL or to an SQLite file; for this database use its own loader",
-            source=self.name,
-        )
 
     @abstractmethod
     def _bind(self, sql: str, params: Params | None) -> Query:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .data import Data
 
+
 @dataclass(frozen=True)
 class WriteStats:
     """What was written."""

@@ -77,7 +77,6 @@ def test_a_column_accepts_what_it_keeps(
     assert caught.value.sqlstate is not None and caught.value.sqlstate.startswith("22")
     assert caught.value.source == connection.name and rows(connection) == []
     colonnade.write_sql(of(right, None), connection, "t", if_exists="append")
-    connection.execute("create table literal as select * from t limit 0")
     [first, second] = [row["a"] for row in rows(connection)]
     assert second is None
     if kind == pa.timestamp("ns", "UTC"):

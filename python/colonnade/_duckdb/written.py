@@ -176,35 +176,40 @@ def _text(pa: Any, storage: pa.DataType, column: str, nested: bool) -> Received 
 
 def _nested(pa: Any, storage: pa.DataType, column: DuckDBPyType) -> pa.DataType | None:
     types = pa.types
-    children = column.children
+    is_null = types.is_null(storage)
+    children: list[tuple[str, Any]] = list(column.children)
     if column.id == "array":
-        (_, item), (_, size) = children
-        if types.is_null(storage) or (types.is_fixed_size_list(storage) and storage.list_size == size):
-            inner = received(pa, _value_type(pa, storage), item, nested=True)
-            return pa.list_(inner.type, size) if inner is not None else None
-    elif column.id == "list":
-        ((_, item),) = children
-        if types.is_null(storage) or types.is_fixed_size_list(storage) or _is_list(pa, storage):
-            inner = received(pa, _value_type(pa, storage), item, nested=True)
-            return pa.list_(inner.type) if inner is not None else None
-    elif column.id == "map":
-        if types.is_null(storage) or types.is_map(storage):
-            null = pa.null()
-            parts = (null, null) if types.is_null(storage) else (storage.key_type, storage.item_type)
-            found = [received(pa, part, child, nested=True) for part, (_, child) in zip(parts, children, strict=True)]
-            return pa.map_(*(part.type for part in found if part)) if all(found) else None
-    elif types.is_null(storage) or (
-        types.is_struct(storage) and [field.name for field in storage] == [n for n, _ in children]
-    ):
-        parts = [pa.null()] * len(children) if types.is_null(storage) else [field.type for field in storage]
-        found = [received(pa, part, child, nested=True) for part, (_, child) in zip(parts, children, strict=True)]
-        if all(found):
-            return pa.struct([pa.field(n, part.type) for (n, _), part in zip(children, found, strict=True) if part])
-    return None
+        # An array's children are its item type and its size.
+        size = children.pop()[1]
+        is_alike = types.is_fixed_size_list(storage) and storage.list_size == size
+        parts = [storage.value_type] if is_alike else None
+        found = _received_parts(pa, parts, children) if is_alike or is_null else None
+        return pa.list_(found[0], size) if found else None
+    if column.id == "list":
+        is_alike = types.is_fixed_size_list(storage) or _is_list(pa, storage)
+        parts = [storage.value_type] if is_alike else None
+        found = _received_parts(pa, parts, children) if is_alike or is_null else None
+        return pa.list_(found[0]) if found else None
+    if column.id == "map":
+        is_alike = types.is_map(storage)
+        parts = [storage.key_type, storage.item_type] if is_alike else None
+        found = _received_parts(pa, parts, children) if is_alike or is_null else None
+        return pa.map_(*found) if found else None
+    names = [name for name, _ in children]
+    is_alike = types.is_struct(storage) and [field.name for field in storage] == names
+    parts = [field.type for field in storage] if is_alike else None
+    found = _received_parts(pa, parts, children) if is_alike or is_null else None
+    return pa.struct(list(zip(names, found, strict=True))) if found else None
 
 
-def _value_type(pa: Any, storage: pa.DataType) -> pa.DataType:
-    return pa.null() if pa.types.is_null(storage) else storage.value_type
+def _received_parts(
+    pa: Any, written: list[pa.DataType] | None, children: list[tuple[str, Any]]
+) -> list[pa.DataType] | None:
+    """How the parts of a nested column receive values; of type null without `written`. None if one of them cannot."""
+    parts = written or [pa.null()] * len(children)
+    found = [received(pa, part, child, nested=True) for part, (_, child) in zip(parts, children, strict=True)]
+    types = [part.type for part in found if part is not None]
+    return types if len(types) == len(found) else None
 
 
 def _extension(pa: Any, written: pa.DataType) -> tuple[str, pa.DataType] | None:
@@ -214,7 +219,7 @@ def _extension(pa: Any, written: pa.DataType) -> tuple[str, pa.DataType] | None:
 
 
 def _digits(written: pa.DataType) -> tuple[int, int]:
-    """Precision and scale of a decimal, as databases have them: the scale is neither negative nor above the precision."""
+    """Precision and scale of a decimal, with a scale that is neither negative nor above the precision."""
     if written.scale < 0:
         return written.precision - written.scale, 0
     return max(written.precision, written.scale), written.scale

@@ -61,8 +61,8 @@ def write_sql(
         data: A table or a frame of pyarrow, polars or DuckDB, or anything else with `__arrow_c_stream__`, also a
             `Result` of this package; a pandas.DataFrame, in which NaN means NULL, as pandas defines it; a dict of NumPy
             arrays; or an iterator of pyarrow.RecordBatch.
-        conn: A URI (see `connect`) or an open `Connection`: PostgreSQL, with or without the extension, or an SQLite
-            file.
+        conn: A URI (see `connect`) or an open `Connection`: PostgreSQL, with or without the extension, an SQLite
+            file, a DuckDB file, or an ADBC driver that is known to be exact.
         table: The table's name, exactly as the database has it: no quotes, and a dot or an upper-case letter is part
             of the name. Columns are found by their names, also exactly; columns of the table that the data lacks get
             their defaults.

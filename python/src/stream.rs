@@ -1,6 +1,7 @@
 //! `colonnade._core.Stream`: the answer to a query, read once.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -37,6 +38,8 @@ struct Shared {
     reading: Mutex<Reading>,
     /// The error that a consumer of the capsule got as text.
     failure: Mutex<Option<ToldFailure>>,
+    /// Whether a consumer of the capsule is to get an error instead of the next batch.
+    interrupted: AtomicBool,
 }
 
 /// An error whose text a consumer of the capsule got.
@@ -147,7 +150,11 @@ impl Stream {
             let error = Error::new(ErrorKind::Unsupported, message).with_origin(name);
             return Err(to_py(py, &error.with_hint("give it another name in the query")));
         }
-        let shared = Arc::new(Shared { reading: Mutex::new(Reading::Open(source)), failure: Mutex::default() });
+        let shared = Arc::new(Shared {
+            reading: Mutex::new(Reading::Open(source)),
+            failure: Mutex::default(),
+            interrupted: AtomicBool::new(false),
+        });
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
     }
 
@@ -305,6 +312,11 @@ impl Stream {
         checked.map_err(|error| to_py(py, &error))
     }
 
+    /// Ends the stream for a consumer of its capsule, also while that waits for a batch. It may be called from any thread.
+    fn interrupt(&self) {
+        self.shared.interrupted.store(true, Ordering::Release);
+    }
+
     /// The exception of the last error that a consumer of the capsule got as text, once. It is the error of `source`, unless
     /// it has one.
     fn failure<'py>(&self, py: Python<'py>, source: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -356,7 +368,7 @@ impl Stream {
         let caller = thread::current().id();
         let next = move || {
             let pull = |keep: Keep<'_>| {
-                let batch = shared.0.next_decoded(keep)?;
+                let batch = shared.0.next_decoded(&mut || keep() && !shared.0.interrupted.load(Ordering::Acquire))?;
                 Ok(batch.map(|batch| Arc::new(StructArray::from(batch)) as _))
             };
             // The thread that asked for the capsule may hold the interpreter lock, and releases it for the wait. Any other

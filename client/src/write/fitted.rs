@@ -62,16 +62,25 @@ impl ResultStream for Fitted {
     fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
         let Some(batch) = self.stream.next(keep)? else { return Ok(None) };
         let batch = batch.decode()?;
-        let columns = batch.columns().iter().zip(self.schema.fields()).zip(&self.types);
-        let columns = columns.map(|((column, field), shown)| {
-            array::fit(column, field.data_type(), None, shown).map_err(|unfit| match unfit {
-                Unfit::Value(row, misfit) => misfit.at(field.name(), self.rows + row as u64 + 1),
-                Unfit::Failed(cause) => {
-                    unsupported_column(field.name(), &format!("it cannot become {shown}: {cause}"), ADVICE)
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        // The first row that has a misfit, as a writer of rows would find it.
+        let mut first: Option<(usize, Error)> = None;
+        for ((column, field), shown) in batch.columns().iter().zip(self.schema.fields()).zip(&self.types) {
+            match array::fit(column, field.data_type(), None, shown) {
+                Ok(made) => columns.push(made),
+                Err(Unfit::Failed(cause)) => {
+                    let what = format!("it cannot become {shown}: {cause}");
+                    return Err(unsupported_column(field.name(), &what, ADVICE));
                 }
-            })
-        });
-        let columns = columns.collect::<Result<Vec<_>, Error>>()?;
+                Err(Unfit::Value(row, misfit)) if first.as_ref().is_none_or(|(before, _)| row < *before) => {
+                    first = Some((row, misfit.at(field.name(), self.rows + row as u64 + 1)));
+                }
+                Err(Unfit::Value(..)) => {}
+            }
+        }
+        if let Some((_, error)) = first {
+            return Err(error);
+        }
         self.rows += batch.num_rows() as u64;
         let made = RecordBatch::try_new(self.schema.clone(), columns);
         let wrong =

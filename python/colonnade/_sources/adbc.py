@@ -72,6 +72,8 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             # Outside of `except`, so that the library's error, which may contain a password, is not attached to it.
             raise failed
         self._gate = CommitGate()
+        #: The write that runs.
+        self._writer: AdbcWriter | None = None
         #: Whether `begin` has begun a transaction that `end` has not ended.
         self._has_begun = False
         #: The database's name and version and the driver's name, as far as the driver tells them.
@@ -125,7 +127,11 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         in_transaction = self._is_manual or self._has_begun
         writer.refuse(in_transaction=in_transaction)
         self._gate.open()
-        return self._run(lambda: self._written(writer, rows, in_transaction))
+        self._writer = writer
+        try:
+            return self._run(lambda: self._written(writer, rows, in_transaction))
+        finally:
+            self._writer = None
 
     def _written(self, writer: AdbcWriter, rows: Stream, in_transaction: bool) -> int:
         """Writes in a transaction of its own; this project's driver has one for each write."""
@@ -135,8 +141,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         try:
             stored = self._ingested(writer, rows)
             if not self._gate.commit(self._connection.commit):
-                sqlstate, message = CANCELLED
-                raise OperationalError(message, sqlstate=sqlstate, source=self.name)
+                raise self._cancelled()
         except BaseException:
             try:
                 self._connection.rollback()
@@ -158,6 +163,10 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
         try:
             return writer.write(rows, begun)
+        except Exception as error:
+            if self._gate.is_stopped:
+                raise self._cancelled() from error
+            raise
         finally:
             self._end_statement()
 
@@ -290,6 +299,8 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
     def _interrupt(self) -> None:
         self._gate.stop()
+        if (writer := self._writer) is not None:
+            writer.interrupt()
         # The statement may have ended, and some drivers cannot cancel.
         with suppress(self._adbc.Error):
             if self._statement is not None:
@@ -300,6 +311,10 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         self._connection.close()
         self._database.close()
 
+    def _cancelled(self) -> OperationalError:
+        sqlstate, message = CANCELLED
+        return OperationalError(message, sqlstate=sqlstate, source=self.name)
+
     def _end_statement(self) -> None:
         statement, self._statement = self._statement, None
         if statement is not None:
@@ -309,8 +324,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         if not isinstance(error, self._adbc.Error):
             return None
         if getattr(error, "status_code", None) == self._adbc.AdbcStatusCode.CANCELLED:
-            sqlstate, message = CANCELLED
-            return OperationalError(message, sqlstate=sqlstate, source=self.name)
+            return self._cancelled()
         kind = class_like(self._adbc, error)
         return kind(redacted(str(error), self._secrets), sqlstate=_sqlstate(error), source=self.name)
 

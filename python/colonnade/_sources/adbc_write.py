@@ -58,6 +58,7 @@ class AdbcWriter:
         self._driver = driver
         self._source = source
         self._target = target
+        self._rows: Stream | None = None
         self._pa = require("pyarrow", "writing by an ADBC driver", "adbc")
 
     def refuse(self, *, in_transaction: bool) -> None:
@@ -98,6 +99,11 @@ class AdbcWriter:
         self._compare_count(ingested)
         return ingested
 
+    def interrupt(self) -> None:
+        """Ends the rows with an error. It may be called from any thread."""
+        if (rows := self._rows) is not None:
+            rows.interrupt()
+
     def _exact(self, field: pa.Field) -> pa.DataType:
         name = _EXACT.get(str(field.type))
         if name is None:
@@ -110,7 +116,7 @@ class AdbcWriter:
         return self._pa.type_for_alias(name)
 
     def _ingest(self, rows: Stream, begun: Callable[[Any], None]) -> int:
-        target = self._target
+        target, self._rows = self._target, rows
         statement = self._adbc.AdbcStatement(self._connection)
         begun(statement)
         options = {

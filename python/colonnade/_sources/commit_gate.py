@@ -23,6 +23,11 @@ class CommitGate:
         with self._deciding:
             self._is_stopped = True
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the write was interrupted."""
+        return self._is_stopped
+
     def commit(self, work: Callable[[], object]) -> bool:
         """Commits by `work`, unless the write was interrupted; whether it did."""
         with self._deciding:

@@ -135,13 +135,15 @@ class DuckdbSource(ArrowSource[str]):
             stored = writer.write(rows)
             if is_own and not self._gate.commit(lambda: self._connection.execute("COMMIT")):
                 raise self._cancelled()
-        except BaseException:
+        except BaseException as error:
             with suppress(self._duckdb.Error):
                 if is_own:
                     self._connection.execute("ROLLBACK")
                 elif writer.has_changed:
                     # DuckDB has no savepoints. A statement that fails makes sure that nothing of this can be committed.
                     self._connection.execute("SELECT error('a write has failed')")
+            if self._gate.is_stopped:
+                raise self._cancelled() from error
             raise
         finally:
             # A transaction that has failed forgets the name itself.
@@ -156,6 +158,9 @@ class DuckdbSource(ArrowSource[str]):
 
     def _interrupt(self) -> None:
         self._gate.stop()
+        # DuckDB notices an interrupt only between its own steps, so the rows end, too.
+        if (writer := self._writer) is not None:
+            writer.interrupt()
         self._connection.interrupt()
 
     def _end(self) -> None:

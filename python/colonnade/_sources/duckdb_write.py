@@ -49,6 +49,7 @@ class DuckdbWriter:
         #: Marks the errors of `_checked`, and names what is registered.
         self._token = f"colonnade_{token_hex(8)}"
         self._place = ("", "")
+        self._rows: Stream | None = None
         #: Whether the transaction has changed something.
         self.has_changed = False
 
@@ -60,6 +61,7 @@ class DuckdbWriter:
         columns = self._columns(schema)
         targets = self._pa.schema([(name, how.type) for name, (_, how) in columns.items()])
         fitted = rows.fitted(targets, [str(kind) for kind, _ in columns.values()])
+        self._rows = fitted
         # `register` keeps the object: this one is emptied, so that nothing of the rows stays.
         held = _Held(fitted)
         self._connection.register(self._token, held)
@@ -80,6 +82,11 @@ class DuckdbWriter:
                 source=self._source,
             )
         return stored
+
+    def interrupt(self) -> None:
+        """Ends the rows with an error. It may be called from any thread."""
+        if (rows := self._rows) is not None:
+            rows.interrupt()
 
     def unregister(self) -> None:
         """Removes what `write` has registered."""

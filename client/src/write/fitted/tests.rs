@@ -163,6 +163,18 @@ fn rows_are_counted_over_all_batches() {
 }
 
 #[test]
+fn the_first_row_is_named() {
+    let columns = [("a", vec![1, 300, 300]), ("b", vec![300, 1, 1]), ("c", vec![300, 300, 300])];
+    let columns = columns.map(|(name, values)| (name, Arc::new(Int64Array::from(values)) as ArrayRef));
+    let batch = RecordBatch::try_from_iter(columns).unwrap();
+    let target = Fields::from(vec![Field::new("n", DataType::Int8, true); 3]);
+    let source = Box::new(Batches(batch.schema(), [batch.clone(), batch].into_iter()));
+    let mut rows = fitted(source, &target, vec!["TINYINT".to_owned(); 3]).unwrap();
+    let error = rows.next(&mut || true).err().unwrap();
+    assert_eq!(error.message(), "column \"b\", row 1: 300 has no exact form in TINYINT");
+}
+
+#[test]
 fn a_type_that_never_fits_is_refused_before_a_row() {
     let batch = RecordBatch::try_from_iter([("n", Arc::new(StringArray::from(vec!["1"])) as ArrayRef)]).unwrap();
     let target = Fields::from(vec![Field::new("n", DataType::Int16, true)]);

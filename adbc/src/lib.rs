@@ -14,6 +14,7 @@ mod driver;
 mod error;
 mod exported;
 mod info;
+mod ingest;
 mod objects;
 mod options;
 mod parameters;

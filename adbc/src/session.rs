@@ -145,10 +145,15 @@ impl Session {
         Ok(())
     }
 
+    /// Whether somebody asked to stop the execution that runs.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Acquire)
+    }
+
     /// # Errors
     /// Somebody asked to stop.
     pub(crate) fn check_cancelled(&self) -> Result<()> {
-        if self.cancelled.load(Ordering::Acquire) {
+        if self.is_cancelled() {
             return Err(with_sqlstate(refused(Status::Cancelled, "the execution was cancelled"), "57014"));
         }
         Ok(())

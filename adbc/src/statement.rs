@@ -11,6 +11,7 @@ use colonnade_client::{Answer, Parameters, bind};
 
 use crate::connection::not_implemented;
 use crate::error::{converted, refused};
+use crate::ingest::{IngestOptions, no_query};
 use crate::options::{ReadOptions, integer, no_such_type, truth};
 use crate::parameters::ParameterRows;
 use crate::partitions::{Partitions, Parts};
@@ -30,6 +31,7 @@ pub(crate) struct AdbcStatement {
     /// The next execution uses it up.
     bound: Option<Box<dyn RecordBatchReader + Send>>,
     by_name: bool,
+    ingest: IngestOptions,
     /// The last execution's.
     rows: WeakRows,
     /// The last execution's, if it was one in parts.
@@ -38,9 +40,20 @@ pub(crate) struct AdbcStatement {
 
 impl AdbcStatement {
     pub(crate) fn new(session: Arc<Session>, read: ReadOptions) -> Self {
-        Self { session, read, sql: None, bound: None, by_name: false, rows: WeakRows::default(), parts: None }
+        Self {
+            session,
+            read,
+            sql: None,
+            bound: None,
+            by_name: false,
+            ingest: IngestOptions::default(),
+            rows: WeakRows::default(),
+            parts: None,
+        }
     }
 
+    /// # Errors
+    /// There is none.
     fn sql(&self) -> Result<&str> {
         let missing = || refused(Status::InvalidState, "the statement has no text: set its SQL query first");
         self.sql.as_deref().ok_or_else(missing)
@@ -55,6 +68,9 @@ impl AdbcStatement {
     }
 
     fn rows(&mut self) -> Result<Rows> {
+        if self.ingest.names_table() {
+            return Rows::none(Some(self.ingest_bound()?));
+        }
         let Some(mut sets) = self.begin()? else { return self.rows_of(None) };
         let Some(first) = sets.next().transpose()? else { return Rows::none(Some(0)) };
         match sets.next().transpose()? {
@@ -110,13 +126,31 @@ impl AdbcStatement {
         }
     }
 
+    /// # Errors
+    /// The next execution ingests.
+    fn refuse_ingestion(&self, what: &str) -> Result<()> {
+        if self.ingest.names_table() { Err(no_query(what)) } else { Ok(()) }
+    }
+
     fn end_results(&mut self) {
         self.rows.give_up(GIVEN_UP);
         self.parts = None;
     }
 
+    /// Writes the bound rows into the table that is named. Returns their number.
+    fn ingest_bound(&mut self) -> Result<u64> {
+        let missing = || refused(Status::InvalidState, "no rows are bound: bind a batch or a stream first");
+        let rows = self.bound.take().ok_or_else(missing)?;
+        self.end_results();
+        self.session.begin_execution()?;
+        self.ingest.ingest(&self.session, rows)
+    }
+
     /// Runs the statement for its effect; gives the rows that it changed.
     fn update(&mut self) -> Result<Option<u64>> {
+        if self.ingest.names_table() {
+            return self.ingest_bound().map(Some);
+        }
         let Some(mut sets) = self.begin()? else { return self.session.execute(self.sql()?, None) };
         let Some(first) = sets.next().transpose()? else { return Ok(Some(0)) };
         match sets.next().transpose()? {
@@ -162,11 +196,13 @@ impl Statement for AdbcStatement {
     }
 
     fn execute_schema(&mut self) -> Result<Schema> {
+        self.refuse_ingestion("a schema")?;
         self.end_results();
         schema::of_query(&self.session, self.sql()?, &self.read.query)
     }
 
     fn execute_partitions(&mut self) -> Result<PartitionedResult> {
+        self.refuse_ingestion("a result in parts")?;
         let sql = self.partitioned()?;
         let Partitions { kept, descriptors, schema } = partitions::execute(&self.session, &sql, &self.read)?;
         self.parts = Some(kept);
@@ -174,16 +210,19 @@ impl Statement for AdbcStatement {
     }
 
     fn get_parameter_schema(&self) -> Result<Schema> {
+        self.refuse_ingestion("a schema of parameters")?;
         schema::of_parameters(&self.session, self.sql()?)
     }
 
     /// Each execution prepares the statement anyway where the source can, so there is nothing to send before.
     fn prepare(&mut self) -> Result<()> {
+        self.refuse_ingestion("preparing")?;
         self.sql().map(drop)
     }
 
     fn set_sql_query(&mut self, query: impl AsRef<str>) -> Result<()> {
         self.sql = Some(query.as_ref().to_owned());
+        self.ingest.forget_table();
         Ok(())
     }
 
@@ -201,14 +240,10 @@ impl Optionable for AdbcStatement {
 
     fn set_option(&mut self, key: OptionStatement, value: OptionValue) -> Result<()> {
         let name = key.as_ref();
+        if self.ingest.set(&key, &value)? {
+            return Ok(());
+        }
         match &key {
-            OptionStatement::IngestMode
-            | OptionStatement::TargetTable
-            | OptionStatement::TargetCatalog
-            | OptionStatement::TargetDbSchema
-            | OptionStatement::Temporary => {
-                Err(not_implemented("this driver does not ingest tables: write an INSERT and bind the rows to it"))
-            }
             OptionStatement::Other(other) if other == BIND_BY_NAME => {
                 self.by_name = truth(name, &value)?;
                 Ok(())
@@ -218,6 +253,9 @@ impl Optionable for AdbcStatement {
     }
 
     fn get_option_string(&self, key: OptionStatement) -> Result<String> {
+        if let Some(value) = self.ingest.get(&key) {
+            return value;
+        }
         match key.as_ref() {
             BIND_BY_NAME => Ok(self.by_name.to_string()),
             name => self.read.get(name),

@@ -71,4 +71,4 @@ pub use source::{Answer, Cancel, Connection, Keep, ResultStream, SchemaCheck, St
 pub use statement::{Access, Statement};
 pub use stats::Stats;
 pub use transport::{EncoderKind, ExtensionVersions, SocketKind, StreamFormat, TlsState, Transport};
-pub use write::{IfExists, TableWriter, WriteTarget, Writing, write};
+pub use write::{IfExists, TableWriter, WriteTarget, Writing, check_target, fitted, write};

@@ -11,9 +11,11 @@
 //! values ([`misfit`]). [`exact_array`] converts whole columns for servers that take rows as columns. `spec/TYPES.md` says what each type becomes.
 
 pub(crate) mod exact_array;
+mod fitted;
 pub(crate) mod kind;
 pub(crate) mod misfit;
 pub(crate) mod moment;
+pub(crate) mod uuid;
 pub(crate) mod values;
 
 use std::collections::HashSet;
@@ -23,6 +25,8 @@ use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 
 use crate::{Connection, Error, ErrorKind, Keep, ResultStream};
+
+pub use fitted::fitted;
 
 /// The bytes, or the estimate of them, that go to the writing thread at once.
 pub(crate) const BLOCK: usize = 256 << 10;
@@ -120,8 +124,7 @@ pub fn write(
 ) -> Result<u64, Error> {
     let named = |error: Error| error.with_origin(connection.name());
     let writing = connection.writing().map_err(named)?;
-    check(rows.schema()).map_err(named)?;
-    check_key(target, rows.schema()).map_err(named)?;
+    check_target(target, rows.schema()).map_err(named)?;
     let mut writer = writing.begin(target, &rows.schema().clone(), keep).map_err(named)?;
     let mut written = 0;
     while let Some(batch) = rows.next(keep)? {
@@ -131,6 +134,15 @@ pub fn write(
         written += batch.num_rows() as u64;
     }
     writer.finish(keep).map_err(named)
+}
+
+/// Checks that data with these columns can be written, and that the target's key fits `if_exists` and the data.
+///
+/// # Errors
+/// There are no columns or two of one name; a key is missing, is not wanted, or has columns that the data has not.
+pub fn check_target(target: &WriteTarget, schema: &Schema) -> Result<(), Error> {
+    check(schema)?;
+    check_key(target, schema)
 }
 
 fn check(schema: &Schema) -> Result<(), Error> {

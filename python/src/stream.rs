@@ -1,6 +1,7 @@
 //! `colonnade._core.Stream`: the answer to a query, read once.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
@@ -9,8 +10,9 @@ use arrow_array::{RecordBatch, StructArray};
 use arrow_schema::{DataType, Field, SchemaRef};
 use client::arrow_stream::{self, Release};
 use client::dtype::Dtype;
-use client::{Cancel, ChunkLimits, Error, ErrorKind, Keep, ResultStream, Stats};
+use client::{Cancel, ChunkLimits, Error, ErrorKind, Keep, ResultStream, Stats, WriteTarget};
 use colonnade_client as client;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
@@ -33,7 +35,20 @@ pub(crate) struct Stream {
 }
 
 /// The state that the stream and a consumer of its capsule share.
-struct Shared(Mutex<Reading>);
+struct Shared {
+    reading: Mutex<Reading>,
+    /// The error that a consumer of the capsule got as text.
+    failure: Mutex<Option<ToldFailure>>,
+    /// Whether a consumer of the capsule is to get an error instead of the next batch.
+    interrupted: AtomicBool,
+}
+
+/// An error whose text a consumer of the capsule got.
+enum ToldFailure {
+    Error(Error),
+    /// Also an exception of a signal handler.
+    Exception(PyErr),
+}
 
 enum Reading {
     Open(Box<dyn ResultStream>),
@@ -44,7 +59,7 @@ enum Reading {
 impl Shared {
     fn reading(&self) -> MutexGuard<'_, Reading> {
         // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn next(&self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
@@ -66,6 +81,16 @@ impl Shared {
 
     fn next_decoded(&self, keep: Keep<'_>) -> Result<Option<RecordBatch>, Error> {
         self.next(keep)?.map(|batch| self.decoded(batch)).transpose()
+    }
+
+    /// The text of an error for a consumer of the capsule. The error itself is kept for [`Stream::failure`].
+    fn told(&self, failure: ToldFailure) -> String {
+        let text = match &failure {
+            ToldFailure::Error(error) => error.to_string(),
+            ToldFailure::Exception(exception) => exception.to_string(),
+        };
+        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+        text
     }
 
     fn is_open(&self) -> bool {
@@ -126,7 +151,11 @@ impl Stream {
             let error = Error::new(ErrorKind::Unsupported, message).with_origin(name);
             return Err(to_py(py, &error.with_hint("give it another name in the query")));
         }
-        let shared = Arc::new(Shared(Mutex::new(Reading::Open(source))));
+        let shared = Arc::new(Shared {
+            reading: Mutex::new(Reading::Open(source)),
+            failure: Mutex::default(),
+            interrupted: AtomicBool::new(false),
+        });
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
     }
 
@@ -272,6 +301,47 @@ impl Stream {
         Self::new(py, Box::new(observed), &self.name, &self.server)
     }
 
+    /// The same rows in the types of a table's columns: each value is exact, or an error that names its column and row.
+    /// `schema` (an object with `__arrow_c_schema__`) has the types in the order of the columns, `types` their names in
+    /// the database. This stream must not be read afterwards.
+    fn fitted(&self, py: Python<'_>, schema: &Bound<'_, PyAny>, types: Vec<String>) -> PyResult<Self> {
+        let DataType::Struct(targets) = capsule::take_type(schema)? else {
+            return Err(PyTypeError::new_err("a schema must be a struct of columns"));
+        };
+        let fitted = client::fitted(self.rest(), &targets, types);
+        Self::new(py, fitted.map_err(|error| to_py(py, &error.with_origin(&self.name)))?, &self.name, &self.server)
+    }
+
+    /// Raises an error if the target of a write does not fit the columns: see `client::check_target`.
+    fn check_target(&self, py: Python<'_>, if_exists: &str, key: Vec<String>) -> PyResult<()> {
+        let checked = if_exists.parse().and_then(|if_exists| {
+            let target = WriteTarget { schema: None, table: String::new(), if_exists, key, temporary: false };
+            client::check_target(&target, &self.schema)
+        });
+        checked.map_err(|error| to_py(py, &error))
+    }
+
+    /// Ends the stream for a consumer of its capsule, also while that waits for a batch. It may be called from any thread.
+    fn interrupt(&self) {
+        self.shared.interrupted.store(true, Ordering::Release);
+    }
+
+    /// The exception of the last error that a consumer of the capsule got as text, once. It is the error of `source`, unless
+    /// it has one.
+    fn failure<'py>(&self, py: Python<'py>, source: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let exception = match failure {
+            None => return Ok(None),
+            Some(ToldFailure::Error(error)) => to_py(py, &error),
+            Some(ToldFailure::Exception(exception)) => exception,
+        };
+        let exception = exception.into_value(py).into_bound(py).into_any();
+        if exception.getattr_opt("source")?.is_some_and(|named| named.is_none()) {
+            exception.setattr("source", source)?;
+        }
+        Ok(Some(exception))
+    }
+
     /// Counts of what was read so far.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let stats = py.detach(|| self.shared.stats());
@@ -307,7 +377,7 @@ impl Stream {
         let caller = thread::current().id();
         let next = move || {
             let pull = |keep: Keep<'_>| {
-                let batch = shared.0.next_decoded(keep)?;
+                let batch = shared.0.next_decoded(&mut || keep() && !shared.0.interrupted.load(Ordering::Acquire))?;
                 Ok(batch.map(|batch| Arc::new(StructArray::from(batch)) as _))
             };
             // The thread that asked for the capsule may hold the interpreter lock, and releases it for the wait. Any other
@@ -315,12 +385,13 @@ impl Stream {
             let waited = if thread::current().id() == caller {
                 Python::try_attach(|py| {
                     // As in `Stream::or_close`.
-                    wait(py, pull).inspect_err(|_| py.detach(|| shared.0.close())).map_err(|error| error.to_string())
+                    let pulled = wait(py, pull).inspect_err(|_| py.detach(|| shared.0.close()));
+                    pulled.map_err(|exception| shared.0.told(ToldFailure::Exception(exception)))
                 })
             } else {
                 None
             };
-            waited.unwrap_or_else(|| pull(&mut || true).map_err(|error: Error| error.to_string()))
+            waited.unwrap_or_else(|| pull(&mut || true).map_err(|error| shared.0.told(ToldFailure::Error(error))))
         };
         capsule::stream(py, ffi_stream::export(field, Box::new(next)))
     }

@@ -120,37 +120,10 @@ def test_a_placeholder_without_a_value(database: Database) -> None:
 
 def test_what_is_not_there_says_what_to_do(database: Database) -> None:
     with database.connect() as connection, connection.cursor() as cursor:
-        with pytest.raises(dbapi.NotSupportedError, match="INSERT"):
-            cursor.adbc_ingest("adbc_ingested", pa.table({"a": [1]}))
         with pytest.raises(dbapi.NotSupportedError, match="SQL query"):
             cursor.adbc_statement.set_substrait_plan(b"plan")
         with pytest.raises(dbapi.NotSupportedError, match=r"adbc\.colonnade\.compression"):
             cursor.adbc_statement.set_options(**{"adbc.colonnade.speed": "high"})
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("adbc.ingest.target_table", "adbc_ingested"),
-        ("adbc.ingest.mode", "adbc.ingest.mode.append"),
-        ("adbc.ingest.mode", "adbc.ingest.mode.create"),
-        ("adbc.ingest.mode", "adbc.ingest.mode.replace"),
-        ("adbc.ingest.mode", "adbc.ingest.mode.create_append"),
-        ("adbc.ingest.target_catalog", "c"),
-        ("adbc.ingest.target_db_schema", "s"),
-        ("adbc.ingest.temporary", "true"),
-    ],
-)
-def test_no_option_ingests(postgresql: Database, option: str, value: str) -> None:
-    with postgresql.cursor() as cursor:
-        with pytest.raises(dbapi.NotSupportedError, match="does not ingest tables: write an INSERT and bind the rows"):
-            cursor.adbc_statement.set_options(**{option: value})
-        with pytest.raises(dbapi.ProgrammingError):
-            cursor.adbc_statement.get_option(option)
-        # Rows that are bound without a query go nowhere.
-        cursor.adbc_statement.bind(pa.record_batch({"a": [1]}))
-        with pytest.raises(dbapi.ProgrammingError, match="set its SQL query first"):
-            cursor.adbc_statement.execute_update()
 
 
 def test_options_reach_the_reading(served: Database) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from urllib.parse import quote
 
+import duckdb
 import psycopg
 import pytest
 
@@ -62,7 +64,18 @@ def in_mariadb(maria: mariadb.Server) -> Place:
     return in_database(maria, f"writes_{next(_numbers)}")
 
 
-@pytest.fixture(params=["postgres", "sqlite", "mariadb", "serve"])
+@pytest.fixture
+def in_duckdb(tmp_path: Path) -> Place:
+    """An empty DuckDB file."""
+    return duckdb_file(tmp_path / "a b.duckdb")
+
+
+def duckdb_file(path: Path) -> Place:
+    duckdb.connect(str(path)).close()
+    return Place(f"duckdb:///{quote(str(path))}")
+
+
+@pytest.fixture(params=["postgres", "sqlite", "mariadb", "duckdb", "serve"])
 def place(request: pytest.FixtureRequest) -> Place:
     """Each database that can be written to."""
     return request.getfixturevalue(f"in_{request.param}")
@@ -109,3 +122,9 @@ def cautious_maria() -> Iterator[mariadb.Server]:
 def mariadb_insert_place(cautious_maria: mariadb.Server, request: pytest.FixtureRequest) -> Place:
     """The same with INSERT in place of LOAD DATA."""
     return in_database(cautious_maria, f"examples_{request.module.__name__.rpartition('.')[2]}")
+
+
+@pytest.fixture(scope="module")
+def duckdb_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A DuckDB file for the same."""
+    return duckdb_file(tmp_path_factory.mktemp("writes") / "examples.duckdb")

@@ -18,7 +18,7 @@ PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 #: 4713-11-24 BC and 294277-01-01 in microseconds since 1970; the end is out of 64 bits.
 FIRST_MOMENT = -210_866_803_200_000_000
 #: The first timestamp of DuckDB in microseconds since 1970, and the end of the time parts of intervals in nanoseconds.
-FIRST_OF_DUCKDB = -9_223_372_022_400_000_000
+DUCKDB_MOMENT = -9_223_372_022_400_000_000
 LONGEST_INTERVAL = 2_562_047 * 3600 * 10**9
 #: 0000-01-01 and 9999-12-31 in days since 1970.
 ISO_DAYS = range(-719_528, 2_932_897)
@@ -32,6 +32,7 @@ class Case:
     values: st.SearchStrategy[Any]
     postgres: Callable[[Any], bool]
     sqlite: Callable[[Any], bool]
+    duckdb: Callable[[Any], bool] = lambda _: True
 
     def mariadb(self, value: Any) -> bool:
         """Whether MariaDB holds it. Its times have 838 hours, its TIMESTAMP the seconds from 1 to 2^31 - 1."""
@@ -56,7 +57,7 @@ class Case:
         """Whether the database has a type for it."""
         if which == "postgres":
             return True
-        if which == "serve":
+        if which in ("serve", "duckdb"):
             return self.type != pa.decimal256(76, 40)
         is_mariadb = which.startswith("mariadb")
         return not (
@@ -130,6 +131,26 @@ def moment_fits(unit: str) -> Callable[[int], bool]:
     return fits
 
 
+def duckdb_moment_fits(unit: str) -> Callable[[int], bool]:
+    """DuckDB has a type for each unit."""
+
+    def fits(value: int) -> bool:
+        if unit == "ns" or abs(value) == 2**63 - 1:
+            return True
+        found = micros(value, unit)
+        return found is not None and DUCKDB_MOMENT <= found < 2**63 - 1
+
+    return fits
+
+
+def duration_fits(unit: str) -> Callable[[int], bool]:
+    def fits(value: int) -> bool:
+        found = micros(value, unit)
+        return found is not None and -(2**63) <= found < 2**63
+
+    return fits
+
+
 def iso_moment_fits(unit: str) -> Callable[[int], bool]:
     def fits(value: int) -> bool:
         found = micros(value, unit)
@@ -144,7 +165,7 @@ def duckdb_moment_fits(value: int, kind: pa.TimestampType) -> bool:
     if kind.unit == "ns":
         return abs(value) < 2**63 - 1
     found = micros(value, kind.unit)
-    return found is not None and FIRST_OF_DUCKDB <= found < 2**63 - 1
+    return found is not None and DUCKDB_MOMENT <= found < 2**63 - 1
 
 
 def double_fits(value: float) -> bool:
@@ -193,7 +214,7 @@ CASES = [
     ),
     Case(pa.decimal32(9, 3), decimals(9, 3), always, decimal_fits(3)),
     Case(pa.decimal64(18, 2), decimals(18, 2), always, decimal_fits(2)),
-    Case(pa.decimal256(76, 40), decimals(76, 40), always, never),
+    Case(pa.decimal256(76, 40), decimals(76, 40), always, never, never),
     Case(pa.decimal256(20, 2), decimals(20, 2), always, decimal_fits(2)),
     Case(pa.string(), TEXT, no_nul, always),
     Case(pa.large_string(), TEXT, no_nul, always),
@@ -208,12 +229,14 @@ CASES = [
         st.one_of(whole(32, True), st.integers(-3_000_000, 3_000_000)),
         lambda days: (days >= -2_440_588 and days < 2_145_042_906) or abs(days) == 2**31 - 1,
         lambda days: days in ISO_DAYS,
+        lambda days: days != -(2**31),
     ),
     Case(
         pa.date64(),
         st.one_of(LONG, st.integers(-3_000_000, 3_000_000).map(lambda days: days * MILLISECONDS)),
         lambda value: value % MILLISECONDS == 0 and -2_440_588 <= value // MILLISECONDS < 2_145_042_906,
         lambda value: value % MILLISECONDS == 0 and value // MILLISECONDS in ISO_DAYS,
+        lambda value: value % MILLISECONDS == 0 and abs(value // MILLISECONDS) < 2**31 - 1,
     ),
     *(
         Case(
@@ -225,7 +248,7 @@ CASES = [
         for unit in PER_SECOND
     ),
     *(
-        Case(pa.timestamp(unit, zone), LONG, moment_fits(unit), iso_moment_fits(unit))
+        Case(pa.timestamp(unit, zone), LONG, moment_fits(unit), iso_moment_fits(unit), duckdb_moment_fits(unit))
         for unit in PER_SECOND
         for zone in (None, "UTC", "Asia/Kolkata")
     ),
@@ -233,8 +256,9 @@ CASES = [
         Case(
             pa.duration(unit),
             LONG,
-            lambda value, unit=unit: (found := micros(value, unit)) is not None and -(2**63) <= found < 2**63,
+            duration_fits(unit),
             never,
+            duration_fits(unit),
         )
         for unit in PER_SECOND
     ),

@@ -24,9 +24,14 @@ class Place:
         return self.uri.startswith("mysql:")
 
     @property
+    def is_duckdb(self) -> bool:
+        """Whether DuckDB stores the rows, in a file or in the server."""
+        return self.is_serve or self.uri.startswith("duckdb:")
+
+    @property
     def database(self) -> str:
         """Its column in spec/TYPES.md."""
-        if self.is_serve:
+        if self.is_duckdb:
             return "DuckDB"
         return "SQLite" if self.is_sqlite else "MySQL/MariaDB" if self.is_mariadb else "PostgreSQL"
 

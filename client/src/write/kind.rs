@@ -69,7 +69,8 @@ impl ColumnMeaning {
         field.metadata().get(EXTENSION).map(String::as_str)
     }
 
-    fn of_type(data_type: &DataType, extension: Option<&str>) -> Option<Self> {
+    /// The meaning of values of a type; `None` if no database column holds such values.
+    pub(crate) fn of_type(data_type: &DataType, extension: Option<&str>) -> Option<Self> {
         let integer = |bits, signed| Self::Integer { bits, signed };
         Some(match data_type {
             DataType::Null => Self::Null,

@@ -6,15 +6,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import unquote
 
 from colonnade._core import Stream, count_statements, has_columns
 from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, class_like
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
+from colonnade._options.write import WriteTarget
 
+from .adbc_write import OWN, AdbcWriter
 from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
+from .commit_gate import CommitGate
 from .secrets import redacted, secrets
 
 if TYPE_CHECKING:
@@ -68,8 +71,13 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         if failed is not None:
             # Outside of `except`, so that the library's error, which may contain a password, is not attached to it.
             raise failed
-        #: The database's name and version, as far as the driver tells them.
-        self._product, version = self._told_product()
+        self._gate = CommitGate()
+        #: The write that runs.
+        self._writer: AdbcWriter | None = None
+        #: Whether `begin` has begun a transaction that `end` has not ended.
+        self._has_begun = False
+        #: The database's name and version and the driver's name, as far as the driver tells them.
+        self._product, version, self._driver = self._told_product()
         super().__init__(name, " ".join(filter(None, (self._product, version))) or f"ADBC driver {Path(driver).stem}")
 
     @classmethod
@@ -81,20 +89,24 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         pairs = [pair.partition("=") for pair in query.split("&") if pair]
         return cls(unquote(driver), {unquote(key): unquote(value) for key, _, value in pairs})
 
-    def _told_product(self) -> tuple[str, str]:
-        """The vendor's name and version, each empty if the driver lacks it or pyarrow cannot read it."""
-        name, version = self._adbc.AdbcInfoCode.VENDOR_NAME, self._adbc.AdbcInfoCode.VENDOR_VERSION
+    def _told_product(self) -> tuple[str, str, str]:
+        """The vendor's name and version and the driver's name, each empty if the driver lacks it or pyarrow cannot read
+        it."""
+        codes = self._adbc.AdbcInfoCode
+        wanted = [codes.VENDOR_NAME, codes.VENDOR_VERSION, codes.DRIVER_NAME]
         with suppress(ImportError, self._adbc.Error, ValueError):
             pa = require("pyarrow", "an ADBC driver's version")
-            info = pa.RecordBatchReader.from_stream(self._connection.get_info([name, version])).read_all().to_pylist()
+            info = pa.RecordBatchReader.from_stream(self._connection.get_info(wanted)).read_all().to_pylist()
             texts = {row["info_name"]: str(row["info_value"]) for row in info}
-            return texts.get(name, ""), texts.get(version, "")
-        return "", ""
+            name, version, driver = (texts.get(code, "") for code in wanted)
+            return name, version, driver
+        return "", "", ""
 
     def begin(self) -> None:
         if not self._is_manual:
             self._claim()
             self._run(lambda: self._connection.set_autocommit(False))
+        self._has_begun = True
 
     def end(self, *, commit: bool) -> None:
         def work() -> None:
@@ -103,9 +115,60 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             finally:
                 if not self._is_manual:
                     self._connection.set_autocommit(True)
+                self._has_begun = False
 
         self._claim()
         self._run(work)
+
+    def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
+        rows.check_target(target["if_exists"], target["key"])
+        self._claim()
+        writer = AdbcWriter(self._adbc, self._connection, self._driver, self.name, target)
+        in_transaction = self._is_manual or self._has_begun
+        writer.refuse(in_transaction=in_transaction)
+        self._gate.open()
+        self._writer = writer
+        try:
+            return self._run(lambda: self._written(writer, rows, in_transaction))
+        finally:
+            self._writer = None
+
+    def _written(self, writer: AdbcWriter, rows: Stream, in_transaction: bool) -> int:
+        """Writes in a transaction of its own; this project's driver has one for each write."""
+        if in_transaction or self._driver == OWN:
+            return self._ingested(writer, rows)
+        self._connection.set_autocommit(False)
+        try:
+            stored = self._ingested(writer, rows)
+            if not self._gate.commit(self._connection.commit):
+                raise self._cancelled()
+        except BaseException:
+            try:
+                self._connection.rollback()
+            except self._adbc.Error:
+                # Autocommit would commit what is left.
+                self.is_open = False
+                self._end()
+                raise
+            self._connection.set_autocommit(True)
+            raise
+        self._connection.set_autocommit(True)
+        return stored
+
+    def _ingested(self, writer: AdbcWriter, rows: Stream) -> int:
+        self._end_statement()
+
+        def begun(statement: Any) -> None:
+            self._statement = statement
+
+        try:
+            return writer.write(rows, begun)
+        except Exception as error:
+            if self._gate.is_stopped:
+                raise self._cancelled() from error
+            raise
+        finally:
+            self._end_statement()
 
     def tables(self) -> Stream:
         self._claim()
@@ -235,6 +298,9 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         return _EFFECT.match(sql) is not None and _RETURNS.search(sql) is None
 
     def _interrupt(self) -> None:
+        self._gate.stop()
+        if (writer := self._writer) is not None:
+            writer.interrupt()
         # The statement may have ended, and some drivers cannot cancel.
         with suppress(self._adbc.Error):
             if self._statement is not None:
@@ -245,6 +311,10 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         self._connection.close()
         self._database.close()
 
+    def _cancelled(self) -> OperationalError:
+        sqlstate, message = CANCELLED
+        return OperationalError(message, sqlstate=sqlstate, source=self.name)
+
     def _end_statement(self) -> None:
         statement, self._statement = self._statement, None
         if statement is not None:
@@ -254,8 +324,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         if not isinstance(error, self._adbc.Error):
             return None
         if getattr(error, "status_code", None) == self._adbc.AdbcStatusCode.CANCELLED:
-            sqlstate, message = CANCELLED
-            return OperationalError(message, sqlstate=sqlstate, source=self.name)
+            return self._cancelled()
         kind = class_like(self._adbc, error)
         return kind(redacted(str(error), self._secrets), sqlstate=_sqlstate(error), source=self.name)
 

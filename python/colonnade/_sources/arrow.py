@@ -24,6 +24,8 @@ Query = TypeVar("Query")
 
 #: Seconds for which an abandoned result may keep its connection busy.
 RELEASE_SECONDS = 10.0
+#: Seconds after which a wait looks for signals, as in the extension module.
+POLL_SECONDS = 0.05
 
 #: They are closed at exit, because a running query would use objects that the interpreter's shutdown has removed.
 _sources: WeakSet[ArrowSource[Any]] = WeakSet()
@@ -83,14 +85,9 @@ class ArrowSource(ABC, Generic[Query]):
     def tables(self) -> Stream:
         """The tables of users, with the columns of `Connection.tables`."""
 
+    @abstractmethod
     def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
         """Writes all rows of a stream into a table, or none. Returns their number."""
-        raise NotSupportedError(
-            "this version cannot write to this source",
-            sqlstate="0A000",
-            hint="write to PostgreSQL or to an SQLite file; for this database use its own loader",
-            source=self.name,
-        )
 
     @abstractmethod
     def _bind(self, sql: str, params: Params | None) -> Query:
@@ -242,7 +239,10 @@ class ArrowSource(ABC, Generic[Query]):
         try:
             # Ctrl-C may arrive while `start` waits for the thread.
             thread.start()
-            ended.wait()
+            # A library may have a handler of its own for Ctrl-C with SA_RESTART, as polars has. A wait without a limit
+            # would not be interrupted then.
+            while not ended.wait(POLL_SECONDS):
+                pass
         except BaseException:
             if not begun.acquire(blocking=False):
                 limit = monotonic() + RELEASE_SECONDS

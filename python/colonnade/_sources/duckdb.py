@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from contextlib import suppress
+from time import monotonic, sleep
+from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from colonnade._core import bind, file_uri
 from colonnade._duckdb.exact import UnsupportedType, check, exact
-from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, class_like
+from colonnade._errors import (
+    Error,
+    IntegrityError,
+    InterfaceError,
+    NotSupportedError,
+    OperationalError,
+    class_like,
+)
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
+from colonnade._options.write import WriteTarget
 
-from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
+from .arrow import CANCELLED, RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
+from .commit_gate import CommitGate
+from .duckdb_write import DuckdbWriter
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream, Stream
@@ -42,6 +54,9 @@ class DuckdbSource(ArrowSource[str]):
     def __init__(self, name: str, path: str, access_mode: str = "automatic") -> None:
         self._duckdb = require("duckdb", "a duckdb:// URI")
         super().__init__(name, f"DuckDB {self._duckdb.__version__}")
+        #: The write that runs.
+        self._writer: DuckdbWriter | None = None
+        self._gate = CommitGate()
         config = {"access_mode": access_mode} if access_mode != "automatic" else {}
         try:
             self._connection = self._duckdb.connect(path, config=config)
@@ -100,11 +115,71 @@ class DuckdbSource(ArrowSource[str]):
         done.complete()
         return changed if changed >= 0 else None
 
+    def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
+        rows.check_target(target["if_exists"], target["key"])
+        self._claim()
+        writer = DuckdbWriter(self._connection, self.name, target)
+        self._writer = writer
+        self._gate.open()
+        try:
+            return self._run(lambda: self._written(writer, rows))
+        finally:
+            self._writer = None
+
+    def _written(self, writer: DuckdbWriter, rows: Stream) -> int:
+        """Writes in a transaction of its own, or in the one that is open."""
+        is_own = not self._in_transaction()
+        if is_own:
+            self._connection.execute("BEGIN TRANSACTION")
+        try:
+            stored = writer.write(rows)
+            if is_own and not self._gate.commit(lambda: self._connection.execute("COMMIT")):
+                raise self._cancelled()
+        except BaseException as error:
+            with suppress(self._duckdb.Error):
+                if is_own:
+                    self._connection.execute("ROLLBACK")
+                elif writer.has_changed:
+                    # DuckDB has no savepoints. A statement that fails makes sure that nothing of this can be committed.
+                    self._connection.execute("SELECT error('a write has failed')")
+            if self._gate.is_stopped:
+                raise self._cancelled() from error
+            raise
+        finally:
+            # A transaction that has failed forgets the name itself.
+            with suppress(self._duckdb.Error):
+                writer.unregister()
+        return stored
+
+    def _in_transaction(self) -> bool:
+        """Whether the user has begun a transaction: two statements then have one number. BEGIN would make it fail."""
+        sql = "SELECT txid_current()"
+        return self._connection.execute(sql).fetchall() == self._connection.execute(sql).fetchall()
+
     def _interrupt(self) -> None:
+        self._gate.stop()
+        # DuckDB notices an interrupt only between its own steps, so the rows end, too.
+        if (writer := self._writer) is not None:
+            writer.interrupt()
         self._connection.interrupt()
 
     def _end(self) -> None:
-        self._connection.close()
+        limit = monotonic() + RELEASE_SECONDS
+        while True:
+            try:
+                self._connection.close()
+                return
+            except self._duckdb.Error as error:
+                # DuckDB refuses while another thread uses the connection: that thread's statement is stopped.
+                if monotonic() > limit:
+                    message = "the connection could not be closed: another thread uses it"
+                    raise OperationalError(message, source=self.name) from error
+                self._interrupt()
+                sleep(0.02)
+
+    def _cancelled(self) -> OperationalError:
+        sqlstate, message = CANCELLED
+        return OperationalError(message, sqlstate=sqlstate, source=self.name)
 
     def _translated(self, error: BaseException) -> Error | None:
         if isinstance(error, UnsupportedType):
@@ -112,7 +187,10 @@ class DuckdbSource(ArrowSource[str]):
         if not isinstance(error, self._duckdb.Error):
             return None
         if isinstance(error, self._duckdb.InterruptException):
-            sqlstate, message = CANCELLED
-            return OperationalError(message, sqlstate=sqlstate, source=self.name)
+            return self._cancelled()
+        if self._writer is not None and (found := self._writer.translated(error)) is not None:
+            return found
         kind = class_like(self._duckdb, error)
-        return kind(str(error), source=self.name)
+        # DuckDB's errors have no SQLSTATE. Its class says that a constraint was violated.
+        sqlstate = "23000" if kind is IntegrityError else None
+        return kind(str(error), sqlstate=sqlstate, source=self.name)

@@ -13,6 +13,7 @@ use crate::write::BLOCK;
 use crate::write::kind::ColumnMeaning;
 use crate::write::misfit::{ValueMisfit, unit_name};
 use crate::write::moment::microseconds;
+use crate::write::uuid::uuid;
 use crate::write::values::{ColumnValues, Scalar, decimal_scale};
 
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -324,18 +325,4 @@ fn float4(number: f64) -> Result<f32, ()> {
 
 fn exact(to: &ColumnType) -> u64 {
     if *to == ColumnType::Float4 { EXACT_FLOAT4 } else { EXACT_FLOAT8 }
-}
-
-/// The bytes of a text such as `123e4567-e89b-12d3-a456-426614174000`.
-fn uuid(text: &str) -> Option<[u8; 16]> {
-    let text = text.as_bytes();
-    if text.len() != 36 || [8, 13, 18, 23].iter().any(|at| text[*at] != b'-') {
-        return None;
-    }
-    let mut digits = text.iter().filter(|byte| **byte != b'-').map(|byte| char::from(*byte).to_digit(16));
-    let mut bytes = [0; 16];
-    for byte in &mut bytes {
-        *byte = (digits.next()?? * 16 + digits.next()??) as u8;
-    }
-    digits.next().is_none().then_some(bytes)
 }

@@ -152,7 +152,7 @@ impl Transfer<'_> {
             _ => None,
         };
         tell(Progress::Columns(columns));
-        let into = stage.as_ref().map_or(&table, UpsertStage::name);
+        let into = stage.as_ref().map_or(table.as_str(), UpsertStage::name);
         let rows = self.copy(&table::copy(into, plan), steps, &mut BinaryPayload, tell)?;
         if let Some(stage) = stage {
             stage.merge(self, rows)?;

@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack
 
 from colonnade._core import count_statements
 from colonnade._errors import DataError, Error, InterfaceError, NotSupportedError, OperationalError, class_by_sqlstate
 from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
+from colonnade._options.write import WriteTarget
 from colonnade._sources.arrow import RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
 from colonnade._sources.secrets import redacted, secrets
 
@@ -98,6 +99,15 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         self._claim()
         connection = self._connection
         self._run(lambda: self._calls.run(connection.commit if commit else connection.rollback))
+
+    def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
+        raise NotSupportedError(
+            "rows are not written through ODBC: arrow-odbc tells neither how many rows the database has stored nor what"
+            " its columns did to the values",
+            sqlstate="0A000",
+            hint="write to the database by its own URI, such as postgresql://… or mysql://…",
+            source=self.name,
+        )
 
     def tables(self) -> Stream:
         raise NotSupportedError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Event
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     #: Rows of which all are there: anything with Arrow's PyCapsule interface for streams (pyarrow, polars, DuckDB), a
     #: pandas.DataFrame, or arrays by the names of columns.
-    Rows: TypeAlias = ArrowStream | pd.DataFrame | Mapping[str, np.ndarray[Any, Any]]
+    Rows: TypeAlias = ArrowStream | pd.DataFrame | Mapping[str, np.ndarray[Any, Any] | Sequence[Any]]
     #: What can be written: rows, also as parts one by one, a `Result`, a polars.LazyFrame, a data set of pyarrow, and
     #: the path of a Parquet or Arrow file.
     Data: TypeAlias = (

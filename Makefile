@@ -21,6 +21,9 @@ PEERS ?= .venv-peers
 PANDAS2 ?= .venv-pandas2
 DBT ?= .venv-dbt
 DROP_IN ?= .venv-drop-in
+VERSION ?=
+DRY_RUN ?=
+DIST ?= .venv-dist
 BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
@@ -36,8 +39,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # The newest PostgreSQL of Debian, or the one in the PATH. It is looked up each time, because a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
-.PHONY: help demo demo-postgres test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links study fuzz deny wheel install clean postgres extension mariadb
+.PHONY: help demo demo-postgres demo-copy test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
+.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links study fuzz deny wheel dist test-dist release install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -185,12 +188,28 @@ wheel: $(BIN)/.build ## Build the wheels of colonnade and of its ADBC driver int
 	$(BIN)/maturin build --release --locked --out dist
 	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist ./adbc/python
 
+dist: dist/SHA256SUMS ## Build what is shipped into dist/: wheels for manylinux2014, source distribution, debug information, components, checksums
+
+dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard release/*.py) README.md | $(DIST)/.dist
+	@command -v objcopy >/dev/null || { $(APT) update && $(APT) install binutils; }
+	$(DIST)/bin/python -m release.dist
+
+test-dist: dist/SHA256SUMS $(BIN)/.test $(BIN)/.build ## Install what is shipped into environments without compilers, and use it there
+	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_package.py
+
+release: $(BIN)/python ## Write VERSION=1.2.3 and the date, build and test what is shipped, and tag the commit (DRY_RUN=1 shows the changes)
+	$(BIN)/python -m release.publish prepare "$(VERSION)" $(if $(DRY_RUN),--dry-run)
+ifeq ($(DRY_RUN),)
+	$(MAKE) --no-print-directory dist test-dist
+	$(BIN)/python -m release.publish tag "$(VERSION)"
+endif
+
 install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(BIN)/maturin build --release --locked --out dist
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove everything that was built or generated
-	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
+	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. The configuration file stops Debian's package from creating and starting its own cluster.
@@ -235,7 +254,8 @@ $(PEERS)/.peers: requirements/peers.txt
 $(PANDAS2)/.pandas2: requirements/pandas2.txt
 $(DBT)/.dbt: requirements/dbt.txt
 $(DROP_IN)/.drop-in: requirements/drop-in.txt
-$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in: | $(BIN)/python
+$(DIST)/.dist: requirements/dist.txt
+$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(DIST)/.dist: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@

@@ -135,7 +135,10 @@ def test_changed_sql_of_the_extension_needs_a_script(copy: Path) -> None:
     [
         ("# Changelog\n\n## 0.0.9 (2026-01-01)\n\n- x\n", "nothing under"),
         ("# Changelog\n\n## Unreleased\n\n## 0.0.9 (2026-01-01)\n\n- x\n", "nothing under"),
-        ("# Changelog\n\n## Unreleased\n\n### For contributors\n\n- x\n\n### Reading\n\n- y\n", "users' changes come first"),
+        (
+            "# Changelog\n\n## Unreleased\n\n### For contributors\n\n- x\n\n### Reading\n\n- y\n",
+            "users' changes come first",
+        ),
     ],
 )
 def test_changelogs_that_are_refused(text: str, reason: str) -> None:

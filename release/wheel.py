@@ -1,0 +1,67 @@
+"""What is done to a wheel after its build: debug information is split off, the list of components is put in, and its
+platform is checked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+#: The largest size of a wheel in bytes.
+MAX_BYTES = 15_000_000
+#: The oldest C library on which a wheel must run: that of manylinux2014.
+GLIBC = (2, 17)
+
+
+def finish(wheel: Path, components: str, name: str, debug: Path, out: Path, moment: int) -> Path:
+    """Puts the finished wheel into `out`, and the debug information of its libraries into `debug`. The list of
+    `components` goes into the wheel as `name`. Files have the time `moment`."""
+    work = debug.parent / f"{wheel.stem}.unpacked"
+    _run("-m", "wheel", "unpack", "--dest", work, wheel)
+    [tree] = work.iterdir()
+    for library in sorted(tree.rglob("*.so")):
+        split(library, debug / f"{library.name}.debug")
+    [information] = tree.glob("*.dist-info")
+    places = information / "sboms"
+    places.mkdir(exist_ok=True)
+    # The builder's own list has the paths of the machine on which it was built.
+    for builders_own in places.iterdir():
+        builders_own.unlink()
+    (places / name).write_text(components)
+    _run("-m", "wheel", "pack", "--dest-dir", out, tree, env=os.environ | {"SOURCE_DATE_EPOCH": str(moment)})
+    return out / wheel.name
+
+
+def split(library: Path, debug: Path) -> None:
+    """Moves the debug information of a library into a file of its own, which debuggers find by its name and checksum
+    (`.gnu_debuglink`) or by the build's number."""
+    subprocess.run(["objcopy", "--only-keep-debug", "--compress-debug-sections", library, debug], check=True)
+    debug.chmod(0o644)
+    # The option takes the file's base name, and its checksum.
+    subprocess.run(["objcopy", "--strip-unneeded", f"--add-gnu-debuglink={debug}", library], check=True)
+
+
+def check(wheel: Path) -> str:
+    """Checks the size and the platform. Returns a line about them.
+
+    Raises:
+        ValueError: The wheel is too large, or needs more than its platform has.
+    """
+    size = wheel.stat().st_size
+    if size > MAX_BYTES:
+        raise ValueError(f"{wheel.name} has {size:,} bytes, and the limit is {MAX_BYTES:,}")
+    report = json.loads(_run("-m", "auditwheel", "show", "--json", wheel))
+    tag = report["overall_tag"]
+    # `linux_x86_64` is a wheel for this machine only.
+    found = re.match(r"manylinux_(\d+)_(\d+)_", tag)
+    if found is None or (int(found[1]), int(found[2])) > GLIBC:
+        raise ValueError(f"{wheel.name} is for {tag}, and must run on glibc 2.17: {json.dumps(report)}")
+    return f"{wheel.name}: {size / 1e6:.1f} MB, {tag}"
+
+
+def _run(*arguments: str | Path, env: dict[str, str] | None = None) -> str:
+    done = subprocess.run([sys.executable, *arguments], check=True, env=env, stdout=subprocess.PIPE, text=True)
+    return done.stdout

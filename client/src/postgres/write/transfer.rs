@@ -1,35 +1,28 @@
 //! The connection's thread while rows are written: the transaction, the COPY, and the end of both.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-COPY>
 
+mod stream;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use arrow_array::RecordBatch;
-use arrow_schema::Schema;
-use bytes::Bytes;
-use colonnade_wire::arrow::schema_to_arrow;
-use colonnade_wire::{DecodeLimits, Decoder, LinkEstimate, Message};
 
 use super::served::ServedColumns;
 use super::table::{self, TableColumn};
 use super::upsert::UpsertStage;
-use crate::channel::lost;
 use crate::feed::POLL;
 use crate::postgres::ask::TextPart;
 use crate::postgres::message::{self, MessageReader, framed, protocol, shown};
-use crate::postgres::request;
 use crate::postgres::server_connection::ServerConnection;
 use crate::postgres::simple::{self, Job};
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
-use crate::socket::Socket;
 use crate::write::{IfExists, WriteTarget, other_count};
-use crate::{Error, ErrorKind, Pool, QueryOptions, Transaction};
+use crate::{Error, ErrorKind, Transaction};
 
 /// The most bytes of a CopyData message. PostgreSQL takes less than 1 GiB.
 const LARGEST: usize = 256 << 20;
-/// The most bytes of a CopyData message of a stream, because `colonnade serve` takes messages of 64 MiB.
-const LARGEST_PART: usize = 32 << 20;
 /// The attempts to roll back: a late cancel request can stop one.
 const ATTEMPTS: usize = 3;
 const SAVEPOINT: &str = "colonnade_write";
@@ -193,28 +186,6 @@ impl Transfer<'_> {
         answer.map_err(AnswerError::Refused)?.ok_or_else(|| protocol("no number of changed rows").into())
     }
 
-    /// The columns of a query whose result is a Colonnade stream. `copy` is the statement that gives it, without rows.
-    pub(super) fn schema(&mut self, copy: &str) -> Result<Schema, AnswerError> {
-        let query = message::query(copy).map_err(AnswerError::Refused)?;
-        let (pool, mut decoder, mut schema) = (Pool::default(), Decoder::new(DecodeLimits::default()), None);
-        let mut tell = |message: Bytes| {
-            // Rows mean that the server has done something else than it was asked for.
-            match decoder.message(message) {
-                Ok(Message::Schema(found)) => schema = Some(schema_to_arrow(&found)),
-                Ok(Message::End(_)) => {}
-                Ok(Message::Chunk(_)) | Err(_) => schema = None,
-            }
-        };
-        let asked = request::chunks(&QueryOptions::default());
-        let job = Job::Copy { pool: &pool, asked, limit: DecodeLimits::default().message_bytes, tell: &mut tell };
-        simple::answer(self.connection, &mut *self.tick, job, &query, None)?.map_err(AnswerError::Refused)?;
-        let is_whole = decoder.finish().is_ok_and(|totals| totals.rows == 0);
-        match schema.filter(|_| is_whole) {
-            Some(schema) => Ok(schema),
-            None => Err(protocol("an answer about columns that is no stream without rows").into()),
-        }
-    }
-
     /// Copies all rows, and compares the server's count with the writer's.
     pub(super) fn copy(
         &mut self,
@@ -299,37 +270,6 @@ impl Transfer<'_> {
 
     fn send_rows(&mut self, bytes: &[u8]) -> Result<(), AnswerError> {
         bytes.chunks(LARGEST).try_for_each(|part| self.send(&framed(Some(b'd'), part)))
-    }
-
-    /// Sends the bytes of a part of a stream, in one CopyData message unless they are more than a message can have.
-    pub(super) fn send_data(&mut self, slices: &[&[u8]]) -> Result<(), AnswerError> {
-        let length: usize = slices.iter().map(|slice| slice.len()).sum();
-        if length > LARGEST_PART {
-            return slices
-                .iter()
-                .flat_map(|slice| slice.chunks(LARGEST_PART))
-                .try_for_each(|part| self.send_data(&[part]));
-        }
-        let header = message::copy_data_header(length);
-        let slices: Vec<&[u8]> = std::iter::once(&header[..]).chain(slices.iter().copied()).collect();
-        match self.connection.incoming.channel().send_slices(&slices) {
-            Ok(()) => Ok(()),
-            Err(cause) => Err(self.broken(lost(cause))),
-        }
-    }
-
-    /// The socket, for its statistics.
-    pub(super) fn socket(&self) -> &Socket {
-        self.connection.incoming.socket()
-    }
-
-    /// What an earlier write on this connection has measured.
-    pub(super) fn link_estimate(&self) -> Option<LinkEstimate> {
-        self.connection.link_estimate
-    }
-
-    pub(super) fn remember_link(&mut self, estimate: LinkEstimate) {
-        self.connection.link_estimate = Some(estimate);
     }
 
     /// Sends a message.

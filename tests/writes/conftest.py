@@ -91,3 +91,11 @@ def cautious_maria() -> Iterator[mariadb.Server]:
 def mariadb_insert_place(cautious_maria: mariadb.Server, request: pytest.FixtureRequest) -> Place:
     """The same with INSERT in place of LOAD DATA."""
     return in_database(cautious_maria, f"examples_{request.module.__name__.rpartition('.')[2]}")
+
+
+@pytest.fixture(params=["load", "insert"])
+def either_mariadb(request: pytest.FixtureRequest) -> Place:
+    """A new database of a server that takes LOAD DATA LOCAL, and of one that does not."""
+    if request.param == "load":
+        return request.getfixturevalue("in_mariadb")
+    return in_database(request.getfixturevalue("cautious_maria"), f"writes_{next(_numbers)}")

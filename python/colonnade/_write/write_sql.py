@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .data import Data
 
+
 @dataclass(frozen=True)
 class WriteStats:
     """What was written."""
@@ -68,8 +69,8 @@ def write_sql(
         schema: The table's schema. Without it, the table is searched for, and created, as in a statement of SQL.
         if_exists: `"fail"` creates the table and is an error if it exists; `"append"` adds to a table that must exist;
             `"create_append"` creates it if it is missing; `"truncate"` deletes the rows of a table that must exist
-            before; `"replace"` drops the table if it exists, and creates it; `"upsert"` replaces the rows whose `key` is
-            in the table and adds the others, and creates a missing table with that primary key.
+            before; `"replace"` drops the table if it exists, and creates it; `"upsert"` replaces the rows whose `key`
+            is in the table and adds the others, and creates a missing table with that primary key.
         key: The names of the columns that identify a row, for `"upsert"` only.
         temporary: Whether a new table is one that only this connection sees, and that ends with it.
         dtype: Other types for columns before they are written, as for `read_sql`: `{"price": "decimal128(12, 2)"}`.

@@ -85,8 +85,8 @@ pub(super) fn fit(
     }
     downcast_integer!(
         to => (integers),
-        DataType::Float32 => fitting.build::<Float32Type>(|value| single(value)),
-        DataType::Float64 => fitting.build::<Float64Type>(|value| double(value)),
+        DataType::Float32 => fitting.build::<Float32Type>(single),
+        DataType::Float64 => fitting.build::<Float64Type>(double),
         DataType::Decimal128(precision, scale) => {
             let (own, limit) = (fitting.scale(), i256::from_i128(10).checked_pow(u32::from(*precision)));
             let scaling = limit.and_then(|limit| Scaling::new(own, *scale, limit));

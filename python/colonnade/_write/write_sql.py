@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from colonnade._connection import Connection, connect
 from colonnade._errors import InterfaceError
 from colonnade._options.write import IfExists, WriteOptions
+from colonnade._rows.data import DataStream
 from colonnade._rows.writing import WriteStats, require, write_rows
 
 if TYPE_CHECKING:
@@ -96,5 +97,10 @@ def write_sql(
     require("write_sql", table, options, is_open=isinstance(conn, Connection))
     if isinstance(conn, Connection):
         return write_rows(data, conn._source, table, **options)
-    with connect(conn) as connection:
-        return write_rows(data, connection._source, table, **options)
+    # Data that cannot be written is an error before anything is connected to.
+    rows = DataStream(data, index=index, dtype=dtype)
+    try:
+        with connect(conn) as connection:
+            return write_rows(rows, connection._source, table, **options)
+    finally:
+        rows.stream.close()

@@ -44,8 +44,8 @@ def write_sql(
             of these, of which the first decides the columns; a `Result` of this package; a polars.LazyFrame; a
             pyarrow.dataset.Dataset or pyarrow.parquet.ParquetFile; or the path of a Parquet or Arrow IPC file (its
             first bytes tell which), which is read in parts.
-        conn: A URI (see `connect`) or an open `Connection`: PostgreSQL, with or without the extension, `colonnade serve`,
-            MySQL or MariaDB, an SQLite file, a DuckDB file, or an ADBC driver that is known to be exact.
+        conn: A URI (see `connect`) or an open `Connection`: PostgreSQL, with or without the extension, `colonnade
+            serve`, MySQL or MariaDB, an SQLite file, a DuckDB file, or an ADBC driver that is known to be exact.
         table: The table's name, exactly as the database has it: no quotes, and a dot or an upper-case letter is part
             of the name. Columns are found by their names, also exactly; columns of the table that the data lacks get
             their defaults.

@@ -7,12 +7,13 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arrow};
 use colonnade_wire::{CodecSet, Controller, EncodeError, Encoder, Writer};
 
+use super::column_target::ColumnTarget;
 use super::queue::StepQueue;
 use super::transfer::{CopyPayload, Step, Transfer};
 use crate::link;
 use crate::shared_connection::AnswerError;
 use crate::write::TableWriter;
-use crate::write::exact_array::{ArrayTarget, ConversionError};
+use crate::write::exact_array::ConversionError;
 use crate::{Error, ErrorKind, Keep};
 
 /// The most rows of a batch: a row group of DuckDB. Inserting whole ones costs it a sixth less than parts of them.
@@ -28,7 +29,7 @@ pub(super) struct ColumnarWriter {
     pub(super) queue: StepQueue,
     /// The stream's columns, in the order of the batches'.
     pub(super) schema: SchemaRef,
-    pub(super) targets: Vec<ArrayTarget>,
+    pub(super) targets: Vec<ColumnTarget>,
     pub(super) rows: u64,
 }
 

@@ -6,7 +6,6 @@ import datetime
 import json
 import math
 import uuid
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -83,7 +82,7 @@ def is_readable(case: Case, values: list[Any]) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.type))
-@pytest.mark.parametrize("which", ["postgres", "sqlite", "mariadb", "duckdb", "serve"])
+@pytest.mark.parametrize("which", ["postgres", "extended", "sqlite", "mariadb", "duckdb", "serve"])
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_values_of_each_type_are_exact_or_refused(
@@ -93,7 +92,7 @@ def test_values_of_each_type_are_exact_or_refused(
     write_and_compare(request.getfixturevalue(f"{which}_place"), which, [(case, values)])
 
 
-@pytest.mark.parametrize("which", ["postgres", "sqlite", "mariadb", "mariadb_insert", "duckdb", "serve"])
+@pytest.mark.parametrize("which", ["postgres", "extended", "sqlite", "mariadb", "mariadb_insert", "duckdb", "serve"])
 @settings(max_examples=50, deadline=None)
 @given(columns=st.lists(COLUMNS, min_size=2, max_size=5))
 def test_several_columns_are_exact_or_refused(
@@ -104,7 +103,7 @@ def test_several_columns_are_exact_or_refused(
 
 def has_type(which: str, kind: pa.DataType) -> bool:
     """Whether a new table of the database has a type for it."""
-    if which == "postgres":
+    if which in ("postgres", "extended"):
         return True
     if kind == pa.decimal256(76, 40):
         return False
@@ -124,7 +123,7 @@ def write_and_compare(place: Place, which: str, columns: list[tuple[Case, list[A
     elif not all(map(all, fits)):
         rows = [values.index(False) + 1 for values in fits if False in values]
         # Columns are converted one after the other.
-        expected = "|".join(f"row {row}: " for row in (rows if which == "serve" else [min(rows)]))
+        expected = "|".join(f"row {row}: " for row in (rows if which in ("extended", "serve") else [min(rows)]))
         with pytest.raises(colonnade.DataError, match=expected):
             colonnade.write_sql(table, place.uri, "t", if_exists="replace")
     else:
@@ -158,7 +157,7 @@ def test_uuid_and_json_get_their_types(place: Place) -> None:
     assert json.loads(documents[1]) == 1
 
 
-@pytest.mark.parametrize("which", ["postgres", "serve"])
+@pytest.mark.parametrize("which", ["postgres", "extended", "serve"])
 def test_intervals_are_exact(which: str, request: pytest.FixtureRequest) -> None:
     place: Place = request.getfixturevalue(f"in_{which}")
     values = [pa.MonthDayNano([-1, 2, -3000]), None, pa.MonthDayNano([2**31 - 1, -(2**31), 10**18])]

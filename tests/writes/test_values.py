@@ -122,9 +122,7 @@ def write_and_compare(place: Place, which: str, columns: list[tuple[Case, list[A
             colonnade.write_sql(table, place.uri, "t", if_exists="replace")
     elif not all(map(all, fits)):
         rows = [values.index(False) + 1 for values in fits if False in values]
-        # Columns are converted one after the other.
-        expected = "|".join(f"row {row}: " for row in (rows if which in ("extended", "serve") else [min(rows)]))
-        with pytest.raises(colonnade.DataError, match=expected):
+        with pytest.raises(colonnade.DataError, match=f"row {min(rows)}: "):
             colonnade.write_sql(table, place.uri, "t", if_exists="replace")
     else:
         assert colonnade.write_sql(table, place.uri, "t", if_exists="replace").rows == length

@@ -117,11 +117,13 @@ fn received(to: &ColumnType) -> Option<DataType> {
         ColumnType::Numeric(limits) => {
             let (precision, scale) = (*limits)?;
             let (precision, scale) = (u8::try_from(precision).ok()?, i8::try_from(scale).ok()?);
-            match precision {
-                _ if scale < 0 || scale.unsigned_abs() > precision => return None,
-                1..=DECIMAL128_DIGITS => DataType::Decimal128(precision, scale),
-                1..=DECIMAL256_DIGITS => DataType::Decimal256(precision, scale),
-                _ => return None,
+            if scale < 0 || scale.unsigned_abs() > precision || precision > DECIMAL256_DIGITS {
+                return None;
+            }
+            if precision <= DECIMAL128_DIGITS {
+                DataType::Decimal128(precision, scale)
+            } else {
+                DataType::Decimal256(precision, scale)
             }
         }
         ColumnType::Text | ColumnType::Varchar(_) | ColumnType::Char(_) | ColumnType::Json | ColumnType::Uuid => {

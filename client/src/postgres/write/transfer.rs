@@ -247,6 +247,8 @@ impl Transfer<'_> {
     fn step(&mut self, steps: &Steps<'_>, copying: bool) -> Result<Step, AnswerError> {
         loop {
             if copying {
+                // A cancel request that came between two statements has had no effect, and is repeated here.
+                (self.tick)()?;
                 self.look()?;
             }
             let step = steps.taken.recv_timeout(POLL);

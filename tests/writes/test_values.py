@@ -122,7 +122,9 @@ def write_and_compare(place: Place, which: str, columns: list[tuple[Case, list[A
             colonnade.write_sql(table, place.uri, "t", if_exists="replace")
     elif not all(map(all, fits)):
         rows = [values.index(False) + 1 for values in fits if False in values]
-        with pytest.raises(colonnade.DataError, match=f"row {min(rows)}: "):
+        # The server refuses some of them, after all those that this package refuses.
+        expected = "|".join(f"row {row}: " for row in (rows if which == "serve" else [min(rows)]))
+        with pytest.raises(colonnade.DataError, match=expected):
             colonnade.write_sql(table, place.uri, "t", if_exists="replace")
     else:
         assert colonnade.write_sql(table, place.uri, "t", if_exists="replace").rows == length

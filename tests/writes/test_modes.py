@@ -243,4 +243,3 @@ def test_a_database_in_sqlites_memory_is_refused_by_name() -> None:
     with pytest.raises(colonnade.NotSupportedError) as caught:
         colonnade.write_sql(ONE, uri, "t")
     assert caught.value.sqlstate == "0A000" and caught.value.source == uri
-

@@ -6,7 +6,6 @@ import datetime
 import json
 import math
 import uuid
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 

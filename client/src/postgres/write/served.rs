@@ -2,18 +2,20 @@
 //! DuckDB's: they keep their case, and names that differ in case alone are the same.
 
 mod column_type;
+mod upsert;
 
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 use colonnade_sql::{Dialect, quote};
 
+use self::upsert::UpsertStage;
 use super::columnar::ColumnarPayload;
 use super::transfer::{Progress, Steps, Transfer};
 use crate::postgres::request;
 use crate::shared_connection::AnswerError;
 use crate::write::exact_array::ArrayTarget;
-use crate::write::{IfExists, WriteTarget, unsupported_target};
+use crate::write::{IfExists, WriteTarget};
 use crate::{Error, ErrorKind};
 
 /// What the writer knows before the table is.
@@ -38,12 +40,21 @@ pub(super) fn write(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<u64, AnswerError> {
     let table = prepare(transfer, plan)?;
-    let columns = columns(transfer, &table, plan)?;
+    let columns = columns(transfer, &table.name, plan)?;
+    let stage = match plan.target.if_exists {
+        IfExists::Upsert => Some(UpsertStage::begin(transfer, &table, plan)?),
+        _ => None,
+    };
     let payload = &mut ColumnarPayload::new(columns.schema.clone());
     tell(Progress::Served(columns));
+    let into = stage.as_ref().map_or(table.name.as_str(), UpsertStage::name);
     let statement =
-        format!("COPY {table} ({}) FROM STDIN (FORMAT colonnade, version {})", names(plan), request::VERSION);
-    transfer.copy(&statement, steps, payload, tell)
+        format!("COPY {into} ({}) FROM STDIN (FORMAT colonnade, version {})", names(plan), request::VERSION);
+    let rows = transfer.copy(&statement, steps, payload, tell)?;
+    if let Some(stage) = stage {
+        stage.merge(transfer, rows)?;
+    }
+    Ok(rows)
 }
 
 fn names(plan: &ServedPlan) -> String {
@@ -51,13 +62,9 @@ fn names(plan: &ServedPlan) -> String {
     names.join(", ")
 }
 
-/// Makes the table ready. Returns its name in statements.
-fn prepare(transfer: &mut Transfer<'_>, plan: &ServedPlan) -> Result<String, AnswerError> {
+/// Makes the table ready.
+fn prepare(transfer: &mut Transfer<'_>, plan: &ServedPlan) -> Result<FoundTable, AnswerError> {
     let target = &plan.target;
-    if target.if_exists == IfExists::Upsert {
-        let hint = "write into a table, and INSERT … ON CONFLICT from it";
-        return Err(AnswerError::Refused(unsupported_target("colonnade serve has no upsert in this version", hint)));
-    }
     if target.temporary && target.schema.is_some() {
         let error = Error::new(ErrorKind::Usage, "a temporary table has no schema of its own");
         return Err(AnswerError::Refused(error.with_hint("leave schema out")));
@@ -83,9 +90,9 @@ fn prepare(transfer: &mut Transfer<'_>, plan: &ServedPlan) -> Result<String, Ans
         }
         (IfExists::Truncate, Some(found)) => {
             transfer.ask(&format!("TRUNCATE TABLE {}", found.name))?;
-            Ok(found.name)
+            Ok(found)
         }
-        (_, Some(found)) => Ok(found.name),
+        (_, Some(found)) => Ok(found),
         (_, None) => create(transfer, target, target.schema.as_deref(), &new_columns(plan)?),
     }
 }
@@ -142,7 +149,7 @@ fn create(
     target: &WriteTarget,
     schema: Option<&str>,
     columns: &str,
-) -> Result<String, AnswerError> {
+) -> Result<FoundTable, AnswerError> {
     let table = match schema {
         Some(schema) => format!("{}.{}", quoted(schema), quoted(&target.table)),
         None => quoted(&target.table),
@@ -150,7 +157,17 @@ fn create(
     let kind = if target.temporary { "TEMP TABLE" } else { "TABLE" };
     // The server takes a name before a parenthesis for a function, and refuses some of them.
     transfer.ask(&format!("CREATE {kind} {table} AS {columns}"))?;
-    Ok(table)
+    if !target.key.is_empty() {
+        let key: Vec<_> = target.key.iter().map(|name| quoted(name)).collect();
+        transfer.ask(&format!("ALTER TABLE {table} ADD PRIMARY KEY ({})", key.join(", ")))?;
+    }
+    match schema {
+        Some(schema) => Ok(FoundTable { name: table, schema: Some(schema.to_owned()) }),
+        // Without a schema, the server has chosen one.
+        None => find(transfer, target)?.ok_or_else(|| {
+            AnswerError::Lost(Error::new(ErrorKind::Protocol, "the server does not list a table that it has created"))
+        }),
+    }
 }
 
 /// The columns of the table that the data names.

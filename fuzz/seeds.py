@@ -224,7 +224,7 @@ def write_of_mysql() -> bytes:
     def answer(columns: list[str], *values: str) -> None:
         server.number = 1
         server.send(bytes([len(columns)]))
-        server.columns({name: (253, 0, 400, 0) for name in columns})
+        server.columns(dict.fromkeys(columns, (253, 0, 400, 0)))
         for row in range(0, len(values), len(columns)):
             texts = (value.encode() for value in values[row : row + len(columns)])
             server.send(b"".join(bytes([len(text)]) + text for text in texts))

@@ -51,7 +51,7 @@ def main() -> int:
         finished = wheel.finish(one, components, name, debug, OUT, moment)
         print(wheel.check(finished), flush=True)
     version = built[0].name.split("-")[1]
-    archive(debug, OUT / f"colonnade-{version}-debug-{PLATFORM.partition('.')[0]}.tar.xz", moment)
+    archive(debug, OUT / f"colonnade-{version}-debug-{PLATFORM.partition('.')[0]}.tar", moment)
     subprocess.run(["maturin", "sdist", "--out", str(OUT)], cwd=ROOT, env=environment, check=True)
     sums(OUT)
     return 0
@@ -107,13 +107,13 @@ def driver_wheel(library: Path, work: Path, environment: dict[str, str]) -> Path
 
 
 def archive(folder: Path, file: Path, moment: int) -> None:
-    """Packs the files of a folder."""
+    """Packs the files of a folder. Their sections are compressed already."""
 
     def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
         entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = moment, 0, 0, "", ""
         return entry
 
-    with tarfile.open(file, "w:xz") as packed:
+    with tarfile.open(file, "w") as packed:
         for path in sorted(folder.iterdir()):
             packed.add(path, path.name, filter=plain)
 

@@ -14,14 +14,8 @@ use colonnade_encoder::{
 use colonnade_fuzz::{LIMITS, read, repaired};
 use colonnade_wire::Field;
 
-const EMPTY: ColonnadeColumn = ColonnadeColumn {
-    rows: 0,
-    validity: null(),
-    values: null(),
-    values_length: 0,
-    data: null(),
-    data_length: 0,
-};
+const EMPTY: ColonnadeColumn =
+    ColonnadeColumn { rows: 0, validity: null(), values: null(), values_length: 0, data: null(), data_length: 0 };
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let Some((&choice, bytes)) = bytes.split_first() else { return };

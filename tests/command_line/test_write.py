@@ -113,7 +113,7 @@ def test_what_cannot_be_written(tmp_path: Path, target: str, parquet: Path) -> N
     assert "neither Parquet nor Arrow" in failed("write", csv, target, "t")
     assert "no file" in failed("write", tmp_path / "nowhere", target, "t")
     assert "no stream of Arrow" in run("write", "-", target, "t", input="i\n1\n").stderr
-    assert "there is no file" in failed("write", parquet, f"sqlite:///{tmp_path}/none.db", "t")
+    assert "there is no such file" in failed("write", parquet, f"sqlite:///{tmp_path}/none.db", "t")
     assert "--dtype name is not NAME=TYPE" in failed("write", parquet, target, "t", "--dtype", "name")
 
 

@@ -56,7 +56,7 @@ def test_nothing_names_the_machine_that_built_it(wheel: Path) -> None:
 
 def test_debug_information(tmp_path: Path) -> None:
     """A debugger finds a function's line by the library and its file of debug information."""
-    [archive] = DIST.glob("*-debug-*.tar.xz")
+    [archive] = DIST.glob("*-debug-*.tar")
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
     for wheel in WHEELS:

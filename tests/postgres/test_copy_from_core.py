@@ -229,7 +229,7 @@ def test_foreign_table(session: psycopg.Connection, preloaded: pg.Cluster) -> No
     session.execute("create table t (like source); create extension if not exists postgres_fdw")
     options = f"host '{preloaded.directory}', port '{preloaded.port}', dbname 'postgres'"
     session.execute(f"create server loopback foreign data wrapper postgres_fdw options ({options})")
-    session.execute("create user mapping for current_user server loopback")
+    session.execute("create user mapping for current_user server loopback options (user 'tester')")
     session.execute("create foreign table f (id int, note text, part int) server loopback options (table_name 't')")
     try:
         stream = stream_of(session, "copy source to stdout (format colonnade)")

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from testbed import postgres as pg
-from tests.postgres.copying import COLONNADE
+from tests.postgres.copying import COLONNADE, send
 
 LIMITS = int(os.environ.get("COLONNADE_MEMORY_LIMITS", "4"))
 PAGE = 4096
@@ -99,6 +99,48 @@ def test_a_limit_ends_the_statement_alone(cluster: pg.Cluster, which: str, kind:
             assert state == "53200"
             enough *= 2
         states = [attempt(cluster, which, kind, enough * number // LIMITS // PAGE * PAGE) for number in range(LIMITS)]
+        assert set(states) <= {None, "53200"}
+        assert "53200" in states
+        assert witness.execute("select 1").fetchone() == (1,), "the server was lost"
+
+
+RECEIVED = {
+    "fsst": "select i, md5(i::text) || ' and text ' || i as t from generate_series(1, 100000) i",
+    "zstd-3": "select i, md5(i::text) as t from generate_series(1, 100000) i",
+    "one row": "select 1 as i, repeat('x', 50000000) as t",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("which", RECEIVED)
+def test_a_limit_ends_copy_from_alone(cluster: pg.Cluster, which: str, kind: str) -> None:
+    compression = f"light+{which}" if which != "one row" else "plain"
+    with cluster.connect() as witness:
+        witness.execute(
+            "drop table if exists received; create table received (i int, t text); select colonnade_version()"
+        )
+        with (
+            witness.cursor() as cursor,
+            cursor.copy(f"copy ({RECEIVED[which]}) {COLONNADE}, compression '{compression}')") as copy,
+        ):
+            stream = b"".join(bytes(piece) for piece in copy)
+
+        def received(more: int) -> str | None:
+            with cluster.connect() as session:
+                session.execute("select colonnade_version()")
+                limit(session.info.backend_pid, kind, more)
+                try:
+                    send(session, "copy received from stdin (format colonnade) where i < 0", [stream])
+                except psycopg.Error as error:
+                    assert session.execute("select 1").fetchone() == (1,), "the session did not outlive its error"
+                    return error.sqlstate or "lost"
+                return None
+
+        enough = MB
+        while state := received(enough):
+            assert state == "53200"
+            enough *= 2
+        states = [received(enough * number // LIMITS // PAGE * PAGE) for number in range(LIMITS)]
         assert set(states) <= {None, "53200"}
         assert "53200" in states
         assert witness.execute("select 1").fetchone() == (1,), "the server was lost"

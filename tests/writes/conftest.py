@@ -128,3 +128,11 @@ def mariadb_insert_place(cautious_maria: mariadb.Server, request: pytest.Fixture
 def duckdb_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     """A DuckDB file for the same."""
     return duckdb_file(tmp_path_factory.mktemp("writes") / "examples.duckdb")
+
+
+@pytest.fixture(params=["load", "insert"])
+def either_mariadb(request: pytest.FixtureRequest) -> Place:
+    """A new database of a server that takes LOAD DATA LOCAL, and of one that does not."""
+    if request.param == "load":
+        return request.getfixturevalue("in_mariadb")
+    return in_database(request.getfixturevalue("cautious_maria"), f"writes_{next(_numbers)}")

@@ -29,8 +29,7 @@ MANY = 50
 def test_a_bad_value_in_the_middle_names_its_column_and_row(place: Place) -> None:
     bad = pa.record_batch({"a": [7, 8], "b": ["x", "y"]})
     table = pa.Table.from_batches([BATCH, BATCH, bad])
-    kind = "integer primary key" if place.is_sqlite else "bigint primary key"
-    place.execute(f"create table t (a {kind}, b text)")
+    place.execute(f"create table t (a {'integer' if place.is_sqlite else 'bigint'} primary key, b text)")
     with pytest.raises(colonnade.IntegrityError) as caught:
         colonnade.write_sql(table, place.uri, "t", if_exists="append")
     assert caught.value.sqlstate is not None and caught.value.sqlstate.startswith("23")

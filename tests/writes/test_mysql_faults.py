@@ -19,8 +19,8 @@ import pytest
 
 from testbed import mariadb
 from tests.support.raw_client import wait_until
+from tests.writes.mysql_tables import ONE, append, names
 from tests.writes.places import Place
-from tests.writes.test_mysql import ONE, append, names
 
 BATCH = pa.record_batch({"a": pa.array(range(50_000)), "b": ["some text"] * 50_000})
 FILE_REQUEST = 0xFB
@@ -156,7 +156,9 @@ def test_the_whole_file_may_be_refused(in_mariadb: Place, link: Link) -> None:
     assert in_mariadb.rows() == []
 
 
-@pytest.mark.parametrize("lie", [b"\0\0\0\2\0\0\0", b"\0\2\0\2\0\0\0", b"\0\1\0\2\0\1\0", b"", b"\0", b"\x01x", b"\xfe"])
+@pytest.mark.parametrize(
+    "lie", [b"\0\0\0\2\0\0\0", b"\0\2\0\2\0\0\0", b"\0\1\0\2\0\1\0", b"", b"\0", b"\x01x", b"\xfe"]
+)
 def test_a_server_that_counts_wrong_stores_nothing(in_mariadb: Place, link: Link, lie: bytes) -> None:
     """The answer to the file has another number of rows, warnings, or is none."""
     in_mariadb.execute("create table t (a bigint)")

@@ -307,7 +307,7 @@ def test_the_rights_are_those_of_insert_on_conflict(
             colonnade.write_sql(data, guest, "t", if_exists="upsert", key=["a"])
         assert caught.value.sqlstate == "42501"
         session.execute(f"grant {right} on t to upsert_guest")
-    session.execute("grant select (a) on t to upsert_guest")
+    session.execute("grant select (a, b) on t to upsert_guest")
     colonnade.write_sql(data, guest, "t", if_exists="upsert", key=["a"])
     assert in_postgres.rows() == [{"a": 1, "b": 1, "secret": None}]
 

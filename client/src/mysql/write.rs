@@ -5,6 +5,7 @@
 //! This thread converts values to text. The connection's thread runs the statements and sends. The socket limits it, and
 //! a short queue between both limits this one, so memory does not grow with the rows.
 
+mod check;
 mod column_type;
 mod digits;
 mod merge;

@@ -41,6 +41,8 @@ pub struct ColonnadeDecoder {
     /// What `fields` points to.
     names: Vec<CString>,
     chunk: Option<EncodedChunk>,
+    /// Rows of the chunk, also after its columns were decoded.
+    rows: usize,
     /// The decoded columns of the chunk, which own their buffers.
     columns: Vec<Column<Bytes>>,
 }
@@ -56,6 +58,7 @@ impl ColonnadeDecoder {
             fields: Vec::new(),
             names: Vec::new(),
             chunk: None,
+            rows: 0,
             columns: Vec::new(),
         }
     }
@@ -64,6 +67,7 @@ impl ColonnadeDecoder {
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Event), Failure> {
         self.columns.clear();
         self.chunk = None;
+        self.rows = 0;
         if self.decoder.finish().is_ok() && !bytes.is_empty() {
             return Err(Failure::Damaged(Damage::TrailingBytes.into()));
         }
@@ -86,6 +90,7 @@ impl ColonnadeDecoder {
                 Event::Schema
             }
             Message::Chunk(chunk) => {
+                self.rows = chunk.rows();
                 self.chunk = Some(chunk);
                 Event::Chunk
             }
@@ -121,7 +126,7 @@ impl ColonnadeDecoder {
     }
 
     pub(crate) fn rows(&self) -> usize {
-        self.chunk.as_ref().map_or(0, EncodedChunk::rows)
+        self.rows
     }
 
     /// Decodes all columns of the chunk, depth first. Their buffers stay valid until the next [`Self::take`].

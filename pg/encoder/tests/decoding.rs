@@ -177,7 +177,9 @@ fn calls_out_of_order_are_errors() {
     assert_eq!((event, decoder.fields().len()), (Event::Schema, 1));
     assert_eq!(decoder.take(&stream[schema..]).unwrap().1, Event::Chunk);
     decoder.columns().unwrap();
-    // The columns belong to the caller's first call.
+    // SAFETY: the decoder is valid.
+    assert_eq!(unsafe { colonnade_decoder_rows(decoder.raw) }, 3);
+    // Its columns are decoded once.
     assert_eq!(decoder.columns().unwrap_err().0, Status::Argument);
 }
 

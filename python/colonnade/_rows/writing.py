@@ -38,7 +38,7 @@ class WriteStats:
 
 
 def write_rows(
-    data: Data,
+    data: Data | DataStream,
     source: Source,
     table: str,
     *,
@@ -47,7 +47,10 @@ def write_rows(
 ) -> WriteStats:
     """Writes data into a table of an open source: `write_sql`, whose options are checked already. `stop` ends a wait of
     the data for more rows."""
-    rows = DataStream(data, index=options.get("index"), dtype=options.get("dtype"), stop=stop)
+    if isinstance(data, DataStream):
+        rows = data
+    else:
+        rows = DataStream(data, index=options.get("index"), dtype=options.get("dtype"), stop=stop)
     reporter = Reporter.of(options.get("progress"), lambda: rows.length, "of data")
     with rows.reading(reporter) as stream, reporter.reading(stream) if reporter is not None else nullcontext():
         begun = monotonic()

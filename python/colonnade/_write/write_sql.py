@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from colonnade._connection import Connection, connect
 from colonnade._errors import InterfaceError
 from colonnade._options.write import IfExists, WriteOptions
+from colonnade._rows.data import DataStream
 from colonnade._rows.writing import WriteStats, require, write_rows
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ def write_sql(
             of these, of which the first decides the columns; a `Result` of this package; a polars.LazyFrame; a
             pyarrow.dataset.Dataset or pyarrow.parquet.ParquetFile; or the path of a Parquet or Arrow IPC file (its
             first bytes tell which), which is read in parts.
-        conn: A URI (see `connect`) or an open `Connection`: PostgreSQL, with or without the extension, or an SQLite
-            file.
+        conn: A URI (see `connect`) or an open `Connection`: PostgreSQL, with or without the extension, `colonnade
+            serve`, MySQL or MariaDB, an SQLite file, a DuckDB file, or an ADBC driver that is known to be exact.
         table: The table's name, exactly as the database has it: no quotes, and a dot or an upper-case letter is part
             of the name. Columns are found by their names, also exactly; columns of the table that the data lacks get
             their defaults.
@@ -55,8 +56,8 @@ def write_sql(
             is in the table and adds the others, and creates a missing table with that primary key.
         key: The names of the columns that identify a row, for `"upsert"` only. An existing table must have a unique
             index on exactly these columns. Writing the same data again leaves the same table.
-        temporary: Whether the table is one that only this connection sees, and that ends with it (PostgreSQL). It needs
-            an open connection.
+        temporary: Whether the table is one that only this connection sees, and that ends with it. It needs an open
+            connection.
         dtype: Other types for columns before they are written, as for `read_sql`: `{"price": "decimal128(12, 2)"}`.
         index: `False` leaves the index of a pandas.DataFrame out. Without it, an index that is not just the numbers of
             rows is an error.
@@ -96,5 +97,10 @@ def write_sql(
     require("write_sql", table, options, is_open=isinstance(conn, Connection))
     if isinstance(conn, Connection):
         return write_rows(data, conn._source, table, **options)
-    with connect(conn) as connection:
-        return write_rows(data, connection._source, table, **options)
+    # Data that cannot be written is an error before anything is connected to.
+    rows = DataStream(data, index=index, dtype=dtype)
+    try:
+        with connect(conn) as connection:
+            return write_rows(rows, connection._source, table, **options)
+    finally:
+        rows.stream.close()

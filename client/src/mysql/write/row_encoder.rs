@@ -9,10 +9,11 @@ use std::io::Write as _;
 use arrow_array::RecordBatch;
 use arrow_schema::DataType;
 
+use super::check::{check_bytes, check_text};
 use super::column_type::ColumnType;
 use super::digits::{push_signed, push_unsigned};
 use super::moment::{push_moment, push_time_of_day};
-use super::number::{push_decimal, push_float};
+use super::number::{push_decimal, push_float, push_wide_decimal};
 use crate::Error;
 use crate::write::BLOCK;
 use crate::write::kind::ColumnMeaning;
@@ -188,7 +189,7 @@ fn push_value(
         (T::Decimal { .. }, Scalar::Unsigned(number)) => push_decimal(out, to, number.into(), 0)?,
         (T::Decimal { .. }, Scalar::Decimal(number)) => push_decimal(out, to, number, from.scale)?,
         (T::Decimal { .. }, Scalar::WideDecimal(number)) => {
-            super::number::push_wide_decimal(out, to, number, from.scale)?;
+            push_wide_decimal(out, to, number, from.scale)?;
         }
         (T::Date | T::DateTime(_) | T::Timestamp(_), Scalar::Integer(number)) => {
             quoted(out, syntax, |out| push_moment(out, to, &from.meaning, number))?;
@@ -274,73 +275,6 @@ fn quoted(
     Ok(())
 }
 
-fn check_text(to: &ColumnType, text: &str) -> Result<(), ValueMisfit> {
-    match to {
-        ColumnType::Varchar { most, .. } | ColumnType::Char { most, .. } => {
-            if text.len() > *most {
-                let length = text.chars().count();
-                if length > *most {
-                    return Err(ValueMisfit::length(length, &to.name()));
-                }
-            }
-            if matches!(to, ColumnType::Char { .. }) && text.ends_with(' ') {
-                return Err(ValueMisfit::text("a text that ends with a space, which CHAR drops"));
-            }
-        }
-        ColumnType::Text { bytes, set } => {
-            // In another character set the length differs, and the server checks it.
-            if *set == super::column_type::TextSet::Utf8mb4 && text.len() as u64 > *bytes {
-                return Err(ValueMisfit::length(text.chars().count(), &to.name()));
-            }
-        }
-        // The server would also take another case, and numbers.
-        ColumnType::Enum { labels, .. } => {
-            if !labels.iter().any(|label| label == text) {
-                return Err(ValueMisfit::text(format!("{text:?} is not a label of the enum")));
-            }
-        }
-        ColumnType::Set { labels, .. } => {
-            if !is_set(labels, text) {
-                return Err(ValueMisfit::text(format!("{text:?} is not labels of the set, in its order")));
-            }
-        }
-        ColumnType::Uuid => {
-            if !is_uuid(text) {
-                return Err(ValueMisfit::text("a text that is not a uuid of 36 characters in lower case"));
-            }
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-fn check_bytes(to: &ColumnType, bytes: &[u8]) -> Result<(), ValueMisfit> {
-    let fits = match to {
-        ColumnType::Binary(length) => bytes.len() == *length,
-        ColumnType::Varbinary(most) => bytes.len() <= *most,
-        ColumnType::Blob(most) => bytes.len() as u64 <= *most,
-        _ => false,
-    };
-    if fits {
-        return Ok(());
-    }
-    Err(ValueMisfit::number(format_args!("a value of {} bytes", bytes.len()), &to.name()))
-}
-
-/// Whether a text lists labels in the order in which the set has them, as MySQL shows it.
-fn is_set(labels: &[String], text: &str) -> bool {
-    let mut rest = labels.iter();
-    text.is_empty() || text.split(',').all(|part| rest.any(|label| label == part))
-}
-
-fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(place, byte)| match place {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte),
-        })
-}
-
 fn uuid(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(36);
     for (place, byte) in bytes.iter().enumerate() {
@@ -413,14 +347,5 @@ mod tests {
         assert!(is_in_range(-128, 8, true) && !is_in_range(128, 8, true) && !is_in_range(-1, 8, false));
         assert!(is_in_range(i64::MIN, 64, true) && is_in_range(i64::MAX, 64, false));
         assert!(is_in_range(16_777_215, 24, false) && !is_in_range(16_777_216, 24, false));
-    }
-
-    #[test]
-    fn a_set_has_its_order() {
-        let labels = ["a", "b", "c"].map(str::to_owned);
-        for (text, expected) in [("", true), ("a,c", true), ("c,a", false), ("a,a", false), ("d", false), ("A", false)]
-        {
-            assert_eq!(is_set(&labels, text), expected, "{text}");
-        }
     }
 }

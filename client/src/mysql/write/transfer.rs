@@ -47,6 +47,14 @@ pub(super) struct Transfer<'a> {
     pub(super) max_packet: usize,
 }
 
+/// What the server knows of an error or a warning, if it says it.
+#[derive(Default)]
+struct Condition {
+    state: Option<String>,
+    /// Among the rows of the last statement, from 1.
+    row: Option<u64>,
+}
+
 /// What the writer has sent, or why nothing will come.
 enum Waited {
     Step(Step),
@@ -223,7 +231,7 @@ impl Transfer<'_> {
         let warnings = self.ask("SHOW WARNINGS")?;
         let place = (0..warnings.rows.len()).find(|row| warnings.text(*row, 1) != Some(ABOUT_THE_LOG));
         let Some(place) = place else { return Ok(()) };
-        let (state, row) = self.diagnostics(place + 1)?.unwrap_or_default();
+        let Condition { state, row } = self.diagnostics(place + 1)?;
         let code = warnings.text(place, 1).unwrap_or_default();
         let state = state.filter(|state| !GENERAL.iter().any(|class| state.starts_with(class)));
         let state = state.unwrap_or_else(|| "22000".to_owned());
@@ -239,24 +247,23 @@ impl Transfer<'_> {
         if error.sqlstate() == Some(KILLED) {
             return Ok(AnswerError::Refused(error));
         }
-        let (_, row) = self.diagnostics(1)?.unwrap_or_default();
+        let row = self.diagnostics(1)?.row;
         let known = error.detail().unwrap_or_default().to_owned();
         Ok(AnswerError::Refused(error.with_detail(Some(detail(&known, row, before)))))
     }
 
-    /// The SQLSTATE and the row of a condition of the last statement, if the server says them.
-    fn diagnostics(&mut self, condition: usize) -> Result<Option<(Option<String>, Option<u64>)>, AnswerError> {
+    /// The SQLSTATE and the row of a condition of the last statement.
+    fn diagnostics(&mut self, condition: usize) -> Result<Condition, AnswerError> {
         let row = if self.counts_rows { ", @colonnade_row = ROW_NUMBER" } else { "" };
         let sql = format!("GET DIAGNOSTICS CONDITION {condition} @colonnade_state = RETURNED_SQLSTATE{row}");
         if self.try_to_ask(&sql)?.is_none() {
-            return Ok(None);
+            return Ok(Condition::default());
         }
         let answer = self.try_to_ask("SELECT @colonnade_state, @colonnade_row")?;
         self.try_to_ask("SET @colonnade_state = NULL, @colonnade_row = NULL")?;
-        Ok(answer.map(|answer| {
-            let row = answer.text(0, 1).and_then(|row| row.parse().ok()).filter(|row| *row > 0);
-            (answer.text(0, 0).map(str::to_owned), row)
-        }))
+        let Some(answer) = answer else { return Ok(Condition::default()) };
+        let row = answer.text(0, 1).and_then(|row| row.parse().ok()).filter(|row| *row > 0);
+        Ok(Condition { state: answer.text(0, 0).map(str::to_owned), row })
     }
 
     /// Runs a statement whose refusal is less important than the error that it would describe.

@@ -125,10 +125,9 @@ fn map(
     let columns = given.iter().zip(wanted_fields).zip(own.as_struct().columns());
     let columns = columns.map(|((given, wanted), column)| convert_any(column, given, wanted, names.of_part()));
     let columns = all_or_first(columns).map_err(|(_, error)| error.in_row(|at| row_of(&offsets, at)))?;
+    // Keys stay without NULL.
     let fields = wanted_fields.iter().zip(&columns).map(|(wanted, column)| {
-        // Keys are not NULL, and stay so.
-        let is_nullable = wanted.is_nullable() || column.null_count() > 0;
-        Field::clone(&field_of(wanted, column)).with_nullable(is_nullable)
+        Field::clone(wanted).with_data_type(column.data_type().clone())
     });
     let fields: Fields = fields.collect();
     let made_map = StructArray::try_new(fields, columns, None).and_then(|entries| {

@@ -12,7 +12,7 @@ use super::transfer::{CopyPayload, Step, Transfer};
 use crate::link;
 use crate::shared_connection::AnswerError;
 use crate::write::TableWriter;
-use crate::write::exact_array::{ArrayTarget, ConversionError};
+use crate::write::exact_array::{ArrayTarget, convert_columns};
 use crate::{Error, ErrorKind, Keep};
 
 /// The most rows of a batch: a row group of DuckDB. Inserting whole ones costs it a sixth less than parts of them.
@@ -34,15 +34,7 @@ pub(super) struct ColumnarWriter {
 
 impl ColumnarWriter {
     fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
-        let schema = batch.schema();
-        let columns = schema.fields().iter().zip(batch.columns()).zip(&self.targets);
-        let columns = columns.map(|((field, array), target)| {
-            target.convert(array, field).map_err(|error| match error {
-                ConversionError::Value(row, misfit) => misfit.at(field.name(), self.rows + row as u64 + 1),
-                ConversionError::Types(error) => error,
-            })
-        });
-        let columns = columns.collect::<Result<Vec<_>, _>>()?;
+        let columns = convert_columns(batch, &self.targets, self.rows)?;
         // The names and the metadata within nested types may differ from the stream's, which its schema message has.
         let fields = columns.iter().zip(self.schema.fields());
         let fields = fields.map(|(column, field)| Field::new(field.name(), column.data_type().clone(), true));

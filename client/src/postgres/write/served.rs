@@ -190,7 +190,7 @@ fn columns(transfer: &mut Transfer<'_>, table: &str, plan: &ServedPlan) -> Resul
         return Err(AnswerError::Lost(error));
     }
     let targets = schema.fields().iter().zip(types);
-    let targets = targets.map(|(field, type_name)| ArrayTarget { data_type: field.data_type().clone(), type_name });
+    let targets = targets.map(|(field, type_name)| ArrayTarget { field: field.clone(), type_name });
     let targets = targets.collect();
     let fields = schema.fields().iter().zip(plan.schema.fields());
     let fields = fields.map(|(field, given)| Field::clone(field).with_name(given.name()).with_nullable(true));

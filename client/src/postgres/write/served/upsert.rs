@@ -94,19 +94,20 @@ impl<'a> UpsertStage<'a> {
 
     fn require_constraint(&self, transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {
         let place = match &self.table.schema {
-            Some(schema) => format!("database_name <> 'temp' AND schema_name = {}", text(schema)),
-            None => "database_name = 'temp'".to_owned(),
+            Some(schema) => format!("c.relpersistence <> 't' AND n.nspname = {}", text(schema)),
+            None => "c.relpersistence = 't'".to_owned(),
         };
         let key: Vec<_> = self.plan.target.key.iter().map(|name| text(name)).collect();
         let sql = format!(
-            "SELECT count(*) FROM duckdb_constraints() WHERE {place} AND table_name = {} \
-             AND constraint_type IN ('PRIMARY KEY', 'UNIQUE') \
-             AND list_sort(constraint_column_names) = list_sort([{}])",
+            "SELECT k.oid FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND list_contains(k.conkey, a.attnum) \
+             WHERE k.contype IN ('p', 'u') AND {place} AND c.relname = {} \
+             GROUP BY k.oid HAVING list_sort(list(CAST(a.attname AS VARCHAR))) = list_sort([{}]) LIMIT 1",
             text(&self.plan.target.table),
             key.join(", ")
         );
-        let found = transfer.ask(&sql)?.into_iter().flatten().flatten().next();
-        if found.is_some_and(|count| count != "0") {
+        if !transfer.ask(&sql)?.is_empty() {
             return Ok(());
         }
         let wanted = self.key.join(", ");

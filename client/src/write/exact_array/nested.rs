@@ -126,9 +126,10 @@ fn map(
     let columns = columns.map(|((given, wanted), column)| convert_any(column, given, wanted, names.of_part()));
     let columns = all_or_first(columns).map_err(|(_, error)| error.in_row(|at| row_of(&offsets, at)))?;
     // Keys stay without NULL.
-    let fields = wanted_fields.iter().zip(&columns).map(|(wanted, column)| {
-        Field::clone(wanted).with_data_type(column.data_type().clone())
-    });
+    let fields = wanted_fields
+        .iter()
+        .zip(&columns)
+        .map(|(wanted, column)| Field::clone(wanted).with_data_type(column.data_type().clone()));
     let fields: Fields = fields.collect();
     let made_map = StructArray::try_new(fields, columns, None).and_then(|entries| {
         let field = Arc::new(wanted.clone().with_data_type(entries.data_type().clone()));

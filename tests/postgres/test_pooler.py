@@ -12,6 +12,7 @@ from pathlib import Path
 
 import colonnade
 import psycopg
+import pyarrow as pa
 import pytest
 
 from testbed import postgres as pg
@@ -108,6 +109,27 @@ def test_a_pinned_backend_within_a_transaction(postgres: pg.Cluster) -> None:
         assert "session_preload_libraries" in (caught.value.hint or "")
         connection.execute("rollback")
         assert connection.query("select 1 as one").to_arrow().num_rows == 1
+
+
+def test_writes_on_a_fresh_backend(postgres: pg.Cluster) -> None:
+    """Each one asks its own backend whether it receives columns, and loads the extension into it."""
+    logging = ("alter role tester set log_statement = 'mod'", "alter role tester reset log_statement")
+    table = pa.table({"a": range(1000), "b": ["x"] * 1000})
+    before = len(postgres.log.read_text())
+    with (
+        postgres.prepared(*logging),
+        postgres.prepared("create table written (a bigint, b text)", "drop table written"),
+        pooled(postgres, "transaction", server_lifetime=0) as uri,
+        colonnade.connect(uri) as connection,
+    ):
+        for _ in range(3):
+            colonnade.write_sql(table, connection, "written", if_exists="append")
+        # Also within a transaction of the user, where a query cannot load it.
+        connection.execute("begin")
+        colonnade.write_sql(table, connection, "written", if_exists="append")
+        connection.execute("commit")
+        assert connection.query("select count(*) as n from written").to_arrow().to_pylist() == [{"n": 4000}]
+    assert postgres.log.read_text()[before:].count("FROM STDIN (FORMAT colonnade") == 4
 
 
 def test_clients_at_the_same_time(postgres: pg.Cluster) -> None:

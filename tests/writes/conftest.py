@@ -26,21 +26,44 @@ def in_database(maria: mariadb.Server, name: str) -> Place:
     return Place(maria.uri().replace(f"/{mariadb.DATABASE}", f"/{name}"))
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Tests of PostgreSQL alone run on both kinds, to which rows go in different forms."""
+    if "cluster" in metafunc.fixturenames and "place" not in metafunc.fixturenames:
+        metafunc.parametrize("cluster", ["stock", "extended"], indirect=True)
+
+
 @pytest.fixture
-def session(stock: pg.Cluster) -> Iterator[psycopg.Connection]:
+def cluster(request: pytest.FixtureRequest) -> pg.Cluster:
+    """PostgreSQL as it is, or with the extension."""
+    return request.getfixturevalue(getattr(request, "param", "stock"))
+
+
+@pytest.fixture
+def session(cluster: pg.Cluster) -> Iterator[psycopg.Connection]:
     """A session of psycopg's beside the writer, which commits by itself."""
-    with stock.connect() as opened:
+    with cluster.connect() as opened:
         opened.autocommit = True
         yield opened
 
 
-@pytest.fixture
-def in_postgres(stock: pg.Cluster, session: psycopg.Connection) -> Place:
-    """PostgreSQL, with a new schema at the beginning of the search path."""
+def with_schema(cluster: pg.Cluster, session: psycopg.Connection) -> Place:
     schema = f"writes_{next(_numbers)}"
     session.execute(f"create schema {schema}")
     session.execute(f"set search_path to {schema}")
-    return Place(stock.uri(options=f"-c search_path={schema}"))
+    return Place(cluster.uri(options=f"-c search_path={schema}"))
+
+
+@pytest.fixture
+def in_postgres(cluster: pg.Cluster, session: psycopg.Connection) -> Place:
+    """PostgreSQL, with a new schema at the beginning of the search path."""
+    return with_schema(cluster, session)
+
+
+@pytest.fixture
+def in_extended(extended: pg.Cluster) -> Place:
+    """The same with the extension."""
+    with extended.connect() as opened:
+        return with_schema(extended, opened)
 
 
 @pytest.fixture
@@ -75,7 +98,7 @@ def duckdb_file(path: Path) -> Place:
     return Place(f"duckdb:///{quote(str(path))}")
 
 
-@pytest.fixture(params=["postgres", "sqlite", "mariadb", "duckdb", "serve"])
+@pytest.fixture(params=["postgres", "extended", "sqlite", "mariadb", "duckdb", "serve"])
 def place(request: pytest.FixtureRequest) -> Place:
     """Each database that can be written to."""
     return request.getfixturevalue(f"in_{request.param}")
@@ -87,6 +110,14 @@ def postgres_place(stock: pg.Cluster) -> Place:
     with stock.connect() as opened:
         opened.execute("create schema if not exists examples")
     return Place(stock.uri(options="-c search_path=examples"))
+
+
+@pytest.fixture(scope="module")
+def extended_place(extended: pg.Cluster) -> Place:
+    """The same with the extension."""
+    with extended.connect() as opened:
+        opened.execute("create schema if not exists examples")
+    return Place(extended.uri(options="-c search_path=examples"))
 
 
 @pytest.fixture(scope="module")

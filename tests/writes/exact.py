@@ -33,6 +33,10 @@ class Case:
     postgres: Callable[[Any], bool]
     sqlite: Callable[[Any], bool]
 
+    def extended(self, value: Any) -> bool:
+        """Whether PostgreSQL with the extension holds it, which gets rows in another form."""
+        return self.postgres(value)
+
     def mariadb(self, value: Any) -> bool:
         """Whether MariaDB holds it. Its times have 838 hours, its TIMESTAMP the seconds from 1 to 2^31 - 1."""
         kind = self.type
@@ -54,7 +58,7 @@ class Case:
 
     def has_form(self, which: str) -> bool:
         """Whether the database has a type for it."""
-        if which == "postgres":
+        if which in ("postgres", "extended"):
             return True
         if which in ("serve", "duckdb"):
             return self.type != pa.decimal256(76, 40)
@@ -76,7 +80,7 @@ class Case:
         if pa.types.is_date64(kind):
             return value % MILLISECONDS == 0 and abs(value // MILLISECONDS) < 2**31 - 1
         if pa.types.is_timestamp(kind):
-            return duckdb_moment_fits(value, kind)
+            return served_moment_fits(value, kind)
         if pa.types.is_duration(kind):
             nanos = value * 10**9 // PER_SECOND[kind.unit]
             return nanos % 1000 == 0 and abs(nanos) < LONGEST_INTERVAL
@@ -148,7 +152,7 @@ def iso_moment_fits(unit: str) -> Callable[[int], bool]:
     return fits
 
 
-def duckdb_moment_fits(value: int, kind: pa.TimestampType) -> bool:
+def served_moment_fits(value: int, kind: pa.TimestampType) -> bool:
     if abs(value) == 2**63 - 1:
         return True
     if kind.unit == "ns":

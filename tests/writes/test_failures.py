@@ -152,12 +152,12 @@ def test_a_killed_backend_leaves_nothing(in_postgres: Place, session: psycopg.Co
 
 
 def test_a_connection_that_is_cut_at_any_byte_leaves_nothing(
-    stock: pg.Cluster, in_postgres: Place, session: psycopg.Connection
+    cluster: pg.Cluster, in_postgres: Place, session: psycopg.Connection
 ) -> None:
     """Or all rows, if the answer to COMMIT is cut: then the error says that nobody knows."""
-    proxy = Proxy(("127.0.0.1", stock.port))
+    proxy = Proxy(("127.0.0.1", cluster.port))
     options = in_postgres.uri.partition("?")[2]
-    uri = f"{stock.uri(tcp=True).replace(str(stock.port), str(proxy.port))}?{options}"
+    uri = f"{cluster.uri(tcp=True).replace(str(cluster.port), str(proxy.port))}?{options}"
     table = pa.table({"a": range(1000)})
     try:
         colonnade.write_sql(table, uri, "t")

@@ -32,7 +32,7 @@ BATCHES = 100
 LIMIT = 40_000
 
 
-@pytest.mark.parametrize("which", ["postgres", "sqlite", "mariadb", "duckdb", "serve"])
+@pytest.mark.parametrize("which", ["postgres", "extended", "sqlite", "mariadb", "duckdb", "serve"])
 def test_memory_does_not_grow_with_the_rows(which: str, request: pytest.FixtureRequest) -> None:
     place: Place = request.getfixturevalue(f"in_{which}")
     command = [sys.executable, "-c", PROGRAM, place.uri, str(BATCHES)]

@@ -82,7 +82,7 @@ def is_readable(case: Case, values: list[Any]) -> bool:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: str(case.type))
-@pytest.mark.parametrize("which", ["postgres", "sqlite", "mariadb", "duckdb", "serve"])
+@pytest.mark.parametrize("which", ["postgres", "extended", "sqlite", "mariadb", "duckdb", "serve"])
 @settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_values_of_each_type_are_exact_or_refused(
@@ -92,7 +92,7 @@ def test_values_of_each_type_are_exact_or_refused(
     write_and_compare(request.getfixturevalue(f"{which}_place"), which, [(case, values)])
 
 
-@pytest.mark.parametrize("which", ["postgres", "sqlite", "mariadb", "mariadb_insert", "duckdb", "serve"])
+@pytest.mark.parametrize("which", ["postgres", "extended", "sqlite", "mariadb", "mariadb_insert", "duckdb", "serve"])
 @settings(max_examples=50, deadline=None)
 @given(columns=st.lists(COLUMNS, min_size=2, max_size=5))
 def test_several_columns_are_exact_or_refused(
@@ -146,7 +146,7 @@ def test_uuid_and_json_get_their_types(place: Place) -> None:
     assert json.loads(documents[1]) == 1
 
 
-@pytest.mark.parametrize("which", ["postgres", "duckdb", "serve"])
+@pytest.mark.parametrize("which", ["postgres", "extended", "duckdb", "serve"])
 def test_intervals_are_exact(which: str, request: pytest.FixtureRequest) -> None:
     place: Place = request.getfixturevalue(f"in_{which}")
     values = [pa.MonthDayNano([-1, 2, -3000]), None, pa.MonthDayNano([2**31 - 1, -(2**31), 10**18])]

@@ -11,6 +11,8 @@ use crate::{Compression, Error, ErrorKind, Parallel, QueryOptions};
 
 /// The format's version that this client reads.
 pub(crate) const VERSION: u32 = 1;
+/// The options of a COPY that sends or receives a stream of this version.
+pub(crate) const STREAM: &str = "FORMAT colonnade, version 1";
 /// The default size of chunks. PROTOCOL §2.
 const CHUNKS: RequestedSize = RequestedSize { rows: 65_536, bytes: 4 << 20 };
 /// The most bytes of a schema message, and of a chunk in addition to its values.
@@ -25,7 +27,7 @@ const DECIMAL_DIGITS: u8 = 76;
 pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Result<String, Error> {
     let query = plain(sql, options, dialect)?;
     // The line break ends a comment in the query's last line.
-    let mut copy = format!("COPY (\n{query}\n) TO STDOUT (FORMAT colonnade, version {VERSION}");
+    let mut copy = format!("COPY (\n{query}\n) TO STDOUT ({STREAM}");
     if let Compression::Fixed(config) = options.compression {
         push(&mut copy, "compression", format_args!("'{config}'"));
     }

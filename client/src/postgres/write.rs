@@ -1,10 +1,11 @@
-//! Writes into a table of PostgreSQL by COPY … FROM STDIN in binary, and into one of `colonnade serve` by the same in
-//! FORMAT colonnade ([`served`], [`columnar`]; PROTOCOL §10), within one transaction.
+//! Writes into a table of PostgreSQL or `colonnade serve` by COPY … FROM STDIN, within one transaction: in FORMAT colonnade
+//! ([`columnar`]; PROTOCOL §10) if the server receives it and all columns have a type in it, else in binary.
 //! <https://www.postgresql.org/docs/current/sql-copy.html>
 //!
 //! This thread converts values to rows of bytes, or to the types of the table. The connection's thread (`transfer`) runs the transaction and sends.
 //! The socket limits it, and a short queue between both limits this one, so memory does not grow with the rows.
 
+mod column_target;
 mod column_type;
 mod columnar;
 mod frequent_column;
@@ -24,11 +25,12 @@ use std::sync::mpsc::sync_channel;
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
+use self::column_target::StreamColumns;
 use self::column_type::ColumnType;
 use self::columnar::ColumnarWriter;
 use self::queue::StepQueue;
 use self::row_encoder::RowEncoder;
-use self::served::{ServedColumns, ServedPlan};
+use self::served::ServedPlan;
 use self::table::TableColumn;
 use self::transfer::{Progress, Step, Steps, WritePlan};
 use super::connection::PostgresConnection;
@@ -60,14 +62,17 @@ impl Writing for PostgresConnection {
         let mut events = self
             .session
             .start(keep, move |connection, tick, tell| transfer::run(connection, tick, &plan, &taken, tell))?;
-        let columns = match events.next(keep)? {
-            Some(Event::Part(Progress::Columns(columns))) => columns,
+        let (columns, stream) = match events.next(keep)? {
+            Some(Event::Part(Progress::Columns(columns, stream))) => (columns, stream),
             _ => return Err(died().with_origin(self.name())),
         };
         let types = names.iter().zip(&meanings).map(|(name, meaning)| accepted(&columns, name, meaning));
         let types = types.collect::<Result<Vec<_>, _>>()?;
-        let encoder = RowEncoder::new(names.into_iter().zip(types).collect());
         let queue = StepQueue { events, steps, abandoned, waiting: 0 };
+        if let Some(StreamColumns { schema, targets }) = stream {
+            return Ok(Box::new(ColumnarWriter { queue, schema, targets, rows: 0 }));
+        }
+        let encoder = RowEncoder::new(names.into_iter().zip(types).collect());
         Ok(Box::new(PostgresWriter { queue, encoder }))
     }
 }
@@ -94,12 +99,12 @@ impl PostgresConnection {
                 served::write(transfer, &plan, &steps, tell)
             })
         })?;
-        let ServedColumns { schema: sent, targets } = match events.next(keep)? {
+        let StreamColumns { schema: sent, targets } = match events.next(keep)? {
             Some(Event::Part(Progress::Served(columns))) => columns,
             _ => return Err(died().with_origin(self.name())),
         };
         let queue = StepQueue { events, steps, abandoned, waiting: 0 };
-        targets.iter().zip(schema.fields()).try_for_each(|(target, field)| target.check(field))?;
+        targets.iter().zip(schema.fields()).try_for_each(|(target, field)| target.check_type(field))?;
         Ok(Box::new(ColumnarWriter { queue, schema: sent, targets, rows: 0 }))
     }
 }

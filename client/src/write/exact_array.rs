@@ -75,18 +75,19 @@ impl ArrayTarget {
     }
 }
 
-/// The columns of a batch in the types of a table's columns. `before` rows came before this batch.
+/// The columns of a batch in the types of a table's columns: what `convert` makes of each, which gets its place. `before`
+/// rows came before this batch.
 ///
 /// # Errors
 /// A value has no exact form. The error is that of the first such row, whichever column it is in.
 pub(crate) fn convert_columns(
     batch: &RecordBatch,
-    targets: &[ArrayTarget],
     before: u64,
+    convert: impl Fn(usize, &ArrayRef, &Field) -> Result<ArrayRef, ConversionError>,
 ) -> Result<Vec<ArrayRef>, Error> {
     let schema = batch.schema();
-    let columns = schema.fields().iter().zip(batch.columns()).zip(targets);
-    let columns = columns.map(|((field, array), target)| target.convert(array, field));
+    let columns = schema.fields().iter().zip(batch.columns()).enumerate();
+    let columns = columns.map(|(place, (field, array))| convert(place, array, field));
     all_or_first(columns).map_err(|(place, error)| match error {
         ConversionError::Value(row, misfit) => misfit.at(schema.field(place).name(), before + row as u64 + 1),
         ConversionError::Types(error) => error,

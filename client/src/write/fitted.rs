@@ -57,7 +57,8 @@ impl ResultStream for Fitted {
     fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
         let Some(batch) = self.stream.next(keep)? else { return Ok(None) };
         let batch = batch.decode()?;
-        let columns = convert_columns(&batch, &self.targets, self.rows)?;
+        let columns =
+            convert_columns(&batch, self.rows, |place, array, field| self.targets[place].convert(array, field))?;
         self.rows += batch.num_rows() as u64;
         let made = RecordBatch::try_new(self.schema.clone(), columns);
         let wrong =

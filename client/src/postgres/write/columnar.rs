@@ -7,12 +7,13 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arrow};
 use colonnade_wire::{CodecSet, Controller, EncodeError, Encoder, Writer};
 
+use super::column_target::ColumnTarget;
 use super::queue::StepQueue;
 use super::transfer::{CopyPayload, Step, Transfer};
 use crate::link;
 use crate::shared_connection::AnswerError;
 use crate::write::TableWriter;
-use crate::write::exact_array::{ArrayTarget, convert_columns};
+use crate::write::exact_array::convert_columns;
 use crate::{Error, ErrorKind, Keep};
 
 /// The most rows of a batch: a row group of DuckDB. Inserting whole ones costs it a sixth less than parts of them.
@@ -28,13 +29,14 @@ pub(super) struct ColumnarWriter {
     pub(super) queue: StepQueue,
     /// The stream's columns, in the order of the batches'.
     pub(super) schema: SchemaRef,
-    pub(super) targets: Vec<ArrayTarget>,
+    pub(super) targets: Vec<ColumnTarget>,
     pub(super) rows: u64,
 }
 
 impl ColumnarWriter {
     fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
-        let columns = convert_columns(batch, &self.targets, self.rows)?;
+        let columns =
+            convert_columns(batch, self.rows, |place, array, field| self.targets[place].convert(array, field))?;
         // The names and the metadata within nested types may differ from the stream's, which its schema message has.
         let fields = columns.iter().zip(self.schema.fields());
         let fields = fields.map(|(column, field)| Field::new(field.name(), column.data_type().clone(), true));

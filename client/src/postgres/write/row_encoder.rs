@@ -141,21 +141,10 @@ fn push_value(
             let bytes = uuid(text).ok_or_else(|| ValueMisfit::text("a text that is not a uuid of 36 characters"))?;
             sized(out, &bytes);
         }
-        (ColumnType::Varchar(most), Scalar::Text(text)) => {
-            let length = text.chars().count();
-            if length > *most {
-                return Err(ValueMisfit::length(length, &to.name()));
-            }
+        (_, Scalar::Text(text)) => {
+            check_length(to, text)?;
             push_text(out, text)?;
         }
-        (ColumnType::Char(wanted), Scalar::Text(text)) => {
-            let length = text.chars().count();
-            if length != *wanted {
-                return Err(ValueMisfit::length(length, &to.name()));
-            }
-            push_text(out, text)?;
-        }
-        (_, Scalar::Text(text)) => push_text(out, text)?,
         (_, Scalar::Bytes(bytes)) => sized_checked(out, bytes)?,
         (ColumnType::Bool, Scalar::Bool(value)) => sized(out, &[u8::from(value)]),
         (ColumnType::Date, Scalar::Integer(number)) => sized(out, &date(number, meaning)?.to_be_bytes()),
@@ -201,10 +190,25 @@ fn sized_checked(out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), ValueMisfit> {
     Ok(())
 }
 
-fn push_text(out: &mut Vec<u8>, text: &str) -> Result<(), ValueMisfit> {
+/// Refuses a text that `varchar(n)` or `char(n)` cannot hold as it is.
+pub(super) fn check_length(to: &ColumnType, text: &str) -> Result<(), ValueMisfit> {
+    let (lengths, length) = match to {
+        ColumnType::Varchar(most) => (0..=*most, text.chars().count()),
+        ColumnType::Char(wanted) => (*wanted..=*wanted, text.chars().count()),
+        _ => return Ok(()),
+    };
+    if lengths.contains(&length) { Ok(()) } else { Err(ValueMisfit::length(length, &to.name())) }
+}
+
+pub(super) fn check_nul(text: &str) -> Result<(), ValueMisfit> {
     if text.as_bytes().contains(&0) {
         return Err(ValueMisfit::text("a text with a NUL character, which PostgreSQL's text cannot hold"));
     }
+    Ok(())
+}
+
+fn push_text(out: &mut Vec<u8>, text: &str) -> Result<(), ValueMisfit> {
+    check_nul(text)?;
     sized_checked(out, text.as_bytes())
 }
 
@@ -221,6 +225,18 @@ fn push_numeric(out: &mut Vec<u8>, limits: Option<(i32, i32)>, number: i128, sca
         numeric::push(out, number, scale);
         Ok(())
     })
+}
+
+/// Refuses a decimal of a scale that is not negative, if it has more digits than the column.
+pub(super) fn check_numeric(value: Scalar<'_>, scale: i8, limits: (i32, i32)) -> Result<(), ValueMisfit> {
+    let scale = scale.unsigned_abs();
+    let digits = match value {
+        Scalar::Decimal(number) if numeric_fits(number, scale, limits) => return Ok(()),
+        Scalar::Decimal(number) => number.to_string(),
+        Scalar::WideDecimal(number) => number.to_string(),
+        _ => return Ok(()),
+    };
+    if numeric::fits(&digits, scale, limits) { Ok(()) } else { Err(wrong_numeric(&digits, scale, limits)) }
 }
 
 /// The most frequent case first: the same scale as the column's, and few digits.

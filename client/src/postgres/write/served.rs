@@ -10,6 +10,7 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use colonnade_sql::{Dialect, quote};
 
 use self::upsert::UpsertStage;
+use super::column_target::{ColumnTarget, StreamColumns};
 use super::columnar::ColumnarPayload;
 use super::transfer::{Progress, Steps, Transfer};
 use crate::postgres::request;
@@ -23,13 +24,6 @@ pub(super) struct ServedPlan {
     pub(super) target: WriteTarget,
     /// The data's columns.
     pub(super) schema: SchemaRef,
-}
-
-/// The table's columns that get values.
-pub(super) struct ServedColumns {
-    /// As the server sends and receives them.
-    pub(super) schema: SchemaRef,
-    pub(super) targets: Vec<ArrayTarget>,
 }
 
 /// Makes the table ready, copies the rows, and returns their number. The transaction is the caller's.
@@ -48,8 +42,7 @@ pub(super) fn write(
     let payload = &mut ColumnarPayload::new(columns.schema.clone());
     tell(Progress::Served(columns));
     let into = stage.as_ref().map_or(table.name.as_str(), UpsertStage::name);
-    let statement =
-        format!("COPY {into} ({}) FROM STDIN (FORMAT colonnade, version {})", names(plan), request::VERSION);
+    let statement = format!("COPY {into} ({}) FROM STDIN ({})", names(plan), request::STREAM);
     let rows = transfer.copy(&statement, steps, payload, tell)?;
     if let Some(stage) = stage {
         stage.merge(transfer, rows)?;
@@ -171,7 +164,7 @@ fn create(
 }
 
 /// The columns of the table that the data names.
-fn columns(transfer: &mut Transfer<'_>, table: &str, plan: &ServedPlan) -> Result<ServedColumns, AnswerError> {
+fn columns(transfer: &mut Transfer<'_>, table: &str, plan: &ServedPlan) -> Result<StreamColumns, AnswerError> {
     let described = transfer.ask(&format!("DESCRIBE {table}"))?;
     let type_of = |name: &String| {
         let row = described.iter().find(|row| row.first().and_then(Option::as_ref) == Some(name));
@@ -183,19 +176,18 @@ fn columns(transfer: &mut Transfer<'_>, table: &str, plan: &ServedPlan) -> Resul
     };
     let types = plan.schema.fields().iter().map(|field| type_of(field.name())).collect::<Result<Vec<_>, _>>()?;
     let query = format!("SELECT {} FROM {table} LIMIT 0", names(plan));
-    let schema =
-        transfer.schema(&format!("COPY ({query}) TO STDOUT (FORMAT colonnade, version {})", request::VERSION))?;
+    let schema = transfer.schema(&format!("COPY ({query}) TO STDOUT ({})", request::STREAM))?;
     if schema.fields().len() != plan.schema.fields().len() {
         let error = Error::new(ErrorKind::Protocol, "the server has sent other columns than it was asked for");
         return Err(AnswerError::Lost(error));
     }
     let targets = schema.fields().iter().zip(types);
     let targets = targets.map(|(field, type_name)| ArrayTarget { field: field.clone(), type_name });
-    let targets = targets.collect();
+    let targets = targets.map(ColumnTarget::served).collect();
     let fields = schema.fields().iter().zip(plan.schema.fields());
     let fields = fields.map(|(field, given)| Field::clone(field).with_name(given.name()).with_nullable(true));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    Ok(ServedColumns { schema, targets })
+    Ok(StreamColumns { schema, targets })
 }
 
 fn named(target: &WriteTarget) -> String {

@@ -75,10 +75,10 @@ pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<S
     }
 }
 
-/// COPY's statement.
-pub(super) fn copy(table: &str, plan: &WritePlan) -> String {
+/// COPY's statement, with its options.
+pub(super) fn copy(table: &str, plan: &WritePlan, options: &str) -> String {
     let names: Vec<_> = plan.columns.iter().map(|(name, _)| quoted(name)).collect();
-    format!("COPY {table} ({}) FROM STDIN (FORMAT binary)", names.join(", "))
+    format!("COPY {table} ({}) FROM STDIN ({options})", names.join(", "))
 }
 
 /// The columns of a table.

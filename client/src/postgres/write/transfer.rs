@@ -9,12 +9,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
 use arrow_array::RecordBatch;
 
-use super::served::ServedColumns;
+use super::column_target::StreamColumns;
+use super::columnar::ColumnarPayload;
 use super::table::{self, TableColumn};
 use super::upsert::UpsertStage;
 use crate::feed::POLL;
 use crate::postgres::ask::TextPart;
 use crate::postgres::message::{self, MessageReader, framed, protocol, shown};
+use crate::postgres::request;
 use crate::postgres::server_connection::ServerConnection;
 use crate::postgres::simple::{self, Job};
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
@@ -48,10 +50,11 @@ pub(super) enum Step {
 
 /// What the thread has for the writer.
 pub(super) enum Progress {
-    /// The table is ready, and has these columns.
-    Columns(Vec<TableColumn>),
+    /// The table is ready, and has these columns. The second part is what a Colonnade stream gets; without it, the rows
+    /// go in COPY's binary format.
+    Columns(Vec<TableColumn>, Option<StreamColumns>),
     /// The same for a table of `colonnade serve`.
-    Served(ServedColumns),
+    Served(StreamColumns),
     /// A step was taken out of the queue.
     Taken,
 }
@@ -140,13 +143,21 @@ impl Transfer<'_> {
     ) -> Result<u64, AnswerError> {
         let table = table::prepare(self, plan)?;
         let columns = table::columns(self, &table)?;
+        let stream = match StreamColumns::of(&columns, plan) {
+            Some(stream) if self.receives()? => Some(stream),
+            _ => None,
+        };
         let stage = match plan.target.if_exists {
             IfExists::Upsert => Some(UpsertStage::begin(self, &table, &columns, plan)?),
             _ => None,
         };
-        tell(Progress::Columns(columns));
+        let mut columnar = stream.as_ref().map(|stream| ColumnarPayload::new(stream.schema.clone()));
+        tell(Progress::Columns(columns, stream));
         let into = stage.as_ref().map_or(table.as_str(), UpsertStage::name);
-        let rows = self.copy(&table::copy(into, plan), steps, &mut BinaryPayload, tell)?;
+        let rows = match &mut columnar {
+            Some(payload) => self.copy(&table::copy(into, plan, request::STREAM), steps, payload, tell)?,
+            None => self.copy(&table::copy(into, plan, "FORMAT binary"), steps, &mut BinaryPayload, tell)?,
+        };
         if let Some(stage) = stage {
             stage.merge(self, rows)?;
         }
@@ -236,6 +247,8 @@ impl Transfer<'_> {
     fn step(&mut self, steps: &Steps<'_>, copying: bool) -> Result<Step, AnswerError> {
         loop {
             if copying {
+                // A cancel request that came between two statements has had no effect, and is repeated here.
+                (self.tick)()?;
                 self.look()?;
             }
             let step = steps.taken.recv_timeout(POLL);

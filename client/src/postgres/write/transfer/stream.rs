@@ -7,6 +7,7 @@ use colonnade_wire::{DecodeLimits, Decoder, LinkEstimate, Message};
 
 use super::Transfer;
 use crate::channel::lost;
+use crate::postgres::delivery::Delivery;
 use crate::postgres::message::{self, protocol};
 use crate::postgres::request;
 use crate::postgres::simple::{self, Job};
@@ -16,6 +17,8 @@ use crate::{Pool, QueryOptions};
 
 /// The most bytes of a CopyData message of a stream, because `colonnade serve` takes messages of 64 MiB.
 const LARGEST_PART: usize = 32 << 20;
+/// The setting of the extension's library. PROTOCOL §10.
+const RECEIVED: &str = "SELECT pg_catalog.current_setting('colonnade.receive', true)";
 
 impl Transfer<'_> {
     /// The columns of a query whose result is a Colonnade stream. `copy` is the statement that gives it, without rows.
@@ -38,6 +41,27 @@ impl Transfer<'_> {
             Some(schema) => Ok(schema),
             None => Err(protocol("an answer about columns that is no stream without rows").into()),
         }
+    }
+
+    /// Whether PostgreSQL receives streams, in the backend of this transaction. A pooler may have brought one that has not
+    /// loaded the extension.
+    pub(crate) fn receives(&mut self) -> Result<bool, AnswerError> {
+        let load = match &self.connection.server.delivery {
+            Delivery::Stock | Delivery::Served(_) => return Ok(false),
+            Delivery::Extension { load: None, .. } => return Ok(self.connection.server.receives >= request::VERSION),
+            Delivery::Extension { load: Some(load), .. } => load.clone(),
+        };
+        if let Some(version) = self.received_version()? {
+            return Ok(version >= request::VERSION);
+        }
+        self.ask(&load)?;
+        Ok(self.received_version()?.is_some_and(|version| version >= request::VERSION))
+    }
+
+    /// The version that the loaded library receives. `None` without the library, or if it is an old one.
+    fn received_version(&mut self) -> Result<Option<u32>, AnswerError> {
+        let rows = self.ask(RECEIVED)?;
+        Ok(rows.into_iter().flatten().next().flatten().and_then(|version| version.trim().parse().ok()))
     }
 
     /// Sends the bytes of a part of a stream, in one CopyData message unless they are more than a message can have.

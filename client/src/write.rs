@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The code for all sources is here: the types of columns ([`kind`]), their values ([`values`]), and the errors of
-//! values ([`misfit`]). [`exact_array`] converts whole columns for servers that take rows as columns. `spec/TYPES.md` says what each type becomes.
+//! values ([`misfit`]). [`exact_array`] converts whole columns for databases that take rows as columns. `spec/TYPES.md` says what each type becomes.
 
 pub(crate) mod exact_array;
 mod fitted;

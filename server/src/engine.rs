@@ -19,7 +19,7 @@ pub type ColumnCheck = Box<dyn FnOnce(&dyn Rows) -> Result<(), EngineError> + Se
 
 /// A database on which sessions are opened.
 pub trait Engine: Send + Sync {
-    /// Its name and version, for `server_version`: `Engine 2.0.0`.
+    /// Its name and version, for `server_version`: `Engine 2.0.1`.
     fn version(&self) -> String;
 
     /// The version of PostgreSQL for `server_version`. The catalog is that version's.

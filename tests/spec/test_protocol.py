@@ -94,6 +94,41 @@ def test_the_example(wire: Wire) -> None:
             assert message(kind, body) == bytes_of(cell)
 
 
+def test_the_announcement_of_the_other_direction(wire: Wire) -> None:
+    assert (b"S", b"colonnade.receive\x001\0") in list(wire.messages())
+
+
+def test_the_example_of_the_other_direction(server: Server, wire: Wire) -> None:
+    """Section 10's messages, with the stream of the vector that it names, one message in each CopyData."""
+    text = (Path(__file__).parents[2] / "spec" / "vectors" / "good" / "copy_in.hex").read_text()
+    stream = bytes.fromhex("".join(line.partition("#")[0] for line in text.splitlines()))
+    _, _, section = PROTOCOL.partition("\n## 10. ")
+    rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if "` " in line]
+    rows = [row for row in rows if row[0] in ("client", "server")]
+    assert [name for _, name, _ in rows] == [
+        *("Query", "CopyInResponse", "CopyData", "CopyData", "CopyData"),
+        *("CopyDone", "CommandComplete", "ReadyForQuery"),
+    ]
+    (_, _, query), *others = rows
+    list(wire.messages())
+    with psycopg.connect(server.dsn, autocommit=True) as session:
+        session.execute("create or replace table t (n bigint)")
+        wire.send(bytes_of(query))
+        for sender, name, cell in others:
+            if sender == "client" and name == "CopyData":
+                length = int.from_bytes(stream[8:16], "little")
+                assert stream.hex(" ").upper().startswith(re.search(r"(43 [0-9A-F ]+) …", cell)[1])
+                wire.send(message(b"d", stream[:length]))
+                stream = stream[length:]
+            elif sender == "client":
+                wire.send(bytes_of(cell))
+            elif name == "CopyInResponse":
+                assert next(iter(wire.messages())) == (b"G", bytes_of(cell)[5:])
+        assert [message(*said) for said in wire.messages()] == [bytes_of(cell) for _, _, cell in others[-2:]]
+        assert not stream and session.execute("select n from t").fetchall() == [(7,)]
+        session.execute("drop table t")
+
+
 def refused(server: Server, options: str) -> psycopg.Error:
     with psycopg.connect(server.dsn) as connection, pytest.raises(psycopg.Error) as caught:
         connection.execute(f"copy (select 1) to stdout (format colonnade, {options})")

@@ -337,3 +337,14 @@ def test_closing_from_another_thread_stops_the_query(in_duckdb: Place) -> None:
     assert not thread.is_alive() and isinstance(failed[0], colonnade.OperationalError)
     # The file is free.
     duckdb.connect(in_duckdb.uri.removeprefix("duckdb:///").replace("%20", " "), read_only=True).close()
+
+
+def test_a_hugeint_that_is_read_can_be_written(connection: colonnade.Connection) -> None:
+    """Its values are decimals of 38 digits and may have 39."""
+    connection.execute("create table t (h hugeint)")
+    digits = str(2**127 - 1)
+    read = connection.query(f"select {digits}::hugeint as h union all select -{digits}::hugeint").to_arrow()
+    colonnade.write_sql(read, connection, "t", if_exists="append")
+    assert rows(connection, "select h::varchar as h from t order by h") == [{"h": f"-{digits}"}, {"h": digits}]
+    with pytest.raises(colonnade.DataError, match='column "h", row 1: '):
+        colonnade.write_sql(read, connection, "u")

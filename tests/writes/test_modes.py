@@ -82,6 +82,20 @@ def test_two_columns_of_one_name_are_refused(place: Place) -> None:
     assert not place.exists()
 
 
+@pytest.mark.parametrize("which", ["duckdb", "serve"])
+def test_rows_after_none_in_one_transaction(which: str, request: pytest.FixtureRequest) -> None:
+    """DuckDB 2.0.0 lost them at the commit: an INSERT without rows, then one of a whole row group."""
+    place: Place = request.getfixturevalue(f"in_{which}")
+    place.execute("create table t (a bigint)")
+    with colonnade.connect(place.uri) as connection:
+        connection.execute("begin")
+        connection.write(pa.table({"a": pa.array([], pa.int64())}), "t", if_exists="append")
+        for start in (0, 200_000):
+            connection.write(pa.table({"a": range(start, start + 200_000)}), "t", if_exists="append")
+        connection.execute("commit")
+    assert sorted(place.table()["a"].to_pylist()) == list(range(400_000))
+
+
 def test_columns_are_found_by_name_and_others_get_their_defaults(place: Place) -> None:
     identity, kind, how = "bigint generated always as identity", "varchar(9)", " stored"
     if place.is_sqlite:

@@ -55,7 +55,7 @@ class Stats:
     configuration: str
     #: The URI of the source, without its password.
     source: str
-    #: The server's software: `DuckDB 2.0.0`, or `PostgreSQL 15.18 with colonnade 1` (the version of its format).
+    #: The server's software: `DuckDB 2.0.1`, or `PostgreSQL 15.18 with colonnade 1` (the version of its format).
     server: str
 
     @property

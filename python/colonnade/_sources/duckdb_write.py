@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Columns: TypeAlias = "dict[str, tuple[DuckDBPyType, Received]]"
 
 _ADVICE = "convert the data: dtype={…: …}; spec/TYPES.md lists what a column accepts"
+#: The characters of a key that an error shows.
+_SHOWN = 100
 _TABLES = """
     select table_name, true from duckdb_tables() where database_name = $1 and schema_name = $2
     union all
@@ -264,7 +266,7 @@ class DuckdbWriter:
         found = self._ask(_KEYS, *self._place, self._target["table"])
         if not any(sorted(names) == sorted(key) for (names,) in found):
             raise self._refused(
-                f"the key {', '.join(map(quoted, key))} is no primary key or unique constraint of the table",
+                f"the table {self._table} has no primary key or unique constraint on exactly the key ({_listed(key)})",
                 "42P10",
                 "name the columns of one, or add it: ALTER TABLE … ADD PRIMARY KEY (…)",
             )
@@ -274,23 +276,23 @@ class DuckdbWriter:
         key, stage = self._target["key"], f"temp.main.{quoted(f'{self._token}_stage')}"
         self._change(f"CREATE TEMPORARY TABLE {stage} AS {select}")
         for name in key:
-            if self._ask(f"SELECT 1 FROM {stage} WHERE {quoted(name)} IS NULL LIMIT 1"):
+            # Row ids are in the order of insertion, but do not begin with 0.
+            first = f"SELECT min(rowid) FROM {stage} WHERE {quoted(name)} IS NULL"
+            [(row,)] = self._ask(f"SELECT count(*) FROM {stage} WHERE rowid <= ({first})")
+            if row:
                 raise IntegrityError(
-                    f"column {quoted(name)}, which is in the key, is NULL in the data",
-                    sqlstate="23502",
-                    source=self._source,
+                    f"column {quoted(name)}, row {row}: NULL in the key", sqlstate="23502", source=self._source
                 )
         keys = _listed(key)
-        repeated = self._ask(
-            f"SELECT to_json({{{', '.join(f'{literal(name)}: {quoted(name)}' for name in key)}}})::VARCHAR FROM {stage}"
-            f" GROUP BY {keys} HAVING count(*) > 1 LIMIT 1"
-        )
-        if repeated:
+        shown = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in key)
+        repeated = self._ask(f"SELECT {shown} FROM {stage} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1")
+        for values in repeated:
+            texts = [value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…" for value in values]
             raise DatabaseError(
-                f"the data has the key {repeated[0][0]} twice",
+                f"two rows of the data have the key ({keys}) = ({', '.join(texts)})",
                 sqlstate="21000",
                 source=self._source,
-                hint="leave one row for each key",
+                hint="an upsert takes one row for each key: drop or aggregate the others before",
             )
         others = [name for name in columns if name not in key]
         update = f"UPDATE SET {', '.join(f'{quoted(name)} = EXCLUDED.{quoted(name)}' for name in others)}"

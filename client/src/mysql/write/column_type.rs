@@ -8,8 +8,10 @@ use crate::write::kind::ColumnMeaning;
 const MAX_DIGITS: u32 = 6;
 /// The most digits of a DECIMAL.
 const MAX_PRECISION: u8 = 65;
-/// The most characters of a text that is part of a key, in 4 bytes each: InnoDB's keys have at most 3072 bytes.
+/// The most bytes of InnoDB's keys.
 const KEY_BYTES: usize = 3072;
+/// The most bytes of a key's column that is neither text nor binary: those of DECIMAL with 65 digits, and some to spare.
+const NUMBER_BYTES: usize = 32;
 const BYTES_OF_A_CHARACTER: usize = 4;
 /// The characters of a UUID.
 const UUID_LENGTH: usize = 36;
@@ -261,9 +263,15 @@ fn labels(arguments: &str) -> Option<Vec<String>> {
     Some(labels)
 }
 
+/// How many bytes each text and each binary column of a new key may have; `long` is their number, `others` that of the
+/// other columns.
+pub(super) fn key_bytes(long: usize, others: usize) -> usize {
+    KEY_BYTES.saturating_sub(others * NUMBER_BYTES) / long.max(1)
+}
+
 /// The type that a new column gets, if one holds the values exactly. A column of the key needs a limited length, and is
-/// compared by its bytes; `keys` is the number of such columns.
-pub(super) fn created(meaning: &ColumnMeaning, family: ServerFamily, keys: Option<usize>) -> Option<String> {
+/// compared by its bytes; `key_bytes` is how many it may have.
+pub(super) fn created(meaning: &ColumnMeaning, family: ServerFamily, key_bytes: Option<usize>) -> Option<String> {
     let name = match meaning {
         ColumnMeaning::Bool => "BIT(1)",
         ColumnMeaning::Integer { bits: 8, signed: true } => "TINYINT",
@@ -280,11 +288,11 @@ pub(super) fn created(meaning: &ColumnMeaning, family: ServerFamily, keys: Optio
             let fits = *precision <= MAX_PRECISION && *scale <= family.max_scale();
             return fits.then(|| format!("DECIMAL({precision},{scale})"));
         }
-        ColumnMeaning::Text if keys.is_some() => {
-            let most = KEY_BYTES / BYTES_OF_A_CHARACTER / keys.unwrap_or(1);
+        ColumnMeaning::Text if let Some(bytes) = key_bytes => {
+            let most = bytes / BYTES_OF_A_CHARACTER;
             return Some(format!("VARCHAR({most}) CHARACTER SET utf8mb4 COLLATE {}", family.exact_collation()?));
         }
-        ColumnMeaning::Bytes if keys.is_some() => return Some(format!("VARBINARY({})", KEY_BYTES / keys.unwrap_or(1))),
+        ColumnMeaning::Bytes if let Some(bytes) = key_bytes => return Some(format!("VARBINARY({bytes})")),
         // A JSON of MySQL's drops spaces, the order and repetitions of keys.
         ColumnMeaning::Json if family.is_mariadb() => "JSON",
         ColumnMeaning::Null | ColumnMeaning::Text | ColumnMeaning::Json => "LONGTEXT CHARACTER SET utf8mb4",

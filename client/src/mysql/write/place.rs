@@ -309,8 +309,9 @@ fn create(command: &str, name: &TableName, plan: &WritePlan, family: ServerFamil
     let is_long = |meaning: &ColumnMeaning| matches!(meaning, ColumnMeaning::Text | ColumnMeaning::Bytes);
     let long_keys = plan.columns.iter().filter(|(name, meaning)| key.contains(name) && is_long(meaning)).count();
     let columns = plan.columns.iter().map(|(name, meaning)| {
-        let keys = (key.contains(name) && is_long(meaning)).then_some(long_keys);
-        let type_name = column_type::created(meaning, family, keys).ok_or_else(|| {
+        let bytes = column_type::key_bytes(long_keys, key.len().saturating_sub(long_keys));
+        let bytes = (key.contains(name) && is_long(meaning)).then_some(bytes);
+        let type_name = column_type::created(meaning, family, bytes).ok_or_else(|| {
             let what = "MySQL has no type that would hold these values exactly";
             unsupported_column(name, what, "convert them before: dtype={…: \"utf8\"} or an integer")
         })?;

@@ -37,7 +37,7 @@ impl StreamColumns {
         let of = |name: &String| ColumnTarget::of(columns.iter().find(|column| column.name == *name)?);
         let targets = plan.columns.iter().map(|(name, _)| of(name)).collect::<Option<Vec<_>>>()?;
         let fields = plan.columns.iter().zip(&targets);
-        let fields = fields.map(|((name, _), target)| Field::new(name, target.array.data_type.clone(), true));
+        let fields = fields.map(|((name, _), target)| Field::new(name, target.array.field.data_type().clone(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         // A stream that has rows has fields.
         (!targets.is_empty()).then_some(Self { schema, targets })
@@ -61,7 +61,8 @@ impl ColumnTarget {
     pub(super) fn of(column: &TableColumn) -> Option<Self> {
         let to = ColumnType::of(column)?;
         let type_name = if to == ColumnType::Uuid { UUID.to_owned() } else { to.name() };
-        Some(Self { array: ArrayTarget { data_type: received(&to)?, type_name }, limits: Some(to) })
+        let field = Arc::new(Field::new(&column.name, received(&to)?, true));
+        Some(Self { array: ArrayTarget { field, type_name }, limits: Some(to) })
     }
 
     /// Whether values for a column of `colonnade serve` can be written exactly, or are refused one by one. PostgreSQL's
@@ -89,7 +90,7 @@ impl ColumnTarget {
     fn check(&self, to: &ColumnType, array: &ArrayRef, field: &Field) -> Result<(), ConversionError> {
         // Decimals of another type are converted, and compared with the column's digits there.
         let is_checked = match to {
-            ColumnType::Numeric(_) => *field.data_type() == self.array.data_type,
+            ColumnType::Numeric(_) => field.data_type() == self.array.field.data_type(),
             to => checks_values(to),
         };
         if !is_checked {

@@ -13,8 +13,7 @@ use super::transfer::{CopyPayload, Step, Transfer};
 use crate::link;
 use crate::shared_connection::AnswerError;
 use crate::write::TableWriter;
-use crate::write::exact_array::ConversionError;
-use crate::write::misfit::ValueMisfit;
+use crate::write::exact_array::convert_columns;
 use crate::{Error, ErrorKind, Keep};
 
 /// The most rows of a batch: a row group of DuckDB. Inserting whole ones costs it a sixth less than parts of them.
@@ -36,24 +35,8 @@ pub(super) struct ColumnarWriter {
 
 impl ColumnarWriter {
     fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
-        let schema = batch.schema();
-        let mut columns = Vec::with_capacity(batch.num_columns());
-        let mut refused: Option<(usize, &Field, ValueMisfit)> = None;
-        for ((field, array), target) in schema.fields().iter().zip(batch.columns()).zip(&self.targets) {
-            match target.convert(array, field) {
-                Ok(column) => columns.push(column),
-                Err(ConversionError::Types(error)) => return Err(error),
-                Err(ConversionError::Value(row, misfit)) => {
-                    // The first row that has a wrong value, as when rows are converted one by one.
-                    if refused.as_ref().is_none_or(|(first, ..)| row < *first) {
-                        refused = Some((row, field, misfit));
-                    }
-                }
-            }
-        }
-        if let Some((row, field, misfit)) = refused {
-            return Err(misfit.at(field.name(), self.rows + row as u64 + 1));
-        }
+        let columns =
+            convert_columns(batch, self.rows, |place, array, field| self.targets[place].convert(array, field))?;
         // The names and the metadata within nested types may differ from the stream's, which its schema message has.
         let fields = columns.iter().zip(self.schema.fields());
         let fields = fields.map(|(column, field)| Field::new(field.name(), column.data_type().clone(), true));

@@ -2,19 +2,21 @@
 //! DuckDB's: they keep their case, and names that differ in case alone are the same.
 
 mod column_type;
+mod upsert;
 
 use std::sync::Arc;
 
 use arrow_schema::{Field, Schema, SchemaRef};
 use colonnade_sql::{Dialect, quote};
 
+use self::upsert::UpsertStage;
 use super::column_target::{ColumnTarget, StreamColumns};
 use super::columnar::ColumnarPayload;
 use super::transfer::{Progress, Steps, Transfer};
 use crate::postgres::request;
 use crate::shared_connection::AnswerError;
 use crate::write::exact_array::ArrayTarget;
-use crate::write::{IfExists, WriteTarget, unsupported_target};
+use crate::write::{IfExists, WriteTarget};
 use crate::{Error, ErrorKind};
 
 /// What the writer knows before the table is.
@@ -32,11 +34,20 @@ pub(super) fn write(
     tell: &mut dyn FnMut(Progress),
 ) -> Result<u64, AnswerError> {
     let table = prepare(transfer, plan)?;
-    let columns = columns(transfer, &table, plan)?;
+    let columns = columns(transfer, &table.name, plan)?;
+    let stage = match plan.target.if_exists {
+        IfExists::Upsert => Some(UpsertStage::begin(transfer, &table, plan)?),
+        _ => None,
+    };
     let payload = &mut ColumnarPayload::new(columns.schema.clone());
     tell(Progress::Served(columns));
-    let statement = format!("COPY {table} ({}) FROM STDIN ({})", names(plan), request::STREAM);
-    transfer.copy(&statement, steps, payload, tell)
+    let into = stage.as_ref().map_or(table.name.as_str(), UpsertStage::name);
+    let statement = format!("COPY {into} ({}) FROM STDIN ({})", names(plan), request::STREAM);
+    let rows = transfer.copy(&statement, steps, payload, tell)?;
+    if let Some(stage) = stage {
+        stage.merge(transfer, rows)?;
+    }
+    Ok(rows)
 }
 
 fn names(plan: &ServedPlan) -> String {
@@ -44,13 +55,9 @@ fn names(plan: &ServedPlan) -> String {
     names.join(", ")
 }
 
-/// Makes the table ready. Returns its name in statements.
-fn prepare(transfer: &mut Transfer<'_>, plan: &ServedPlan) -> Result<String, AnswerError> {
+/// Makes the table ready.
+fn prepare(transfer: &mut Transfer<'_>, plan: &ServedPlan) -> Result<FoundTable, AnswerError> {
     let target = &plan.target;
-    if target.if_exists == IfExists::Upsert {
-        let hint = "write into a table, and INSERT … ON CONFLICT from it";
-        return Err(AnswerError::Refused(unsupported_target("colonnade serve has no upsert in this version", hint)));
-    }
     if target.temporary && target.schema.is_some() {
         let error = Error::new(ErrorKind::Usage, "a temporary table has no schema of its own");
         return Err(AnswerError::Refused(error.with_hint("leave schema out")));
@@ -76,9 +83,9 @@ fn prepare(transfer: &mut Transfer<'_>, plan: &ServedPlan) -> Result<String, Ans
         }
         (IfExists::Truncate, Some(found)) => {
             transfer.ask(&format!("TRUNCATE TABLE {}", found.name))?;
-            Ok(found.name)
+            Ok(found)
         }
-        (_, Some(found)) => Ok(found.name),
+        (_, Some(found)) => Ok(found),
         (_, None) => create(transfer, target, target.schema.as_deref(), &new_columns(plan)?),
     }
 }
@@ -135,7 +142,7 @@ fn create(
     target: &WriteTarget,
     schema: Option<&str>,
     columns: &str,
-) -> Result<String, AnswerError> {
+) -> Result<FoundTable, AnswerError> {
     let table = match schema {
         Some(schema) => format!("{}.{}", quoted(schema), quoted(&target.table)),
         None => quoted(&target.table),
@@ -143,7 +150,17 @@ fn create(
     let kind = if target.temporary { "TEMP TABLE" } else { "TABLE" };
     // The server takes a name before a parenthesis for a function, and refuses some of them.
     transfer.ask(&format!("CREATE {kind} {table} AS {columns}"))?;
-    Ok(table)
+    if !target.key.is_empty() {
+        let key: Vec<_> = target.key.iter().map(|name| quoted(name)).collect();
+        transfer.ask(&format!("ALTER TABLE {table} ADD PRIMARY KEY ({})", key.join(", ")))?;
+    }
+    match schema {
+        Some(schema) => Ok(FoundTable { name: table, schema: Some(schema.to_owned()) }),
+        // Without a schema, the server has chosen one.
+        None => find(transfer, target)?.ok_or_else(|| {
+            AnswerError::Lost(Error::new(ErrorKind::Protocol, "the server does not list a table that it has created"))
+        }),
+    }
 }
 
 /// The columns of the table that the data names.
@@ -165,7 +182,7 @@ fn columns(transfer: &mut Transfer<'_>, table: &str, plan: &ServedPlan) -> Resul
         return Err(AnswerError::Lost(error));
     }
     let targets = schema.fields().iter().zip(types);
-    let targets = targets.map(|(field, type_name)| ArrayTarget { data_type: field.data_type().clone(), type_name });
+    let targets = targets.map(|(field, type_name)| ArrayTarget { field: field.clone(), type_name });
     let targets = targets.map(ColumnTarget::served).collect();
     let fields = schema.fields().iter().zip(plan.schema.fields());
     let fields = fields.map(|(field, given)| Field::clone(field).with_name(given.name()).with_nullable(true));

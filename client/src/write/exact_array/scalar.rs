@@ -2,48 +2,57 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BinaryBuilder, BooleanBuilder, PrimitiveBuilder, StringBuilder, StringDictionaryBuilder};
+use arrow_array::builder::{
+    BinaryBuilder, BooleanBuilder, FixedSizeBinaryBuilder, PrimitiveBuilder, StringBuilder, StringDictionaryBuilder,
+};
 use arrow_array::types::{
-    ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, Decimal128Type, Decimal256Type, Float32Type, Float64Type,
-    Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, Time64NanosecondType,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, Decimal128Type, Decimal256Type, DurationMicrosecondType,
+    DurationMillisecondType, DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, IntervalMonthDayNanoType, Time32MillisecondType, Time32SecondType, Time64MicrosecondType,
+    Time64NanosecondType, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, make_array};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
-use super::ConversionError;
-use super::nested::broken;
-use super::value::{EXACT_FLOAT32, EXACT_FLOAT64, Source, float32, is_uuid, uuid_text};
+use super::nested::{broken, cast};
+use super::value::Source;
+use super::{ConversionError, TypeNames, range};
+use crate::parameter;
 use crate::write::kind::{ColumnMeaning, per_second};
 use crate::write::misfit::ValueMisfit;
+use crate::write::uuid::uuid;
 use crate::write::values::{ColumnValues, Scalar, decimal_scale};
 use crate::{Error, ErrorKind};
 
 /// DuckDB's name of a type whose values are sent as texts.
-pub(super) const UUID: &str = "UUID";
+const UUID: &str = "UUID";
 /// Those of whole numbers that are sent as texts.
 const WHOLE: [&str; 2] = ["UHUGEINT", "BIGNUM"];
 /// Its values are sent as decimals of 38 digits and may have 39.
-const HUGEINT: &str = "HUGEINT";
+pub(super) const HUGEINT: &str = "HUGEINT";
 
 /// Whether a column that is sent as `target` can hold such values exactly, or refuses them one by one.
-pub(super) fn accepts(meaning: &ColumnMeaning, target: &DataType, type_name: &str) -> bool {
+pub(super) fn accepts(meaning: &ColumnMeaning, target: &Field, type_name: &str) -> bool {
     use ColumnMeaning as M;
-    match target {
+    match target.data_type() {
         DataType::Boolean => *meaning == M::Bool,
-        _ if target.is_integer() => matches!(meaning, M::Integer { .. }),
+        target if target.is_integer() => matches!(meaning, M::Integer { .. }),
         DataType::Float32 | DataType::Float64 => matches!(meaning, M::Float { .. } | M::Integer { .. }),
         DataType::Decimal128(..) | DataType::Decimal256(..) => matches!(meaning, M::Integer { .. } | M::Decimal { .. }),
         DataType::Utf8 if type_name == UUID => matches!(meaning, M::Uuid | M::Text),
         DataType::Utf8 if WHOLE.contains(&type_name) => {
             matches!(meaning, M::Integer { .. } | M::Decimal { .. } | M::Text)
         }
-        DataType::Utf8 => matches!(meaning, M::Text | M::Json),
-        DataType::Binary => *meaning == M::Bytes,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => matches!(meaning, M::Text | M::Json),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => *meaning == M::Bytes,
+        DataType::FixedSizeBinary(16) if ColumnMeaning::of(target).is_ok_and(|wanted| wanted == M::Uuid) => {
+            matches!(meaning, M::Uuid | M::Text)
+        }
         DataType::Date32 => matches!(meaning, M::Date { .. }),
-        DataType::Time64(_) => matches!(meaning, M::Time { .. }),
+        DataType::Time32(_) | DataType::Time64(_) => matches!(meaning, M::Time { .. }),
         DataType::Timestamp(_, zone) => matches!(meaning, M::Timestamp { zoned, .. } if *zoned == zone.is_some()),
+        DataType::Duration(_) => matches!(meaning, M::Duration { .. }),
         DataType::Interval(IntervalUnit::MonthDayNano) => matches!(meaning, M::Interval | M::Duration { .. }),
         DataType::Dictionary(_, values) => **values == DataType::Utf8 && *meaning == M::Text,
         _ => false,
@@ -54,15 +63,23 @@ pub(super) fn convert(
     array: &ArrayRef,
     field: &Field,
     target: &DataType,
-    type_name: &str,
+    names: TypeNames<'_>,
 ) -> Result<ArrayRef, ConversionError> {
+    // A text for a UUID has several forms.
+    let is_same = is_same_type(field.data_type(), target) && !(*target == DataType::Utf8 && names.own == UUID);
+    if is_same && !range::has_range(target) {
+        return Ok(array.clone());
+    }
     let source = Source {
         values: ColumnValues::of(array).map_err(ConversionError::Types)?,
         meaning: ColumnMeaning::of(field).map_err(ConversionError::Types)?,
         scale: decimal_scale(field.data_type()),
         rows: array.len(),
-        type_name,
+        names,
     };
+    if is_same && range::are_all_in(&source.values, target, names.own) {
+        return labelled(array.clone(), target, field);
+    }
     let made = match target {
         DataType::Boolean => booleans(&source),
         DataType::Int8 => integers::<Int8Type>(&source),
@@ -73,12 +90,10 @@ pub(super) fn convert(
         DataType::UInt16 => integers::<UInt16Type>(&source),
         DataType::UInt32 => integers::<UInt32Type>(&source),
         DataType::UInt64 => integers::<UInt64Type>(&source),
-        DataType::Float32 => primitives::<Float32Type>(&source, |value| {
-            source.float(value, EXACT_FLOAT32).and_then(|n| float32(&source, n))
-        }),
-        DataType::Float64 => primitives::<Float64Type>(&source, |value| source.float(value, EXACT_FLOAT64)),
+        DataType::Float32 => primitives::<Float32Type>(&source, |value| source.float32(value)),
+        DataType::Float64 => primitives::<Float64Type>(&source, |value| source.float64(value)),
         DataType::Decimal128(precision, scale) => {
-            let precision = (type_name != HUGEINT).then_some(*precision);
+            let precision = range::digits(*precision, names.own);
             primitives::<Decimal128Type>(&source, |value| {
                 let number = source.decimal(value, precision, *scale)?;
                 number.to_i128().ok_or_else(|| source.misfit(number))
@@ -89,7 +104,17 @@ pub(super) fn convert(
         }
         DataType::Utf8 => texts(&source),
         DataType::Binary => bytes(&source),
+        DataType::FixedSizeBinary(16) => uuids(&source),
+        DataType::LargeUtf8 | DataType::Utf8View | DataType::LargeBinary | DataType::BinaryView => {
+            return cast(array, target, field);
+        }
         DataType::Date32 => primitives::<Date32Type>(&source, |value| source.date(value)),
+        DataType::Time32(TimeUnit::Second) => {
+            primitives::<Time32SecondType>(&source, |value| source.time(value, 1).map(|time| time as i32))
+        }
+        DataType::Time32(_) => {
+            primitives::<Time32MillisecondType>(&source, |value| source.time(value, 1_000).map(|time| time as i32))
+        }
         DataType::Time64(TimeUnit::Nanosecond) => {
             primitives::<Time64NanosecondType>(&source, |value| source.time(value, 1_000_000_000))
         }
@@ -104,6 +129,14 @@ pub(super) fn convert(
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             timestamps::<TimestampNanosecondType>(&source, TimeUnit::Nanosecond)
         }
+        DataType::Duration(TimeUnit::Second) => durations::<DurationSecondType>(&source, TimeUnit::Second),
+        DataType::Duration(TimeUnit::Millisecond) => {
+            durations::<DurationMillisecondType>(&source, TimeUnit::Millisecond)
+        }
+        DataType::Duration(TimeUnit::Microsecond) => {
+            durations::<DurationMicrosecondType>(&source, TimeUnit::Microsecond)
+        }
+        DataType::Duration(TimeUnit::Nanosecond) => durations::<DurationNanosecondType>(&source, TimeUnit::Nanosecond),
         DataType::Interval(IntervalUnit::MonthDayNano) => {
             primitives::<IntervalMonthDayNanoType>(&source, |value| source.interval(value))
         }
@@ -118,11 +151,27 @@ pub(super) fn convert(
         }
     };
     let made = made.map_err(|(row, misfit)| ConversionError::Value(row, misfit))?;
-    // Decimals and timestamps have parameters beside their values.
-    if made.data_type() == target {
-        return Ok(made);
+    labelled(made, target, field)
+}
+
+/// Whether values of both types are the same in Arrow's memory. A time zone is only a way to show values.
+fn is_same_type(given: &DataType, target: &DataType) -> bool {
+    match (given, target) {
+        (DataType::Timestamp(unit, zone), DataType::Timestamp(wanted, wanted_zone)) => {
+            unit == wanted && zone.is_some() == wanted_zone.is_some()
+        }
+        // The labels of an enum arrive as a new dictionary for each chunk.
+        (DataType::Dictionary(..), _) => false,
+        _ => given == target,
     }
-    let data = made.to_data().into_builder().data_type(target.clone()).build();
+}
+
+/// The array with the type's parameters, which decimals and timestamps have beside their values.
+fn labelled(array: ArrayRef, target: &DataType, field: &Field) -> Result<ArrayRef, ConversionError> {
+    if array.data_type() == target {
+        return Ok(array);
+    }
+    let data = array.to_data().into_builder().data_type(target.clone()).build();
     data.map(make_array).map_err(|cause| broken(field, &cause))
 }
 
@@ -155,6 +204,10 @@ fn timestamps<T: ArrowPrimitiveType<Native = i64>>(source: &Source<'_>, unit: Ti
     primitives::<T>(source, |value| source.timestamp(value, per_second(unit)))
 }
 
+fn durations<T: ArrowPrimitiveType<Native = i64>>(source: &Source<'_>, unit: TimeUnit) -> Made {
+    primitives::<T>(source, |value| source.duration(value, per_second(unit)))
+}
+
 fn booleans(source: &Source<'_>) -> Made {
     let mut builder = BooleanBuilder::with_capacity(source.rows);
     for row in 0..source.rows {
@@ -178,16 +231,13 @@ fn texts(source: &Source<'_>) -> Made {
                 builder.append_null();
                 continue;
             }
-            Scalar::Text(text) if source.type_name == UUID => {
-                made = text.to_ascii_lowercase();
-                if !is_uuid(&made) {
-                    return Err(at(ValueMisfit::text("a text that is not a uuid of 36 characters")));
-                }
+            Scalar::Text(text) if source.names.own == UUID => {
+                made = parameter::uuid(uuid_of(text).map_err(at)?);
                 &made
             }
             Scalar::Text(text) => text,
             Scalar::Bytes(bytes) => {
-                made = uuid_text(bytes).map_or_else(|| source.other(), Ok).map_err(at)?;
+                made = parameter::uuid(bytes.try_into().or_else(|_| source.other()).map_err(at)?);
                 &made
             }
             value => {
@@ -199,6 +249,29 @@ fn texts(source: &Source<'_>) -> Made {
         builder.append_value(text);
     }
     Ok(Arc::new(builder.finish()))
+}
+
+/// UUIDs as their 16 bytes.
+fn uuids(source: &Source<'_>) -> Made {
+    let mut builder = FixedSizeBinaryBuilder::with_capacity(source.rows, 16);
+    for row in 0..source.rows {
+        let at = |misfit| (row, misfit);
+        let appended = match source.values.get(row) {
+            Scalar::Null => {
+                builder.append_null();
+                Ok(())
+            }
+            Scalar::Text(text) => builder.append_value(uuid_of(text).map_err(at)?),
+            Scalar::Bytes(bytes) => builder.append_value(bytes),
+            _ => return source.other().map_err(at),
+        };
+        appended.or_else(|_| source.other()).map_err(at)?;
+    }
+    Ok(Arc::new(builder.finish()))
+}
+
+fn uuid_of(text: &str) -> Result<[u8; 16], ValueMisfit> {
+    uuid(text).ok_or_else(|| ValueMisfit::text("a text that is not a uuid of 36 characters"))
 }
 
 fn bytes(source: &Source<'_>) -> Made {

@@ -9,12 +9,18 @@ use arrow_array::{
     LargeListArray, StringArray, StructArray, TimestampNanosecondArray, UInt64Array,
 };
 use arrow_buffer::{NullBuffer, OffsetBuffer};
-use arrow_schema::{Fields, TimeUnit};
+use arrow_schema::{Fields, Metadata, TimeUnit};
 
 use super::*;
 
+mod misfits;
+
 fn target(data_type: DataType, type_name: &str) -> ArrayTarget {
-    ArrayTarget { data_type, type_name: type_name.to_owned() }
+    let uuid = [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())].into_iter().collect::<Metadata>();
+    let is_uuid = data_type == DataType::FixedSizeBinary(16);
+    let field = Field::new("t", data_type, true);
+    let field = Arc::new(if is_uuid { field.with_metadata(uuid) } else { field });
+    ArrayTarget { field, type_name: type_name.to_owned() }
 }
 
 fn field(array: &ArrayRef) -> Field {
@@ -93,7 +99,7 @@ fn uuids_are_texts_in_one_form() {
     let bytes = u128::from_str_radix(&text.replace('-', ""), 16).unwrap().to_be_bytes();
     let array: ArrayRef = Arc::new(FixedSizeBinaryArray::try_from_iter([bytes].into_iter()).unwrap());
     let metadata = [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())];
-    let field = field(&array).with_metadata(metadata.into_iter().collect::<arrow_schema::Metadata>());
+    let field = field(&array).with_metadata(metadata.into_iter().collect::<Metadata>());
     wanted.check(&field).unwrap();
     assert_eq!(wanted.convert(&array, &field).unwrap().as_string::<i32>().value(0), text);
 }

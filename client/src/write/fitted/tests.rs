@@ -2,149 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{Int64Builder, ListBuilder};
-use arrow_array::types::Int32Type;
-use arrow_array::{
-    Array, ArrayRef, Date32Array, Date64Array, Decimal128Array, Decimal256Array, DictionaryArray, FixedSizeListArray,
-    Float64Array, Int64Array, IntervalMonthDayNanoArray, ListArray, StringArray, StructArray, Time64NanosecondArray,
-    TimestampMicrosecondArray, TimestampSecondArray, UInt64Array,
-};
-use arrow_buffer::{IntervalMonthDayNano, NullBuffer, OffsetBuffer, i256};
-use arrow_cast::display::array_value_to_string;
-use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
+use arrow_array::cast::AsArray;
+use arrow_array::{ArrayRef, Int64Array, MapArray, StringArray, StructArray};
+use arrow_buffer::OffsetBuffer;
+use arrow_schema::{DataType, Field, Fields, Metadata};
 
 use super::*;
-
-/// The texts of the values in the type, or the error's text.
-fn made(array: impl Array + 'static, to: &DataType) -> Result<Vec<String>, String> {
-    let array: ArrayRef = Arc::new(array);
-    if !array::can_fit(array.data_type(), to) {
-        return Err("never".to_owned());
-    }
-    let made = array::fit(&array, to, None, "T").map_err(|unfit| match unfit {
-        Unfit::Value(row, misfit) => misfit.at("a", row as u64 + 1).message().to_owned(),
-        Unfit::Failed(cause) => cause,
-    })?;
-    assert_eq!(made.data_type(), to);
-    Ok((0..made.len()).map(|row| array_value_to_string(&made, row).unwrap()).collect())
-}
-
-fn texts(texts: &[&str]) -> Result<Vec<String>, String> {
-    Ok(texts.iter().map(|text| (*text).to_owned()).collect())
-}
-
-#[test]
-fn integers_fit_or_are_named_with_their_row() {
-    let numbers = UInt64Array::from(vec![Some(1), None, Some(1 << 63)]);
-    let error = "column \"a\", row 3: 9223372036854775808 has no exact form in T";
-    assert_eq!(made(numbers.clone(), &DataType::Int64).unwrap_err(), error);
-    assert_eq!(made(numbers.slice(0, 2), &DataType::Int8), texts(&["1", ""]));
-    assert_eq!(made(numbers.clone(), &DataType::Decimal128(38, 0)), texts(&["1", "", "9223372036854775808"]));
-    assert_eq!(made(numbers, &DataType::Float64).unwrap().len(), 3);
-    assert!(made(Int64Array::from(vec![(1 << 53) + 1]), &DataType::Float64).is_err());
-    assert!(made(Int64Array::from(vec![(1 << 24) + 1]), &DataType::Float32).is_err());
-    assert!(made(Int64Array::from(vec![i64::MAX]), &DataType::Float64).is_err());
-    assert_eq!(made(Float64Array::from(vec![1.0]), &DataType::Int64).unwrap_err(), "never");
-    assert_eq!(made(Float64Array::from(vec![0.5, f64::INFINITY]), &DataType::Float32), texts(&["0.5", "inf"]));
-    assert!(made(Float64Array::from(vec![0.1]), &DataType::Float32).is_err());
-    assert!(made(Float64Array::from(vec![1e300]), &DataType::Float32).is_err());
-}
-
-#[test]
-fn decimals_keep_their_digits() {
-    let decimals = |values: Vec<i128>, precision, scale| {
-        Decimal128Array::from(values).with_precision_and_scale(precision, scale).unwrap()
-    };
-    assert_eq!(made(decimals(vec![1230], 9, 3), &DataType::Decimal128(5, 2)), texts(&["1.23"]));
-    assert!(made(decimals(vec![1234], 9, 3), &DataType::Decimal128(5, 2)).is_err());
-    assert!(made(decimals(vec![100_000], 9, 2), &DataType::Decimal128(5, 2)).is_err());
-    // Arrow does not stop a producer from more digits than the type has.
-    assert!(made(decimals(vec![100_000], 5, 2), &DataType::Decimal128(5, 2)).is_err());
-    assert_eq!(made(decimals(vec![-99_999], 5, 2), &DataType::Decimal128(5, 2)), texts(&["-999.99"]));
-    assert_eq!(made(decimals(vec![12], 2, -2), &DataType::Decimal128(4, 0)), texts(&["1200"]));
-    let wide = Decimal256Array::from(vec![i256::from_i128(i128::MAX)]).with_precision_and_scale(76, 0).unwrap();
-    assert!(made(wide.clone(), &DataType::Decimal128(38, 0)).is_err());
-    assert!(made(wide, &DataType::Decimal128(38, 38)).is_err());
-}
-
-#[test]
-fn moments_stay_in_range() {
-    let (us, zoned) = (DataType::Timestamp(TimeUnit::Microsecond, None), Some("UTC".into()));
-    let seconds = TimestampSecondArray::from(vec![i64::MAX, -i64::MAX]);
-    assert!(made(seconds, &us).is_ok(), "infinity");
-    assert!(made(TimestampSecondArray::from(vec![i64::MAX - 1]), &us).is_err());
-    assert!(made(TimestampSecondArray::from(vec![0]), &DataType::Timestamp(TimeUnit::Second, zoned)).is_err());
-    for (value, is_right) in
-        [(i64::MIN, false), (-9_223_372_022_400_000_001, false), (-9_223_372_022_400_000_000, true)]
-    {
-        assert_eq!(made(TimestampMicrosecondArray::from(vec![value]), &us).is_ok(), is_right, "{value}");
-    }
-    assert!(made(TimestampMicrosecondArray::from(vec![1]), &DataType::Timestamp(TimeUnit::Second, None)).is_err());
-    let day = 86_400_000_000_000;
-    let time = |value| made(Time64NanosecondArray::from(vec![value]), &DataType::Time64(TimeUnit::Microsecond)).is_ok();
-    assert_eq!([-1000, 0, 1, 1000, day, day + 1000].map(time), [false, true, false, true, true, false]);
-    assert!(made(Date32Array::from(vec![i32::MAX, -i32::MAX, i32::MIN + 2]), &DataType::Date32).is_ok());
-    assert!(made(Date32Array::from(vec![i32::MIN]), &DataType::Date32).is_err());
-    let date = |value| made(Date64Array::from(vec![value]), &DataType::Date32).is_ok();
-    let infinity = i64::from(i32::MAX) * 86_400_000;
-    assert_eq!(
-        [0, 1, 86_400_000, infinity, -infinity, infinity - 86_400_000].map(date),
-        [true, false, true, false, false, true]
-    );
-    let interval = |nanos| {
-        let array = IntervalMonthDayNanoArray::from(vec![IntervalMonthDayNano::new(1, 2, nanos)]);
-        made(array, &DataType::Interval(IntervalUnit::MonthDayNano)).is_ok()
-    };
-    assert_eq!([1000, 1].map(interval), [true, false]);
-}
-
-#[test]
-fn texts_become_uuids_and_dictionaries_plain() {
-    let id = "123E4567-e89b-12d3-a456-426614174000";
-    let made_ids = made(StringArray::from(vec![Some(id), None]), &DataType::FixedSizeBinary(16));
-    assert_eq!(made_ids, texts(&["123e4567e89b12d3a456426614174000", ""]));
-    let error = made(StringArray::from(vec![id, "123"]), &DataType::FixedSizeBinary(16)).unwrap_err();
-    assert_eq!(error, "column \"a\", row 2: a text that is not a uuid of 36 characters");
-    let words = DictionaryArray::<Int32Type>::from_iter([Some("x"), None, Some("x")]);
-    assert_eq!(made(words, &DataType::Utf8), texts(&["x", "", "x"]));
-}
-
-fn list_of(item: &DataType) -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(item.clone(), true)))
-}
-
-#[test]
-fn an_item_is_named_by_the_row_of_its_list() {
-    let mut lists = ListBuilder::new(Int64Builder::new());
-    lists.append_value([Some(1), None]);
-    lists.append_null();
-    lists.append_value([]);
-    lists.append_value([Some(2), Some(300)]);
-    let lists = lists.finish();
-    let error = made(lists.clone(), &list_of(&DataType::Int8)).unwrap_err();
-    assert_eq!(error, "column \"a\", row 4: 300 has no exact form in T");
-    // Rows of a slice are counted from its begin, and items outside of it have no meaning.
-    let error = made(lists.slice(1, 3), &list_of(&DataType::Int8)).unwrap_err();
-    assert_eq!(error, "column \"a\", row 3: 300 has no exact form in T");
-    assert_eq!(made(lists.slice(0, 3), &list_of(&DataType::Int8)), texts(&["[1, ]", "", "[]"]));
-}
-
-#[test]
-fn values_below_a_null_have_no_meaning() {
-    let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 300, 400, 5, 6]));
-    let nulls = Some(NullBuffer::from(vec![true, false, true]));
-    let item = Arc::new(Field::new_list_field(DataType::Int64, true));
-    let fixed = FixedSizeListArray::new(item.clone(), 2, numbers.clone(), nulls.clone());
-    let to = DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Int8, true)), 2);
-    assert_eq!(made(fixed, &to), texts(&["[1, 2]", "", "[5, 6]"]));
-    let lists = ListArray::new(item, OffsetBuffer::from_lengths([2, 2, 2]), numbers.clone(), nulls.clone());
-    assert_eq!(made(lists, &list_of(&DataType::Int8)), texts(&["[1, 2]", "", "[5, 6]"]));
-    let fields = Fields::from(vec![Field::new("x", DataType::Int64, true)]);
-    let rows = StructArray::new(fields, vec![numbers.slice(1, 3)], nulls);
-    let to = |name: &str| DataType::Struct(Fields::from(vec![Field::new(name, DataType::Int16, true)]));
-    assert_eq!(made(rows.clone(), &to("x")), texts(&["{x: 2}", "", "{x: 400}"]));
-    assert_eq!(made(rows, &to("y")).unwrap_err(), "never");
-}
 
 #[test]
 fn rows_are_counted_over_all_batches() {
@@ -181,7 +44,43 @@ fn a_type_that_never_fits_is_refused_before_a_row() {
     let source = Box::new(Batches(batch.schema(), [batch.clone(), batch].into_iter()));
     let error = fitted(source, &target, vec!["SMALLINT".to_owned()]).err().unwrap();
     assert_eq!((error.kind(), error.sqlstate()), (ErrorKind::Unsupported, Some("0A000")));
-    assert!(error.message().starts_with("column \"n\": a column of type SMALLINT"), "{}", error.message());
+    assert!(error.message().starts_with("column \"n\": the table's column of type SMALLINT"), "{}", error.message());
+}
+
+/// The library finds extension types and the names within nested types in the schema: it and each batch have the table's.
+#[test]
+fn batches_have_the_types_of_the_table() {
+    let uuid = Field::new("id", DataType::FixedSizeBinary(16), true).with_metadata(
+        [("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned())].into_iter().collect::<Metadata>(),
+    );
+    let entries = |value: Field| {
+        let fields = Fields::from(vec![Field::new("key", DataType::Utf8, false), value]);
+        Arc::new(Field::new("entries", DataType::Struct(fields), false))
+    };
+    let DataType::Struct(fields) = entries(Field::new("n", DataType::Int64, true)).data_type().clone() else { return };
+    let keys: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c"]));
+    let values: ArrayRef = Arc::new(Int64Array::from(vec![1, 1 << 40, 3]));
+    let pairs = StructArray::new(fields.clone(), vec![keys, values], None);
+    // The second map is NULL and has an entry, which means nothing.
+    let nulls = Some(vec![true, false, true].into());
+    let given = Arc::new(Field::new("entries", DataType::Struct(fields), false));
+    let maps = MapArray::new(given, OffsetBuffer::from_lengths([1, 1, 1]), pairs, nulls, false);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec!["123e4567-e89b-12d3-a456-426614174000"; 3]));
+    let of_text = Fields::from(vec![Field::new("id", DataType::Utf8, true)]);
+    let ids = StructArray::new(of_text, vec![texts], None);
+    let batch =
+        RecordBatch::try_from_iter([("m", Arc::new(maps) as ArrayRef), ("s", Arc::new(ids) as ArrayRef)]).unwrap();
+    let targets = Fields::from(vec![
+        Field::new("m", DataType::Map(entries(Field::new("value", DataType::Int16, true)), false), true),
+        Field::new("s", DataType::Struct(vec![uuid].into()), true),
+    ]);
+    let source = Box::new(Batches(batch.schema(), [batch.clone(), batch].into_iter()));
+    let mut rows = fitted(source, &targets, vec!["MAP(VARCHAR, SMALLINT)".to_owned(), "STRUCT(id UUID)".to_owned()]);
+    let rows = rows.as_mut().unwrap();
+    let made = rows.next(&mut || true).unwrap().unwrap().decode().unwrap();
+    assert_eq!(made.schema().fields(), &targets);
+    assert_eq!(made.column(0).as_map().offsets().as_ref(), [0, 1, 1, 2]);
+    assert_eq!(made.column(1).as_struct().column(0).as_fixed_size_binary().value(2)[..2], [0x12, 0x3e]);
 }
 
 struct Batches(SchemaRef, std::array::IntoIter<RecordBatch, 2>);

@@ -1,0 +1,121 @@
+//! Upsert: COPY into a temporary table, and from there INSERT … ON CONFLICT into the table.
+//! <https://duckdb.org/docs/stable/sql/statements/insert.html#on-conflict-clause>
+
+use super::{FoundTable, ServedPlan, names, quoted, text};
+use crate::postgres::write::transfer::Transfer;
+use crate::shared_connection::AnswerError;
+use crate::write::{other_count, repeated_key};
+use crate::{Error, ErrorKind};
+
+/// The temporary table with the rows of the data.
+const STAGE: &str = "colonnade_upsert";
+
+/// The rows that wait in a temporary table.
+pub(super) struct UpsertStage<'a> {
+    table: &'a FoundTable,
+    plan: &'a ServedPlan,
+    /// The names of the key's columns, quoted.
+    key: Vec<String>,
+}
+
+impl<'a> UpsertStage<'a> {
+    /// Checks that the key is a primary key or a unique constraint of the table, and makes the temporary table.
+    ///
+    /// # Errors
+    /// There is no such constraint, or the database refuses.
+    pub(super) fn begin(
+        transfer: &mut Transfer<'_>,
+        table: &'a FoundTable,
+        plan: &'a ServedPlan,
+    ) -> Result<Self, AnswerError> {
+        let stage = Self { table, plan, key: plan.target.key.iter().map(|name| quoted(name)).collect() };
+        stage.require_constraint(transfer)?;
+        transfer.ask(&format!("CREATE TEMP TABLE {STAGE} AS SELECT {} FROM {} LIMIT 0", names(plan), table.name))?;
+        Ok(stage)
+    }
+
+    /// The temporary table's name.
+    pub(super) fn name(&self) -> &str {
+        STAGE
+    }
+
+    /// Moves the rows into the table. Their number is `rows`.
+    ///
+    /// # Errors
+    /// Two rows have one key, the table has another number of them afterwards, or the database refuses.
+    pub(super) fn merge(&self, transfer: &mut Transfer<'_>, rows: u64) -> Result<(), AnswerError> {
+        // DuckDB itself finds repeated keys only within a block of rows.
+        self.refuse_repeated(transfer)?;
+        let (key, names) = (self.key.join(", "), names(self.plan));
+        let fields = self.plan.schema.fields().iter().map(|field| field.name());
+        let replaced: Vec<_> = fields
+            .filter(|name| !self.plan.target.key.contains(name))
+            .map(|name| format!("{} = EXCLUDED.{}", quoted(name), quoted(name)))
+            .collect();
+        let action =
+            if replaced.is_empty() { "NOTHING".to_owned() } else { format!("UPDATE SET {}", replaced.join(", ")) };
+        let inserted = transfer.change(&format!(
+            "INSERT INTO {} AS target ({names}) SELECT {names} FROM {STAGE} ON CONFLICT ({key}) DO {action}",
+            self.table.name
+        ))?;
+        // Rows that are there stay as they are, and are not counted.
+        let stored = if replaced.is_empty() { self.count_present(transfer)? } else { inserted };
+        if stored != rows {
+            return Err(AnswerError::Refused(other_count(rows, stored)));
+        }
+        // In a transaction of the user, another upsert may follow.
+        transfer.ask(&format!("DROP TABLE {STAGE}"))?;
+        Ok(())
+    }
+
+    fn count_present(&self, transfer: &mut Transfer<'_>) -> Result<u64, AnswerError> {
+        let sql = format!("SELECT count(*) FROM {STAGE} SEMI JOIN {} USING ({})", self.table.name, self.key.join(", "));
+        let counted = transfer.ask(&sql)?.into_iter().flatten().flatten().next();
+        Ok(counted.and_then(|count| count.parse().ok()).unwrap_or_default())
+    }
+
+    /// # Errors
+    /// Two rows have one key.
+    fn refuse_repeated(&self, transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {
+        let shown: Vec<_> = self.key.iter().map(|name| format!("CAST({name} AS VARCHAR)")).collect();
+        let sql = format!(
+            "SELECT {} FROM {STAGE} GROUP BY {} HAVING count(*) > 1 LIMIT 1",
+            shown.join(", "),
+            self.key.join(", ")
+        );
+        match transfer.ask(&sql)?.into_iter().next() {
+            None => Ok(()),
+            Some(row) => {
+                let values: Vec<_> = row.into_iter().map(Option::unwrap_or_default).collect();
+                Err(AnswerError::Refused(repeated_key(&self.key, &values)))
+            }
+        }
+    }
+
+    fn require_constraint(&self, transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {
+        let place = match &self.table.schema {
+            Some(schema) => format!("c.relpersistence <> 't' AND n.nspname = {}", text(schema)),
+            None => "c.relpersistence = 't'".to_owned(),
+        };
+        let key: Vec<_> = self.plan.target.key.iter().map(|name| text(name)).collect();
+        let sql = format!(
+            "SELECT k.oid FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND list_contains(k.conkey, a.attnum) \
+             WHERE k.contype IN ('p', 'u') AND {place} AND c.relname = {} \
+             GROUP BY k.oid HAVING list_sort(list(CAST(a.attname AS VARCHAR))) = list_sort([{}]) LIMIT 1",
+            text(&self.plan.target.table),
+            key.join(", ")
+        );
+        if !transfer.ask(&sql)?.is_empty() {
+            return Ok(());
+        }
+        let wanted = self.key.join(", ");
+        let message = format!(
+            "the table {} has no primary key or unique constraint on exactly the key ({wanted})",
+            self.table.name
+        );
+        let hint = format!("add one: ALTER TABLE {} ADD PRIMARY KEY ({wanted})", self.table.name);
+        Err(AnswerError::Refused(Error::new(ErrorKind::Database, message).with_sqlstate("42P10").with_hint(hint)))
+    }
+}

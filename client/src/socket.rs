@@ -1,6 +1,6 @@
 //! A TCP or unix stream socket.
 
-use std::io::{self, ErrorKind as Io, IoSlice, Write};
+use std::io::{self, ErrorKind as Io, IoSlice};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -11,6 +11,17 @@ use crate::SocketKind;
 
 /// The most slices of one call of the system (Linux: UIO_MAXIOV).
 const MAX_SLICES: usize = 1024;
+
+/// A broken connection is an error, not a signal.
+#[cfg(target_os = "linux")]
+const NO_SIGNAL: libc::c_int = libc::MSG_NOSIGNAL;
+#[cfg(not(target_os = "linux"))]
+const NO_SIGNAL: libc::c_int = 0;
+/// The event that the peer has closed its side.
+#[cfg(target_os = "linux")]
+const PEER_CLOSED: libc::c_short = libc::POLLRDHUP;
+#[cfg(not(target_os = "linux"))]
+const PEER_CLOSED: libc::c_short = 0;
 
 /// A connected socket.
 #[derive(Debug)]
@@ -73,11 +84,11 @@ impl Socket {
     }
 
     /// Sends all of `bytes`.
+    ///
+    /// # Errors
+    /// `WouldBlock` when the peer read nothing in the time set by [`Socket::set_send_timeout`].
     pub(crate) fn send(&self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Tcp(socket) => (&*socket).write_all(bytes),
-            Self::Unix(socket) => (&*socket).write_all(bytes),
-        }
+        self.send_slices(&[bytes])
     }
 
     /// Sends all of several slices, without copying them together.
@@ -86,19 +97,51 @@ impl Socket {
         let mut left = &mut left[..];
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
-            let most = &left[..left.len().min(MAX_SLICES)];
-            let sent = match self {
-                Self::Tcp(socket) => (&*socket).write_vectored(most),
-                Self::Unix(socket) => (&*socket).write_vectored(most),
-            };
-            match sent {
+            match self.send_some(&left[..left.len().min(MAX_SLICES)]) {
                 Ok(0) => return Err(Io::WriteZero.into()),
                 Ok(sent) => IoSlice::advance_slices(&mut left, sent),
                 Err(error) if error.kind() == Io::Interrupted => {}
+                Err(error) if error.kind() == Io::WouldBlock => self.wait_to_send()?,
                 Err(error) => return Err(error),
             }
         }
         Ok(())
+    }
+
+    /// Sends what the system takes at once.
+    fn send_some(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        // SAFETY: zeros are a valid msghdr.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        // An IoSlice has the layout of an iovec, and nothing is written to it.
+        message.msg_iov = slices.as_ptr().cast_mut().cast();
+        message.msg_iovlen = slices.len() as _;
+        // SAFETY: the message's slices live as long as the call; the descriptor is open as long as self is.
+        let sent = unsafe { libc::sendmsg(self.descriptor(), &raw const message, libc::MSG_DONTWAIT | NO_SIGNAL) };
+        usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Waits until more can be sent.
+    ///
+    /// # Errors
+    /// The peer has closed its side. It reads no more, and a plain send would wait until its machine says so: up to two
+    /// minutes, if its buffer was full.
+    fn wait_to_send(&self) -> io::Result<()> {
+        let timeout = match self {
+            Self::Tcp(socket) => socket.write_timeout()?,
+            Self::Unix(socket) => socket.write_timeout()?,
+        };
+        let millis = timeout.map_or(-1, |timeout| i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX));
+        let mut polled = libc::pollfd { fd: self.descriptor(), events: libc::POLLOUT | PEER_CLOSED, revents: 0 };
+        // SAFETY: `polled` is one entry, and the descriptor is open as long as self is.
+        match unsafe { libc::poll(&raw mut polled, 1, millis) } {
+            0 => Err(Io::WouldBlock.into()),
+            1 if polled.revents & libc::POLLOUT != 0 => Ok(()),
+            1 => Err(Io::BrokenPipe.into()),
+            _ => match io::Error::last_os_error() {
+                error if error.kind() == Io::Interrupted => Ok(()),
+                error => Err(error),
+            },
+        }
     }
 
     /// Receives up to `room` bytes to `to`; waits for as many if `whole`. 0 means that the peer has closed.

@@ -20,7 +20,7 @@ pub(super) fn created(field: &Field) -> Result<String, Error> {
     match nested(field, 0) {
         Some(type_name) => Ok(type_name),
         None => {
-            let what = format!("{} cannot be written to a table of this server", field.data_type());
+            let what = format!("{} cannot be written to a table in this version", field.data_type());
             Err(unsupported_column(
                 field.name(),
                 &what,

@@ -53,6 +53,9 @@ demo: $(BIN)/.wheel $(BIN)/.bench ## Build, generate lineitem (DEMO_SF=1), serve
 demo-postgres: $(BIN)/.wheel $(BIN)/.bench extension ## Start a private PostgreSQL, read lineitem by COPY text, COPY binary and colonnade (DEMO_SF=1)
 	$(BIN)/python demo/demo_postgres.py --scale $(DEMO_SF)
 
+demo-copy: $(BIN)/.wheel $(BIN)/.bench postgres mariadb ## Copy lineitem from PostgreSQL to MariaDB, SQLite, the server and back, and check every value (DEMO_SF=1)
+	$(BIN)/python demo/demo_copy.py --scale $(DEMO_SF)
+
 test: test-rust test-spec test-python test-pandas2 ## Run all tests
 
 test-rust: $(BIN)/python

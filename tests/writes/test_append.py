@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import colonnade
@@ -99,14 +100,12 @@ def test_a_missing_table_is_an_error_of_the_first_parts(place: Place) -> None:
 def test_a_failed_writer_is_an_error_even_if_the_block_ignores_it(place: Place) -> None:
     place.execute("create table t (a bigint primary key, b text)")
     with colonnade.connect(place.uri) as connection:
-        ignored = 0
         with pytest.raises(colonnade.IntegrityError), connection.append("t") as rows:
             for _ in range(300):
-                try:
+                # Whether the database has found it before the end depends on the database.
+                with suppress(colonnade.Error):
                     rows.write(BATCH)
-                except colonnade.Error:
-                    ignored += 1
-        assert ignored and place.rows() == []
+        assert place.rows() == []
 
 
 def test_a_part_with_other_columns_is_not_added_and_the_others_stay(place: Place) -> None:

@@ -40,6 +40,7 @@ class Link:
         #: Bytes from the server on the last connection, and everything that clients have sent.
         self.passed = 0
         self.sent = b""
+        self._asking: list[threading.Thread] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
     def uri(self, place: Place) -> str:
@@ -48,13 +49,21 @@ class Link:
     def close(self) -> None:
         self._listener.close()
 
+    def settle(self) -> None:
+        """Waits until all clients have closed their connections, so that nothing more is sent."""
+        for asking in self._asking:
+            asking.join(60)
+            assert not asking.is_alive()
+
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
                 server = socket.create_connection(("127.0.0.1", self._port))
                 limit, self.limit = self.limit, None
-                threading.Thread(target=self._ask, args=(client, server), daemon=True).start()
+                asking = threading.Thread(target=self._ask, args=(client, server), daemon=True)
+                self._asking.append(asking)
+                asking.start()
                 threading.Thread(target=self._answer, args=(client, server, limit), daemon=True).start()
 
     def _ask(self, client: socket.socket, server: socket.socket) -> None:
@@ -117,6 +126,7 @@ def test_a_request_for_another_file_gets_nothing(in_mariadb: Place, link: Link, 
         link.change, link.sent = change, b""
         with pytest.raises(colonnade.InternalError, match="request for the rows"):
             append(pa.table({"a": [1234567]}), link.uri(in_mariadb))
+        link.settle()
         # Neither the file nor the rows.
         assert b"LOAD DATA LOCAL" in link.sent and b"nobody" not in link.sent
         assert link.sent.endswith(b"\x01") and b"1234567\n" not in link.sent

@@ -15,6 +15,12 @@ from tests.writes.places import Place
 BATCH = pa.record_batch({"a": pa.array(range(20_000), pa.int64()), "b": ["some text"] * 20_000})
 
 
+@pytest.fixture(autouse=True)
+def _every_batch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports do not wait for time to pass."""
+    monkeypatch.setattr("colonnade._frames.progress._INTERVAL", 0)
+
+
 def batches(count: int = 30) -> Iterator[pa.RecordBatch]:
     for _ in range(count):
         yield BATCH

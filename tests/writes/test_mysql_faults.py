@@ -129,7 +129,8 @@ def test_a_request_for_another_file_gets_nothing(in_mariadb: Place, link: Link, 
         link.settle()
         # Neither the file nor the rows.
         assert b"LOAD DATA LOCAL" in link.sent and b"nobody" not in link.sent
-        assert link.sent.endswith(b"\x01") and b"1234567\n" not in link.sent
+        # After the statement, the session's end is all that is sent, if that.
+        assert link.sent.rpartition(b"(`a`)")[2] in (b"", b"\x01\0\0\0\x01")
     assert in_mariadb.rows() == []
 
 

@@ -5,9 +5,9 @@
 #![no_main]
 
 use arrow_array::{Array, RecordBatch};
+use arrow_schema::{DataType, Field, Schema};
 use colonnade_duckdb::types::named;
 use colonnade_server::copy::CopyRequest;
-use arrow_schema::{DataType, Field, Schema};
 use colonnade_server::copy::input::{TargetColumn, Targets, reader};
 use colonnade_server::copy::options::{CopyOptions, Format};
 use colonnade_server::limits::budget::Budget;

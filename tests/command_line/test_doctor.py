@@ -79,9 +79,9 @@ def test_a_version_that_is_not_supported(tmp_path: Path) -> None:
     environment = os.environ | {"PYTHONPATH": path}
     extras = {extra["name"]: extra for extra in report(status=1, env=environment)["installation"]["extras"]}
     assert extras["duckdb"]["state"] == extras["serve"]["state"] == "unsupported"
-    assert extras["duckdb"]["unsupported"] == ["duckdb 3.1.0 is not in >=2.0,<3"]
+    assert extras["duckdb"]["unsupported"] == ["duckdb 3.1.0 is not in >=2.0.1,<3"]
     assert extras["pyarrow"]["state"] == "ready"
-    assert "unsupported     duckdb: duckdb 3.1.0 is not in >=2.0,<3\n" in run("doctor", env=environment).stdout
+    assert "unsupported     duckdb: duckdb 3.1.0 is not in >=2.0.1,<3\n" in run("doctor", env=environment).stdout
 
 
 @pytest.mark.parametrize("range_", ["", ">=2.0", "<3,>=2.0", ">=2.0,<2.1", ">=25", "<2.1.0"])

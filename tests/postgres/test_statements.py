@@ -253,7 +253,6 @@ def test_what_core_refuses_is_refused_in_its_words(db: psycopg.Connection, what:
 @pytest.mark.parametrize(
     ("statement", "sqlstate", "word"),
     [
-        ("copy base from stdin (format colonnade)", "0A000", "FROM"),
         ("copy base to '/tmp/never' (format colonnade)", "0A000", "STDOUT"),
         ("copy base to program 'cat' (format colonnade)", "0A000", "STDOUT"),
         ("copy base to stdout (format colonnade, sideways 1)", "22023", "sideways"),

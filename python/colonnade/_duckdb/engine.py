@@ -15,7 +15,7 @@ import duckdb
 from colonnade._core import Refused
 
 from .batch_rows import row_bytes, rows_per_batch
-from .catalog import VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
+from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
 from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
@@ -151,7 +151,7 @@ class Session:
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
-        self._path = search_path(connection)
+        self._path = self._first_path = search_path(connection)
         #: By the statement's text; the oldest entry is the first.
         self._remembered: dict[str, RememberedStatement] = {}
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
@@ -316,6 +316,9 @@ class Session:
         if any(part.partition(".")[0].strip('" ').lower() == "system" for part in path.split(",")):
             self._connection.execute(f"SET search_path = {literal(self._path)}")
             refuse("the database system on the search path")
+        if path in ("", f"{CATALOG}.main"):
+            # RESET has removed the served database, too.
+            self._connection.execute(f"SET search_path = {literal(self._first_path)}")
         keep_catalog(self._connection)
         self._path = search_path(self._connection)
 

@@ -15,6 +15,7 @@ mod fitted;
 pub(crate) mod kind;
 pub(crate) mod misfit;
 pub(crate) mod moment;
+pub(crate) mod queue;
 pub(crate) mod uuid;
 pub(crate) mod values;
 

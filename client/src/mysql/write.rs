@@ -20,7 +20,7 @@ mod transfer;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -33,8 +33,9 @@ use self::transfer::{RowStatement, Transfer, gone};
 use super::connection::{Mysql, MysqlConnection};
 use super::server_connection::ServerConnection;
 use super::state;
-use crate::shared_connection::{AnswerError, AnswerOutcome, Event, EventReader, Tick, died};
+use crate::shared_connection::{AnswerError, AnswerOutcome, Event, Tick, died};
 use crate::write::kind::ColumnMeaning;
+use crate::write::queue::StepQueue;
 use crate::write::{BLOCK, TableWriter, WAITING, WriteTarget, Writing};
 use crate::{Connection, Error, ErrorKind, Keep};
 
@@ -135,7 +136,7 @@ impl Writing for MysqlConnection {
             return Err(died().with_origin(self.name()));
         };
         let encoder = RowEncoder::new(columns, syntax);
-        Ok(Box::new(MysqlWriter { events, steps, encoder, block, abandoned, waiting: 0 }))
+        Ok(Box::new(MysqlWriter { queue: StepQueue::new(events, steps, abandoned), encoder, block }))
     }
 }
 
@@ -261,60 +262,16 @@ fn insert(table: &str, columns: &[WrittenColumn]) -> String {
 
 /// Dropping it stops the connection's thread, which undoes everything.
 struct MysqlWriter {
-    events: EventReader<Mysql, Progress>,
-    steps: SyncSender<Step>,
+    queue: StepQueue<Mysql, Progress, Step>,
     encoder: RowEncoder,
     /// The bytes from which on a block is sent.
     block: usize,
-    /// Set before the thread could commit an interrupted write.
-    abandoned: Arc<AtomicBool>,
-    /// The blocks that the connection's thread has not taken yet.
-    waiting: usize,
 }
 
 impl MysqlWriter {
     fn send_block(&mut self, keep: Keep<'_>) -> Result<(), Error> {
         let (block, rows) = self.encoder.take();
-        self.send(Step::Rows(block, rows), keep)
-    }
-
-    fn send(&mut self, step: Step, keep: Keep<'_>) -> Result<(), Error> {
-        while self.waiting >= WAITING {
-            self.next(keep)?;
-        }
-        match self.steps.send(step) {
-            Ok(()) => {
-                self.waiting += 1;
-                Ok(())
-            }
-            // The thread has ended, and its last event says why.
-            Err(_) => loop {
-                self.next(keep)?;
-            },
-        }
-    }
-
-    /// Waits until the thread takes a block.
-    fn next(&mut self, keep: Keep<'_>) -> Result<(), Error> {
-        match self.event(keep)? {
-            Event::Part(_) => {
-                self.waiting = self.waiting.saturating_sub(1);
-                Ok(())
-            }
-            Event::Finished(_) => Err(died()),
-        }
-    }
-
-    fn event(&mut self, keep: Keep<'_>) -> Result<Event<Progress>, Error> {
-        let abandoned = &self.abandoned;
-        let mut keep = || {
-            let goes_on = keep();
-            if !goes_on {
-                abandoned.store(true, Ordering::Release);
-            }
-            goes_on
-        };
-        self.events.next(&mut keep)?.ok_or_else(died)
+        self.queue.send(Step::Rows(block, rows), keep)
     }
 }
 
@@ -334,20 +291,14 @@ impl TableWriter for MysqlWriter {
         if self.encoder.len() > 0 {
             self.send_block(keep)?;
         }
-        self.send(Step::Finish, keep)?;
-        loop {
-            if let Event::Finished(finished) = self.event(keep)? {
-                return Ok(finished.rows.unwrap_or_default());
-            }
-        }
+        Ok(self.queue.finish(Step::Finish, keep)?.unwrap_or_default())
     }
 }
 
 impl Drop for MysqlWriter {
     fn drop(&mut self) {
-        self.abandoned.store(true, Ordering::Release);
         // Afterwards the table that was being filled is gone.
-        self.events.stop_and_wait();
+        self.queue.stop_and_wait();
     }
 }
 

@@ -11,7 +11,6 @@ mod columnar;
 mod frequent_column;
 mod moment;
 mod numeric;
-mod queue;
 mod row_encoder;
 mod served;
 mod table;
@@ -28,16 +27,16 @@ use arrow_schema::SchemaRef;
 use self::column_target::StreamColumns;
 use self::column_type::ColumnType;
 use self::columnar::ColumnarWriter;
-use self::queue::StepQueue;
 use self::row_encoder::RowEncoder;
 use self::served::ServedPlan;
 use self::table::TableColumn;
 use self::transfer::{Progress, Step, Steps, WritePlan};
-use super::connection::PostgresConnection;
+use super::connection::{Postgres, PostgresConnection};
 use super::delivery::Delivery;
 use super::request;
 use crate::shared_connection::{Event, died};
 use crate::write::kind::ColumnMeaning;
+use crate::write::queue::StepQueue;
 use crate::write::{BLOCK, TableWriter, WAITING, WriteTarget, Writing, unsupported_column};
 use crate::{Connection, Error, ErrorKind, Keep};
 
@@ -68,7 +67,7 @@ impl Writing for PostgresConnection {
         };
         let types = names.iter().zip(&meanings).map(|(name, meaning)| accepted(&columns, name, meaning));
         let types = types.collect::<Result<Vec<_>, _>>()?;
-        let queue = StepQueue { events, steps, abandoned, waiting: 0 };
+        let queue = StepQueue::new(events, steps, abandoned);
         if let Some(StreamColumns { schema, targets }) = stream {
             return Ok(Box::new(ColumnarWriter { queue, schema, targets, rows: 0 }));
         }
@@ -103,7 +102,7 @@ impl PostgresConnection {
             Some(Event::Part(Progress::Served(columns))) => columns,
             _ => return Err(died().with_origin(self.name())),
         };
-        let queue = StepQueue { events, steps, abandoned, waiting: 0 };
+        let queue = StepQueue::new(events, steps, abandoned);
         targets.iter().zip(schema.fields()).try_for_each(|(target, field)| target.check_type(field))?;
         Ok(Box::new(ColumnarWriter { queue, schema: sent, targets, rows: 0 }))
     }
@@ -127,9 +126,12 @@ fn accepted(columns: &[TableColumn], name: &str, meaning: &ColumnMeaning) -> Res
     })
 }
 
+/// The queue to the thread of a connection to PostgreSQL or to `colonnade serve`.
+type PostgresQueue = StepQueue<Postgres, Progress, Step>;
+
 /// A transaction that copies rows in COPY's binary format.
 struct PostgresWriter {
-    queue: StepQueue,
+    queue: PostgresQueue,
     encoder: RowEncoder,
 }
 
@@ -152,6 +154,6 @@ impl TableWriter for PostgresWriter {
     fn finish(mut self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error> {
         let (rows, rest) = (self.encoder.rows(), self.encoder.end());
         self.queue.send(Step::Rows(rest), keep)?;
-        self.queue.finish(rows, keep)
+        Ok(self.queue.finish(Step::Finish(rows), keep)?.unwrap_or(rows))
     }
 }

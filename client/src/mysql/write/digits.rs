@@ -1,5 +1,7 @@
 //! Numbers, dates and times as text.
 
+use crate::write::moment::civil;
+
 /// The digits of the largest number of 64 bits.
 const MAX_DIGITS: usize = 20;
 const SECOND: u64 = 1_000_000;
@@ -78,24 +80,15 @@ fn push_pair(out: &mut Vec<u8>, number: u64) {
 }
 
 /// Appends `YYYY-MM-DD`. The year is between 0 and 9999.
-/// <http://howardhinnant.github.io/date_algorithms.html>
 #[inline]
 pub(super) fn push_date(out: &mut Vec<u8>, days: i64) {
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = (year_of_era + era * 400 + i64::from(month <= 2)).unsigned_abs();
-    push_pair(out, year / 100);
-    push_pair(out, year);
+    let (year, month, day) = civil(days);
+    push_pair(out, (year / 100).into());
+    push_pair(out, year.into());
     out.push(b'-');
-    push_pair(out, month.unsigned_abs());
+    push_pair(out, month.into());
     out.push(b'-');
-    push_pair(out, day.unsigned_abs());
+    push_pair(out, day.into());
 }
 
 /// Appends `HH:MM:SS`, with more hours if there are, and microseconds if there are any.

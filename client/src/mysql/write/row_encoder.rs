@@ -14,11 +14,11 @@ use super::column_type::ColumnType;
 use super::digits::{push_signed, push_unsigned};
 use super::moment::{push_moment, push_time_of_day};
 use super::number::{push_decimal, push_float, push_wide_decimal};
-use crate::Error;
 use crate::write::BLOCK;
 use crate::write::kind::ColumnMeaning;
 use crate::write::misfit::ValueMisfit;
 use crate::write::values::{ColumnValues, Scalar};
+use crate::{Error, parameter};
 
 /// What the server does with a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,7 +202,8 @@ fn push_value(
             push_bytes(out, syntax, text.as_bytes());
         }
         (T::Uuid | T::Char { .. }, Scalar::Bytes(bytes)) => {
-            let text = uuid(bytes);
+            let bytes = bytes.try_into().or_else(|_| refused(to, "a value"))?;
+            let text = parameter::uuid(bytes);
             push_bytes(out, syntax, text.as_bytes());
         }
         (_, Scalar::Bytes(bytes)) => {
@@ -273,18 +274,6 @@ fn quoted(
     push(out)?;
     out.push(b'\'');
     Ok(())
-}
-
-fn uuid(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(36);
-    for (place, byte) in bytes.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        colonnade_sql::quote::push_hexadecimal(&mut text, &[*byte]);
-    }
-    text.make_ascii_lowercase();
-    text
 }
 
 /// Appends bytes with escapes.

@@ -7,8 +7,8 @@ use arrow_schema::{Field, Schema, SchemaRef};
 use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arrow};
 use colonnade_wire::{CodecSet, Controller, EncodeError, Encoder, Writer};
 
+use super::PostgresQueue;
 use super::column_target::ColumnTarget;
-use super::queue::StepQueue;
 use super::transfer::{CopyPayload, Step, Transfer};
 use crate::link;
 use crate::shared_connection::AnswerError;
@@ -26,7 +26,7 @@ const CHUNK_BYTES: usize = 8 << 20;
 
 /// Converts batches, and passes them to the connection's thread.
 pub(super) struct ColumnarWriter {
-    pub(super) queue: StepQueue,
+    pub(super) queue: PostgresQueue,
     /// The stream's columns, in the order of the batches'.
     pub(super) schema: SchemaRef,
     pub(super) targets: Vec<ColumnTarget>,
@@ -64,7 +64,7 @@ impl TableWriter for ColumnarWriter {
 
     fn finish(mut self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error> {
         let rows = self.rows;
-        self.queue.finish(rows, keep)
+        Ok(self.queue.finish(Step::Finish(rows), keep)?.unwrap_or(rows))
     }
 }
 

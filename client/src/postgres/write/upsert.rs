@@ -139,8 +139,7 @@ impl UpsertStage {
             self.table,
             same.join(" AND ")
         );
-        let counted = transfer.ask(&sql)?.into_iter().flatten().flatten().next();
-        Ok(counted.and_then(|count| count.parse().ok()).unwrap_or_default())
+        count(transfer, &sql)
     }
 
     /// As COPY does, it takes the data's values for identity columns.
@@ -162,12 +161,24 @@ impl UpsertStage {
             shown.join(", "),
             self.key.join(", ")
         );
-        match transfer.ask(&sql)?.into_iter().next() {
-            None => Ok(()),
-            Some(row) => {
-                let values: Vec<_> = row.into_iter().map(Option::unwrap_or_default).collect();
-                Err(AnswerError::Refused(repeated_key(&self.key, &values)))
-            }
+        refuse_repeated(transfer, &self.key, &sql)
+    }
+}
+
+/// The number that a query counts.
+pub(super) fn count(transfer: &mut Transfer<'_>, sql: &str) -> Result<u64, AnswerError> {
+    let counted = transfer.ask(sql)?.into_iter().flatten().flatten().next();
+    Ok(counted.and_then(|count| count.parse().ok()).unwrap_or_default())
+}
+
+/// # Errors
+/// The query, which asks for a repeated key of the data as texts, has a row.
+pub(super) fn refuse_repeated(transfer: &mut Transfer<'_>, key: &[String], sql: &str) -> Result<(), AnswerError> {
+    match transfer.ask(sql)?.into_iter().next() {
+        None => Ok(()),
+        Some(row) => {
+            let values: Vec<_> = row.into_iter().map(Option::unwrap_or_default).collect();
+            Err(AnswerError::Refused(repeated_key(key, &values)))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use crate::sqlite::datetime;
 use crate::write::kind::ColumnMeaning;
-use crate::write::moment::microseconds;
+use crate::write::moment::{civil, microseconds};
 
 use super::StoredType;
 
@@ -12,8 +12,6 @@ const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 /// The days from 0000-01-01 to 9999-12-31, since 1970.
 const DATES: RangeInclusive<i64> = -719_528..=2_932_896;
-/// The days of 400 years.
-const ERA: u32 = 146_097;
 /// `YYYY-MM-DD HH:MM:SS.ffffff+00:00`
 const LONGEST: usize = 32;
 
@@ -73,21 +71,13 @@ impl MomentText {
         [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8]
     }
 
-    /// `YYYY-MM-DD`, for years of four digits. <http://howardhinnant.github.io/date_algorithms.html>
+    /// `YYYY-MM-DD`, for years of four digits.
     #[inline]
     fn push_date(&mut self, days: i64) -> Option<()> {
         if !DATES.contains(&days) {
             return None;
         }
-        // Days since March of the year -400, so that no number is negative.
-        let shifted = (days + i64::from(ERA) + 719_468) as u32;
-        let (era, day_of_era) = (shifted / ERA, shifted % ERA);
-        let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-        let month = (5 * day_of_year + 2) / 153;
-        let day = day_of_year - (153 * month + 2) / 5 + 1;
-        let month = if month < 10 { month + 3 } else { month - 9 };
-        let year = year_of_era + era * 400 + u32::from(month <= 2) - 400;
+        let (year, month, day) = civil(days);
         let ([y0, y1], [y2, y3]) = (Self::two(year / 100), Self::two(year % 100));
         let ([m0, m1], [d0, d1]) = (Self::two(month), Self::two(day));
         self.push(&[y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1]);

@@ -7,13 +7,13 @@ use arrow_array::ArrayRef;
 
 use super::TargetColumn;
 use super::moment::MomentText;
-use crate::Error;
 use crate::literal::sqlite::Atom;
 use crate::sqlite::decimal;
 use crate::sqlite::kind::{ColumnKind, MAX_PRECISION};
 use crate::write::kind::ColumnMeaning;
 use crate::write::misfit::{ValueMisfit, unit_name};
 use crate::write::values::{ColumnValues, Scalar};
+use crate::{Error, parameter};
 
 /// The largest integer up to which each has a double.
 const EXACT: u64 = 1 << 53;
@@ -196,7 +196,10 @@ impl TargetColumn {
                 Atom::Text(Cow::Borrowed(text.ok_or_else(|| self.stored.wrong_moment(number, column.meaning))?))
             }
             (T::Text, Scalar::Text(text)) => Atom::Text(Cow::Borrowed(text)),
-            (T::Uuid, Scalar::Bytes(bytes)) => Atom::Text(Cow::Owned(uuid(bytes))),
+            (T::Uuid, Scalar::Bytes(bytes)) => {
+                let bytes = bytes.try_into().map_err(|_| refused(&"a value"))?;
+                Atom::Text(Cow::Owned(parameter::uuid(bytes)))
+            }
             (T::Blob, Scalar::Bytes(bytes)) => Atom::Blob(bytes),
             (_, Scalar::Integer(number)) => return Err(refused(&number)),
             (_, Scalar::Unsigned(number)) => return Err(refused(&number)),
@@ -281,16 +284,4 @@ impl StoredType {
         };
         ValueMisfit::moment(number, unit, &self.name())
     }
-}
-
-fn uuid(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(36);
-    for (place, byte) in bytes.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        colonnade_sql::quote::push_hexadecimal(&mut text, &[*byte]);
-    }
-    text.make_ascii_lowercase();
-    text
 }

@@ -3,8 +3,9 @@
 
 use super::{FoundTable, ServedPlan, names, quoted, text};
 use crate::postgres::write::transfer::Transfer;
+use crate::postgres::write::upsert::{count, refuse_repeated};
 use crate::shared_connection::AnswerError;
-use crate::write::{other_count, repeated_key};
+use crate::write::other_count;
 use crate::{Error, ErrorKind};
 
 /// The temporary table with the rows of the data.
@@ -70,8 +71,7 @@ impl<'a> UpsertStage<'a> {
 
     fn count_present(&self, transfer: &mut Transfer<'_>) -> Result<u64, AnswerError> {
         let sql = format!("SELECT count(*) FROM {STAGE} SEMI JOIN {} USING ({})", self.table.name, self.key.join(", "));
-        let counted = transfer.ask(&sql)?.into_iter().flatten().flatten().next();
-        Ok(counted.and_then(|count| count.parse().ok()).unwrap_or_default())
+        count(transfer, &sql)
     }
 
     /// # Errors
@@ -83,13 +83,7 @@ impl<'a> UpsertStage<'a> {
             shown.join(", "),
             self.key.join(", ")
         );
-        match transfer.ask(&sql)?.into_iter().next() {
-            None => Ok(()),
-            Some(row) => {
-                let values: Vec<_> = row.into_iter().map(Option::unwrap_or_default).collect();
-                Err(AnswerError::Refused(repeated_key(&self.key, &values)))
-            }
-        }
+        refuse_repeated(transfer, &self.key, &sql)
     }
 
     fn require_constraint(&self, transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {

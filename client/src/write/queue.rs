@@ -4,24 +4,27 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
-use super::transfer::{Progress, Step};
-use crate::postgres::connection::Postgres;
-use crate::shared_connection::{Event, EventReader, died};
-use crate::write::WAITING;
+use super::WAITING;
+use crate::shared_connection::{Event, EventReader, Peer, died};
 use crate::{Error, Keep};
 
-/// Passes steps to the connection's thread. Dropping it stops the thread, which rolls back.
-pub(super) struct StepQueue {
-    pub(super) events: EventReader<Postgres, Progress>,
-    pub(super) steps: SyncSender<Step>,
+/// Passes steps of type `S` to the connection's thread. Dropping it stops the thread, which rolls back.
+pub(crate) struct StepQueue<P: Peer, T, S> {
+    events: EventReader<P, T>,
+    steps: SyncSender<S>,
     /// Set before the thread could commit an interrupted write.
-    pub(super) abandoned: Arc<AtomicBool>,
+    abandoned: Arc<AtomicBool>,
     /// The steps that the connection's thread has not taken yet.
-    pub(super) waiting: usize,
+    waiting: usize,
 }
 
-impl StepQueue {
-    pub(super) fn send(&mut self, step: Step, keep: Keep<'_>) -> Result<(), Error> {
+impl<P: Peer, T, S> StepQueue<P, T, S> {
+    /// The queue of a thread whose table is ready. It tells with one event that it has taken a step.
+    pub(crate) fn new(events: EventReader<P, T>, steps: SyncSender<S>, abandoned: Arc<AtomicBool>) -> Self {
+        Self { events, steps, abandoned, waiting: 0 }
+    }
+
+    pub(crate) fn send(&mut self, step: S, keep: Keep<'_>) -> Result<(), Error> {
         while self.waiting >= WAITING {
             self.next(keep)?;
         }
@@ -37,14 +40,20 @@ impl StepQueue {
         }
     }
 
-    /// Ends the rows. Returns the server's count of them, after the commit.
-    pub(super) fn finish(&mut self, rows: u64, keep: Keep<'_>) -> Result<u64, Error> {
-        self.send(Step::Finish(rows), keep)?;
+    /// Ends the rows with the last step. Returns the server's count of them, after the commit.
+    pub(crate) fn finish(&mut self, last: S, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+        self.send(last, keep)?;
         loop {
             if let Event::Finished(finished) = self.event(keep)? {
-                return Ok(finished.rows.unwrap_or(rows));
+                return Ok(finished.rows);
             }
         }
+    }
+
+    /// Stops the thread, and waits until it has undone everything.
+    pub(crate) fn stop_and_wait(&mut self) {
+        self.abandoned.store(true, Ordering::Release);
+        self.events.stop_and_wait();
     }
 
     /// Waits until the thread takes a step.
@@ -58,7 +67,7 @@ impl StepQueue {
         }
     }
 
-    pub(super) fn event(&mut self, keep: Keep<'_>) -> Result<Event<Progress>, Error> {
+    fn event(&mut self, keep: Keep<'_>) -> Result<Event<T>, Error> {
         let abandoned = &self.abandoned;
         let mut keep = || {
             let goes_on = keep();
@@ -71,7 +80,7 @@ impl StepQueue {
     }
 }
 
-impl Drop for StepQueue {
+impl<P: Peer, T, S> Drop for StepQueue<P, T, S> {
     fn drop(&mut self) {
         self.abandoned.store(true, Ordering::Release);
     }

@@ -7,6 +7,7 @@ mod binary;
 mod columnar;
 mod csv;
 mod error;
+mod frame;
 mod lines;
 mod rows;
 mod text;

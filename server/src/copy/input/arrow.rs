@@ -9,11 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_buffer::{Buffer, MutableBuffer};
+use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{MessageHeader, root_as_message};
 
 use super::columnar::with_positional_names;
+use super::frame::Frame;
 use super::{CopyReader, ReadRows};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge, Kept};
@@ -22,9 +23,7 @@ pub(super) struct Arrow {
     width: usize,
     decoder: StreamDecoder,
     batches: VecDeque<Kept<RecordBatch>>,
-    /// The bytes of the next message that have arrived.
-    frame: MutableBuffer,
-    charge: Charge,
+    frame: Frame,
     /// The charges for the dictionaries that the decoder keeps, by their numbers.
     dictionaries: HashMap<i64, Charge>,
     has_ended: bool,
@@ -56,29 +55,16 @@ impl Arrow {
             width,
             decoder: StreamDecoder::new(),
             batches: VecDeque::new(),
-            frame: MutableBuffer::new(0),
-            charge: budget.empty_charge(),
+            frame: Frame::new(budget),
             dictionaries: HashMap::new(),
             has_ended: false,
             budget: Arc::clone(budget),
         }
     }
 
-    /// Moves bytes from `data` to the frame until the frame has `length` bytes. Gives the rest of `data`.
-    fn fill_frame<'a>(&mut self, data: &'a [u8], length: usize) -> Result<&'a [u8], Failure> {
-        if length > self.charge.bytes() {
-            self.charge.set(length)?;
-            self.frame.reserve(length - self.frame.len());
-        }
-        let (taken, rest) = data.split_at(data.len().min(length - self.frame.len()));
-        self.frame.extend_from_slice(taken);
-        Ok(rest)
-    }
-
     /// Decodes a complete frame.
     fn decode(&mut self) -> Result<(), Failure> {
-        let frame: Buffer = std::mem::replace(&mut self.frame, MutableBuffer::new(0)).into();
-        let mut charge = std::mem::replace(&mut self.charge, self.budget.empty_charge());
+        let (frame, mut charge) = self.frame.take();
         charge.set(frame.len().saturating_mul(DECODED_FACTOR))?;
         if let Some((number, is_delta)) = dictionary_of_frame(&frame)? {
             // A delta extends the dictionary.
@@ -114,13 +100,13 @@ impl CopyReader for Arrow {
             if self.has_ended {
                 return Err(malformed("there are data after its end"));
             }
-            match inspect_frame(self.frame.as_slice())? {
-                FrameState::NeedsBytes(length) => data = self.fill_frame(data, length)?,
-                FrameState::Length(length) => data = self.fill_frame(data, length)?,
+            match inspect_frame(self.frame.bytes())? {
+                FrameState::NeedsBytes(length) => data = self.frame.fill(data, length)?,
+                FrameState::Length(length) => data = self.frame.fill(data, length)?,
                 FrameState::EndOfStream => {}
             }
-            match inspect_frame(self.frame.as_slice())? {
-                FrameState::Length(length) if length == self.frame.len() => self.decode()?,
+            match inspect_frame(self.frame.bytes())? {
+                FrameState::Length(length) if length == self.frame.bytes().len() => self.decode()?,
                 FrameState::EndOfStream => self.has_ended = true,
                 FrameState::NeedsBytes(_) | FrameState::Length(_) => {}
             }
@@ -130,7 +116,7 @@ impl CopyReader for Arrow {
 
     fn finish(&mut self) -> Result<(), Failure> {
         // A stream may end without the mark.
-        if !self.has_ended && !self.frame.is_empty() {
+        if !self.has_ended && !self.frame.bytes().is_empty() {
             return Err(malformed("its end is missing"));
         }
         self.pass_to_decoder(Buffer::from(&END_OF_STREAM[..]), self.budget.empty_charge())

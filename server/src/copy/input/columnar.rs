@@ -5,12 +5,12 @@ mod fields;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow_buffer::{Buffer, MutableBuffer};
 use arrow_schema::{Field, Schema, SchemaRef};
 use bytes::Bytes;
 use colonnade_wire::arrow::array_from_column;
 use colonnade_wire::{Damage, DecodeError, DecodeLimits, Decoder, EncodedChunk, HEADER_LEN, Message, message_length};
 
+use super::frame::Frame;
 use super::rows::column_name;
 use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows, TargetColumn};
 use crate::error::Failure;
@@ -34,15 +34,12 @@ pub(super) struct Colonnade {
     decoder: Decoder,
     /// For each of the stream's fields, the position of its column among the targets, once the schema has arrived.
     columns: Vec<usize>,
-    /// The bytes of the next message that have arrived.
-    frame: MutableBuffer,
-    charge: Charge,
+    frame: Frame,
     waiting: Vec<Kept<RecordBatch>>,
     waiting_bytes: usize,
     /// The rows of the chunks so far, and those of them that the session has taken.
     rows: u64,
     taken_rows: u64,
-    budget: Arc<Budget>,
 }
 
 impl Colonnade {
@@ -56,41 +53,26 @@ impl Colonnade {
             limits,
             decoder: Decoder::new(limits),
             columns: Vec::new(),
-            frame: MutableBuffer::new(0),
-            charge: budget.empty_charge(),
+            frame: Frame::new(budget),
             waiting: Vec::new(),
             waiting_bytes: 0,
             rows: 0,
             taken_rows: 0,
-            budget: Arc::clone(budget),
         }
     }
 
     /// The length of the message in `frame`, or the bytes that are needed to know it.
     fn wanted(&self) -> Result<usize, Failure> {
-        match self.frame.as_slice().first_chunk::<HEADER_LEN>() {
+        match self.frame.bytes().first_chunk::<HEADER_LEN>() {
             Some(header) => message_length(header, &self.limits).map_err(damaged),
             None => Ok(HEADER_LEN),
         }
     }
 
-    /// Moves bytes from `data` to the frame until the frame has `length` bytes. Gives the rest of `data`. The whole message is charged before
-    /// it is gathered.
-    fn fill_frame<'a>(&mut self, data: &'a [u8], length: usize) -> Result<&'a [u8], Failure> {
-        if length > self.charge.bytes() {
-            self.charge.set(length)?;
-            self.frame.reserve(length - self.frame.len());
-        }
-        let (taken, rest) = data.split_at(data.len().min(length - self.frame.len()));
-        self.frame.extend_from_slice(taken);
-        Ok(rest)
-    }
-
     /// Decodes the complete message in the frame.
     fn decode(&mut self) -> Result<(), Failure> {
         // The buffer is aligned, so plain columns are slices of it (FORMAT §3).
-        let message: Buffer = std::mem::replace(&mut self.frame, MutableBuffer::new(0)).into();
-        let charge = std::mem::replace(&mut self.charge, self.budget.empty_charge());
+        let (message, charge) = self.frame.take();
         match self.decoder.message(Bytes::from_owner(message)).map_err(damaged)? {
             Message::Schema(schema) => {
                 let schema = colonnade_wire::arrow::schema_to_arrow(&schema);
@@ -129,8 +111,9 @@ impl CopyReader for Colonnade {
     fn feed(&mut self, mut data: &[u8]) -> Result<(), Failure> {
         while !data.is_empty() {
             let length = self.wanted()?;
-            data = self.fill_frame(data, length)?;
-            if self.frame.len() >= HEADER_LEN && self.wanted()? == self.frame.len() {
+            data = self.frame.fill(data, length)?;
+            let arrived = self.frame.bytes().len();
+            if arrived >= HEADER_LEN && self.wanted()? == arrived {
                 self.decode()?;
             }
         }
@@ -138,7 +121,7 @@ impl CopyReader for Colonnade {
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        if !self.frame.is_empty() {
+        if !self.frame.bytes().is_empty() {
             return Err(malformed("a message is incomplete"));
         }
         self.decoder.finish().map(drop).map_err(damaged)

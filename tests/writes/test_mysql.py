@@ -170,7 +170,9 @@ def test_a_table_cannot_be_altered_unnoticed(in_mariadb: Place) -> None:
     first = pa.record_batch({"a": pa.array([], pa.string())})
 
     def all_batches() -> Iterator[pa.RecordBatch]:
-        yield first
+        # More than are read ahead, so that the writer has looked at the table.
+        for _ in range(50):
+            yield first
         yield from batches()
 
     with pytest.raises(colonnade.DatabaseError, match="was altered") as caught:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import subprocess
 import sys
 from typing import Any
@@ -22,3 +24,20 @@ def failed(*arguments: Any) -> str:
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("colonnade: ")
     return done.stderr
+
+
+def shown_on_a_terminal(*arguments: Any) -> list[str]:
+    """What the command shows on standard error if that is a terminal: the states of one line, and what comes after."""
+    controller, terminal = pty.openpty()
+    command = [sys.executable, "-m", "colonnade", *map(str, arguments)]
+    with subprocess.Popen(command, stderr=terminal, stdout=subprocess.DEVNULL) as process:
+        os.close(terminal)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(controller, 4096)
+            except OSError:
+                break
+    os.close(controller)
+    assert process.returncode == 0
+    return shown.decode().split("\r\x1b[K")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import resource
 import subprocess
 import sys
@@ -17,7 +15,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from tests.command_line.commands import failed, run
+from tests.command_line.commands import failed, run, shown_on_a_terminal
 
 SQL = "select i, 'row ' || i as name, case when i % 2 = 0 then i / 4 end as quarter from range(1000) t(i) order by i"
 
@@ -174,24 +172,9 @@ def test_only_regular_files_are_replaced(uri: str, tmp_path: Path) -> None:
 
 
 def test_progress_on_a_terminal(uri: str, tmp_path: Path) -> None:
-    controller, terminal = pty.openpty()
     out = tmp_path / "out.arrow"
-    with subprocess.Popen(
-        [sys.executable, "-m", "colonnade", "read", uri, "select i from range(3000000) t(i)", "-o", out],
-        stderr=terminal,
-        stdout=subprocess.DEVNULL,
-    ) as process:
-        os.close(terminal)
-        shown = b""
-        while True:
-            try:
-                shown += os.read(controller, 4096)
-            except OSError:
-                break
-    os.close(controller)
-    assert process.returncode == 0
+    states = shown_on_a_terminal("read", uri, "select i from range(3000000) t(i)", "-o", out)
     # At least one state under way, wiped before the summary.
-    states = shown.decode().split("\r\x1b[K")
     assert len(states) >= 3
     assert "rows in" in states[1]
     assert states[-1].startswith("3,000,000 rows in ")

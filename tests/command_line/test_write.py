@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import signal
 import subprocess
 import sys
@@ -19,7 +17,7 @@ import pyarrow.parquet
 import pytest
 
 from testbed import postgres as pg
-from tests.command_line.commands import failed, run
+from tests.command_line.commands import failed, run, shown_on_a_terminal
 from tests.support import sqlite_files
 
 TABLE = pa.table({"i": pa.array(range(1000), pa.int64()), "name": [f"row {number}" for number in range(1000)]})
@@ -161,20 +159,8 @@ def test_ctrl_c_writes_nothing(stock: pg.Cluster, session: psycopg.Connection) -
 
 def test_a_terminal_shows_the_progress(stock: pg.Cluster, session: psycopg.Connection) -> None:
     sql = "select i, repeat('x', 100) as name from generate_series(1, 500000) i"
-    controller, terminal = pty.openpty()
-    command = [sys.executable, "-m", "colonnade", "copy", stock.uri(), sql, stock.uri(), "written"]
-    with subprocess.Popen(command, stderr=terminal, stdout=subprocess.DEVNULL) as process:
-        os.close(terminal)
-        shown = b""
-        while True:
-            try:
-                shown += os.read(controller, 4096)
-            except OSError:
-                break
-    os.close(controller)
-    assert process.returncode == 0
-    states = shown.decode().split("\r\x1b[K")
-    assert len(states) >= 4 and "of data" in states[2] and "on the wire" not in shown.decode()
+    states = shown_on_a_terminal("copy", stock.uri(), sql, stock.uri(), "written")
+    assert len(states) >= 4 and "of data" in states[2] and not any("on the wire" in state for state in states)
     assert states[-1].startswith("500,000 rows in ")
 
 

@@ -25,6 +25,16 @@ def preloaded(installation: pg.Installation) -> Iterator[pg.Cluster]:
 
 
 @pytest.fixture
+def in_own_schema(preloaded: pg.Cluster) -> Iterator[psycopg.Connection]:
+    """A session with the library in a schema of its own."""
+    with preloaded.connect() as opened:
+        opened.execute("create schema own; set search_path to own, public")
+        yield opened
+        opened.execute("rollback")
+        opened.execute("set client_min_messages to warning; drop schema own cascade")
+
+
+@pytest.fixture
 def database(postgres: pg.Cluster) -> Iterator[colonnade.Connection]:
     """A connection to PostgreSQL."""
     with colonnade.connect(postgres.uri()) as opened:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -21,13 +20,9 @@ TO = "to stdout (format colonnade)"
 
 
 @pytest.fixture
-def session(preloaded: pg.Cluster) -> Iterator[psycopg.Connection]:
-    """A session in a schema of its own."""
-    with preloaded.connect() as opened:
-        opened.execute("create schema own; set search_path to own, public")
-        yield opened
-        opened.execute("rollback")
-        opened.execute("set client_min_messages to warning; drop schema own cascade")
+def session(in_own_schema: psycopg.Connection) -> psycopg.Connection:
+    """The session that the tests of COPY use."""
+    return in_own_schema
 
 
 def rows(session: psycopg.Connection, query: str) -> list[tuple]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
@@ -27,13 +25,10 @@ end $$;
 
 
 @pytest.fixture
-def session(preloaded: pg.Cluster) -> Iterator[psycopg.Connection]:
-    """A session in a schema of its own."""
-    with preloaded.connect() as opened:
-        opened.execute(f"create schema own; set search_path to own, public; {SETUP}")
-        yield opened
-        opened.execute("rollback")
-        opened.execute("set client_min_messages to warning; drop schema own cascade")
+def session(in_own_schema: psycopg.Connection) -> psycopg.Connection:
+    """A session in a schema of its own, with tables."""
+    in_own_schema.execute(SETUP)
+    return in_own_schema
 
 
 def outcome(session: psycopg.Connection, kind: str, table: str, query: str, setup: str, after: str) -> object:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -43,13 +42,9 @@ create table t (like source)
 
 
 @pytest.fixture
-def session(preloaded: pg.Cluster) -> Iterator[psycopg.Connection]:
-    """A session in a schema of its own."""
-    with preloaded.connect() as opened:
-        opened.execute("create schema own; set search_path to own, public")
-        yield opened
-        opened.execute("rollback")
-        opened.execute("set client_min_messages to warning; drop schema own cascade")
+def session(in_own_schema: psycopg.Connection) -> psycopg.Connection:
+    """The session that the tests of COPY use."""
+    return in_own_schema
 
 
 @pytest.fixture(params=["light+fsst, chunk_rows 5", "plain", "light+zstd-1", "light+lz4"])

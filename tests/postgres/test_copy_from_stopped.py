@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -17,13 +16,9 @@ from tests.support.raw_client import wait_until
 
 
 @pytest.fixture
-def session(preloaded: pg.Cluster) -> Iterator[psycopg.Connection]:
-    """A session in a schema of its own."""
-    with preloaded.connect() as opened:
-        opened.execute("create schema own; set search_path to own, public")
-        yield opened
-        opened.execute("rollback")
-        opened.execute("set client_min_messages to warning; drop schema own cascade")
+def session(in_own_schema: psycopg.Connection) -> psycopg.Connection:
+    """The session that the tests of COPY use."""
+    return in_own_schema
 
 
 def begin(session: psycopg.Connection, statement: str) -> pq.abc.PGconn:

@@ -1,0 +1,34 @@
+//! Python functions in worker processes that cannot harm the server.
+//!
+//! A [`WorkerPool`] has a template process, which forks a worker on request. A session's workers are its [`SessionWorkers`]. Server and
+//! worker share a ring of memory: the server writes the arguments of a call there, and the worker answers there.
+//!
+//! # The way of a call
+//!
+//! ```text
+//! let session: SessionWorkers = pool.session();             // one for each SQL session; Clone is a handle
+//! session.begin_statement();                                // forgets cancel() and the notices of the statement before
+//! let mut worker: FunctionWorker = session.worker()?;       // one for each engine thread; dropping gives it back
+//! let mut inputs: CallInputs = worker.prepare(&function, rows)?;          // function: &Arc<Function>
+//! for each parameter, for each node of its type (pre-order, ColumnType::nodes):
+//!     inputs.parameter(Form::Array)?;                       // once a parameter; Repeated: one row; Dictionary: see there
+//!     let node: NodeBuffers = inputs.node(NodeSize { length, has_validity, values: bytes, heap: bytes })?;
+//!     node.validity / .values / .heap : RingSlice           // write(at, &[u8]), as_mut_ptr(), len()
+//! let groups: RingSlice = inputs.groups(count)?;            // aggregates only: count + 1 offsets of u64 into the rows
+//! let output: CallOutput = inputs.call()?;                  // waits without any lock
+//! output.rows; output.columns: Vec<OutputColumn>            // checked
+//!     column.validity: Option<Vec<u8>>                      // Arrow's bitmap: 1 is a value
+//!     column.data: OutputData::{Fixed(f), Bytes{offsets, bytes}, List{offsets, items}, Array(items), Struct(fields), Union{tags, members}}
+//!     f.copy_to(at_row, &mut [u8])                          // from the ring or from checked memory into the caller's
+//! session.cancel();                                         // from any thread: kills the workers, calls return Cancelled
+//! session.take_notices() -> String                          // printed text
+//! worker.check(&function)?                                  // at CREATE: CallError::Syntax with line and position
+//! ```
+
+#![warn(missing_docs)]
+
+mod error;
+mod function;
+
+pub use error::{CallError, FunctionError, ValueFault};
+pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, TimestampUnit};

@@ -18,7 +18,7 @@ pub enum CallError {
     #[error("{0}")]
     Result(Box<FunctionError>),
     /// A value does not fit into its type; the class says how.
-    #[error("{0}")]
+    #[error("{1}")]
     Value(ValueFault, Box<FunctionError>),
     /// What the worker has written is not valid. The worker was killed.
     #[error("function \"{function}\": the answer of its worker process is not valid: {fault}")]
@@ -69,7 +69,9 @@ pub enum CallError {
         status: i32,
     },
     /// There are as many workers as `--udf-max-workers` allows.
-    #[error("all {0} worker processes for functions are in use: try again later, or start the server with a larger --udf-max-workers")]
+    #[error(
+        "all {0} worker processes for functions are in use: try again later, or start the server with a larger --udf-max-workers"
+    )]
     TooManyWorkers(usize),
     /// No worker could be started.
     #[error("no worker process for functions could be started: {0}")]

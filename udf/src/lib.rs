@@ -8,7 +8,7 @@
 //! ```text
 //! let session: SessionWorkers = pool.session();             // one for each SQL session; Clone is a handle
 //! session.begin_statement();                                // forgets cancel() and the notices of the statement before
-//! let mut worker: FunctionWorker = session.worker()?;       // one for each engine thread; dropping gives it back
+//! let mut worker: FunctionWorker = session.worker();        // one for each engine thread; dropping gives it back
 //! let mut inputs: CallInputs = worker.prepare(&function, rows)?;          // function: &Arc<Function>
 //! for each parameter, for each node of its type (pre-order, ColumnType::nodes):
 //!     inputs.parameter(Form::Array)?;                       // once a parameter; Repeated: one row; Dictionary: see there
@@ -26,9 +26,34 @@
 //! ```
 
 #![warn(missing_docs)]
+// Futexes, Landlock and seccomp are Linux's. Elsewhere the crate is empty.
+#![cfg(target_os = "linux")]
 
+#[cfg(not(target_endian = "little"))]
+compile_error!("the layout of the ring is that of little-endian processors");
+
+mod check;
+mod description;
 mod error;
 mod function;
+mod inputs;
+mod layout;
+mod output;
+mod pace;
+mod pool;
+mod process;
+mod ring;
+mod sandbox;
+mod session;
+mod template;
+mod worker;
 
 pub use error::{CallError, FunctionError, ValueFault};
 pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, TimestampUnit};
+pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};
+pub use output::{CallOutput, FixedValues, OutputColumn, OutputData};
+pub use pool::{Isolation, WorkerLimits, WorkerPool};
+pub use ring::RingSlice;
+pub use session::SessionWorkers;
+pub use template::TemplateSource;
+pub use worker::FunctionWorker;

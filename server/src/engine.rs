@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 use colonnade_sql::{Dialect, Statement};
 
 use crate::copy::input::TargetColumn;
+use crate::functions::Functions;
 use crate::message::backend::TransactionStatus;
 use crate::parameter::ParameterValue;
 use crate::sqlstate::SqlState;
@@ -48,6 +49,8 @@ pub struct SessionUser {
     pub role: Role,
     /// The limit on this user's concurrent sessions. `None` is the server's limit.
     pub connections: Option<usize>,
+    /// Whether the user may create and drop functions in Python.
+    pub functions: bool,
 }
 
 /// The rights of a user.
@@ -160,6 +163,11 @@ pub trait EngineSession: Send {
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         let _ = statement;
         false
+    }
+
+    /// The functions in Python, if the engine has any.
+    fn functions(&mut self) -> Option<&mut dyn Functions> {
+        None
     }
 
     /// A handle that stops this session's statement from another thread.

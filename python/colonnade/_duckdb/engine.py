@@ -19,6 +19,8 @@ from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_cata
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
 from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
+from .function_store import FunctionStore
+from .functions import SessionFunctions
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from colonnade._core import ArrowStream
 
     from .fences import Statement
+    from .function_store import Registry
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,13 @@ class Engine:
     """One database, which all sessions share."""
 
     def __init__(
-        self, path: str, *, read_only: bool = False, fences: Fences | None = None, scratch: Path | None = None
+        self,
+        path: str,
+        *,
+        read_only: bool = False,
+        fences: Fences | None = None,
+        scratch: Path | None = None,
+        registry: Registry | None = None,
     ) -> None:
         self._fences = fences or Fences()
         self._root = duckdb.connect(path, read_only=read_only)
@@ -125,9 +134,14 @@ class Engine:
         self.served = (self._database, has_public)
         self._lock = threading.Lock()
         self._fence = fence_for(self._root, self._fences.max_statement_bytes)
-        main_name = "main" if has_public else "public"
+        self._main_name = main_name = "main" if has_public else "public"
         attach_catalog(self._root, self._database, main_name, None if self._fences.files else self._fence, scratch)
         configure(self._root, self._fences)
+        #: Whether sessions have functions in Python: whether there is a `registry`, which calls them.
+        self.has_functions = registry is not None
+        self._store = None if registry is None else FunctionStore(None if path == ":memory:" else path, registry)
+        if self._store is not None:
+            self._store.load(self._root)
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""
@@ -137,7 +151,10 @@ class Engine:
         keep_catalog(connection)
         # The value of current_user. No permission depends on it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
+        session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
+        if self._store is not None:
+            session.use_functions(self._store, user, self._database, self._main_name)
+        return session
 
     def close(self) -> None:
         self._root.close()
@@ -156,6 +173,12 @@ class Session:
         self._remembered: dict[str, RememberedStatement] = {}
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
         self._checked: tuple[str, Statement | None] | None = None
+        #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
+        self.functions: SessionFunctions | None = None
+
+    def use_functions(self, store: FunctionStore, user: str, database: str, main_name: str) -> None:
+        """Give the session functions in Python."""
+        self.functions = SessionFunctions(store, self._connection, self._parser, self._gate, user, database, main_name)
 
     def execute(
         self,

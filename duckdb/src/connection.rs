@@ -52,6 +52,11 @@ pub trait LibraryConnection: Send {
         None
     }
 
+    /// The lines that functions have printed since the last call.
+    fn take_notices(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// A handle that stops a running statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 }

@@ -125,6 +125,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         self.connection.functions()
     }
 
+    fn take_notices(&mut self) -> Vec<String> {
+        self.connection.take_notices()
+    }
+
     fn dialect(&self) -> Dialect {
         Dialect::DuckDb
     }

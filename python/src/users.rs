@@ -55,7 +55,8 @@ fn remove_user(path: PathBuf, name: &str) -> PyResult<bool> {
 #[pyfunction]
 fn list_users(path: PathBuf) -> PyResult<Vec<ListedUser>> {
     let users = Users::read(&path).map_err(to_py)?;
-    let listed = |(name, user): (&str, &User)| (name.to_owned(), user.role.to_string(), user.connections, user.functions);
+    let listed =
+        |(name, user): (&str, &User)| (name.to_owned(), user.role.to_string(), user.connections, user.functions);
     Ok(users.iter().map(listed).collect())
 }
 

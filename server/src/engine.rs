@@ -170,6 +170,11 @@ pub trait EngineSession: Send {
         None
     }
 
+    /// The lines that functions have printed since the last call.
+    fn take_notices(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// A handle that stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 

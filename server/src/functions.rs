@@ -76,7 +76,9 @@ impl DefinitionError {
     /// The SQLSTATE.
     pub fn code(&self) -> SqlState {
         match self {
-            Self::Syntax(FunctionSyntaxError::Syntax(_) | FunctionSyntaxError::OpenBody { .. }) => SqlState::SYNTAX_ERROR,
+            Self::Syntax(FunctionSyntaxError::Syntax(_) | FunctionSyntaxError::OpenBody { .. }) => {
+                SqlState::SYNTAX_ERROR
+            }
             Self::Syntax(FunctionSyntaxError::UnknownLanguage { .. }) => SqlState::UNDEFINED_OBJECT,
             Self::Syntax(FunctionSyntaxError::Unsupported { .. }) | Self::Unsupported { .. } | Self::Off => {
                 SqlState::FEATURE_NOT_SUPPORTED
@@ -91,7 +93,9 @@ impl DefinitionError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Syntax(FunctionSyntaxError::Unsupported { hint, .. }) | Self::Unsupported { hint, .. } => hint,
-            Self::Syntax(FunctionSyntaxError::UnknownLanguage { .. }) => "Write LANGUAGE PYTHON_MAP or LANGUAGE PYTHON.",
+            Self::Syntax(FunctionSyntaxError::UnknownLanguage { .. }) => {
+                "Write LANGUAGE PYTHON_MAP or LANGUAGE PYTHON."
+            }
             Self::Syntax(FunctionSyntaxError::OpenBody { .. }) => {
                 "Write the body in dollar quotes: AS $$ … $$. Some clients cut a body in braces at its semicolons."
             }

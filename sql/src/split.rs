@@ -128,7 +128,10 @@ mod tests {
                 "create function f() returns int",
             ] {
                 let function = format!("{head} {{{body}}}");
-                assert_eq!(parts(&format!("{function} strict; select 4;")), [&*format!("{function} strict"), "select 4"]);
+                assert_eq!(
+                    parts(&format!("{function} strict; select 4;")),
+                    [&*format!("{function} strict"), "select 4"]
+                );
             }
         }
         assert_eq!(parts("create function f(x) as {'a': x}; select 1").len(), 2);

@@ -18,8 +18,8 @@ pub use copy::{CopyOption, CopySource, CopyStatement, OptionValue};
 pub use create_table::{CreateTable, NumberedColumn, Numbering};
 pub use cursor::{CursorStatement, FetchDirection};
 pub use function::{
-    BodyQuoting, CommentOnFunction, CreateFunction, DropFunction, DroppedFunction, FunctionBody, FunctionSyntaxError,
-    FunctionLanguage, FunctionName, FunctionParameter, FunctionResult, ParallelSafety, Volatility,
+    BodyQuoting, CommentOnFunction, CreateFunction, DropFunction, DroppedFunction, FunctionBody, FunctionLanguage,
+    FunctionName, FunctionParameter, FunctionResult, FunctionSyntaxError, ParallelSafety, Volatility,
 };
 use parser::Parser;
 pub use parser::SyntaxError;
@@ -180,11 +180,13 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
             .map(StatementKind::CreateTable)
             .or_else(|| python(&parser, function::create).map(Box::new).map(StatementKind::CreateFunction))
             .unwrap_or_else(|| definition(word, parser, &MODIFIERS)),
-        "DROP" => python(&parser, function::drop)
-            .map_or_else(|| definition(word, parser, &[]), StatementKind::DropFunction),
+        "DROP" => {
+            python(&parser, function::drop).map_or_else(|| definition(word, parser, &[]), StatementKind::DropFunction)
+        }
         "ALTER" => definition(word, parser, &[]),
-        "COMMENT" => python(&parser, function::comment)
-            .map_or(StatementKind::Other(word), StatementKind::CommentOnFunction),
+        "COMMENT" => {
+            python(&parser, function::comment).map_or(StatementKind::Other(word), StatementKind::CommentOnFunction)
+        }
         "PREPARE" if parser.word("transaction") && parser.peek().is_some_and(|next| next.kind == TokenKind::Text) => {
             StatementKind::Other(word)
         }
@@ -203,7 +205,7 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
 
 /// Reads a statement about a function in Python, in the dialect that has them.
 fn python<'a, T>(parser: &Parser<'a>, read: impl FnOnce(Parser<'a>) -> Option<T>) -> Option<T> {
-    (parser.dialect == Dialect::DuckDb).then(|| read(parser.clone())).flatten()
+    (parser.dialect == Dialect::WITH_PYTHON).then(|| read(parser.clone())).flatten()
 }
 
 /// A keyword in upper case; empty if it is none. A longer word than any keyword keeps its beginning only.

@@ -1,7 +1,8 @@
 """A function in Python as the database keeps it.
 
 The name is a macro of DuckDB, whose comment has the definitions: one for each overload, signed with the server's key.
-So they begin and end with the macro, in the transaction that creates or drops it. `catalog.sql` reads the same comments.
+So they begin and end with the macro, in the transaction that creates or drops it. `catalog.sql` reads the same
+comments.
 """
 
 from __future__ import annotations

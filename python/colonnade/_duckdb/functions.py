@@ -234,10 +234,11 @@ class SessionFunctions:
         if macro is None:
             return None
         if types is None or types == ["*"]:
-            if len(macro.entries) > 1:
+            first, *more = macro.entries
+            if more:
                 hint = "Write the types of its parameters."
                 raise refused(f'function name "{name.name}" is not unique', "42725", hint)
-            return macro.entries[0]
+            return first
         wanted = tuple(map(self._known_type, types))
         return next((entry for entry in macro.entries if entry.definition.types == wanted), None)
 

@@ -1,8 +1,8 @@
 //! Functions in Python: passes definitions to `colonnade._duckdb.functions.SessionFunctions`.
 
 use colonnade_duckdb::Translated;
-use colonnade_server::functions::{DefinedParameter, DefinedResult, DefinitionKind, FunctionDefinition, Functions};
 use colonnade_server::EngineError;
+use colonnade_server::functions::{DefinedParameter, DefinedResult, DefinitionKind, FunctionDefinition, Functions};
 use colonnade_sql::statement::{CommentOnFunction, DropFunction, DroppedFunction, ParallelSafety, Volatility};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -21,7 +21,9 @@ impl PyConnection {
 
 impl Functions for PyConnection {
     fn create(&mut self, function: &FunctionDefinition) -> Result<(), EngineError> {
-        self.with_functions(|functions| functions.call_method1("create", (to_dict(functions.py(), function)?,)).map(drop))
+        self.with_functions(|functions| {
+            functions.call_method1("create", (to_dict(functions.py(), function)?,)).map(drop)
+        })
     }
 
     fn has(&mut self, functions: &DropFunction) -> Result<bool, EngineError> {

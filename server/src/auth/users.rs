@@ -263,8 +263,7 @@ fn parse_line(line: &str) -> Result<(String, User), &'static str> {
         } else if let Some(count) = word.strip_prefix("connections=") {
             connections = Some(count.parse().map_err(|_| "connections= is followed by a number")?);
         } else {
-            verifier =
-                Some(word.parse().map_err(|_| "no role, functions, connections=… or SCRAM-SHA-256 verifier")?);
+            verifier = Some(word.parse().map_err(|_| "no role, functions, connections=… or SCRAM-SHA-256 verifier")?);
         }
     }
     let role = role.ok_or("a user has a role: read-only or read-write")?;

@@ -95,7 +95,7 @@ impl FunctionDefinition {
         if kind != DefinitionKind::Table && statement.parameters.is_none() {
             return Err(DefinitionError::Unsupported {
                 what: "(*) for a function that does not return a table",
-                hint: "Declare the parameters: DuckDB finds a function by their types.",
+                hint: "Declare the parameters: a function is found by their types.",
             });
         }
         if statement.is_arrow {
@@ -174,7 +174,7 @@ fn defined(parameter: &colonnade_sql::statement::FunctionParameter, scalars: &Ha
     }
 }
 
-/// Checks that each name occurs once, also for DuckDB, which ignores their case.
+/// Checks that each name occurs once, whatever its case.
 fn check_names<'a>(names: impl Iterator<Item = &'a String>, what: &'static str) -> Result<(), DefinitionError> {
     let mut seen = HashSet::new();
     for name in names {

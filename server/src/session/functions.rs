@@ -31,7 +31,7 @@ impl Session {
         Ok(())
     }
 
-    /// Drops functions. A macro of DuckDB is dropped by the engine.
+    /// Drops functions. A macro in SQL is dropped by the engine.
     pub fn drop_function(
         &mut self,
         statement: &Statement<'_>,
@@ -45,7 +45,9 @@ impl Session {
         // Nothing is dropped without the right, but a macro is no function in Python, and needs none.
         let dropped = self.with_functions(statement, |engine| match may {
             Ok(()) => engine.drop(functions),
-            Err(error) => engine.has(functions).and_then(|has| if has { Err(Failure::from(error).into()) } else { Ok(false) }),
+            Err(error) => {
+                engine.has(functions).and_then(|has| if has { Err(Failure::from(error).into()) } else { Ok(false) })
+            }
         })?;
         if !dropped {
             return self.execute(statement);
@@ -54,14 +56,14 @@ impl Session {
         Ok(())
     }
 
-    /// Comments on a function. A comment on a macro of DuckDB is the engine's matter.
+    /// Comments on a function. A comment on a macro in SQL is the engine's matter.
     pub fn comment_on_function(
         &mut self,
         statement: &Statement<'_>,
         comment: &CommentOnFunction,
     ) -> Result<(), Failure> {
-        let is_done =
-            self.engine.functions().is_some() && self.with_functions(statement, |functions| functions.comment(comment))?;
+        let is_done = self.engine.functions().is_some()
+            && self.with_functions(statement, |functions| functions.comment(comment))?;
         if !is_done {
             return self.execute(statement);
         }

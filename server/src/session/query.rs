@@ -52,7 +52,9 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         // Of the sources, only PostgreSQL has SQL's cursors. For the others, the session has them.
         StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
         StatementKind::Copy(_) | StatementKind::Deallocate(_) | StatementKind::Notification(_) => false,
-        StatementKind::CreateFunction(_) | StatementKind::DropFunction(_) | StatementKind::CommentOnFunction(_) => false,
+        StatementKind::CreateFunction(_) | StatementKind::DropFunction(_) | StatementKind::CommentOnFunction(_) => {
+            false
+        }
         StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => false,
     }
 }

@@ -97,6 +97,6 @@ impl Session {
 
     /// Sends CommandComplete for a statement without rows.
     pub fn complete(&mut self, kind: &StatementKind) {
-        backend::command_complete(self.output.buffer(), &query::tag(kind, None, None));
+        self.finish(&query::tag(kind, None, None));
     }
 }

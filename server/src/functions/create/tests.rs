@@ -4,7 +4,7 @@ use super::*;
 use crate::error::SqlState;
 
 fn defined(sql: &str) -> Result<FunctionDefinition, DefinitionError> {
-    match Statement::of(sql, Dialect::DuckDb).kind {
+    match Statement::of(sql, Dialect::WITH_PYTHON).kind {
         StatementKind::CreateFunction(function) => FunctionDefinition::new(&function.unwrap()),
         other => panic!("{sql}: {other:?}"),
     }
@@ -17,7 +17,8 @@ fn clauses_that_are_left_out_have_postgresqls_meaning() {
     assert!(!found.is_strict && found.is_map && found.parallel == ParallelSafety::Safe);
     let found = defined("create function f(x int) returns int language python parallel safe as 'return x'").unwrap();
     assert!(found.is_map);
-    let found = defined("create aggregate f(x int, m int) returns int language python scalar (m) as 'return x'").unwrap();
+    let found =
+        defined("create aggregate f(x int, m int) returns int language python scalar (m) as 'return x'").unwrap();
     assert!(!found.is_map && found.kind == DefinitionKind::Aggregate);
     let parameters = found.parameters.unwrap();
     assert_eq!((parameters[0].is_scalar, parameters[1].is_scalar), (false, true));
@@ -36,9 +37,16 @@ fn what_does_not_fit_together_is_refused() {
         (format!("create function f(*) returns int {end}"), "0A000", "(*)"),
         (format!("create function f(x int) returns int parameter style arrow {end}"), "0A000", "ARROW"),
         ("create function f(x int) returns int language python as ''".to_owned(), "0A000", "whole columns"),
-        (format!("create function f(x int) returns int {end}").replace("''", &format!("'{}'", "x".repeat(1 << 21))), "54000", "body"),
         (
-            format!("create function f({}) returns int {end}", (0..101).map(|n| format!("a{n} int")).collect::<Vec<_>>().join(", ")),
+            format!("create function f(x int) returns int {end}").replace("''", &format!("'{}'", "x".repeat(1 << 21))),
+            "54000",
+            "body",
+        ),
+        (
+            format!(
+                "create function f({}) returns int {end}",
+                (0..101).map(|n| format!("a{n} int")).collect::<Vec<_>>().join(", ")
+            ),
             "54000",
             "parameters",
         ),

@@ -1,6 +1,6 @@
 //! The clauses of CREATE FUNCTION, in any order.
 
-use super::{BodyQuoting, FunctionBody, FunctionSyntaxError, FunctionLanguage, ParallelSafety, Volatility};
+use super::{BodyQuoting, FunctionBody, FunctionLanguage, FunctionSyntaxError, ParallelSafety, Volatility};
 use crate::statement::SyntaxError;
 use crate::statement::parser::Parser;
 use crate::{Token, TokenKind};
@@ -74,8 +74,11 @@ impl Clauses {
             }
             "parallel" => {
                 const EXPECTED: &str = "SAFE, RESTRICTED or UNSAFE";
-                let choices =
-                    [("safe", ParallelSafety::Safe), ("restricted", ParallelSafety::Restricted), ("unsafe", ParallelSafety::Unsafe)];
+                let choices = [
+                    ("safe", ParallelSafety::Safe),
+                    ("restricted", ParallelSafety::Restricted),
+                    ("unsafe", ParallelSafety::Unsafe),
+                ];
                 set(&mut self.parallel, one_of(parser, &choices, EXPECTED)?)
             }
             "parameter" => {
@@ -110,11 +113,7 @@ fn phrase(parser: &mut Parser<'_>, words: &[&str], expected: &'static str) -> Re
     words.iter().try_for_each(|word| parser.expect(word, expected))
 }
 
-fn one_of<T: Copy>(
-    parser: &mut Parser<'_>,
-    choices: &[(&str, T)],
-    expected: &'static str,
-) -> Result<T, SyntaxError> {
+fn one_of<T: Copy>(parser: &mut Parser<'_>, choices: &[(&str, T)], expected: &'static str) -> Result<T, SyntaxError> {
     let error = parser.error(expected);
     let found = choices.iter().find(|(word, _)| parser.word(word));
     found.map(|(_, value)| *value).ok_or(error)

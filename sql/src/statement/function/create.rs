@@ -1,14 +1,29 @@
 //! The head of CREATE FUNCTION: the name, the parameters, and what is returned.
 
 use super::clauses::Clauses;
-use super::{CreateFunction, FunctionSyntaxError, FunctionParameter, FunctionResult, name, type_name};
+use super::{CreateFunction, FunctionParameter, FunctionResult, FunctionSyntaxError, name, type_name};
 use crate::TokenKind;
 use crate::statement::parser::Parser;
 
 /// Words behind which a result's type ends.
 const CLAUSES: [&str; 17] = [
-    "language", "as", "immutable", "stable", "volatile", "strict", "returns", "called", "parallel", "parameter", "scalar",
-    "cost", "rows", "security", "set", "external", "window",
+    "language",
+    "as",
+    "immutable",
+    "stable",
+    "volatile",
+    "strict",
+    "returns",
+    "called",
+    "parallel",
+    "parameter",
+    "scalar",
+    "cost",
+    "rows",
+    "security",
+    "set",
+    "external",
+    "window",
 ];
 
 /// Reads a statement after CREATE; `None` if it creates something else, or is DuckDB's CREATE FUNCTION, which is a macro in SQL.
@@ -33,7 +48,11 @@ fn is_macro(mut parser: Parser<'_>) -> bool {
         && !parser.take_while_some().any(|token| token.is_word("language"))
 }
 
-fn function(mut parser: Parser<'_>, or_replace: bool, is_aggregate: bool) -> Result<CreateFunction, FunctionSyntaxError> {
+fn function(
+    mut parser: Parser<'_>,
+    or_replace: bool,
+    is_aggregate: bool,
+) -> Result<CreateFunction, FunctionSyntaxError> {
     let name = name(&mut parser)?;
     if !parser.symbol(b'(') {
         return Err(parser.error("the parameters in parentheses").into());
@@ -89,7 +108,11 @@ fn parameter(parser: &mut Parser<'_>) -> Result<FunctionParameter, FunctionSynta
                 true => "Write (*) for any number of arguments.",
                 false => "Write RETURNS TABLE (name type, …) for several results.",
             };
-            return Err(FunctionSyntaxError::Unsupported { what: "a parameter OUT, INOUT or VARIADIC", hint, position });
+            return Err(FunctionSyntaxError::Unsupported {
+                what: "a parameter OUT, INOUT or VARIADIC",
+                hint,
+                position,
+            });
         }
     }
     if parser.is_next("in") {

@@ -162,7 +162,10 @@ fn what_is_not_supported_is_refused_by_name() {
         assert!(refused(&sql).to_string().contains(text), "{sql}: {}", refused(&sql));
     }
     // A parameter may have such a name.
-    assert_eq!(created("create function f(out int) returns int language python as ''").parameters.unwrap()[0].name, "out");
+    assert_eq!(
+        created("create function f(out int) returns int language python as ''").parameters.unwrap()[0].name,
+        "out"
+    );
 }
 
 #[test]
@@ -191,7 +194,8 @@ fn dropping_and_commenting_are_read() {
 #[test]
 fn no_type_ends_the_expression_around_it() {
     // The texts of types and constants are written into CAST(… AS …).
-    for type_ in ["int); drop table t; select (1", "int -- ", "int /* */ + 1", "int = 1", "int; x", "$1", "int)) as x"] {
+    for type_ in ["int); drop table t; select (1", "int -- ", "int /* */ + 1", "int = 1", "int; x", "$1", "int)) as x"]
+    {
         let sql = format!("create function f(x {type_}) returns int language python as ''");
         if let StatementKind::CreateFunction(function) = Statement::of(&sql, Dialect::DuckDb).kind
             && let Ok(function) = *function

@@ -1,5 +1,5 @@
 """Who may know whom: `wire, login, sql ← client ← adbc, python`, `wire, login ← server ← duckdb ← python`,
-`sql ← adbc, duckdb, python`, `wire ← pg`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the rooms of the Python
+`sql ← adbc, duckdb, python`, `udf ← python`, `wire ← pg`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the rooms of the Python
 package."""
 
 from __future__ import annotations
@@ -20,11 +20,19 @@ MAY_KNOW = {
     "colonnade-wire": set[str](),
     "colonnade-login": set[str](),
     "colonnade-sql": set[str](),
+    "colonnade-udf": set[str](),
     "colonnade-client": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
     "colonnade-adbc": {"colonnade-sql", "colonnade-client"},
     "colonnade-server": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
     "colonnade-duckdb": {"colonnade-sql", "colonnade-server"},
-    "colonnade-python": {"colonnade-wire", "colonnade-sql", "colonnade-client", "colonnade-server", "colonnade-duckdb"},
+    "colonnade-python": {
+        "colonnade-wire",
+        "colonnade-sql",
+        "colonnade-udf",
+        "colonnade-client",
+        "colonnade-server",
+        "colonnade-duckdb",
+    },
     "colonnade-bench": {"colonnade-wire"},
     "colonnade-shaper": set[str](),
     "colonnade-encoder": {"colonnade-wire"},
@@ -35,6 +43,7 @@ MAY_KNOW = {
 NEVER = {
     "colonnade-wire": {"pyo3", "tokio", "mio", "socket2", "rayon", "arrow-ipc", "parquet"},
     "colonnade-login": {"pyo3", "tokio", "mio", "socket2", "rustls"},
+    "colonnade-udf": {"pyo3", "tokio", "mio", "arrow-array"},
     "colonnade-client": {"pyo3", "tokio", "mio"},
     "colonnade-adbc": {"pyo3", "tokio", "mio"},
     "colonnade-server": {"pyo3", "tokio", "mio"},

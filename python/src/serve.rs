@@ -150,7 +150,14 @@ impl PyConnection {
         statement: &Translated,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Result<T, EngineError> {
-        Python::attach(|py| work(self.session.0.bind(py)).map_err(|error| engine_error(py, &error, statement)))
+        Python::attach(|py| {
+            let session = self.session.0.bind(py);
+            work(session).map_err(|error| {
+                let of_function =
+                    self.has_functions.then(|| functions::failure(session, &error.value(py).to_string())).flatten();
+                of_function.unwrap_or_else(|| engine_error(py, &error, statement))
+            })
+        })
     }
 
     /// Calls a method that returns an `Answer` or None.
@@ -169,9 +176,18 @@ impl PyConnection {
             RecordBatchStreamReader::try_new(stream).map_err(|error| statement.error(producer_text(&error)))?;
         let (names, types, cast) = columns;
         let schema = named(&reader.schema(), &names, &types, &cast);
-        let session = self.is_read_only.then(|| Arc::clone(&self.session));
+        let session = (self.is_read_only || self.has_functions).then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.clone());
-        Ok(EngineAnswer::Rows(Box::new(PyRows { session, reader, schema, types, statement })))
+        let (is_read_only, has_functions) = (self.is_read_only, self.has_functions);
+        Ok(EngineAnswer::Rows(Box::new(PyRows {
+            session,
+            is_read_only,
+            has_functions,
+            reader,
+            schema,
+            types,
+            statement,
+        })))
     }
 }
 
@@ -242,6 +258,14 @@ impl LibraryConnection for PyConnection {
         if self.has_functions { Some(self) } else { None }
     }
 
+    fn take_notices(&mut self) -> Vec<String> {
+        if !self.has_functions {
+            return Vec::new();
+        }
+        let printed = Python::attach(|py| functions::printed(self.session.0.bind(py)));
+        printed.lines().map(str::to_owned).collect()
+    }
+
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
         self.session.clone()
     }
@@ -255,8 +279,10 @@ impl Drop for PyConnection {
 
 /// A result that DuckDB streams.
 struct PyRows {
-    /// The session whose transaction ends with these rows, if it is read-only.
+    /// The session, if its transaction ends with these rows, or if it has functions.
     session: Option<Arc<PySession>>,
+    is_read_only: bool,
+    has_functions: bool,
     /// `None` once this is dropped: the stream ends before the transaction.
     reader: Option<RecordBatchStreamReader>,
     schema: SchemaRef,
@@ -275,14 +301,20 @@ impl Rows for PyRows {
 
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
         let next = self.reader.as_mut().and_then(Iterator::next);
-        next.transpose().map_err(|error| self.statement.error(producer_text(&error)))
+        next.transpose().map_err(|error| {
+            let text = producer_text(&error);
+            let session = self.session.as_ref().filter(|_| self.has_functions);
+            let of_function =
+                session.and_then(|session| Python::attach(|py| functions::failure(session.0.bind(py), text)));
+            of_function.unwrap_or_else(|| self.statement.error(text))
+        })
     }
 }
 
 impl Drop for PyRows {
     fn drop(&mut self) {
         drop(self.reader.take());
-        if let Some(session) = &self.session {
+        if let Some(session) = self.session.as_ref().filter(|_| self.is_read_only) {
             session.tell("finish");
         }
     }

@@ -334,12 +334,33 @@ pub struct EngineError {
     pub position: Option<usize>,
     /// Whether the engine cannot run any further statement, in any session.
     pub ends_engine: bool,
+    /// Where in a function it has happened.
+    pub function: Option<Box<FunctionPlace>>,
+}
+
+/// A place in a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionPlace {
+    /// The calls that led there, one in each line.
+    pub context: String,
+    /// The function's body.
+    pub body: String,
+    /// The position in the body, in characters from 0, if known.
+    pub position: Option<usize>,
 }
 
 impl EngineError {
     /// An error without further details.
     pub fn new(code: SqlState, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), detail: None, hint: None, position: None, ends_engine: false }
+        Self {
+            code,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            ends_engine: false,
+            function: None,
+        }
     }
 
     /// The error of COPY and DECLARE for a statement without rows.

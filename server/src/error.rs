@@ -4,7 +4,7 @@ use colonnade_sql::statement::SyntaxError;
 
 use crate::auth::LoginError;
 use crate::copy::{CopyDataError, options::OptionError};
-use crate::engine::EngineError;
+use crate::engine::{EngineError, FunctionPlace};
 use crate::functions::DefinitionError;
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
@@ -298,6 +298,14 @@ impl Failure {
             Self::Engine(error) => error.position,
             Self::Syntax(error) => Some(error.position),
             Self::Function(error) => error.position(),
+            _ => None,
+        }
+    }
+
+    /// Where in a function it has happened.
+    pub fn function(&self) -> Option<&FunctionPlace> {
+        match self {
+            Self::Engine(error) => error.function.as_deref(),
             _ => None,
         }
     }

@@ -39,8 +39,8 @@ mod supervise;
 
 pub use connection::listen::{AddressError, ListenAddress};
 pub use engine::{
-    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, InsertedRows,
-    Interrupt, Parameter, Role, Rows, SessionUser, ValueForm,
+    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, FunctionPlace,
+    InsertedRows, Interrupt, Parameter, Role, Rows, SessionUser, ValueForm,
 };
 pub use message::backend::TransactionStatus;
 pub use observe::Log;

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from colonnade._core import Refused
+from colonnade._core import Refused, register_functions
 
 from .batch_rows import row_bytes, rows_per_batch
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
-    from colonnade._core import ArrowStream
+    from colonnade._core import ArrowStream, FunctionWorkers
 
     from .fences import Statement
-    from .function_store import Registry
 
 
 @dataclass(frozen=True)
@@ -120,9 +119,11 @@ class Engine:
         read_only: bool = False,
         fences: Fences | None = None,
         scratch: Path | None = None,
-        registry: Registry | None = None,
+        workers: FunctionWorkers | None = None,
     ) -> None:
         self._fences = fences or Fences()
+        if workers is not None:
+            register_functions()
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         query = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
@@ -137,9 +138,9 @@ class Engine:
         self._main_name = main_name = "main" if has_public else "public"
         attach_catalog(self._root, self._database, main_name, None if self._fences.files else self._fence, scratch)
         configure(self._root, self._fences)
-        #: Whether sessions have functions in Python: whether there is a `registry`, which calls them.
-        self.has_functions = registry is not None
-        self._store = None if registry is None else FunctionStore(None if path == ":memory:" else path, registry)
+        #: Whether sessions have functions in Python: whether there are `workers`, which run them.
+        self.has_functions = workers is not None
+        self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
         if self._store is not None:
             self._store.load(self._root)
 
@@ -153,7 +154,9 @@ class Engine:
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
         session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
         if self._store is not None:
-            session.use_functions(self._store, user, self._database, self._main_name)
+            workers, own = self._store.session(connection), session._connection
+            names = (user, self._database, self._main_name)
+            session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, *names)
         return session
 
     def close(self) -> None:
@@ -176,10 +179,6 @@ class Session:
         #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
         self.functions: SessionFunctions | None = None
 
-    def use_functions(self, store: FunctionStore, user: str, database: str, main_name: str) -> None:
-        """Give the session functions in Python."""
-        self.functions = SessionFunctions(store, self._connection, self._parser, self._gate, user, database, main_name)
-
     def execute(
         self,
         sql: str,
@@ -198,7 +197,7 @@ class Session:
         if checked is not None and checked[0] == sql and parameters is None:
             statement = checked[1]
         else:
-            self.finish()
+            self._begin()
             if (answer := self._run_remembered(sql, limits, parameters)) is not None:
                 return answer
             statement = self._gate.check(self._connection, sql, parameters)
@@ -285,7 +284,7 @@ class Session:
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
         statements, and if the columns are unknown until it runs."""
-        self.finish()
+        self._begin()
         if sql in self._remembered:
             return None
         statement = self._gate.check(self._connection, sql, None)
@@ -345,6 +344,12 @@ class Session:
         keep_catalog(self._connection)
         self._path = search_path(self._connection)
 
+    def _begin(self) -> None:
+        """End the previous statement, and forget what its functions have left."""
+        self.finish()
+        if self.functions is not None:
+            self.functions.workers.begin_statement()
+
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
         if isinstance(self._connection, ReadOnlyConnection):
@@ -352,8 +357,12 @@ class Session:
 
     def interrupt(self) -> None:
         self._connection.interrupt()
+        if self.functions is not None:
+            self.functions.workers.cancel()
 
     def close(self) -> None:
+        if self.functions is not None:
+            self.functions.workers.close()
         self._parser.close()
         self._connection.close()
 

@@ -11,10 +11,14 @@ import hashlib
 import hmac
 import json
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, get_args
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+Kind = Literal["scalar", "aggregate", "table"]
+Language = Literal["python", "python_map"]
+#: IMMUTABLE, STABLE, VOLATILE.
+Volatility = Literal["i", "s", "v"]
+#: PARALLEL SAFE, RESTRICTED, UNSAFE.
+ParallelSafety = Literal["s", "r", "u"]
 
 #: The beginning of the comment of a macro that is a function in Python.
 PREFIX = '{"colonnade_functions":'
@@ -37,18 +41,14 @@ class Definition:
 
     schema: str
     name: str
-    #: `scalar`, `aggregate` or `table`.
-    kind: str
-    #: `python` or `python_map`.
-    language: str
+    kind: Kind
+    language: Language
     parameters: tuple[Parameter, ...]
     #: The columns of the result: name and type. A scalar function or an aggregate has one, without a name.
     results: tuple[tuple[str, str], ...]
-    #: `i`, `s` or `v`.
-    volatility: str
+    volatility: Volatility
     strict: bool
-    #: `s`, `r` or `u`.
-    parallel: str
+    parallel: ParallelSafety
     source: str
 
     @property
@@ -136,20 +136,32 @@ def read_entry(schema: str, name: str, found: dict[str, Any]) -> Entry:
     parameters = tuple(Parameter(**parameter) for parameter in found.pop("parameters"))
     results = tuple((column, type_) for column, type_ in found.pop("results"))
     definition = Definition(schema, name, parameters=parameters, results=results, **found)
-    if not all(isinstance(text, str) for text in texts(definition, about.values())) or identity != definition.id:
+    if not is_valid(definition) or not all(isinstance(text, str) for text in about.values()):
+        raise ValueError
+    if identity != definition.id:
         raise ValueError
     return Entry(definition, **about)
 
 
-def texts(definition: Definition, others: Sequence[object] | Any) -> list[object]:
-    """All that must be text in an entry."""
-    found: list[object] = [definition.kind, definition.language, definition.volatility, definition.parallel]
-    found += [definition.source, *others]
+def is_valid(definition: Definition) -> bool:
+    """Whether all fields have their types."""
+    texts: list[object] = [definition.source, *(text for column in definition.results for text in column)]
+    flags: list[object] = [definition.strict]
     for parameter in definition.parameters:
-        found += [parameter.name, parameter.type, parameter.default or ""]
-    for column in definition.results:
-        found += column
-    return found
+        texts += [parameter.name, parameter.type, parameter.default or ""]
+        flags.append(parameter.scalar)
+    choices = (
+        (definition.kind, Kind),
+        (definition.language, Language),
+        (definition.volatility, Volatility),
+        (definition.parallel, ParallelSafety),
+    )
+    return (
+        all(isinstance(text, str) for text in texts)
+        and all(isinstance(flag, bool) for flag in flags)
+        and all(value in get_args(type_) for value, type_ in choices)
+        and (definition.kind == "table" or len(definition.results) == 1)
+    )
 
 
 def canonical(value: object) -> bytes:

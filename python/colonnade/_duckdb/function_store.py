@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from colonnade._core import FunctionSession, define_function
 
 from .function_entry import PREFIX, Macro
 from .function_key import server_key
@@ -13,26 +16,18 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
+    from colonnade._core import FunctionWorkers
+
     from .function_entry import Definition, Entry
-
-
-class Registry(Protocol):
-    """What DuckDB's dispatchers know: definitions by their ids, for all sessions."""
-
-    def check(self, definition: Definition) -> None:
-        """Compile the body in a worker process. Raises the error of a body that is no Python."""
-
-    def define(self, definition: Definition) -> None:
-        """Make a function known. It can be called by its id from now on."""
 
 
 class FunctionStore:
     """The functions of one database, which all sessions share."""
 
-    def __init__(self, database: str | None, registry: Registry) -> None:
+    def __init__(self, database: str | None, workers: FunctionWorkers) -> None:
         #: The database's file; None in memory.
         self.database = database
-        self._registry = registry
+        self._workers = workers
         self._lock = threading.Lock()
         self._key = server_key(database, make=False)
 
@@ -48,20 +43,36 @@ class FunctionStore:
         """Whether this server has signed the function."""
         return self._key is not None and entry.is_trusted(self._key)
 
-    def check(self, definition: Definition) -> None:
-        """Refuse a body that is no Python."""
-        self._registry.check(definition)
+    def session(self, connection: DuckDBPyConnection) -> FunctionSession:
+        """The worker processes of a connection."""
+        ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
+        return FunctionSession(self._workers, token)
 
     def define(self, definition: Definition) -> None:
-        """Make a function known to DuckDB."""
-        self._registry.define(definition)
+        """Make a function known to DuckDB. NotImplementedError if one of its types cannot be passed to Python."""
+        kind = "scalar"
+        if definition.kind == "aggregate":
+            kind = "aggregate_per_group" if definition.language == "python_map" else "aggregate"
+        ((_, result),) = definition.results
+        define_function(
+            definition.id,
+            f"{definition.schema}.{definition.name}",
+            kind,
+            [(parameter.name, parameter.type, parameter.scalar) for parameter in definition.parameters],
+            result,
+            definition.source,
+            strict=definition.strict,
+            volatility=definition.volatility,
+        )
 
     def load(self, connection: DuckDBPyConnection) -> None:
         """Make all functions known that this server has signed. The others cannot be called."""
         for macro in macros(connection):
             for entry in macro.entries:
                 if self.is_trusted(entry):
-                    self.define(entry.definition)
+                    # One with a type of another version cannot be called.
+                    with contextlib.suppress(NotImplementedError):
+                        self.define(entry.definition)
 
     def find(self, connection: DuckDBPyConnection, identity: str) -> Entry | None:
         """The function with this id, trusted or not."""

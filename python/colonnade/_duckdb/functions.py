@@ -10,11 +10,11 @@ from __future__ import annotations
 import keyword
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from colonnade._core import Refused
+from colonnade._core import Refused, function_dispatcher
 
 from .exact import literal, quoted
 from .function_entry import Definition, Entry, Macro, Parameter
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duckdb import DuckDBPyConnection
+
+    from colonnade._core import FunctionSession
 
     from .fences import Gate, ReadOnlyConnection
     from .function_store import FunctionStore
@@ -41,11 +43,28 @@ class Name:
         return f"{quoted(self.database)}.{quoted(self.schema)}.{quoted(self.name)}"
 
 
+@dataclass(frozen=True)
+class Failure:
+    """The error of a function, for the client."""
+
+    code: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+    #: The calls that led there, one in each line.
+    context: str = ""
+    #: The body of the function, and the position in it, in characters from 0.
+    body: str = ""
+    position: int | None = None
+
+
 @dataclass
 class SessionFunctions:
     """The functions of one session. All changes are a part of its transaction, which the caller has begun."""
 
     store: FunctionStore
+    #: The worker processes that run the functions.
+    workers: FunctionSession
     connection: DuckDBPyConnection | ReadOnlyConnection
     #: Another connection, where an error does not abort the session's transaction.
     other: DuckDBPyConnection
@@ -64,10 +83,9 @@ class SessionFunctions:
             self._must_be_free(name)
         definition = self._definition(name, given)
         others = self._others(existing, definition, given["or_replace"])
-        self.store.check(definition)
+        self._compile(definition)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entry = Entry(definition, self.user, now).signed(self.store.key())
-        self.store.define(definition)
         comment = existing.comment if existing is not None else None
         self._write(name, Macro((*others, entry), comment))
 
@@ -120,6 +138,50 @@ class SessionFunctions:
             raise Refused(f"function {given}({', '.join(types)}) does not exist", "42883", None)
         self._write_comment(name, replace(macro, comment=text))
         return True
+
+    def failure(self, text: str) -> Failure | None:
+        """The failure of a function that DuckDB has reported with this text."""
+        found = self.workers.take_failure(text)
+        if found is None:
+            return None
+        if found["unknown"] is not None:
+            return self._unknown(found["unknown"])
+        return Failure(
+            code=found["code"],
+            message=found["message"],
+            detail=found["detail"] or None,
+            context=found["context"],
+            body=found["source"],
+            position=found["position"] - 1 if found["position"] > 0 else None,
+        )
+
+    def printed(self) -> str:
+        """What functions have printed since the last call."""
+        return self.workers.take_notices()
+
+    def _unknown(self, identity: str) -> Failure:
+        """Why a call does not find its function."""
+        entry = self.store.find(self.other, identity)
+        if entry is None:
+            return Failure("42883", "the function does not exist", hint="It was dropped. Prepare the statement again.")
+        signature = entry.definition.signature
+        if self.store.is_trusted(entry):
+            self.store.define(entry.definition)
+            return Failure("40001", f"function {signature} was not loaded", hint="Repeat the transaction.")
+        file = self.store.database or "FILE"
+        hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
+        return Failure("42501", f"function {signature} was not created by this server", hint=hint)
+
+    def _compile(self, definition: Definition) -> None:
+        """Make a function known, and refuse a body that is no Python. The position counts in the body."""
+        try:
+            self.store.define(definition)
+        except NotImplementedError as error:
+            raise Refused(str(error), "0A000", None) from None
+        found = self.workers.check(definition.id)
+        if found is not None:
+            position = found["position"] - 1 if found["position"] > 0 else None
+            raise Refused(found["message"], found["code"], position, found["detail"] or None, None)
 
     def _must_write(self) -> None:
         if self.gate.read_only:
@@ -255,7 +317,8 @@ class SessionFunctions:
 def overload(definition: Definition) -> str:
     """The parameters and the body of a macro that calls the function."""
     names = [quoted(parameter.name) for parameter in definition.parameters]
-    dispatcher = "colonnade_aggregate" if definition.kind == "aggregate" else "colonnade_map"
+    kind = "aggregate" if definition.kind == "aggregate" else "scalar"
+    dispatcher = function_dispatcher(kind, definition.volatility)
     arguments = ", ".join((literal(definition.id), "colonnade_session()", *names))
     return f"({', '.join(map(declared, definition.parameters))}) AS {dispatcher}({arguments})"
 
@@ -268,10 +331,3 @@ def declared(parameter: Parameter) -> str:
 def refused(message: str, code: str, hint: str) -> Refused:
     """A refusal with a hint."""
     return Refused(message, code, None, None, hint)
-
-
-def not_trusted(definition: Definition, database: str | None) -> NoReturn:
-    """Refuse to call a function that was not signed by this server."""
-    file = "FILE" if database is None else database
-    hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
-    raise refused(f"function {definition.signature} was not created by this server", "42501", hint)

@@ -1,8 +1,8 @@
 //! Functions in Python: passes definitions to `colonnade._duckdb.functions.SessionFunctions`.
 
 use colonnade_duckdb::Translated;
-use colonnade_server::EngineError;
 use colonnade_server::functions::{DefinedParameter, DefinedResult, DefinitionKind, FunctionDefinition, Functions};
+use colonnade_server::{EngineError, FunctionPlace, SqlState};
 use colonnade_sql::statement::{CommentOnFunction, DropFunction, DroppedFunction, ParallelSafety, Volatility};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -11,6 +11,36 @@ use super::PyConnection;
 
 /// A function's schema, its name, and the types of its parameters as they are written.
 type Written<'a> = (Option<&'a str>, &'a str, Option<&'a [String]>);
+
+/// A `functions.Failure`.
+#[derive(FromPyObject)]
+struct PyFailure {
+    code: String,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+    context: String,
+    body: String,
+    position: Option<usize>,
+}
+
+/// The error of a function, if that is what the text of an error of DuckDB's means.
+pub(super) fn failure(session: &Bound<'_, PyAny>, text: &str) -> Option<EngineError> {
+    let found = session.getattr("functions").and_then(|functions| functions.call_method1("failure", (text,)));
+    // If this fails, the text that DuckDB has given is the best there is.
+    let PyFailure { code, message, detail, hint, context, body, position } =
+        found.ok()?.extract::<Option<_>>().ok()??;
+    let code = SqlState::parse(&code).unwrap_or(SqlState::INTERNAL_ERROR);
+    let place = FunctionPlace { context, body, position };
+    let function = (!place.context.is_empty()).then(|| Box::new(place));
+    Some(EngineError { detail, hint, function, ..EngineError::new(code, message) })
+}
+
+/// What the statement's functions have printed.
+pub(super) fn printed(session: &Bound<'_, PyAny>) -> String {
+    let printed = session.getattr("functions").and_then(|functions| functions.call_method0("printed"));
+    printed.and_then(|printed| printed.extract()).unwrap_or_default()
+}
 
 impl PyConnection {
     /// Calls a method of the session's functions.

@@ -20,6 +20,7 @@ impl Session {
             // From 1, in characters of the whole query string.
             sql[..start].chars().count() + position + 1
         });
+        let function = failure.function();
         let report = Report {
             severity,
             code: code.as_str(),
@@ -27,6 +28,9 @@ impl Session {
             detail: detail.as_deref(),
             hint: hint.as_deref(),
             position,
+            context: function.map(|place| place.context.as_str()),
+            internal_query: function.map(|place| place.body.as_str()),
+            internal_position: function.and_then(|place| place.position).map(|position| position + 1),
         };
         backend::error_response(self.output.buffer(), &report);
     }

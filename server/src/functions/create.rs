@@ -89,12 +89,18 @@ impl FunctionDefinition {
         if kind == DefinitionKind::Scalar && !is_map {
             return Err(DefinitionError::Unsupported {
                 what: "a scalar function in LANGUAGE PYTHON, which gets whole columns,",
-                hint: "Write LANGUAGE PYTHON_MAP if each part of the rows can be computed alone, or RETURNS TABLE (…).",
+                hint: "Write LANGUAGE PYTHON_MAP if each part of the rows can be computed alone, or CREATE AGGREGATE.",
             });
         }
-        if kind != DefinitionKind::Table && statement.parameters.is_none() {
+        if kind == DefinitionKind::Table {
             return Err(DefinitionError::Unsupported {
-                what: "(*) for a function that does not return a table",
+                what: "a function that returns a table",
+                hint: "Write a scalar function, whose result may be a LIST or a STRUCT, or an aggregate.",
+            });
+        }
+        if statement.parameters.is_none() {
+            return Err(DefinitionError::Unsupported {
+                what: "(*) for the parameters",
                 hint: "Declare the parameters: a function is found by their types.",
             });
         }

@@ -35,6 +35,7 @@ fn what_does_not_fit_together_is_refused() {
         (format!("create function f(x int) returns int scalar (y) {end}"), "42P13", "no parameter"),
         (format!("create aggregate f(x int) returns table (a int) {end}"), "42P13", "one value"),
         (format!("create function f(*) returns int {end}"), "0A000", "(*)"),
+        (format!("create function f(x int) returns table (y int) {end}"), "0A000", "returns a table"),
         (format!("create function f(x int) returns int parameter style arrow {end}"), "0A000", "ARROW"),
         ("create function f(x int) returns int language python as ''".to_owned(), "0A000", "whole columns"),
         (

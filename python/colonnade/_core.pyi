@@ -174,7 +174,12 @@ class SourceEngine:
 @final
 class Supervisor:
     def __new__(
-        cls, listening: Listening, command: list[str], environment: list[tuple[str, str]], settings: bytes
+        cls,
+        listening: Listening,
+        command: list[str],
+        environment: list[tuple[str, str]],
+        settings: bytes,
+        template: tuple[list[str], list[tuple[str, str]], tuple[int, int] | None] | None = None,
     ) -> Supervisor: ...
     @property
     def addresses(self) -> list[str]: ...
@@ -185,10 +190,15 @@ class Supervisor:
     def stop(self) -> bool: ...
 
 @final
+class Templates:
+    """Starts templates of functions, by the supervisor of a worker."""
+
+@final
 class Worker:
     def __new__(cls) -> Worker: ...
     @property
     def settings(self) -> bytes: ...
+    def templates(self) -> Templates: ...
     @staticmethod
     def confine(directories: Sequence[str | PathLike[str]]) -> str | None: ...
     @staticmethod

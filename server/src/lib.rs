@@ -49,4 +49,6 @@ pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};
 pub use supervise::worker::{End, Worker};
-pub use supervise::{CredentialFiles, Credentials, Program, Supervisor, SupervisorOptions};
+pub use supervise::{
+    CredentialFiles, Credentials, HelperProgram, HelperStarter, Program, Supervisor, SupervisorOptions,
+};

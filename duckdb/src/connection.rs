@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
 use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter};
 
@@ -45,6 +46,16 @@ pub trait LibraryConnection: Send {
     /// # Errors
     /// DuckDB's error.
     fn insert(&mut self, statement: &Translated, name: &str, batches: Vec<RecordBatch>) -> Result<u64, EngineError>;
+
+    /// The functions in Python, if the database has any.
+    fn functions(&mut self) -> Option<&mut dyn Functions> {
+        None
+    }
+
+    /// The lines that functions have printed since the last call.
+    fn take_notices(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// A handle that stops a running statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;

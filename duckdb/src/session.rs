@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use colonnade_server::functions::Functions;
 use colonnade_server::{
     BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows, Interrupt, Parameter,
 };
@@ -118,6 +119,14 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     /// A CREATE TABLE with columns that number their rows becomes several statements.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         numbered_table(statement).is_some()
+    }
+
+    fn functions(&mut self) -> Option<&mut dyn Functions> {
+        self.connection.functions()
+    }
+
+    fn take_notices(&mut self) -> Vec<String> {
+        self.connection.take_notices()
     }
 
     fn dialect(&self) -> Dialect {

@@ -132,13 +132,34 @@ impl Gathered {
         state_of: impl Fn(usize) -> State,
         mut set: impl FnMut(usize, State),
     ) -> Result<(), GatherError> {
-        let segment = self.own_segment(arguments.len())?;
-        let mut guard = lock(&segment.log);
-        let log = guard.as_mut().ok_or(GatherError::State)?;
+        let mut stale = None;
+        let added = loop {
+            let segment = self.own_segment(arguments.len(), stale)?;
+            if let Some(log) = lock(&segment.log).as_mut() {
+                break self.append_to(log, segment.id, arguments, rows, &state_of, &mut set)?;
+            }
+            // Another thread has sealed it meanwhile, because a window's frame needs rows of it.
+            stale = Some(segment.id);
+        };
+        let mut inner = self.lock();
+        inner.bytes += added;
+        if inner.bytes > self.limit { Err(GatherError::Memory(self.limit)) } else { Ok(()) }
+    }
+
+    /// Gives the number of bytes that were added.
+    fn append_to(
+        &self,
+        log: &mut Log,
+        segment: u32,
+        arguments: &[Values],
+        rows: &[usize],
+        state_of: &impl Fn(usize) -> State,
+        set: &mut impl FnMut(usize, State),
+    ) -> Result<usize, GatherError> {
         let before = log.bytes();
         for row in rows {
             let state = state_of(*row);
-            let own = PART | State::from(segment.id) << 8;
+            let own = PART | State::from(segment) << 8;
             let number = if state & 0xffff_ffff == own {
                 (state >> 32) as u32
             } else {
@@ -154,19 +175,16 @@ impl Gathered {
         for ((column, values), type_) in log.columns.iter_mut().zip(arguments).zip(&self.types) {
             column.append(type_.storage, values, rows);
         }
-        let added = log.bytes() - before;
-        drop(guard);
-        let mut inner = self.lock();
-        inner.bytes += added;
-        if inner.bytes > self.limit { Err(GatherError::Memory(self.limit)) } else { Ok(()) }
+        Ok(log.bytes() - before)
     }
 
-    /// The segment of this thread, which is not sealed.
-    fn own_segment(&self, columns: usize) -> Result<Arc<Segment>, GatherError> {
+    /// The segment of this thread, which is not sealed, and not `stale`.
+    fn own_segment(&self, columns: usize, stale: Option<u32>) -> Result<Arc<Segment>, GatherError> {
         let mut inner = self.lock();
         let thread = thread::current().id();
         if let Some(segment) = inner.open.get(&thread)
             && segment.sealed.get().is_none()
+            && stale != Some(segment.id)
         {
             return Ok(Arc::clone(segment));
         }

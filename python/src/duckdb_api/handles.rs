@@ -7,11 +7,13 @@ use std::ptr;
 
 use super::symbols::{Api, Code, Handle, Opaque, RawText, View};
 
-/// `DUCKDB_V2_ERROR_QUERY_BINDER`, `_QUERY_EXECUTOR`, `_RUNTIME_INTERRUPT` and `_RUNTIME_INTERNAL`.
+/// `DUCKDB_V2_ERROR_QUERY_BINDER`, `_QUERY_EXECUTOR` and `_RUNTIME_INTERRUPT`. After an internal or fatal error DuckDB closes the
+/// database, so no error here is one.
 pub(super) const BINDER: Code = 5003;
 pub(super) const EXECUTOR: Code = 5007;
 pub(super) const INTERRUPT: Code = 8003;
 const INTERNAL: Code = 8001;
+const FATAL: Code = 8002;
 
 /// The kinds of vectors (`DUCKDB_V2_VECTOR_TYPE`).
 const OTHER: i32 = 0;
@@ -32,7 +34,7 @@ impl CallbackError {
 
 impl From<&'static str> for CallbackError {
     fn from(text: &'static str) -> Self {
-        Self { code: INTERNAL, text: text.to_owned() }
+        Self { code: EXECUTOR, text: text.to_owned() }
     }
 }
 
@@ -51,12 +53,12 @@ pub(super) unsafe fn report(slot: *mut Handle, work: impl FnOnce(&'static Api) -
     let error = match result {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error,
-        Err(panic) => CallbackError { code: INTERNAL, text: panic_text(panic.as_ref()) },
+        Err(panic) => CallbackError { code: EXECUTOR, text: panic_text(panic.as_ref()) },
     };
     let text = raw(&error.text);
     // SAFETY: the caller promises that the slot has an error, and the text lives until the call has copied it.
     unsafe {
-        (api.v2_error_info_set_code)(*slot, error.code);
+        (api.v2_error_info_set_code)(*slot, if matches!(error.code, INTERNAL | FATAL) { EXECUTOR } else { error.code });
         (api.v2_error_info_set_text)(*slot, &raw const text);
     }
 }

@@ -268,7 +268,7 @@ class FunctionWorkers:
 
     def __new__(
         cls,
-        python: str | PathLike[str] | None = None,
+        python: str | PathLike[str] | Templates | None = None,
         *,
         isolation: Literal["sandbox", "process"] = "sandbox",
         memory: int = 2 << 30,
@@ -277,7 +277,8 @@ class FunctionWorkers:
         readable: Sequence[str | PathLike[str]] = (),
         preload: Sequence[str] = (),
     ) -> FunctionWorkers:
-        """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if None.
+        """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if
+        None; with `Templates` the supervisor starts the interpreter, with the modules to preload.
 
         Raises:
             OSError: The kernel cannot isolate processes so.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    AddressError, Confinement, CredentialFiles, Engine, HelperProgram, HelperStarter, ListenAddress, Program, ServeError, ServeOptions, Supervisor,
-    SupervisorOptions, Worker, confine, limit_memory,
+    AddressError, Confinement, CredentialFiles, Engine, HelperProgram, HelperStarter, ListenAddress, Program,
+    ServeError, ServeOptions, Supervisor, SupervisorOptions, Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -139,7 +139,7 @@ fn server_options(given: &Bound<'_, PyDict>) -> PyResult<ServeOptions> {
 }
 
 /// Starts templates of functions, by the supervisor.
-#[pyclass(name = "Templates", module = "colonnade._core", frozen, skip_from_py_object)]
+#[pyclass(name = "Templates", module = "colonnade._core", frozen)]
 #[derive(Clone)]
 pub(crate) struct PyTemplates(HelperStarter);
 

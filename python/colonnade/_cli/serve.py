@@ -95,7 +95,9 @@ def _add_access(group: argparse._ArgumentGroup) -> None:
 
 def _add_functions(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--udf", action="store_true", help="let users with the right create functions in Python, and all users call them"
+        "--udf",
+        action="store_true",
+        help="let users with the right create functions in Python, and all users call them",
     )
     group.add_argument(
         "--udf-python",

@@ -70,7 +70,9 @@ def template(functions: Functions) -> Program:
             raise SystemExit(f"colonnade: there is no user {functions.user}: --udf-user") from None
         user = (found.pw_uid, found.pw_gid)
     elif os.geteuid() == 0:
-        raise SystemExit("colonnade: the server runs as root: --udf needs --udf-user NAME, an ordinary user for functions")
+        raise SystemExit(
+            "colonnade: the server runs as root: --udf needs --udf-user NAME, an ordinary user for functions"
+        )
     package = Path(__file__).parents[1] / "_udf"
     check(python, functions.preload, user, package)
     command = [python, "-I", "-B", str(package / "__main__.py"), *functions.preload]

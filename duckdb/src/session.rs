@@ -49,6 +49,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
         let translated = self.translated(statement);
+        let translated = self.with_aggregates(translated)?;
         if parameters.is_empty() {
             return self.connection.execute(&translated, &[], size, must_give_rows);
         }
@@ -101,6 +102,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         check: ColumnCheck,
     ) -> Result<EngineAnswer, EngineError> {
         let statement = self.translated(statement.text);
+        let statement = self.with_aggregates(statement)?;
         self.connection.query_checked(&statement, size, check)
     }
 

@@ -4,23 +4,28 @@
 //! too. Reading, encoding and sending happen without the lock.
 
 mod functions;
+mod rows;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
-use colonnade_duckdb::{LibraryConnection, ServedDatabase, StatementTypes, Translated, TranslatingSession, types};
+use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use colonnade_duckdb::{
+    AggregateDispatch, LibraryConnection, ServedDatabase, StatementTypes, Translated, TranslatingSession, types,
+};
 use colonnade_server::functions::Functions;
 use colonnade_server::{
     BatchSize, ColumnCheck, Columns, Engine, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter, Role,
-    Rows, SessionUser, SqlState, parameter::ParameterValue,
+    SessionUser, SqlState, parameter::ParameterValue,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
+
+use rows::{PyRows, producer_text};
 
 use crate::capsule::take_stream;
 use crate::fence::Refused;
@@ -34,6 +39,7 @@ pub(crate) struct PyEngine {
     served: ServedDatabase,
     /// Whether sessions have functions in Python.
     has_functions: bool,
+    aggregates: functions::AggregateNames,
 }
 
 impl PyEngine {
@@ -42,7 +48,10 @@ impl PyEngine {
         let (name, has_public) = engine.getattr("served")?.extract()?;
         let served = ServedDatabase { database: name, has_public };
         let has_functions = engine.getattr("has_functions")?.extract()?;
-        Ok(Self { version, database, served, has_functions, engine: engine.clone().unbind() })
+        let aggregates = functions::AggregateNames::default();
+        let names: Vec<String> = engine.getattr("aggregates")?.extract()?;
+        names.iter().for_each(|name| aggregates.add(name));
+        Ok(Self { version, database, served, has_functions, aggregates, engine: engine.clone().unbind() })
     }
 }
 
@@ -61,7 +70,12 @@ impl Engine for PyEngine {
             let session = self.engine.bind(py).call_method1("session", (&user.name, is_read_only));
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let session = Arc::new(PySession(session.unbind()));
-            let connection = PyConnection { session, is_read_only, has_functions: self.has_functions };
+            let connection = PyConnection {
+                session,
+                is_read_only,
+                has_functions: self.has_functions,
+                aggregates: self.aggregates.clone(),
+            };
             Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
     }
@@ -89,6 +103,7 @@ struct PyConnection {
     /// If so, each statement runs in a transaction that `finish` ends.
     is_read_only: bool,
     has_functions: bool,
+    aggregates: functions::AggregateNames,
 }
 
 /// An `engine.Answer`.
@@ -258,6 +273,19 @@ impl LibraryConnection for PyConnection {
         if self.has_functions { Some(self) } else { None }
     }
 
+    fn aggregates(&self) -> Option<Arc<HashSet<String>>> {
+        self.aggregates.all()
+    }
+
+    fn aggregate(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        arguments: usize,
+    ) -> Result<Option<AggregateDispatch>, EngineError> {
+        self.dispatch(schema, name, arguments)
+    }
+
     fn take_notices(&mut self) -> Vec<String> {
         if !self.has_functions {
             return Vec::new();
@@ -277,49 +305,6 @@ impl Drop for PyConnection {
     }
 }
 
-/// A result that DuckDB streams.
-struct PyRows {
-    /// The session, if its transaction ends with these rows, or if it has functions.
-    session: Option<Arc<PySession>>,
-    is_read_only: bool,
-    has_functions: bool,
-    /// `None` once this is dropped: the stream ends before the transaction.
-    reader: Option<RecordBatchStreamReader>,
-    schema: SchemaRef,
-    types: Vec<String>,
-    statement: Translated,
-}
-
-impl Rows for PyRows {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn type_names(&self) -> &[String] {
-        &self.types
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
-        let next = self.reader.as_mut().and_then(Iterator::next);
-        next.transpose().map_err(|error| {
-            let text = producer_text(&error);
-            let session = self.session.as_ref().filter(|_| self.has_functions);
-            let of_function =
-                session.and_then(|session| Python::attach(|py| functions::failure(session.0.bind(py), text)));
-            of_function.unwrap_or_else(|| self.statement.error(text))
-        })
-    }
-}
-
-impl Drop for PyRows {
-    fn drop(&mut self) {
-        drop(self.reader.take());
-        if let Some(session) = self.session.as_ref().filter(|_| self.is_read_only) {
-            session.tell("finish");
-        }
-    }
-}
-
 /// The schema with the names that clients see. The metadata of a column that was cast to text names its DuckDB type
 /// (TYPES.md).
 fn named(schema: &Schema, names: &[String], types: &[String], cast: &[usize]) -> SchemaRef {
@@ -335,17 +320,6 @@ fn named(schema: &Schema, names: &[String], types: &[String], cast: &[usize]) ->
     };
     let fields: Fields = schema.fields().iter().enumerate().map(field).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
-}
-
-/// DuckDB's message, without the prefixes that pyarrow and arrow-rs put before it.
-fn producer_text(error: &ArrowError) -> &str {
-    match error {
-        ArrowError::CDataInterface(text) => {
-            let text = text.split_once("Producer error: ").map_or(text.as_str(), |(_, text)| text);
-            text.strip_prefix("IOError: ").unwrap_or(text)
-        }
-        _ => "INTERNAL Error: DuckDB's Arrow stream is not valid",
-    }
 }
 
 /// What a `Refused` says: message, SQLSTATE, position, and often neither detail nor hint.

@@ -66,6 +66,34 @@ def test_listing_4_3_a_chain_of_operators(server: Server) -> None:
         assert all(found == expected for _, found, expected in rows)
 
 
+def test_aggregates_are_called_as_any_other(server: Server) -> None:
+    with connected(server) as connection:
+        connection.execute(
+            """
+            CREATE AGGREGATE joined(x INTEGER, separator VARCHAR DEFAULT ',') RETURNS VARCHAR LANGUAGE PYTHON_MAP AS $$
+            return separator[0].join(map(str, x))
+            $$
+            """
+        )
+        connection.execute("CREATE TABLE few AS SELECT i::INTEGER AS i, i % 2 AS g FROM range(6) t(i)")
+        for call, expected in (
+            ("joined(i ORDER BY i DESC)", "5,4,3,2,1,0"),
+            ("joined(i, '-'::VARCHAR ORDER BY g, i) FILTER (WHERE i > 1)", "2-4-3-5"),
+            ("joined(DISTINCT (i // 3)::INTEGER, ''::VARCHAR ORDER BY (i // 3)::INTEGER)", "01"),
+            ("main.joined(i ORDER BY i) FILTER (i < 2)", "0,1"),
+        ):
+            cursor = connection.execute(f"SELECT {call} FROM few")
+            assert cursor.fetchall() == [(expected,)], call
+            assert cursor.description is not None
+            assert cursor.description[0].name == "joined"
+        rows = connection.execute("SELECT g, joined(i ORDER BY i) FROM few GROUP BY ROLLUP (g) ORDER BY g NULLS LAST")
+        assert rows.fetchall() == [(0, "0,2,4"), (1, "1,3,5"), (None, "0,1,2,3,4,5")]
+        connection.execute("CREATE TABLE kept AS SELECT joined(i ORDER BY i) AS x FROM few")
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="CREATE VIEW"):
+            connection.execute("CREATE VIEW v AS SELECT joined(i ORDER BY i) AS x FROM few")
+        connection.execute("DROP AGGREGATE joined")
+
+
 def test_listing_4_4_a_parallel_minimum(server: Server) -> None:
     with connected(server) as connection:
         connection.execute(

@@ -97,13 +97,13 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--udf",
         action="store_true",
-        help="let users with the right create functions in Python, and all call them",
+        help="let users with the right create functions in Python, and all users call them",
     )
     group.add_argument(
         "--udf-python",
         metavar="PATH",
-        help="the interpreter of functions: CPython 3.11 or newer with numpy; functions can import its "
-        "packages (default: this one)",
+        help="the interpreter of functions: CPython 3.11 or newer with numpy; its packages are those that functions can "
+        "import (default: this one)",
     )
     group.add_argument(
         "--udf-preload",

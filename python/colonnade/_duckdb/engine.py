@@ -141,8 +141,8 @@ class Engine:
         #: Whether sessions have functions in Python: whether there are `workers`, which run them.
         self.has_functions = workers is not None
         self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
-        if self._store is not None:
-            self._store.load(self._root)
+        #: The names of aggregates in Python.
+        self.aggregates: list[str] = [] if self._store is None else self._store.load(self._root)
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""

@@ -65,14 +65,19 @@ class FunctionStore:
             volatility=definition.volatility,
         )
 
-    def load(self, connection: DuckDBPyConnection) -> None:
-        """Make all functions known that this server has signed. The others cannot be called."""
+    def load(self, connection: DuckDBPyConnection) -> list[str]:
+        """Make all functions known that this server has signed. The others cannot be called. Returns the names of all
+        aggregates."""
+        aggregates = []
         for macro in macros(connection):
+            if macro.entries[0].definition.kind == "aggregate":
+                aggregates.append(macro.entries[0].definition.name)
             for entry in macro.entries:
                 if self.is_trusted(entry):
                     # One with a type of another version cannot be called.
                     with contextlib.suppress(NotImplementedError):
                         self.define(entry.definition)
+        return aggregates
 
     def find(self, connection: DuckDBPyConnection, identity: str) -> Entry | None:
         """The function with this id, trusted or not."""

@@ -139,6 +139,23 @@ class SessionFunctions:
         self._write_comment(name, replace(macro, comment=text))
         return True
 
+    def dispatch(self, schema: str | None, given: str, arguments: int) -> tuple[str, str, list[str], list[str]] | None:
+        """How an aggregate with this number of arguments is called: its id, the dispatcher, the types of its
+        parameters, and the constants of the last ones. None if there is none."""
+        macro = self._find(self._name(schema, given))
+        if macro is None or macro.entries[0].definition.kind != "aggregate":
+            return None
+        found = [entry.definition for entry in macro.entries if takes(entry.definition, arguments)]
+        if not found:
+            return None
+        if len(found) > 1:
+            hint = "Write a subquery that sorts or filters, and call the aggregate over it."
+            text = f'aggregate name "{given}" with DISTINCT, ORDER BY or FILTER is not unique'
+            raise refused(text, "42725", hint)
+        (definition,) = found
+        defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
+        return definition.id, dispatcher(definition), list(definition.types), defaults
+
     def failure(self, text: str) -> Failure | None:
         """The failure of a function that DuckDB has reported with this text."""
         found = self.workers.take_failure(text)
@@ -314,13 +331,22 @@ class SessionFunctions:
         self.connection.execute(f"COMMENT ON {kind} {name.sql} IS {literal(macro.to_comment())}")
 
 
+def takes(definition: Definition, arguments: int) -> bool:
+    """Whether a function can be called with this number of arguments."""
+    required = [parameter for parameter in definition.parameters if parameter.default is None]
+    return len(required) <= arguments <= len(definition.parameters)
+
+
+def dispatcher(definition: Definition) -> str:
+    """The DuckDB function that calls it."""
+    return function_dispatcher("aggregate" if definition.kind == "aggregate" else "scalar", definition.volatility)
+
+
 def overload(definition: Definition) -> str:
     """The parameters and the body of a macro that calls the function."""
     names = [quoted(parameter.name) for parameter in definition.parameters]
-    kind = "aggregate" if definition.kind == "aggregate" else "scalar"
-    dispatcher = function_dispatcher(kind, definition.volatility)
     arguments = ", ".join((literal(definition.id), "colonnade_session()", *names))
-    return f"({', '.join(map(declared, definition.parameters))}) AS {dispatcher}({arguments})"
+    return f"({', '.join(map(declared, definition.parameters))}) AS {dispatcher(definition)}({arguments})"
 
 
 def declared(parameter: Parameter) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from colonnade._core import FunctionWorkers, Worker
 
-#: A template's whole environment. Linear algebra uses one thread, because a fork keeps only the thread that forks.
+#: A template's whole environment. One thread for linear algebra: threads that start before a fork do not exist after it.
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "OPENBLAS_NUM_THREADS": "1",
@@ -70,7 +70,9 @@ def template(functions: Functions) -> Program:
             raise SystemExit(f"colonnade: there is no user {functions.user}: --udf-user") from None
         user = (found.pw_uid, found.pw_gid)
     elif os.geteuid() == 0:
-        raise SystemExit("colonnade: the server runs as root: name an ordinary user for functions with --udf-user")
+        raise SystemExit(
+            "colonnade: the server runs as root: --udf needs --udf-user NAME, an ordinary user for functions"
+        )
     package = Path(__file__).parents[1] / "_udf"
     check(python, functions.preload, user, package)
     command = [python, "-I", "-B", str(package / "__main__.py"), *functions.preload]

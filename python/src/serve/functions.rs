@@ -1,6 +1,9 @@
 //! Functions in Python: passes definitions to `colonnade._duckdb.functions.SessionFunctions`.
 
-use colonnade_duckdb::Translated;
+use std::collections::HashSet;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use colonnade_duckdb::{AggregateDispatch, Translated};
 use colonnade_server::functions::{DefinedParameter, DefinedResult, DefinitionKind, FunctionDefinition, Functions};
 use colonnade_server::{EngineError, FunctionPlace, SqlState};
 use colonnade_sql::statement::{CommentOnFunction, DropFunction, DroppedFunction, ParallelSafety, Volatility};
@@ -49,8 +52,41 @@ impl PyConnection {
     }
 }
 
+/// The names that may be those of aggregates: of all that this process has seen, whatever has become of them.
+#[derive(Clone, Default)]
+pub(super) struct AggregateNames(Arc<RwLock<Option<Arc<HashSet<String>>>>>);
+
+impl AggregateNames {
+    /// The names, in lower case; `None` if there are none.
+    pub fn all(&self) -> Option<Arc<HashSet<String>>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub fn add(&self, name: &str) {
+        let mut names = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        Arc::make_mut(names.get_or_insert_default()).insert(name.to_lowercase());
+    }
+}
+
+impl PyConnection {
+    /// How an aggregate is called; `None` if the session has none with this name and number of arguments.
+    pub(super) fn dispatch(
+        &self,
+        schema: Option<&str>,
+        name: &str,
+        arguments: usize,
+    ) -> Result<Option<AggregateDispatch>, EngineError> {
+        let found: Option<(String, String, Vec<String>, Vec<String>)> =
+            self.with_functions(|functions| functions.call_method1("dispatch", (schema, name, arguments))?.extract())?;
+        Ok(found.map(|(id, dispatcher, types, defaults)| AggregateDispatch { id, dispatcher, types, defaults }))
+    }
+}
+
 impl Functions for PyConnection {
     fn create(&mut self, function: &FunctionDefinition) -> Result<(), EngineError> {
+        if function.kind == DefinitionKind::Aggregate {
+            self.aggregates.add(&function.name.name);
+        }
         self.with_functions(|functions| {
             functions.call_method1("create", (to_dict(functions.py(), function)?,)).map(drop)
         })

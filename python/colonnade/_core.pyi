@@ -174,7 +174,12 @@ class SourceEngine:
 @final
 class Supervisor:
     def __new__(
-        cls, listening: Listening, command: list[str], environment: list[tuple[str, str]], settings: bytes
+        cls,
+        listening: Listening,
+        command: list[str],
+        environment: list[tuple[str, str]],
+        settings: bytes,
+        template: tuple[list[str], list[tuple[str, str]], tuple[int, int] | None] | None = None,
     ) -> Supervisor: ...
     @property
     def addresses(self) -> list[str]: ...
@@ -185,10 +190,15 @@ class Supervisor:
     def stop(self) -> bool: ...
 
 @final
+class Templates:
+    """Starts templates of functions, by the supervisor of a worker."""
+
+@final
 class Worker:
     def __new__(cls) -> Worker: ...
     @property
     def settings(self) -> bytes: ...
+    def templates(self) -> Templates: ...
     @staticmethod
     def confine(directories: Sequence[str | PathLike[str]]) -> str | None: ...
     @staticmethod
@@ -202,10 +212,10 @@ def add_user(
     *,
     read_only: bool = False,
     connections: int | None = None,
+    functions: bool = False,
 ) -> bool: ...
 def remove_user(path: str | PathLike[str], name: str) -> bool: ...
-def list_users(path: str | PathLike[str]) -> list[tuple[str, str, int | None]]: ...
-
+def list_users(path: str | PathLike[str]) -> list[tuple[str, str, int | None, bool]]: ...
 def register_functions() -> None:
     """Give every DuckDB database that this process opens from now on the dispatchers of functions in Python.
 
@@ -257,7 +267,7 @@ class FunctionWorkers:
 
     def __new__(
         cls,
-        python: str | PathLike[str] | None = None,
+        python: str | PathLike[str] | Templates | None = None,
         *,
         isolation: Literal["sandbox", "process"] = "sandbox",
         memory: int = 2 << 30,
@@ -266,7 +276,8 @@ class FunctionWorkers:
         readable: Sequence[str | PathLike[str]] = (),
         preload: Sequence[str] = (),
     ) -> FunctionWorkers:
-        """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if None.
+        """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if
+        None; with `Templates` the supervisor starts the interpreter, with the modules to preload.
 
         Raises:
             OSError: The kernel cannot isolate processes so.

@@ -77,6 +77,7 @@ ROOMS = {
         "_libraries",
         "_core",
         "_errors",
+        "_duckdb",
         "_sources",
         "_frames",
         "_rows",

@@ -98,17 +98,22 @@ class Workers:
             template = os.getpid()
             process = os.fork()
             if process == 0:
-                start = worker.Start(template, ring, ring_limit, memory, *rules[:1], filter=request[FORK_HEAD.size :])
-                worker.main(start)
-                os._exit(1)
+                try:
+                    start = worker.Start(
+                        template, ring, ring_limit, memory, *rules[:1], filter=request[FORK_HEAD.size :]
+                    )
+                    worker.main(start)
+                finally:
+                    # A worker never returns into the template's code.
+                    os._exit(1)
             self.processes[number] = process
             descriptor = os.pidfd_open(process)
         except (OSError, ValueError) as error:
             server.send(b"e" + str(error).encode())
             return
         finally:
-            for descriptor in descriptors:
-                os.close(descriptor)
+            for given in descriptors:
+                os.close(given)
         socket.send_fds(server, [b"f" + struct.pack("<i", process)], [descriptor])
         os.close(descriptor)
 

@@ -59,7 +59,10 @@ pub(super) fn write(
         return Ok(());
     }
     let entries: Vec<_> = rows.iter().map(|row| values.entry(row)).collect();
-    if !values.is_flat() && type_.storage == Storage::Text && let Some((numbers, used)) = dictionary(&entries) {
+    if !values.is_flat()
+        && type_.storage == Storage::Text
+        && let Some((numbers, used)) = dictionary(&entries)
+    {
         inputs.parameter(Form::Dictionary)?;
         let node = inputs.node(NodeSize { length: numbers.len(), values: numbers.len() * 4, ..NodeSize::default() })?;
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
@@ -212,12 +215,8 @@ pub(super) fn write_bytes(
     valid: &[bool],
 ) -> Result<(), CallError> {
     let bits = bitmap(valid);
-    let size = NodeSize {
-        length: valid.len(),
-        has_validity: bits.is_some(),
-        values: offsets.len() * 8,
-        heap: heap.len(),
-    };
+    let size =
+        NodeSize { length: valid.len(), has_validity: bits.is_some(), values: offsets.len() * 8, heap: heap.len() };
     let node = inputs.node(size)?;
     node.values.write_words(offsets);
     node.heap.write(0, heap);
@@ -230,6 +229,7 @@ fn bitmap(valid: &[bool]) -> Option<Vec<u64>> {
     if valid.iter().all(|is_valid| *is_valid) {
         return None;
     }
-    let word = |rows: &[bool]| rows.iter().enumerate().fold(0, |word, (row, is_valid)| word | u64::from(*is_valid) << row);
+    let word =
+        |rows: &[bool]| rows.iter().enumerate().fold(0, |word, (row, is_valid)| word | u64::from(*is_valid) << row);
     Some(valid.chunks(64).map(word).collect())
 }

@@ -15,10 +15,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::entry;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Session};
 use super::sql_type::{SqlType, UnsupportedType};
-use super::entry;
+use crate::supervise::PyTemplates;
 
 /// Adds functions in Python to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -131,6 +132,13 @@ impl TemplateSource for ChildTemplates {
     }
 }
 
+/// What runs templates: a program, or the supervisor.
+#[derive(FromPyObject)]
+enum Interpreter {
+    Started(Py<PyTemplates>),
+    Path(PathBuf),
+}
+
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct FunctionWorkers {
     pool: WorkerPool,
@@ -144,7 +152,7 @@ impl FunctionWorkers {
     #[allow(clippy::too_many_arguments, reason = "the parameters of a Python class")]
     fn new(
         py: Python<'_>,
-        python: Option<PathBuf>,
+        python: Option<Interpreter>,
         isolation: &str,
         memory: u64,
         workers: usize,
@@ -159,15 +167,20 @@ impl FunctionWorkers {
         };
         let call = timeout.map(Duration::try_from_secs_f64).transpose();
         let call = call.map_err(|error| PyValueError::new_err(format!("the timeout is no time: {error}")))?;
-        let python = match python {
-            Some(python) => python,
-            None => py.import("sys")?.getattr("executable")?.extract()?,
-        };
-        let package: PathBuf = py.import("colonnade")?.getattr("__file__")?.extract()?;
-        let main = package.with_file_name("_udf").join("__main__.py");
-        let source = ChildTemplates { python, main, preload, children: Mutex::default() };
         let limits = WorkerLimits { memory, workers, call, readable, isolation };
-        let pool = WorkerPool::new(Box::new(source), limits);
+        let source: Box<dyn TemplateSource> = match python {
+            Some(Interpreter::Started(templates)) => Box::new(templates.get().clone()),
+            python => {
+                let python = match python {
+                    Some(Interpreter::Path(path)) => path,
+                    _ => py.import("sys")?.getattr("executable")?.extract()?,
+                };
+                let package: PathBuf = py.import("colonnade")?.getattr("__file__")?.extract()?;
+                let main = package.with_file_name("_udf").join("__main__.py");
+                Box::new(ChildTemplates { python, main, preload, children: Mutex::default() })
+            }
+        };
+        let pool = WorkerPool::new(source, limits);
         let pool = pool.map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok(Self { pool, memory })
     }
@@ -245,4 +258,3 @@ fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>>
     dict.set_item("unknown", failure.unknown)?;
     Ok(dict)
 }
-

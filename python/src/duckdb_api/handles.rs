@@ -120,7 +120,9 @@ impl OwnedType {
         checked(api, |error| unsafe { (api.v2_context_get_factory)(context, &raw mut factory, error) })?;
         let text = raw(text);
         // SAFETY: the factory belongs to the context; the text lives.
-        Self::new(api, |out, error| unsafe { (api.v2_factory_create_type_from_text)(factory, &raw const text, out, error) })
+        Self::new(api, |out, error| unsafe {
+            (api.v2_factory_create_type_from_text)(factory, &raw const text, out, error)
+        })
     }
 }
 

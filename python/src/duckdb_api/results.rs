@@ -136,7 +136,9 @@ unsafe fn store(data: *mut u8, row: usize, storage: Storage, value: &[u8]) {
             Storage::Decimal32 => data.cast::<i32>().add(row).write_unaligned(number as i32),
             Storage::Decimal64 => data.cast::<i64>().add(row).write_unaligned(number as i64),
             Storage::Uuid => data.cast::<u128>().add(row).write_unaligned((number as u128).swap_bytes() ^ UUID_ORDER),
-            Storage::Same(width) => ptr::copy_nonoverlapping(value.as_ptr(), data.add(row * width), width.min(value.len())),
+            Storage::Same(width) => {
+                ptr::copy_nonoverlapping(value.as_ptr(), data.add(row * width), width.min(value.len()))
+            }
             Storage::Text => {}
         }
     }

@@ -76,7 +76,12 @@ impl Session {
             return Ok(Arc::clone(session));
         }
         let token = random_token()?;
-        let session = Arc::new(Self { token: token.clone(), workers: Mutex::default(), memory: AtomicU64::new(0), failures: Mutex::default() });
+        let session = Arc::new(Self {
+            token: token.clone(),
+            workers: Mutex::default(),
+            memory: AtomicU64::new(0),
+            failures: Mutex::default(),
+        });
         sessions.by_token.insert(token, place);
         sessions.by_place.insert(place, Arc::clone(&session));
         Ok(session)
@@ -251,7 +256,10 @@ unsafe extern "C" fn execute(info: Handle, input: Handle, output: Handle) {
     // SAFETY: DuckDB calls this with a call's information, its rows, and a vector of texts as long; the data is that of `bind`.
     unsafe {
         let Some(token) = (api.scalar_function_get_bind_data)(info).cast::<String>().as_ref() else {
-            (api.scalar_function_set_error)(info, c"no token for this connection: the system has no random bytes".as_ptr());
+            (api.scalar_function_set_error)(
+                info,
+                c"no token for this connection: the system has no random bytes".as_ptr(),
+            );
             return;
         };
         for row in 0..(api.data_chunk_get_size)(input) {

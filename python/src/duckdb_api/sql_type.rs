@@ -32,7 +32,9 @@ pub(super) enum Storage {
 
 /// Why a function cannot have a type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("functions in Python cannot have the type {0} yet; cast it to a type that they can have, for example to VARCHAR")]
+#[error(
+    "functions in Python cannot have the type {0} yet; cast it to a type that they can have, for example to VARCHAR"
+)]
 pub(super) struct UnsupportedType(pub String);
 
 impl SqlType {

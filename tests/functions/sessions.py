@@ -16,7 +16,8 @@ from testbed.serving import Server, serve
 @contextmanager
 def serving(*arguments: str | os.PathLike[str]) -> Iterator[Server]:
     """A server with functions. As root, the workers need another user."""
-    with serve("--udf", *arguments) as server:
+    user = ("--udf-user", "nobody") if os.geteuid() == 0 else ()
+    with serve("--udf", *user, *arguments) as server:
         yield server
 
 

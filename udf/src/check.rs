@@ -7,6 +7,9 @@ use crate::layout::{ANSWER_WORDS, AnswerHead, MAX_ANSWER_WORDS, MAX_NOTICES, MAX
 use crate::output::{FixedSource, FixedValues, OutputColumn, OutputData};
 use crate::ring::{Ring, RingSlice};
 
+#[doc(hidden)]
+pub mod hostile;
+
 /// What is wrong with an answer.
 pub(crate) type Fault = &'static str;
 
@@ -246,3 +249,6 @@ fn number(rest: &mut &[u8]) -> Option<u32> {
 fn printable(text: &[u8]) -> String {
     String::from_utf8_lossy(text).replace('\0', "\u{fffd}")
 }
+
+#[cfg(test)]
+mod tests;

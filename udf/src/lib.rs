@@ -48,6 +48,8 @@ mod session;
 mod template;
 mod worker;
 
+#[doc(hidden)]
+pub use check::hostile::check_bytes;
 pub use error::{CallError, FunctionError, ValueFault};
 pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, TimestampUnit};
 pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};

@@ -158,10 +158,7 @@ def _timestamp(unit: str) -> Reader:
 def argument(values: Values) -> np.ndarray:
     """An array as a function gets it: masked if and only if a row is NULL."""
     found, mask = values
-    if mask is None:
-        return found
-    # A row of a table of items is masked as a whole, beside items that are.
-    return np.ma.MaskedArray(found, mask if found.ndim == 1 else np.repeat(mask[:, None], found.shape[1], axis=1))
+    return found if mask is None else np.ma.MaskedArray(found, mask)
 
 
 def items(values: Values) -> list[Any]:
@@ -201,11 +198,11 @@ def _array(size: int, item: list[Any]) -> Reader:
     def read(memory: memoryview, words: Iterator[int]) -> Values:
         length, mask, _, _, _ = _node(memory, words)
         found, nulls = read_items(memory, words)
-        if found.dtype == object or found.ndim > 1:
+        # A table of items with a row that is NULL could not tell it from a row whose items all are.
+        if found.dtype == object or found.ndim > 1 or mask is not None:
             return _objects(_parts((found, nulls), list(range(0, (length + 1) * size, size))[: length + 1]), mask)
         found = found.reshape(length, size)
-        # The mask of the rows is apart from that of the items.
-        return found if nulls is None else np.ma.MaskedArray(found, nulls.reshape(length, size)), mask
+        return found if nulls is None else np.ma.MaskedArray(found, nulls.reshape(length, size)), None
 
     return read
 

@@ -66,7 +66,7 @@ def is_single(result: Any) -> bool:
 def from_array(result: np.ndarray, *, items: bool) -> Column:
     mask = None
     if isinstance(result, np.ma.MaskedArray):
-        mask = np.ma.getmaskarray(result)
+        mask = row_mask(np.ma.getmaskarray(result))
         result = np.asarray(result.data)
     if result.ndim > 1:
         if not items:
@@ -77,6 +77,17 @@ def from_array(result: np.ndarray, *, items: bool) -> Column:
         nulls = nulls_of(result.tolist())
         mask = nulls if mask is None else mask if nulls is None else mask | nulls
     return result, mask if mask is not None and mask.any() else None
+
+
+def row_mask(mask: np.ndarray) -> np.ndarray:
+    """The mask of rows. A structured array has one for each field."""
+    if mask.dtype.names is None:
+        return mask
+    fields = np.stack([mask[name] for name in mask.dtype.names])
+    partly = fields.any(axis=0) & ~fields.all(axis=0)
+    if partly.any():
+        raise wrong_result(f"row {int(partly.argmax()) + 1}: some fields of the value are masked, and others are not")
+    return fields.all(axis=0)
 
 
 def from_items(items: list[Any]) -> Column:

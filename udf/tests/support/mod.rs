@@ -205,6 +205,17 @@ pub fn call<'w>(
     inputs.call()
 }
 
+/// The rows of a column that is no array itself.
+fn rows(column: &OutputColumn<'_>) -> usize {
+    match &column.data {
+        OutputData::Fixed(values) => values.len(),
+        OutputData::Bytes { offsets, .. } | OutputData::List { offsets, .. } => offsets.len() - 1,
+        OutputData::Struct(fields) => rows(&fields[0]),
+        OutputData::Union { tags, .. } => tags.len(),
+        OutputData::Array(_) => panic!("an array of arrays"),
+    }
+}
+
 /// A result's nodes in pre-order.
 pub fn nodes(column: &OutputColumn<'_>, length: usize) -> Vec<Node> {
     let nulls = (0..length).filter(|row| !column.is_valid(*row)).collect();
@@ -221,13 +232,8 @@ pub fn nodes(column: &OutputColumn<'_>, length: usize) -> Vec<Node> {
             found
         }
         OutputData::Array(items) => {
-            let size = match &items.data {
-                OutputData::Fixed(values) => values.len().checked_div(length).unwrap_or(0),
-                OutputData::Bytes { offsets, .. } => (offsets.len() - 1).checked_div(length).unwrap_or(0),
-                _ => 0,
-            };
             let mut found = vec![own(Vec::new(), Vec::new())];
-            found.extend(nodes(items, size * length));
+            found.extend(nodes(items, rows(items)));
             found
         }
         OutputData::Struct(fields) => {

@@ -25,7 +25,6 @@ DEFINE, CALL, GROWN, REFUSED = 1, 2, 3, 4
 DONE, FAILED, GROW = 1, 2, 3
 
 HEAD = struct.Struct("<8Q")
-FUTEX_WAIT, FUTEX_WAKE = 0, 1
 
 
 class Ring:
@@ -35,8 +34,9 @@ class Ring:
         address = system.map_shared(descriptor, limit)
         self.memory = memoryview((ctypes.c_char * limit).from_address(address)).cast("B")
         self.numbers = self.memory[:ANSWER_HEAD].cast("I")
-        self.request = address + REQUEST_NUMBER
-        self.answered = address + ANSWER_NUMBER
+        self.last = ctypes.c_ulong(0)
+        self.wait_arguments = system.futex_arguments(address + REQUEST_NUMBER, system.FUTEX_WAIT, self.last)
+        self.wake_arguments = system.futex_arguments(address + ANSWER_NUMBER, system.FUTEX_WAKE, ctypes.c_ulong(1))
         #: The number of the last request.
         self.number = 0
         self.capacity = 0
@@ -48,12 +48,11 @@ class Ring:
 
     def wait(self) -> tuple[int, ...]:
         """Wait for the next request, and give its head."""
-        last = self.number
-        futex, numbers = system.futex, self.numbers
+        last = self.last.value = self.number
         while True:
             # Called at least once, also if the request is there: a system call orders the reads of memory.
-            futex(system.FUTEX, self.request, FUTEX_WAIT, last, None, None)
-            number = numbers[0]
+            system.quick_call(*self.wait_arguments)
+            number = self.numbers[0]
             if number != last:
                 break
         self.number = number
@@ -64,7 +63,7 @@ class Ring:
         notices = self._write_printed() if self.printed else 0
         HEAD.pack_into(self.memory, ANSWER_HEAD, kind, rows, words, record, notices, wanted, 0, 0)
         self.numbers[ANSWER_NUMBER // 4] = self.number
-        system.futex(system.FUTEX, self.answered, FUTEX_WAKE, 1, None, None)
+        system.quick_call(*self.wake_arguments)
 
     def _write_printed(self) -> int:
         text = "".join(self.printed).encode("utf-8", "replace")[:MAX_NOTICES]

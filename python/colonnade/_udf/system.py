@@ -29,10 +29,19 @@ CAPABILITY_VERSION = 0x20080522
 _PROT_READ_WRITE = 3
 _MAP_SHARED_NORESERVE = 0x1 | 0x4000
 
-#: Its arguments are those of a futex; other calls convert theirs. The interpreter lock is released meanwhile.
-futex = LIBRARY.syscall
-futex.restype = ctypes.c_long
-futex.argtypes = [ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p]
+#: For the calls of each request: without a result, and the interpreter lock is released meanwhile. Their arguments are
+#: made once (`futex_arguments`), because making them takes as long as the call.
+quick_call = ctypes.CDLL(None).syscall
+quick_call.restype = None
+
+FUTEX_WAIT, FUTEX_WAKE = 0, 1
+
+
+def futex_arguments(address: int, operation: int, value: ctypes.c_ulong) -> tuple[object, ...]:
+    """The arguments with which `quick_call` waits while a number has this value, or wakes this many who wait."""
+    number, what = ctypes.c_long(FUTEX), ctypes.c_long(operation)
+    return number, ctypes.c_void_p(address), what, value, ctypes.c_void_p(None)
+
 
 _syscall = ctypes.CDLL(None, use_errno=True).syscall
 _syscall.restype = ctypes.c_long

@@ -17,6 +17,8 @@ STUDY_SIZE ?= quick
 STUDY_ARGS ?=
 SOAK_SECONDS ?= 600
 PYTEST_ARGS ?=
+# The processes of the Python tests. A file's tests run in one of them.
+TEST_PROCESSES ?= 2
 PEERS ?= .venv-peers
 PANDAS2 ?= .venv-pandas2
 DBT ?= .venv-dbt
@@ -74,7 +76,7 @@ test-python: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.
 		$(SUDO) systemctl disable --now pgbouncer 2>/dev/null || true; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbcinst odbc-postgresql; }
 	@odbcinst -q -d 2>/dev/null | grep -q MariaDB || { $(APT) update && $(APT) install unixodbc odbcinst odbc-mariadb; }
-	$(BIN)/python -m pytest --timeout=300 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --timeout=300 --numprocesses=$(TEST_PROCESSES) --dist=loadfile $(PYTEST_ARGS)
 
 # The same installed package as for the other tests, because none of its modules depends on pandas' version.
 test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres

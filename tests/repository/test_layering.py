@@ -1,5 +1,5 @@
-"""Who may know whom: `wire, login, sql ← client ← adbc, python`, `wire, login ← server ← duckdb ← python`,
-`sql ← adbc, duckdb, python`, `wire ← pg`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the rooms of the Python
+"""Who may know whom: `wire, tcp, login, sql ← client ← adbc, python`, `wire, tcp, login, sql ← server ← duckdb ← python`,
+`wire ← tcp, pg`, `sql ← adbc, duckdb, python`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the rooms of the Python
 package."""
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ ROOT = Path(__file__).parents[2]
 # Each crate of the workspace, and those of its neighbours that it may depend on.
 MAY_KNOW = {
     "colonnade-wire": set[str](),
+    "colonnade-tcp": {"colonnade-wire"},
     "colonnade-login": set[str](),
     "colonnade-sql": set[str](),
-    "colonnade-client": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
+    "colonnade-client": {"colonnade-wire", "colonnade-tcp", "colonnade-login", "colonnade-sql"},
     "colonnade-adbc": {"colonnade-sql", "colonnade-client"},
-    "colonnade-server": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
+    "colonnade-server": {"colonnade-wire", "colonnade-tcp", "colonnade-login", "colonnade-sql"},
     "colonnade-duckdb": {"colonnade-sql", "colonnade-server"},
     "colonnade-python": {"colonnade-wire", "colonnade-sql", "colonnade-client", "colonnade-server", "colonnade-duckdb"},
     "colonnade-bench": {"colonnade-wire"},

@@ -1,6 +1,6 @@
-"""Who may know whom: `wire, tcp, login, sql ← client ← adbc, python`, `wire, tcp, login, sql ← server ← duckdb ← python`,
-`wire ← tcp, pg`, `sql ← adbc, duckdb, python`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the rooms of the Python
-package."""
+"""Who may know whom: `wire, tcp, login, sql ← client ← adbc, python`, `wire, tcp, login, sql ← server`,
+`sql, server ← duckdb ← python`, `wire ← tcp, pg`, `sql ← adbc, python`; nobody knows `adbc`, `python`, `pg` or
+`bench`. Then the rooms of the Python package."""
 
 from __future__ import annotations
 

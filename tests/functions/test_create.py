@@ -26,7 +26,7 @@ def connection(server: Server) -> Iterator[psycopg.Connection]:
         yield connection
         for name in functions(connection):
             kind = value(connection, f"SELECT prokind FROM pg_proc WHERE oid = '{name}'::regprocedure")
-            connection.execute(f"DROP {'AGGREGATE' if kind == 'a' else 'FUNCTION'} {name} CASCADE")
+            connection.execute(f"DROP {'AGGREGATE' if kind == 'a' else 'FUNCTION'} {name} CASCADE".encode())
 
 
 @pytest.mark.parametrize("simple", [False, True])
@@ -111,7 +111,7 @@ def test_macros_of_sql_stay_what_they_are(connection: psycopg.Connection) -> Non
 @pytest.mark.parametrize("name", ["abs", "pg_get_functiondef", "colonnade_map", "range", "read_csv"])
 def test_names_of_built_in_functions_are_refused(connection: psycopg.Connection, name: str) -> None:
     with pytest.raises(psycopg.errors.DuplicateFunction, match="built-in"):
-        connection.execute(ADD.replace("add_one", name))
+        connection.execute(ADD.replace("add_one", name).encode())
     assert functions(connection) == []
 
 
@@ -132,7 +132,7 @@ def test_names_of_built_in_functions_are_refused(connection: psycopg.Connection,
 )
 def test_what_is_wrong_is_refused(connection: psycopg.Connection, statement: str, code: str, message: str) -> None:
     with pytest.raises(psycopg.Error, match=message) as refused:
-        connection.execute(statement)
+        connection.execute(statement.encode())
     assert refused.value.sqlstate == code
     assert functions(connection) == []
 
@@ -149,7 +149,7 @@ def test_a_syntax_error_of_the_body_has_its_place(connection: psycopg.Connection
     cursor = psycopg.ClientCursor(connection)
     statement = before + " " + after
     with pytest.raises(psycopg.errors.SyntaxError) as refused:
-        cursor.execute(statement)
+        cursor.execute(statement.encode())
     position = int(refused.value.diag.statement_position or 0)
     assert statement[position - 1 :] == after
 

@@ -1,6 +1,6 @@
 """Who may know whom: `wire, login, sql ← client ← adbc, python`, `wire, login ← server ← duckdb ← python`,
-`sql ← adbc, duckdb, python`, `udf ← python`, `wire ← pg`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the rooms of the Python
-package."""
+`sql ← adbc, duckdb, python`, `udf ← python`, `wire ← pg`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the
+rooms of the Python package."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ ROOMS = {
     "dbapi": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames"},
     "": {"_options", "_core", "_errors", "_frames", "_rows", "_connection", "_read", "_write", "_lazy"},
     "aio": {"_options", "_errors", "_frames", "_rows", "_connection"},
+    "_udf": set[str](),
     "_serve": {"_options", "_core", "_duckdb", "_sources"},
     "_cli": {
         "_options",

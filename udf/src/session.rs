@@ -22,6 +22,7 @@ pub(crate) struct SessionState {
     /// All processes, also those in use.
     running: Mutex<Vec<Weak<Process>>>,
     pub is_cancelled: AtomicBool,
+    has_ended: AtomicBool,
     notices: Mutex<String>,
 }
 
@@ -36,6 +37,7 @@ impl SessionWorkers {
             idle: Mutex::default(),
             running: Mutex::default(),
             is_cancelled: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
             notices: Mutex::default(),
         }))
     }
@@ -56,6 +58,13 @@ impl SessionWorkers {
         self.0.is_cancelled.store(true, Ordering::SeqCst);
         let running: Vec<_> = lock(&self.0.running).iter().filter_map(Weak::upgrade).collect();
         running.iter().filter(|process| process.is_busy()).for_each(|process| process.kill());
+    }
+
+    /// Ends the session: its processes end, whoever still has a handle, and calls fail from now on.
+    pub fn end(&self) {
+        self.0.has_ended.store(true, Ordering::SeqCst);
+        self.cancel();
+        lock(&self.0.idle).clear();
     }
 
     /// The text that the statement's functions have printed since it was last taken.
@@ -98,13 +107,18 @@ impl SessionState {
     }
 
     pub fn give_back(&self, state: WorkerState) {
-        if state.process.is_some() {
-            lock(&self.idle).push((state, Instant::now()));
+        let mut idle = lock(&self.idle);
+        // Under the lock, so that `end` does not miss it.
+        if state.process.is_some() && !self.has_ended.load(Ordering::SeqCst) {
+            idle.push((state, Instant::now()));
         }
     }
 
     /// Forks a process.
     pub fn start(&self) -> Result<Arc<Process>, crate::CallError> {
+        if self.has_ended.load(Ordering::SeqCst) {
+            return Err(crate::CallError::Start("the session has ended".to_owned()));
+        }
         let place = match self.pool.place() {
             Ok(place) => place,
             // The session's own idle processes do not block its next one.

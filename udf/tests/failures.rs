@@ -249,6 +249,11 @@ fn there_are_as_many_processes_as_allowed() {
     drop(first);
     assert_works(&mut three);
     assert_eq!(pool.workers(), 1);
+    // An ended session has no processes, although its handles are there.
+    drop(three);
+    second.end();
+    assert_eq!(pool.workers(), 0);
+    assert!(matches!(run(&mut second.worker(), &body("return a")).unwrap_err(), CallError::Start(_)));
 }
 
 #[test]

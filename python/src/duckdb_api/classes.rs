@@ -242,7 +242,10 @@ impl FunctionSession {
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| self.session.close());
+        py.detach(|| {
+            self.session.close();
+            self.workers.end();
+        });
     }
 }
 

@@ -32,7 +32,7 @@ SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
 RUST := $(shell find wire tcp login sql client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
 ADBC_PACKAGE := $(shell find adbc/python -name '*.py' -o -name py.typed)
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire tcp login sql client server duckdb python -name __pycache__ -prune -o \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire tcp login sql udf client server duckdb python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
 # All builds of the extension module use one interpreter; otherwise cargo rebuilds the module for each.
@@ -60,7 +60,7 @@ demo-copy: $(BIN)/.wheel $(BIN)/.bench postgres mariadb ## Copy lineitem from Po
 
 test: test-rust test-spec test-python test-pandas2 ## Run all tests
 
-test-rust: $(BIN)/python
+test-rust: $(BIN)/.test
 	$(CARGO) test --workspace --locked
 	RUSTC_WRAPPER=$(CURDIR)/pg/encoder/rustc-for-encoder $(CARGO) test --release --locked \
 		-p colonnade-encoder --features memory-errors --test memory

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from colonnade._core import SourceEngine, Worker
 from colonnade._sources.uri import open_source
 
+from .functions import workers as function_workers
 from .settings import STACK_BYTES, Database, Settings, size
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def main() -> None:
         if isinstance(served, str):
             engine = SourceEngine(lambda: open_source(served, gateway=True))
         else:
-            engine = duckdb_engine(served, scratch)
+            engine = duckdb_engine(served, scratch, worker)
         status = worker.serve(engine, settings.options)
         if status == 0 and not isinstance(engine, SourceEngine):
             engine.close()
@@ -55,7 +56,7 @@ def main() -> None:
     os._exit(status)
 
 
-def duckdb_engine(database: Database, scratch: Path) -> Engine:
+def duckdb_engine(database: Database, scratch: Path, worker: Worker) -> Engine:
     """Confines this process, and opens the database."""
     try:
         from colonnade._duckdb.engine import Engine, resources
@@ -80,7 +81,9 @@ def duckdb_engine(database: Database, scratch: Path) -> Engine:
         if missing is not None:
             print(f"colonnade: the sandbox is incomplete: {missing}", file=sys.stderr, flush=True)
     Worker.limit_memory(int(size(memory) * 1.25) + MEMORY_OVERHEAD + threads * STACK_BYTES)
-    return Engine(database.path or ":memory:", read_only=database.read_only, fences=fences, scratch=scratch)
+    workers = None if database.functions is None else function_workers(database.functions, worker)
+    path = database.path or ":memory:"
+    return Engine(path, read_only=database.read_only, fences=fences, scratch=scratch, workers=workers)
 
 
 def must_exist(database: Database, scratch: Path) -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -83,6 +84,20 @@ def serve(*arguments: str | os.PathLike[str]) -> Iterator[Server]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
+
+
+@cache
+def function_options() -> tuple[str, ...]:
+    """Options that a server with functions needs here. As root, functions run as `nobody`, unless that user cannot read
+    the interpreter."""
+    if os.geteuid() != 0:
+        return ("--udf",)
+    program = [sys.executable, "-I", "-c", "import numpy"]
+    try:
+        can = subprocess.run(program, user="nobody", cwd="/", stderr=subprocess.DEVNULL, check=False).returncode == 0
+    except PermissionError:
+        can = False
+    return ("--udf", "--udf-user", "nobody" if can else "root")
 
 
 def own_server() -> Iterator[Server]:

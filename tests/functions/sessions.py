@@ -10,14 +10,13 @@ from pathlib import Path
 
 import psycopg
 
-from testbed.serving import Server, serve
+from testbed.serving import Server, function_options, serve
 
 
 @contextmanager
 def serving(*arguments: str | os.PathLike[str]) -> Iterator[Server]:
-    """A server with functions. As root, the workers need another user."""
-    user = ("--udf-user", "nobody") if os.geteuid() == 0 else ()
-    with serve("--udf", *user, *arguments) as server:
+    """A server with functions."""
+    with serve(*function_options(), *arguments) as server:
         yield server
 
 

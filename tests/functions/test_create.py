@@ -89,10 +89,10 @@ def test_a_name_has_overloads(connection: psycopg.Connection) -> None:
 def test_defaults_and_schemas(connection: psycopg.Connection) -> None:
     connection.execute('CREATE SCHEMA "My schema"')
     connection.execute(
-        'CREATE FUNCTION "My schema"."Add"("X" INTEGER, y INTEGER DEFAULT -3) RETURNS INTEGER '
+        'CREATE FUNCTION "My schema"."Plus"("X" INTEGER, y INTEGER DEFAULT -3) RETURNS INTEGER '
         "LANGUAGE PYTHON_MAP AS $$ return X + y $$"
     )
-    assert connection.execute('SELECT "My schema"."Add"(1), "My schema"."Add"(1, 2)').fetchone() == (-2, 3)
+    assert connection.execute('SELECT "My schema"."Plus"(1), "My schema"."Plus"(1, 2)').fetchone() == (-2, 3)
     connection.execute('DROP SCHEMA "My schema" CASCADE')
     assert functions(connection) == []
 

@@ -136,7 +136,7 @@ def test_clients_reach_no_dispatcher_of_others(tmp_path: Path) -> None:
     with serving() as server, connected(server) as one:
         for query in (
             "SELECT colonnade_map('0000000000000000', 'x', 1)",
-            "SELECT colonnade_session()",
+            "SELECT colonnade_aggregate('0000000000000000', colonnade_session(), 1)",
             "CREATE MACRO g(x) AS colonnade_map('0000000000000000', colonnade_session(), x)",
         ):
             with pytest.raises(psycopg.Error):

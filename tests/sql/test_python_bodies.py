@@ -51,7 +51,14 @@ def test_the_standard_library_is_read() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["return '}'", "return f'{ {1: 2}[x]:>{4}}'", "return rf'\\{x}'", "# }\nreturn x", "return '''\n}'''", "x = '\\\\'"],
+    [
+        "return '}'",
+        "return f'{ {1: 2}[x]:>{4}}'",
+        "return rf'\\{x}'",
+        "# }\nreturn x",
+        "return '''\n}'''",
+        "x = '\\\\'",
+    ],
 )
 def test_braces_within_a_body_do_not_end_it(body: str) -> None:
     assert statements(body) == 4

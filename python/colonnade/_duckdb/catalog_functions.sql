@@ -26,9 +26,8 @@ CREATE MACRO generate_subscripts(list, dimension) AS
     unnest(CASE typeof(list) WHEN 'USMALLINT[]' THEN range(len(list)) ELSE range(1, len(list) + 1) END);
 CREATE MACRO pg_get_statisticsobjdef_columns(statistics) AS '';
 CREATE MACRO pg_get_function_result(function) AS
-    (SELECT min(CASE WHEN prolang <> 14 THEN (SELECT min(result) FROM colonnade_catalog.main.python_procedures q WHERE q.oid = p.oid)
-                     WHEN proretset THEN 'TABLE()' ELSE '' END)
-     FROM colonnade_catalog.main.pg_proc p WHERE oid = function);
+    coalesce((SELECT min(result) FROM colonnade_catalog.main.python_procedures WHERE oid = function),
+             (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END) FROM colonnade_catalog.main.pg_proc WHERE oid = function));
 CREATE MACRO pg_get_function_arguments(function) AS (SELECT min(proargs) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
 CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
 -- UTF8 is the only encoding here. -1 is PostgreSQL's answer for an unknown name.

@@ -362,7 +362,7 @@ class Session:
 
     def close(self) -> None:
         if self.functions is not None:
-            self.functions.workers.close()
+            self.functions.store.close(self.functions.workers)
         self._parser.close()
         self._connection.close()
 

@@ -36,13 +36,14 @@ def read_key(path: Path) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    with os.fdopen(descriptor, encoding="ascii") as file:
+    # As bytes: a codec is a module, which this process may not read any more.
+    with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode) or stat.S_IMODE(status.st_mode) & 0o077:
             raise ValueError(f"{path} can be read or changed by others; protect it: chmod 600 {path}")
         text = file.read(4 * KEY_BYTES).strip()
     try:
-        key = bytes.fromhex(text)
+        key = bytes.fromhex(text.decode())
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
@@ -56,8 +57,8 @@ def write_key(path: Path) -> None:
     draft.unlink(missing_ok=True)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(KEY_BYTES) + "\n")
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_hex(KEY_BYTES).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         with contextlib.suppress(FileExistsError):

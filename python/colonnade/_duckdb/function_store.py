@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from colonnade._core import FunctionSession, define_function
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from .function_entry import Definition, Entry
 
 
+#: Seconds between two searches for idle worker processes.
+IDLE_CHECK = 15
+
+
 class FunctionStore:
     """The functions of one database, which all sessions share."""
 
@@ -30,6 +35,9 @@ class FunctionStore:
         self._workers = workers
         self._lock = threading.Lock()
         self._key = server_key(database, make=False)
+        #: The sessions that are open, by their numbers in Python.
+        self._sessions: dict[int, FunctionSession] = {}
+        threading.Thread(target=self._end_idle, daemon=True).start()
 
     def key(self) -> bytes:
         """The key, which is made at first need."""
@@ -46,7 +54,21 @@ class FunctionStore:
     def session(self, connection: DuckDBPyConnection) -> FunctionSession:
         """The worker processes of a connection."""
         ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
-        return FunctionSession(self._workers, token)
+        session = FunctionSession(self._workers, token)
+        self._sessions[id(session)] = session
+        return session
+
+    def close(self, session: FunctionSession) -> None:
+        """End the worker processes of a session."""
+        self._sessions.pop(id(session), None)
+        session.close()
+
+    def _end_idle(self) -> None:
+        """End the worker processes that have been idle for a minute, until this process ends."""
+        while True:
+            time.sleep(IDLE_CHECK)
+            for session in list(self._sessions.values()):
+                session.end_idle()
 
     def define(self, definition: Definition) -> None:
         """Make a function known to DuckDB. NotImplementedError if one of its types cannot be passed to Python."""

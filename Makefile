@@ -41,7 +41,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # The newest PostgreSQL of Debian, or the one in the PATH. It is looked up each time, because a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
-.PHONY: help demo demo-postgres demo-copy test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
+.PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
 .PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links study fuzz deny wheel dist test-dist release install clean postgres extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -57,6 +57,11 @@ demo-postgres: $(BIN)/.wheel $(BIN)/.bench extension ## Start a private PostgreS
 
 demo-copy: $(BIN)/.wheel $(BIN)/.bench postgres mariadb ## Copy lineitem from PostgreSQL to MariaDB, SQLite, the server and back, and check every value (DEMO_SF=1)
 	$(BIN)/python demo/demo_copy.py --scale $(DEMO_SF)
+
+demo-functions: $(BIN)/.wheel $(BIN)/.bench postgres ## Run functions in Python on lineitem, beside plain SQL, DuckDB's own functions in Python and PL/Python (DEMO_SF=1)
+	@ls $$($(PG_CONFIG) --pkglibdir)/plpython3.so >/dev/null 2>&1 || \
+		{ $(APT) update && $(APT) install postgresql-plpython3-$$($(PG_CONFIG) --version | sed -E 's/[^0-9]*([0-9]+).*/\1/'); }
+	$(BIN)/python demo/demo_functions.py --scale $(DEMO_SF)
 
 test: test-rust test-spec test-python test-pandas2 ## Run all tests
 

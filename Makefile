@@ -42,7 +42,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links study fuzz deny wheel dist test-dist release install clean postgres extension mariadb
+.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -58,9 +58,7 @@ demo-postgres: $(BIN)/.wheel $(BIN)/.bench extension ## Start a private PostgreS
 demo-copy: $(BIN)/.wheel $(BIN)/.bench postgres mariadb ## Copy lineitem from PostgreSQL to MariaDB, SQLite, the server and back, and check every value (DEMO_SF=1)
 	$(BIN)/python demo/demo_copy.py --scale $(DEMO_SF)
 
-demo-functions: $(BIN)/.wheel $(BIN)/.bench postgres ## Run functions in Python on lineitem, beside plain SQL, DuckDB's own functions in Python and PL/Python (DEMO_SF=1)
-	@ls $$($(PG_CONFIG) --pkglibdir)/plpython3.so >/dev/null 2>&1 || \
-		{ $(APT) update && $(APT) install postgresql-plpython3-$$($(PG_CONFIG) --version | sed -E 's/[^0-9]*([0-9]+).*/\1/'); }
+demo-functions: $(BIN)/.wheel $(BIN)/.bench plpython ## Run functions in Python on lineitem, beside plain SQL, DuckDB's own functions in Python and PL/Python (DEMO_SF=1)
 	$(BIN)/python demo/demo_functions.py --scale $(DEMO_SF)
 
 test: test-rust test-spec test-python test-pandas2 ## Run all tests
@@ -165,7 +163,7 @@ docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site 
 	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo 'docs/_build/index.html: written'
 
-study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
+study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb plpython ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
@@ -235,6 +233,11 @@ mariadb:
 	@PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null || { $(APT) update && $(APT) install mariadb-server; \
 		$(SUDO) systemctl disable --now mariadb 2>/dev/null || true; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
+
+# PL/Python runs Debian's interpreter.
+plpython: postgres
+	@test -e "$$($(PG_CONFIG) --pkglibdir)/plpython3.so" && /usr/bin/python3 -c 'import numpy' 2>/dev/null || { $(APT) update && \
+		$(APT) install python3-numpy postgresql-plpython3-$$($(PG_CONFIG) --version | sed -E 's/[^0-9]*([0-9]+).*/\1/'); }
 
 extension: postgres
 	$(MAKE) --no-print-directory -C pg

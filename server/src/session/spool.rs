@@ -109,8 +109,7 @@ impl Session {
             let message = format!("colonnade_spool takes one statement, and this text has {}", statements.len());
             return Err(EngineError::new(SqlState::SYNTAX_ERROR, message).into());
         };
-        let is_spool = matches!(statement.kind, StatementKind::Spool(_));
-        if is_spool || !query::runs_on_engine(&statement.kind, self.engine.source()) {
+        if !may_give_rows(&statement.kind) || !query::runs_on_engine(&statement.kind, self.engine.source()) {
             let message = "colonnade_spool takes a query that gives rows, not another statement; nothing has run";
             return Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message).into());
         }
@@ -164,6 +163,16 @@ impl Session {
         };
         backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
         Ok(())
+    }
+}
+
+/// Whether a statement of this kind may give rows, apart from the session's own statements.
+fn may_give_rows(kind: &StatementKind) -> bool {
+    match kind {
+        StatementKind::Query { .. } | StatementKind::Explain { .. } | StatementKind::Show(_) => true,
+        StatementKind::Insert | StatementKind::Update | StatementKind::Delete | StatementKind::Merge => true,
+        StatementKind::Other(_) => true,
+        _ => false,
     }
 }
 

@@ -7,9 +7,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::connection::cancel::Control;
-use crate::connection::socket::Output;
+use crate::connection::registry::{NewSession, Registry};
+use crate::connection::socket::{Output, Socket};
 use crate::copy::options::StreamOptions;
-use crate::engine::{Role, Rows};
+use crate::engine::{Interrupt, Role, Rows};
+use crate::rows::spool::Spools;
 
 fn user(name: &str, role: Role) -> SessionUser {
     SessionUser { name: name.to_owned(), role, connections: None }
@@ -179,10 +181,21 @@ impl Rows for Counted {
     }
 }
 
+struct NoInterrupt;
+
+impl Interrupt for NoInterrupt {
+    fn interrupt(&self) {}
+}
+
 fn session(tickets: &Arc<Tickets>) -> (Arc<Control>, Output, UnixStream) {
     let (socket, peer) = UnixStream::pair().unwrap();
-    let socket = Arc::new(crate::connection::socket::Socket::from(socket));
-    (Control::of_test(Arc::clone(&socket), Arc::clone(tickets)), Output::new(socket), peer)
+    let socket = Arc::new(Socket::from(socket));
+    let limits = Arc::new(Limits::default());
+    let (user, interrupt) = (user("a", Role::ReadOnly), Arc::new(NoInterrupt));
+    let new = NewSession { user, interrupt, socket: Arc::clone(&socket), secret_bytes: 4 };
+    let spools = Spools::new(&limits);
+    let registration = Arc::new(Registry::default()).register(new, &limits, (&spools, tickets), &Arc::default());
+    (Arc::clone(&registration.unwrap().control), Output::new(socket), peer)
 }
 
 fn settings(part_bytes: u64, config: Config) -> SpoolSettings {

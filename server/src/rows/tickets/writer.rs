@@ -39,6 +39,8 @@ pub struct SpoolSettings {
 pub struct SpoolingRows {
     /// `None` after the end or an error.
     rows: Option<Box<dyn Rows>>,
+    /// The rows of the last batch that are not written yet.
+    rest: Option<RecordBatch>,
     control: Arc<Control>,
     tickets: Arc<Tickets>,
     ticket: Ticket,
@@ -78,6 +80,7 @@ impl SpoolingRows {
         };
         Ok(Self {
             rows: Some(rows),
+            rest: None,
             control: Arc::clone(control),
             tickets,
             ticket,
@@ -110,7 +113,7 @@ impl SpoolingRows {
         let message = encoder.schema_message();
         self.write_message(&mut part, &[&message], 0)?;
         while let Some(rows) = batch.take() {
-            self.write_batch(&mut part, &mut encoder, rows)?;
+            self.write_chunk(&mut part, &mut encoder, rows)?;
             if part.plain_bytes >= self.settings.part_bytes {
                 break;
             }
@@ -129,8 +132,11 @@ impl SpoolingRows {
         self.spooled.complete();
     }
 
-    /// The next batch that has rows.
+    /// The next rows.
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
+        if let Some(rest) = self.rest.take() {
+            return Ok(Some(rest));
+        }
         let Some(rows) = &mut self.rows else { return Ok(None) };
         loop {
             self.control.check()?;
@@ -148,27 +154,26 @@ impl SpoolingRows {
         }
     }
 
-    fn write_batch(&mut self, part: &mut Part, encoder: &mut Encoder, batch: RecordBatch) -> Result<(), Failure> {
-        let mut start = 0;
-        while start < batch.num_rows() {
-            self.control.check()?;
-            let mut rows = batch.slice(start, batch.num_rows() - start);
-            loop {
-                let step = rows_per_chunk(&rows, CHUNK.rows, CHUNK.bytes);
-                if step >= rows.num_rows() {
-                    break;
-                }
-                rows = rows.slice(0, step);
+    /// Writes the first rows of `batch` as one chunk. Keeps its other rows for the next one.
+    fn write_chunk(&mut self, part: &mut Part, encoder: &mut Encoder, batch: RecordBatch) -> Result<(), Failure> {
+        self.control.check()?;
+        let mut rows = batch.clone();
+        loop {
+            let step = rows_per_chunk(&rows, CHUNK.rows, CHUNK.bytes);
+            if step >= rows.num_rows() {
+                break;
             }
-            start += rows.num_rows();
-            let chunk = encoder.chunk(rows.num_rows(), &columns_from_batch(&rows), self.settings.config)?;
-            self.write_message(part, &chunk.slices(), rows.num_rows())?;
-            part.rows += chunk.rows() as u64;
-            part.plain_bytes += chunk.plain_bytes() as u64;
-            part.max_rows = part.max_rows.max(chunk.rows());
-            part.max_plain_bytes = part.max_plain_bytes.max(chunk.plain_bytes());
-            encoder.recycle(chunk);
+            rows = rows.slice(0, step);
         }
+        let written = rows.num_rows();
+        self.rest = (written < batch.num_rows()).then(|| batch.slice(written, batch.num_rows() - written));
+        let chunk = encoder.chunk(written, &columns_from_batch(&rows), self.settings.config)?;
+        self.write_message(part, &chunk.slices(), written)?;
+        part.rows += chunk.rows() as u64;
+        part.plain_bytes += chunk.plain_bytes() as u64;
+        part.max_rows = part.max_rows.max(chunk.rows());
+        part.max_plain_bytes = part.max_plain_bytes.max(chunk.plain_bytes());
+        encoder.recycle(chunk);
         Ok(())
     }
 

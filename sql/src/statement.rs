@@ -145,8 +145,9 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
     let word = upper(&first);
     match word.as_str() {
         "" if first.is_symbol(b'(') => StatementKind::Query { has_with: false },
-        "SELECT" | "FROM" => spool::read(parser, word == "SELECT")
-            .map_or(StatementKind::Query { has_with: false }, StatementKind::Spool),
+        "SELECT" | "FROM" => {
+            spool::read(parser, word == "SELECT").map_or(StatementKind::Query { has_with: false }, StatementKind::Spool)
+        }
         "VALUES" | "TABLE" => StatementKind::Query { has_with: false },
         "WITH" => behind_with(parser),
         "INSERT" => StatementKind::Insert,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
+import asyncpg
 import colonnade
 import psycopg
 import pyarrow as pa
@@ -154,7 +155,9 @@ def test_empty_and_wide_results(client: psycopg.Connection) -> None:
 
 
 def test_all_formats_of_copy(client: psycopg.Connection) -> None:
-    query = "select 1 as i, 'a,b' as t, uuid '00112233-4455-6677-8899-aabbccddeeff' as u, [1, null] as l, bit '101' as b"
+    query = (
+        "select 1 as i, 'a,b' as t, uuid '00112233-4455-6677-8899-aabbccddeeff' as u, [1, null] as l, bit '101' as b"
+    )
     [part] = spool(client, query)
     for options in ("FORMAT csv, HEADER", "FORMAT text", "FORMAT binary"):
         with client.cursor().copy(f"COPY ({query}) TO STDOUT ({options})") as copy:
@@ -218,10 +221,11 @@ def test_prepared_statements_and_their_descriptions(client: psycopg.Connection) 
             client.execute(statement, values, prepare=True)
 
 
-def test_psql_and_colonnades_own_client(server: Server, client: psycopg.Connection, tmp_path: Path) -> None:
-    run = lambda sql: subprocess.run(  # noqa: E731
-        ["psql", "-AtX", server.dsn, "-c", sql], capture_output=True, timeout=TIMEOUT, check=True
-    ).stdout
+def test_psql_and_colonnades_own_client(server: Server, client: psycopg.Connection) -> None:
+    def run(sql: str) -> bytes:
+        command = ["psql", "-AtX", server.dsn, "-c", sql]
+        return subprocess.run(command, capture_output=True, timeout=TIMEOUT, check=True).stdout
+
     ticket, part, rows, *_ = run("select * from colonnade_spool($$select 42 as x; $$)").decode().split("|")
     assert (part, rows) == ("1", "1")
     assert run(f"copy colonnade_part('{ticket}', 1) to stdout (format csv, header)") == b"x\n42\n"
@@ -233,13 +237,28 @@ def test_psql_and_colonnades_own_client(server: Server, client: psycopg.Connecti
     assert part_table(client, row["ticket"], row["part"]).num_rows == 1
 
 
-def test_a_portal_writes_as_far_as_its_rows_are_read(client: psycopg.Connection) -> None:
-    """With Execute's limit of rows, and another statement between, for which the rest is written at once."""
-    with client.transaction(), client.cursor("parts") as cursor:
-        with pytest.raises(errors.Error):
-            cursor.execute("SELECT * FROM colonnade_spool('from range(10)')")
-    parts = spool(client, "from range(100000)", bytes=1)
-    assert sum(part.rows for part in parts) == 100_000
+def test_a_portal_writes_as_far_as_its_rows_are_read(server: Server, client: psycopg.Connection) -> None:
+    """With Execute's limit of rows, and another statement between, before which the rest is written."""
+
+    async def read() -> list[Part]:
+        session = await asyncpg.connect(host=server.host, port=server.port, user="tester", database="x", ssl=False)
+        try:
+            async with session.transaction():
+                query = "SELECT * FROM colonnade_spool($1, bytes => 1)"
+                cursor = await session.cursor(query, "from range(500000)")
+                first = [Part(*row) for row in await cursor.fetch(2)]
+                with pytest.raises(errors.ObjectNotInPrerequisiteState):
+                    part_bytes(client, first[0].ticket, 5)
+                assert await session.fetchval("select 7") == 7
+                assert part_bytes(client, first[0].ticket, 5)
+                return first + [Part(*row) for row in await cursor.fetch(1000)]
+        finally:
+            await session.close()
+
+    parts = asyncio.run(read())
+    assert [part.part for part in parts] == list(range(1, len(parts) + 1))
+    assert sum(part.rows for part in parts) == 500_000
+    assert sum(part_table(client, part.ticket, part.part).num_rows for part in parts) == 500_000
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ def test_each_source_has_parts(front: Front) -> None:
         assert found["t"].to_pylist() == ["it's ß", None, ""]
         for _ in range(2):
             assert len(part_bytes(reader, part.ticket, 1)) == part.encoded_bytes
-        assert reader.execute("SELECT * FROM colonnade_release(%s)", (part.ticket,), prepare=True).fetchall() == [(True,)]
+        assert reader.execute("SELECT * FROM colonnade_release(%s)", (part.ticket,), prepare=True).fetchall() == [
+            (True,)
+        ]
         with pytest.raises(errors.UndefinedObject, match="this ticket does not exist"):
             part_bytes(planner, part.ticket, 1)
         with pytest.raises(psycopg.Error):
@@ -43,10 +45,12 @@ def test_a_large_result_of_postgresql(in_postgres: Front) -> None:
         assert len(parts) > 3
         numbers = [i for part in parts for i in part_table(client, part.ticket, part.part)["i"].to_pylist()]
         assert numbers == list(range(1, 200_001))
+        client.execute("create table if not exists spool_target (i int)")
         # In the source's own transaction.
         client.execute("begin isolation level repeatable read read only")
         [part] = spool(client, "select current_setting('transaction_isolation') as level")
         assert part_table(client, part.ticket, 1)["level"].to_pylist() == ["repeatable read"]
         with pytest.raises(errors.ReadOnlySqlTransaction):
-            spool(client, "with a as (insert into nowhere values (1) returning 1) select * from a")
+            spool(client, "with a as (insert into spool_target values (1) returning 1) select * from a")
         client.execute("rollback")
+        client.execute("drop table spool_target")

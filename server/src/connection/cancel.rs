@@ -111,7 +111,19 @@ impl Control {
             sent: 0,
         };
         let (budget, state) = (Budget::new(limits.session_memory), Mutex::new(state));
-        Self { user, limits, budget, spools, tickets, observer, state, idle: Condvar::new(), interrupt, process_exit, socket }
+        Self {
+            user,
+            limits,
+            budget,
+            spools,
+            tickets,
+            observer,
+            state,
+            idle: Condvar::new(),
+            interrupt,
+            process_exit,
+            socket,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -27,9 +27,8 @@ const PART_BYTES: u64 = 64 << 20;
 const MAX_PART_BYTES: u64 = 1 << 40;
 
 /// The columns of the statement's result.
-pub fn columns(statement: &SpoolStatement) -> Vec<(String, Type)> {
-    let (text, int4, int8) =
-        (Type::text(), Type::new("integer", TypeKind::Int4), Type::new("bigint", TypeKind::Int8));
+fn columns(statement: &SpoolStatement) -> Vec<(String, Type)> {
+    let (text, int4, int8) = (Type::text(), Type::new("integer", TypeKind::Int4), Type::new("bigint", TypeKind::Int8));
     let columns = match statement {
         SpoolStatement::Spool { .. } => vec![
             ("ticket", text),
@@ -140,8 +139,7 @@ impl Session {
         tickets.count_part();
         let options = &copy.options;
         let form = spooled.form().filter(|form| {
-            options.format == Format::Colonnade
-                && form.suits(&part, &options.colonnade, self.output.socket().link())
+            options.format == Format::Colonnade && form.suits(&part, &options.colonnade, self.output.socket().link())
         });
         let rows = match form {
             Some(form) => {
@@ -168,12 +166,17 @@ impl Session {
 
 /// Whether a statement of this kind may give rows, apart from the session's own statements.
 fn may_give_rows(kind: &StatementKind) -> bool {
-    match kind {
-        StatementKind::Query { .. } | StatementKind::Explain { .. } | StatementKind::Show(_) => true,
-        StatementKind::Insert | StatementKind::Update | StatementKind::Delete | StatementKind::Merge => true,
-        StatementKind::Other(_) => true,
-        _ => false,
-    }
+    matches!(
+        kind,
+        StatementKind::Query { .. }
+            | StatementKind::Insert
+            | StatementKind::Update
+            | StatementKind::Delete
+            | StatementKind::Merge
+            | StatementKind::Explain { .. }
+            | StatementKind::Show(_)
+            | StatementKind::Other(_)
+    )
 }
 
 /// The text of an argument.
@@ -219,15 +222,26 @@ impl Rows for Released {
     }
 }
 
-/// Parameters of a statement about spooled results, and its columns.
-pub fn description(kind: &StatementKind) -> Result<Option<(usize, Vec<(String, Type)>)>, Failure> {
+/// What the protocol describes of a statement about spooled results.
+pub struct Description {
+    /// The number of placeholders.
+    pub placeholders: usize,
+    /// The columns of its rows; COPY has none.
+    pub columns: Option<Vec<(String, Type)>>,
+}
+
+/// The description of a statement; `None` if it is not about spooled results.
+///
+/// # Errors
+/// If the statement is invalid.
+pub fn description(kind: &StatementKind) -> Result<Option<Description>, Failure> {
     Ok(match kind {
         StatementKind::Spool(statement) => {
             let statement = statement.as_ref().map_err(Clone::clone)?;
-            Some((statement.placeholders(), columns(statement)))
+            Some(Description { placeholders: statement.placeholders(), columns: Some(columns(statement)) })
         }
         StatementKind::Copy(Ok(CopyStatement::ToStdout(CopySource::Part(part), _))) => {
-            Some((part.placeholders(), Vec::new()))
+            Some(Description { placeholders: part.placeholders(), columns: None })
         }
         _ => None,
     })

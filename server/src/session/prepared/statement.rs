@@ -41,11 +41,11 @@ impl PreparedStatement {
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
         let known = oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect();
         let kind = kind.clone();
-        if let Some((placeholders, columns)) = spool::description(&kind)? {
+        if let Some(described) = spool::description(&kind)? {
             // The server reads the values itself, also in front of a source.
             let given = given.map(|type_| type_.unwrap_or_else(Type::text));
-            let types: Vec<_> = given.chain(std::iter::repeat_with(Type::text)).take(placeholders).collect();
-            let columns = if columns.is_empty() { Columns::None } else { Columns::Known(columns) };
+            let types: Vec<_> = given.chain(std::iter::repeat_with(Type::text)).take(described.placeholders).collect();
+            let columns = described.columns.map_or(Columns::None, Columns::Known);
             return Ok(Self {
                 text: (*text).to_owned(),
                 kind,

@@ -139,18 +139,18 @@ def test_spools_share_one_space_and_others_go_on(tmp_path: Path) -> None:
     options = ("--spool-size", "20MB", "--spool-directory", tmp_path / "spools")
     with serve(*options) as server, ExitStack() as stack:
         one, two = (stack.enter_context(psycopg.connect(server.dsn, autocommit=True)) for _ in range(2))
-        [first] = spool(one, "from range(1500000)")
+        [first] = spool(one, "from range(1500000)", compression="plain")
         descriptors = list(Path(f"/proc/{server.worker}/fd").iterdir())
         unnamed = [str(path.readlink()) for path in descriptors if path.is_symlink()]
         assert any(name.startswith(str(tmp_path / "spools")) and name.endswith("(deleted)") for name in unnamed)
         assert list((tmp_path / "spools").iterdir()) == []
         with pytest.raises(errors.ConfigurationLimitExceeded, match="--spool-size"):
-            spool(two, "from range(1500000)", bytes=1_000_000)
+            spool(two, "from range(1500000)", bytes=1_000_000, compression="plain")
         # The failed one has left nothing, and the first one is whole.
-        [small] = spool(two, "from range(500000)")
+        [small] = spool(two, "from range(500000)", compression="plain")
         assert part_table(one, first.ticket, 1).num_rows == 1_500_000
         one.execute("SELECT * FROM colonnade_release(%s)", (first.ticket,))
-        [second] = spool(two, "from range(1500000)")
+        [second] = spool(two, "from range(1500000)", compression="plain")
         assert part_table(two, second.ticket, 1).num_rows == 1_500_000
         assert part_table(one, small.ticket, 1).num_rows == 500_000
 
@@ -166,7 +166,7 @@ def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
         with serve("--spool-directory", disk) as server, psycopg.connect(server.dsn, autocommit=True) as client:
             [small] = spool(client, "from range(1000)")
             with pytest.raises(errors.DiskFull, match="--spool-directory is full"):
-                spool(client, "from range(10000000)")
+                spool(client, "from range(10000000)", compression="plain")
             assert client.execute("select count(*) from range(10000000)").fetchone() == (10_000_000,)
             assert part_table(client, small.ticket, 1).num_rows == 1000
             [again] = spool(client, "from range(100000)")
@@ -190,7 +190,7 @@ def test_tickets_end_with_the_engines_process() -> None:
 
 def test_a_part_that_is_being_read_is_sent_to_its_end_after_sigterm() -> None:
     with serve("--grace", "60") as server, psycopg.connect(server.dsn, autocommit=True) as client:
-        [part] = spool(client, "from range(5000000)")
+        [part] = spool(client, "from range(5000000)", compression="plain")
         with client.cursor().copy(f"COPY colonnade_part('{part.ticket}', 1) TO STDOUT (FORMAT colonnade)") as copy:
             received = len(copy.read())
             server.process.send_signal(signal.SIGTERM)
@@ -232,7 +232,7 @@ def test_the_servers_memory_is_flat(tmp_path: Path) -> None:
     ):
         spool(client, "from range(1000000)")
         before = server.memory("VmHWM")
-        parts = spool(client, "from range(40000000)")
+        parts = spool(client, "from range(40000000)", compression="plain")
         assert sum(part.plain_bytes for part in parts) == 320_000_000
         for part in parts:
             part_bytes(client, part.ticket, part.part)

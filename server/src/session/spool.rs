@@ -223,7 +223,7 @@ impl Rows for Released {
 }
 
 /// What the protocol describes of a statement about spooled results.
-pub struct Description {
+pub struct SpoolDescription {
     /// The number of placeholders.
     pub placeholders: usize,
     /// The columns of its rows; COPY has none.
@@ -234,14 +234,14 @@ pub struct Description {
 ///
 /// # Errors
 /// If the statement is invalid.
-pub fn description(kind: &StatementKind) -> Result<Option<Description>, Failure> {
+pub fn description(kind: &StatementKind) -> Result<Option<SpoolDescription>, Failure> {
     Ok(match kind {
         StatementKind::Spool(statement) => {
             let statement = statement.as_ref().map_err(Clone::clone)?;
-            Some(Description { placeholders: statement.placeholders(), columns: Some(columns(statement)) })
+            Some(SpoolDescription { placeholders: statement.placeholders(), columns: Some(columns(statement)) })
         }
         StatementKind::Copy(Ok(CopyStatement::ToStdout(CopySource::Part(part), _))) => {
-            Some(Description { placeholders: part.placeholders(), columns: None })
+            Some(SpoolDescription { placeholders: part.placeholders(), columns: None })
         }
         _ => None,
     })

@@ -42,7 +42,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb
+.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -146,6 +146,11 @@ bench-writes: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## M
 		--markdown $(BENCH_DATA)/writes.md --json $(BENCH_DATA)/writes.json
 	$(BIN)/python bench/writes_links.py --rounds $(LINKS_ROUNDS) --peers $(abspath $(PEERS)/bin/python) \
 		--markdown $(BENCH_DATA)/writes_links.md --json $(BENCH_DATA)/writes_links.json
+
+bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server (BENCH_ROUNDS=5)
+	$(BIN)/python bench/data.py lineitem
+	PYTHONPATH=. $(BIN)/python bench/plans.py --rounds $(BENCH_ROUNDS) \
+		--markdown $(BENCH_DATA)/plans.md --json $(BENCH_DATA)/plans.json
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }

@@ -83,6 +83,10 @@ impl Process {
     fn wait(&self, number: u32, deadline: Option<Instant>, is_cancelled: &AtomicBool) -> Result<(), NoAnswer> {
         let begun = Instant::now();
         let mut next_look = begun + LOOK_INTERVAL;
+        // A worker may answer each request at once with another wish.
+        if deadline.is_some_and(|deadline| begun >= deadline) {
+            return Err(NoAnswer::Late);
+        }
         loop {
             // The flag first: a worker that is killed afterwards cannot answer, and `cancel` wakes this thread after setting the flag.
             if is_cancelled.load(Ordering::SeqCst) {

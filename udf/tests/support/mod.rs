@@ -93,8 +93,24 @@ impl Templates {
     }
 }
 
+/// Whether the kernel has Landlock. A test that is about the sandbox says so if it does not run.
+pub fn has_sandbox() -> bool {
+    let refused = WorkerPool::new(Box::new(Templates::default()), limits_of(Isolation::Sandbox)).err();
+    if let Some(error) = &refused {
+        assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+        assert!(error.to_string().contains("--udf-isolation=process"), "{error}");
+        eprintln!("not run in a sandbox: {error}");
+    }
+    refused.is_none()
+}
+
+/// The limits of most tests, in the sandbox if there is one.
 pub fn limits() -> WorkerLimits {
-    WorkerLimits { memory: 256 << 20, workers: 8, call: None, readable: Vec::new(), isolation: Isolation::Sandbox }
+    limits_of(if has_sandbox() { Isolation::Sandbox } else { Isolation::Process })
+}
+
+fn limits_of(isolation: Isolation) -> WorkerLimits {
+    WorkerLimits { memory: 256 << 20, workers: 8, call: None, readable: Vec::new(), isolation }
 }
 
 pub fn pool() -> WorkerPool {

@@ -7,8 +7,8 @@ use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use colonnade_sql::StatementKind;
 use colonnade_sql::statement::{Argument, CopySource, CopyStatement, PartSource, SpoolStatement};
-use colonnade_wire::arrow::schema_from_arrow;
 use colonnade_wire::Config;
+use colonnade_wire::arrow::schema_from_arrow;
 
 use crate::copy::options::{Format, OptionError};
 use crate::copy::{self, Context, CopyOut};

@@ -74,8 +74,12 @@ impl Spooled {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn is_of(&self, user: &SessionUser) -> bool {
+        self.user == user.name
+    }
+
     pub(super) fn belongs_to(&self, user: &SessionUser) -> bool {
-        self.user == user.name && self.role == user.role
+        self.is_of(user) && self.role == user.role
     }
 
     pub(super) fn touch(&self) {

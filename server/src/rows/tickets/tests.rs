@@ -110,11 +110,19 @@ fn the_space_of_all_results_is_limited_and_freed() {
 #[test]
 fn the_number_of_tickets_is_limited() {
     let tickets = tickets(None, None);
-    for _ in 0..MAX_TICKETS {
-        add(&tickets, "a");
-    }
-    let refused = tickets.add(&user("b", Role::ReadWrite), None);
-    assert!(matches!(refused, Err(Failure::Limit(LimitError::TicketCount(MAX_TICKETS)))));
+    let add_until_refused = |name: &str| {
+        let mut added = 0;
+        loop {
+            match tickets.add(&user(name, Role::ReadWrite), None) {
+                Ok(_) => added += 1,
+                Err(Failure::Limit(LimitError::TicketCount(most))) => return (added, most),
+                Err(other) => panic!("{other}"),
+            }
+        }
+    };
+    assert_eq!(add_until_refused("a"), (MAX_USER_TICKETS, MAX_USER_TICKETS));
+    assert_eq!(add_until_refused("b"), (MAX_USER_TICKETS, MAX_TICKETS));
+    assert_eq!(add_until_refused("c"), (0, MAX_TICKETS));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 pub(crate) mod cancel;
 pub(crate) mod input;
-pub(crate) mod link;
 pub(crate) mod listen;
 pub(crate) mod origin;
 pub(crate) mod pending_login;

@@ -6,6 +6,7 @@ pub(crate) mod copy_out;
 pub(crate) mod cursors;
 pub(crate) mod execute;
 pub(crate) mod extended;
+pub(crate) mod functions;
 pub(crate) mod listing;
 pub(crate) mod portal;
 pub(crate) mod prepared;

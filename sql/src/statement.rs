@@ -7,6 +7,7 @@
 mod copy;
 mod create_table;
 mod cursor;
+mod function;
 mod parser;
 mod setting;
 mod spool;
@@ -17,6 +18,10 @@ use crate::{Dialect, Token, TokenKind};
 pub use copy::{CopyOption, CopySource, CopyStatement, OptionValue};
 pub use create_table::{CreateTable, NumberedColumn, Numbering};
 pub use cursor::{CursorStatement, FetchDirection};
+pub use function::{
+    BodyQuoting, CommentOnFunction, CreateFunction, DropFunction, DroppedFunction, FunctionBody, FunctionLanguage,
+    FunctionName, FunctionParameter, FunctionResult, FunctionSyntaxError, ParallelSafety, Volatility,
+};
 use parser::Parser;
 pub use parser::SyntaxError;
 pub use setting::{Modes, Set};
@@ -75,6 +80,12 @@ pub enum StatementKind {
     Savepoint(Savepoint),
     /// CREATE TABLE with a list of columns.
     CreateTable(CreateTable),
+    /// CREATE FUNCTION or CREATE AGGREGATE in Python. This and the next two are read in DuckDB's dialect only, which is the server's.
+    CreateFunction(Box<Result<CreateFunction, FunctionSyntaxError>>),
+    /// DROP FUNCTION or DROP AGGREGATE.
+    DropFunction(Result<DropFunction, FunctionSyntaxError>),
+    /// COMMENT ON FUNCTION, AGGREGATE or MACRO.
+    CommentOnFunction(CommentOnFunction),
     /// CREATE, DROP or ALTER of anything else.
     Define {
         /// CREATE, DROP or ALTER.
@@ -173,8 +184,16 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
         "SAVEPOINT" => StatementKind::Savepoint(Savepoint::Set(parser.last_name())),
         "RELEASE" => StatementKind::Savepoint(Savepoint::Release(parser.last_name())),
         "CREATE" => create_table::read(parser.clone())
-            .map_or_else(|| definition(word, parser, &MODIFIERS), StatementKind::CreateTable),
-        "DROP" | "ALTER" => definition(word, parser, &[]),
+            .map(StatementKind::CreateTable)
+            .or_else(|| python(&parser, function::create).map(Box::new).map(StatementKind::CreateFunction))
+            .unwrap_or_else(|| definition(word, parser, &MODIFIERS)),
+        "DROP" => {
+            python(&parser, function::drop).map_or_else(|| definition(word, parser, &[]), StatementKind::DropFunction)
+        }
+        "ALTER" => definition(word, parser, &[]),
+        "COMMENT" => {
+            python(&parser, function::comment).map_or(StatementKind::Other(word), StatementKind::CommentOnFunction)
+        }
         "PREPARE" if parser.word("transaction") && parser.peek().is_some_and(|next| next.kind == TokenKind::Text) => {
             StatementKind::Other(word)
         }
@@ -189,6 +208,11 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
         "EXPLAIN" => StatementKind::Explain { runs: explain_runs(parser) },
         _ => StatementKind::Other(word),
     }
+}
+
+/// Reads a statement about a function in Python, in the dialect that has them.
+fn python<'a, T>(parser: &Parser<'a>, read: impl FnOnce(Parser<'a>) -> Option<T>) -> Option<T> {
+    (parser.dialect == Dialect::WITH_PYTHON).then(|| read(parser.clone())).flatten()
 }
 
 /// A keyword in upper case; empty if it is none. A longer word than any keyword keeps its beginning only.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from colonnade._core import SourceEngine, Worker
 from colonnade._sources.uri import open_source
 
+from .functions import workers as function_workers
 from .settings import STACK_BYTES, Database, Settings, size
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def main() -> None:
         if isinstance(served, str):
             engine = SourceEngine(lambda: open_source(served, gateway=True))
         else:
-            engine = duckdb_engine(served, scratch, spools)
+            engine = duckdb_engine(served, scratch, worker, spools)
         status = worker.serve(engine, options)
         if status == 0 and not isinstance(engine, SourceEngine):
             engine.close()
@@ -60,7 +61,7 @@ def main() -> None:
     os._exit(status)
 
 
-def duckdb_engine(database: Database, scratch: Path, spools: str | None) -> Engine:
+def duckdb_engine(database: Database, scratch: Path, worker: Worker, spools: str | None) -> Engine:
     """Confines this process, and opens the database. `spools` is a directory of its own for spooled results."""
     try:
         from colonnade._duckdb.engine import Engine, resources
@@ -85,7 +86,9 @@ def duckdb_engine(database: Database, scratch: Path, spools: str | None) -> Engi
         if missing is not None:
             print(f"colonnade: the sandbox is incomplete: {missing}", file=sys.stderr, flush=True)
     Worker.limit_memory(int(size(memory) * 1.25) + MEMORY_OVERHEAD + threads * STACK_BYTES)
-    return Engine(database.path or ":memory:", read_only=database.read_only, fences=fences, scratch=scratch)
+    workers = None if database.functions is None else function_workers(database.functions, worker)
+    path = database.path or ":memory:"
+    return Engine(path, read_only=database.read_only, fences=fences, scratch=scratch, workers=workers)
 
 
 def must_exist(database: Database, scratch: Path) -> None:

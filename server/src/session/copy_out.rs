@@ -6,7 +6,6 @@ use crate::copy::options::Format;
 use crate::copy::{self, Context, CopyOut};
 use crate::engine::{BatchSize, EngineAnswer, EngineError, Rows};
 use crate::error::Failure;
-use crate::message::backend;
 use crate::session::execute::BATCH;
 use crate::session::settings;
 use crate::session::state::Session;
@@ -44,7 +43,7 @@ impl Session {
             rows,
         };
         let rows = copy::copy_out(context, &copy.options).map_err(placed)?;
-        backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
+        self.finish(&format!("COPY {rows}"));
         Ok(())
     }
 

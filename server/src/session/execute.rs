@@ -5,7 +5,6 @@ use colonnade_sql::{Dialect, Statement, StatementKind, code};
 use crate::connection::cancel::WorkGuard;
 use crate::engine::{BatchSize, EngineAnswer, EngineError, EngineSession, Parameter};
 use crate::error::Failure;
-use crate::message::backend;
 use crate::rows::{self, Cursor, Formats, SentRows};
 use crate::session::query;
 use crate::session::state::Session;
@@ -53,7 +52,7 @@ impl Session {
             }
             Outcome::Done(changed) => query::tag(&statement.kind, None, changed),
         };
-        backend::command_complete(self.output.buffer(), &tag);
+        self.finish(&tag);
         Ok(())
     }
 

@@ -76,7 +76,7 @@ impl Session {
                     if describes {
                         backend::no_data(self.output.buffer());
                     }
-                    backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, None, changed));
+                    self.finish(&query::tag(&statement.kind, None, changed));
                     return Ok(());
                 }
             },
@@ -87,7 +87,7 @@ impl Session {
             SentRows::Some(_) => backend::portal_suspended(self.output.buffer()),
             SentRows::All(rows) => {
                 portal.state = State::Done;
-                backend::command_complete(self.output.buffer(), &query::tag(&statement.kind, Some(rows), None));
+                self.finish(&query::tag(&statement.kind, Some(rows), None));
             }
         }
         Ok(())

@@ -18,13 +18,13 @@ pub struct Spooled {
     ttl: Option<Duration>,
     pub file: File,
     /// What is known when the query's columns are.
-    form: OnceLock<Form>,
+    form: OnceLock<KeptForm>,
     state: Mutex<State>,
 }
 
 /// What all parts have in common.
 #[derive(Debug)]
-pub struct Form {
+pub struct KeptForm {
     /// How the chunks are encoded.
     pub config: Config,
     /// The engine's names of the columns' types.
@@ -92,12 +92,12 @@ impl Spooled {
         state.is_complete && state.readers == 0 && self.ttl.is_some_and(|ttl| idle >= ttl)
     }
 
-    pub(super) fn set_form(&self, form: Form) {
+    pub(super) fn set_form(&self, form: KeptForm) {
         // It is set once, by the writer, before it adds a part.
         let _ = self.form.set(form);
     }
 
-    pub fn form(&self) -> Option<&Form> {
+    pub fn form(&self) -> Option<&KeptForm> {
         self.form.get()
     }
 

@@ -14,7 +14,7 @@ use crate::engine::{Interrupt, Role, Rows};
 use crate::rows::spool::Spools;
 
 fn user(name: &str, role: Role) -> SessionUser {
-    SessionUser { name: name.to_owned(), role, connections: None }
+    SessionUser { name: name.to_owned(), role, connections: None, functions: false }
 }
 
 fn tickets(bytes: Option<usize>, ttl: Option<Duration>) -> Arc<Tickets> {
@@ -142,7 +142,7 @@ fn a_missing_part_has_an_error_of_its_own() {
 
 #[test]
 fn chunks_are_sent_as_they_are_only_if_the_reader_takes_them() {
-    let form = |config: &str| spooled::Form { config: config.parse().unwrap(), type_names: Vec::new(), columns: 1 };
+    let form = |config: &str| spooled::KeptForm { config: config.parse().unwrap(), type_names: Vec::new(), columns: 1 };
     let part = Part { max_rows: 1000, max_plain_bytes: 8000, max_message_bytes: 9000, ..Part::default() };
     let options = StreamOptions::default;
     let fixed = |config: &str| StreamOptions { compression: Some(config.parse().unwrap()), ..options() };

@@ -54,3 +54,15 @@ def test_a_large_result_of_postgresql(in_postgres: Front) -> None:
             spool(client, "with a as (insert into spool_target values (1) returning 1) select * from a")
         client.execute("rollback")
         client.execute("drop table spool_target")
+
+
+def test_a_query_arrives_as_it_was_written(in_maria: Front) -> None:
+    """Its strings follow the source's rules, and the string around it PostgreSQL's."""
+    query = r"select 'a\b''c ß' as t, _utf8mb4 X'C39F' as x"
+    quoted, escaped = query.replace("'", "''"), query.replace("\\", "\\\\").replace("'", "\\'")
+    with connect(in_maria.server) as client:
+        for literal in (f"'{quoted}'", f"E'{escaped}'", f"$q${query}$q$"):
+            ticket, *_ = client.execute(f"select * from colonnade_spool({literal})").fetchone() or ()
+            assert part_table(client, ticket, 1).to_pylist() == [{"t": r"a\b'c ß", "x": "ß"}]
+        [part] = spool(client, query)
+        assert part_table(client, part.ticket, 1).to_pylist() == [{"t": r"a\b'c ß", "x": "ß"}]

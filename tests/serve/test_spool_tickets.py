@@ -155,6 +155,14 @@ def test_spools_share_one_space_and_others_go_on(tmp_path: Path) -> None:
         assert part_table(one, small.ticket, 1).num_rows == 500_000
 
 
+def test_the_limit_of_a_result_holds_for_a_spool() -> None:
+    with serve("--max-result-bytes", "100kB") as server, psycopg.connect(server.dsn, autocommit=True) as client:
+        with pytest.raises(errors.ProgramLimitExceeded, match="larger than 100000 bytes"):
+            spool(client, "from range(100000)", compression="plain")
+        [part] = spool(client, "from range(10000)", compression="plain")
+        assert part_table(client, part.ticket, 1).num_rows == 10_000
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
 def test_a_full_disk_is_a_clear_error(tmp_path: Path) -> None:
     disk = tmp_path / "disk"

@@ -50,7 +50,7 @@ def main() -> None:
         if isinstance(served, str):
             engine = SourceEngine(lambda: open_source(served, gateway=True))
         else:
-            engine = duckdb_engine(served, scratch, spools, worker)
+            engine = duckdb_engine(served, scratch, worker, spools)
         status = worker.serve(engine, options)
         if status == 0 and not isinstance(engine, SourceEngine):
             engine.close()
@@ -61,7 +61,7 @@ def main() -> None:
     os._exit(status)
 
 
-def duckdb_engine(database: Database, scratch: Path, spools: str | None, worker: Worker) -> Engine:
+def duckdb_engine(database: Database, scratch: Path, worker: Worker, spools: str | None) -> Engine:
     """Confines this process, and opens the database. `spools` is a directory of its own for spooled results."""
     try:
         from colonnade._duckdb.engine import Engine, resources

@@ -24,6 +24,8 @@ pub use writer::{CHUNK, SpoolSettings, SpoolingRows};
 
 /// The largest number of tickets. Each has an open file, and a process has few descriptors.
 const MAX_TICKETS: usize = 512;
+/// The largest number of one user's tickets, so that others have some.
+const MAX_USER_TICKETS: usize = MAX_TICKETS / 2;
 
 /// Proof of the right to read a spooled result: 128 random bits, written as 32 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -101,6 +103,9 @@ impl Tickets {
         let mut by_ticket = self.by_ticket();
         if by_ticket.len() >= MAX_TICKETS {
             return Err(LimitError::TicketCount(MAX_TICKETS).into());
+        }
+        if by_ticket.values().filter(|other| other.is_of(user)).count() >= MAX_USER_TICKETS {
+            return Err(LimitError::TicketCount(MAX_USER_TICKETS).into());
         }
         by_ticket.insert(ticket, Arc::clone(&spooled));
         self.begun.fetch_add(1, Relaxed);

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use colonnade_wire::arrow::{array_from_column, schema_to_arrow};
 use colonnade_wire::{DecodeLimits, Decoder, EncodedChunk, EncodingSet, Level, Link, Message};
 
-use super::spooled::SpoolForm;
+use super::spooled::KeptForm;
 use super::{CHUNK, Part, Spooled};
 use crate::connection::cancel::Control;
 use crate::connection::socket::Output;
@@ -23,7 +23,7 @@ use crate::error::{Failure, SqlState};
 /// The bytes of CopyData before its payload.
 const FRAME: u64 = 5;
 
-impl SpoolForm {
+impl KeptForm {
     /// Whether a reader with these options gets the chunks of `part` as they are. `link` is the distance to the reader: for one on another
     /// machine, the controller encodes the chunks for its link.
     pub fn suits(&self, part: &Part, options: &StreamOptions, link: Link) -> bool {

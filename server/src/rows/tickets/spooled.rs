@@ -18,13 +18,13 @@ pub struct Spooled {
     ttl: Option<Duration>,
     pub file: File,
     /// What is known when the query's columns are.
-    form: OnceLock<SpoolForm>,
+    form: OnceLock<KeptForm>,
     state: Mutex<State>,
 }
 
 /// What all parts have in common.
 #[derive(Debug)]
-pub struct SpoolForm {
+pub struct KeptForm {
     /// How the chunks are encoded.
     pub config: Config,
     /// The engine's names of the columns' types.
@@ -74,8 +74,12 @@ impl Spooled {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn is_of(&self, user: &SessionUser) -> bool {
+        self.user == user.name
+    }
+
     pub(super) fn belongs_to(&self, user: &SessionUser) -> bool {
-        self.user == user.name && self.role == user.role
+        self.is_of(user) && self.role == user.role
     }
 
     pub(super) fn touch(&self) {
@@ -88,12 +92,12 @@ impl Spooled {
         state.is_complete && state.readers == 0 && self.ttl.is_some_and(|ttl| idle >= ttl)
     }
 
-    pub(super) fn set_form(&self, form: SpoolForm) {
+    pub(super) fn set_form(&self, form: KeptForm) {
         // It is set once, by the writer, before it adds a part.
         let _ = self.form.set(form);
     }
 
-    pub fn form(&self) -> Option<&SpoolForm> {
+    pub fn form(&self) -> Option<&KeptForm> {
         self.form.get()
     }
 

@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema as ArrowSchema, SchemaRef
 use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arrow};
 use colonnade_wire::{Config, Encoder, Schema};
 
-use super::spooled::SpoolForm;
+use super::spooled::KeptForm;
 use super::{Part, Spooled, Ticket, Tickets, unwritable};
 use crate::connection::cancel::Control;
 use crate::engine::{BatchSize, EngineError, Rows};
@@ -70,7 +70,7 @@ impl SpoolingRows {
             return Err(Failure::TooManyColumns(columns));
         }
         let (ticket, spooled) = tickets.add(&control.user, settings.ttl)?;
-        spooled.set_form(SpoolForm { config: settings.config, type_names: rows.type_names().to_vec(), columns });
+        spooled.set_form(KeptForm { config: settings.config, type_names: rows.type_names().to_vec(), columns });
         let file = match spooled.file.try_clone() {
             Ok(file) => file,
             Err(error) => {

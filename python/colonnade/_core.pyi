@@ -67,6 +67,18 @@ class StatsDict(TypedDict):
     source: str
     server: str
 
+@type_check_only
+class PlannedParts(TypedDict):
+    holder: Connection
+    reader: Connection
+    #: The result without rows.
+    empty: Stream
+    kind: Literal["snapshot", "spool"]
+    exact: bool
+    address: str
+    #: Of each part the ticket, the rows and the bytes.
+    parts: list[tuple[bytes, int | None, int | None]]
+
 def connect(uri: str, gateway: bool = False) -> Connection: ...
 def refuse_for_plain_source(source: str, has_as_text: bool, **options: Unpack[QueryOptions]) -> None: ...
 def printable(text: str, *, lines: bool = True) -> str: ...
@@ -80,6 +92,7 @@ def unrepresentable(
     only_nested: bool = False,
 ) -> tuple[str, str] | None: ...
 def bind(sql: str, params: Params | None = None, dialect: str = "duckdb") -> str: ...
+def ticket_query(ticket: bytes) -> str | None: ...
 def quoted(name: str, dialect: str) -> str: ...
 def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
 def count_statements(sql: str, product: str) -> int | None: ...
@@ -122,6 +135,21 @@ class Connection(Source):
         setup: list[str],
         **options: Unpack[QueryOptions],
     ) -> Stream | None: ...
+    def plan(
+        self,
+        sql: str,
+        params: Params | None,
+        key: str | None,
+        count: int,
+        range: tuple[str, str] | None,
+        spool: bool | None,
+        *,
+        own: bool,
+        **options: Unpack[QueryOptions],
+    ) -> PlannedParts: ...
+    def read_part(
+        self, ticket: bytes, pushed: tuple[str, list[str]] | None, *, own: bool, **options: Unpack[QueryOptions]
+    ) -> Stream: ...
 
 @final
 class Stream:

@@ -50,7 +50,10 @@ pub(crate) fn execute(session: &Session, sql: &str, options: &ReadOptions) -> Re
     let located = |error: client::Error| converted(&error.with_origin(session.source().name()));
     let split = options.split();
     if partition::has_plans(session.source()) {
-        session.begin_execution()?;
+        if session.source().spooling().is_some() {
+            // The session itself runs the query.
+            session.begin_execution()?;
+        }
         let (whose, options) = (PartConnection::Another, &options.query);
         let plan = partition::plan(session.shared_source(), whose, sql, &split, None, options, &mut || true);
         let plan = plan.map_err(located)?;

@@ -174,6 +174,7 @@ def test_a_plan_outlives_the_limit_of_idle_transactions(cluster: pg.Cluster) -> 
             other.execute("begin")
             alive = f"select count(*) from pg_stat_activity where pid = {other.info.backend_pid}"
             wait_until(lambda: counted(cluster, alive) == 0)
+            other.close()
             assert sum(part.read("arrow").num_rows for part in plan.parts) == ROWS
 
 
@@ -214,7 +215,7 @@ def test_estimates_are_the_planners(cluster: pg.Cluster) -> None:
         ("select id from plans.readings limit 5", "LIMIT"),
         ("select count(*) from plans.readings", "plain read of one table"),
         ("insert into plans.readings (id) values (1) returning id", "only SELECT"),
-        ("with w as (delete from plans.readings returning id) select id from w", ""),
+        ("with w as (delete from plans.readings returning id) select id from w", "."),
         ("select 1; select 2", "several statements"),
     ],
 )

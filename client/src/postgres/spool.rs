@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use colonnade_sql::quote;
 use colonnade_sql::split::trimmed;
+use colonnade_sql::{Dialect, quote};
 
 use super::connection::PostgresConnection;
 use super::request;
@@ -18,7 +18,7 @@ impl Spooling for PostgresConnection {
     }
 
     fn spool(&self, query: &str, bytes: u64, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
-        let query = quote::string(trimmed(query, self.dialect()), self.dialect());
+        let query = quote::string(trimmed(query, self.dialect()), Dialect::POSTGRES);
         let sql = format!("SELECT * FROM colonnade_spool({query}, bytes => {bytes})");
         self.query((&sql).into(), &QueryOptions::default(), keep)
     }
@@ -30,12 +30,12 @@ impl Spooling for PostgresConnection {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        let source = format!("colonnade_part({}, {part})", quote::string(ticket, self.dialect()));
+        let source = format!("colonnade_part({}, {part})", quote::string(ticket, Dialect::POSTGRES));
         self.copied(&request::copy_of(&source, options)?, &[], options, keep)
     }
 
     fn release(&self, ticket: &str, keep: Keep<'_>) -> Result<(), Error> {
-        let sql = format!("SELECT * FROM colonnade_release({})", quote::string(ticket, self.dialect()));
+        let sql = format!("SELECT * FROM colonnade_release({})", quote::string(ticket, Dialect::POSTGRES));
         self.execute((&sql).into(), keep).map(drop)
     }
 }

@@ -17,6 +17,8 @@ STUDY_SIZE ?= quick
 STUDY_ARGS ?=
 SOAK_SECONDS ?= 600
 PYTEST_ARGS ?=
+# The processes of the Python tests. A file's tests run in one of them.
+TEST_PROCESSES ?= 2
 PEERS ?= .venv-peers
 PANDAS2 ?= .venv-pandas2
 DBT ?= .venv-dbt
@@ -28,9 +30,9 @@ BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
-RUST := $(shell find wire login sql client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
+RUST := $(shell find wire tcp login sql client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
 ADBC_PACKAGE := $(shell find adbc/python -name '*.py' -o -name py.typed)
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire login sql client server duckdb python -name __pycache__ -prune -o \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire tcp login sql udf client server duckdb python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
 # All builds of the extension module use one interpreter; otherwise cargo rebuilds the module for each.
@@ -39,8 +41,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # The newest PostgreSQL of Debian, or the one in the PATH. It is looked up each time, because a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
-.PHONY: help demo demo-postgres demo-copy test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links study fuzz deny wheel dist test-dist release install clean postgres extension mariadb
+.PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
+.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -56,9 +58,12 @@ demo-postgres: $(BIN)/.wheel $(BIN)/.bench extension ## Start a private PostgreS
 demo-copy: $(BIN)/.wheel $(BIN)/.bench postgres mariadb ## Copy lineitem from PostgreSQL to MariaDB, SQLite, the server and back, and check every value (DEMO_SF=1)
 	$(BIN)/python demo/demo_copy.py --scale $(DEMO_SF)
 
+demo-functions: $(BIN)/.wheel $(BIN)/.bench plpython ## Run functions in Python on lineitem, beside plain SQL, DuckDB's own functions in Python and PL/Python (DEMO_SF=1)
+	$(BIN)/python demo/demo_functions.py --scale $(DEMO_SF)
+
 test: test-rust test-spec test-python test-pandas2 ## Run all tests
 
-test-rust: $(BIN)/python
+test-rust: $(BIN)/.test
 	$(CARGO) test --workspace --locked
 	RUSTC_WRAPPER=$(CURDIR)/pg/encoder/rustc-for-encoder $(CARGO) test --release --locked \
 		-p colonnade-encoder --features memory-errors --test memory
@@ -74,7 +79,7 @@ test-python: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.
 		$(SUDO) systemctl disable --now pgbouncer 2>/dev/null || true; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbcinst odbc-postgresql; }
 	@odbcinst -q -d 2>/dev/null | grep -q MariaDB || { $(APT) update && $(APT) install unixodbc odbcinst odbc-mariadb; }
-	$(BIN)/python -m pytest --timeout=300 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --timeout=300 --numprocesses=$(TEST_PROCESSES) --dist=loadfile $(PYTEST_ARGS)
 
 # The same installed package as for the other tests, because none of its modules depends on pandas' version.
 test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
@@ -142,6 +147,11 @@ bench-writes: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## M
 	$(BIN)/python bench/writes_links.py --rounds $(LINKS_ROUNDS) --peers $(abspath $(PEERS)/bin/python) \
 		--markdown $(BENCH_DATA)/writes_links.md --json $(BENCH_DATA)/writes_links.json
 
+bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server (BENCH_ROUNDS=5)
+	$(BIN)/python bench/data.py lineitem
+	PYTHONPATH=. $(BIN)/python bench/plans.py --rounds $(BENCH_ROUNDS) \
+		--markdown $(BENCH_DATA)/plans.md --json $(BENCH_DATA)/plans.json
+
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
@@ -158,7 +168,7 @@ docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site 
 	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo 'docs/_build/index.html: written'
 
-study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
+study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb plpython ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
@@ -228,6 +238,11 @@ mariadb:
 	@PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null || { $(APT) update && $(APT) install mariadb-server; \
 		$(SUDO) systemctl disable --now mariadb 2>/dev/null || true; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
+
+# PL/Python runs Debian's interpreter.
+plpython: postgres
+	@test -e "$$($(PG_CONFIG) --pkglibdir)/plpython3.so" && /usr/bin/python3 -c 'import numpy' 2>/dev/null || { $(APT) update && \
+		$(APT) install python3-numpy postgresql-plpython3-$$($(PG_CONFIG) --version | sed -E 's/[^0-9]*([0-9]+).*/\1/'); }
 
 extension: postgres
 	$(MAKE) --no-print-directory -C pg

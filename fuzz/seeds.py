@@ -310,6 +310,24 @@ def noise() -> dict[str, bytes]:
     return {f"noise-{number}": source.randbytes(source.randint(40, 1500)) for number in range(200)}
 
 
+def answers_of_functions() -> dict[str, bytes]:
+    """Answers of a worker for functions: eight bytes that choose the types, the head, the words, and the values."""
+    place = 262144
+
+    def answer(choice: bytes, rows: int, nodes: list[tuple[int, ...]], values: bytes) -> bytes:
+        head = struct.pack("<8Q", 1, rows, 6 * len(nodes), 0, 0, 0, 0, 0)
+        words = b"".join(struct.pack("<6Q", *node) for node in nodes)
+        return choice.ljust(8, b"\0") + head + words.ljust(1024, b"\0") + bytes(256 + 64) + values
+
+    offsets = struct.pack("<3q", 0, 1, 3)
+    texts = answer(b"\6\0\2", 2, [(2, 0, place, 24, place + 24, 3)], offsets + b"abc")
+    numbers = answer(b"\4\0\2", 2, [(2, place + 16, place, 16, place, 0)], bytes(16) + b"\1")
+    lists = answer(b"\x0e\1\2", 2, [(2, 0, place, 24, place, 0), (3, 0, place + 24, 3, place, 0)], offsets + b"abc")
+    found = {"texts": texts, "numbers": numbers, "lists": lists}
+    # An even length is one column.
+    return {name: seed + bytes(len(seed) % 2) for name, seed in found.items()}
+
+
 def statements() -> dict[str, bytes]:
     """Decisions for the grammar of the target `statement`, and texts with decisions before them."""
     source = random.Random(2)
@@ -334,6 +352,7 @@ def statements() -> dict[str, bytes]:
 
 def main() -> None:
     seeds_of = {"stream": vectors(), "columns": vectors(), "round_trip": noise(), "buffers": noise()}
+    seeds_of["function"] = answers_of_functions()
     # The first byte is the size of the pieces, and whether the checksums are repaired.
     seeds_of["receive"] = {
         f"{name}-{choice}": bytes([choice]) + seed for name, seed in vectors().items() for choice in (254, 255)

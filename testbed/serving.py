@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import psycopg
@@ -38,9 +39,19 @@ class Server:
     @property
     def worker(self) -> int:
         """The process that holds the engine."""
-        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
-        (worker,) = (int(child) for task in tasks for child in (task / "children").read_text().split())
+        (worker,) = (child for child in self.children if b"_serve.worker" in command_line(child))
         return worker
+
+    @property
+    def template(self) -> int:
+        """The process that forks workers for functions."""
+        (template,) = (child for child in self.children if b"_udf/__main__.py" in command_line(child))
+        return template
+
+    @property
+    def children(self) -> list[int]:
+        """The processes that the supervisor has started."""
+        return children(self.process.pid)
 
     def address_only(self) -> Server:
         """What another process may be told of it."""
@@ -57,6 +68,16 @@ class Server:
         sockets = [entry for entry in descriptors.iterdir() if is_socket(entry)]
         # Beside those that listen there is the one to the worker.
         return len(sockets) - (self.port is not None) - (self.unix is not None) - 1
+
+
+def children(process: int) -> list[int]:
+    """The processes that a process has started, with all its threads."""
+    tasks = Path(f"/proc/{process}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def command_line(process: int) -> bytes:
+    return Path(f"/proc/{process}/cmdline").read_bytes()
 
 
 def is_socket(descriptor: Path) -> bool:
@@ -83,6 +104,20 @@ def serve(*arguments: str | os.PathLike[str]) -> Iterator[Server]:
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
+
+
+@cache
+def function_options() -> tuple[str, ...]:
+    """Options that a server with functions needs here. As root, functions run as `nobody`, unless that user cannot read
+    the interpreter."""
+    if os.geteuid() != 0:
+        return ("--udf",)
+    program = [sys.executable, "-I", "-c", "import numpy"]
+    try:
+        can = subprocess.run(program, user="nobody", cwd="/", stderr=subprocess.DEVNULL, check=False).returncode == 0
+    except PermissionError:
+        can = False
+    return ("--udf", "--udf-user", "nobody" if can else "root")
 
 
 def own_server() -> Iterator[Server]:

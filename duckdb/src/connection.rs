@@ -1,12 +1,14 @@
 //! The interface of DuckDB's library.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
 use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter};
 
-use crate::Translated;
+use crate::{AggregateDispatch, Translated};
 
 /// One connection of DuckDB's library to its database. It checks each statement with the [`fence`](crate::fence) before it runs, and
 /// reads the library's errors by [`Translated::error`].
@@ -45,6 +47,35 @@ pub trait LibraryConnection: Send {
     /// # Errors
     /// DuckDB's error.
     fn insert(&mut self, statement: &Translated, name: &str, batches: Vec<RecordBatch>) -> Result<u64, EngineError>;
+
+    /// The functions in Python, if the database has any.
+    fn functions(&mut self) -> Option<&mut dyn Functions> {
+        None
+    }
+
+    /// The names that may be those of aggregates in Python, in lower case; `None` if there are none.
+    fn aggregates(&self) -> Option<Arc<HashSet<String>>> {
+        None
+    }
+
+    /// How an aggregate in Python with this name and number of arguments is called; `None` if there is none.
+    ///
+    /// # Errors
+    /// If several functions are possible.
+    fn aggregate(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        arguments: usize,
+    ) -> Result<Option<AggregateDispatch>, EngineError> {
+        let _ = (schema, name, arguments);
+        Ok(None)
+    }
+
+    /// The lines that functions have printed since the last call.
+    fn take_notices(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// A handle that stops a running statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;

@@ -31,6 +31,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             return Ok(Description { parameters, ..Description::default() });
         }
         let statement = self.translated(statement.text);
+        let statement = self.with_aggregates(statement)?;
         let types = match catalog::parameter_types(&statement.text) {
             [] => given.collect(),
             known => known.iter().map(|oid| types::of_oid(*oid)).collect(),

@@ -37,7 +37,7 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     // DuckDB invalidates the database after internal errors and errors of the disk. Then every statement fails with this error. Only DuckDB
     // writes the beginning of the text, so a client cannot cause it.
     let ends_engine = message.starts_with("FATAL Error: ");
-    EngineError { code: code(body), message: message.to_owned(), detail, hint, position, ends_engine }
+    EngineError { code: code(body), message: message.to_owned(), detail, hint, position, ends_engine, function: None }
 }
 
 /// The errors of DuckDB's parser, Arrow's C interface (64 levels) and Python for too deeply nested values.

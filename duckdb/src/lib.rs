@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod aggregates;
 mod cast;
 mod catalog;
 mod connection;
@@ -31,6 +32,7 @@ mod session;
 mod translated;
 pub mod types;
 
+pub use aggregates::AggregateDispatch;
 pub use catalog::ServedDatabase;
 pub use connection::{LibraryConnection, StatementTypes};
 pub use session::TranslatingSession;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use colonnade_server::functions::Functions;
 use colonnade_server::{
     BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows, Interrupt, Parameter,
 };
@@ -48,6 +49,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
         let translated = self.translated(statement);
+        let translated = self.with_aggregates(translated)?;
         if parameters.is_empty() {
             return self.connection.execute(&translated, &[], size, must_give_rows);
         }
@@ -100,6 +102,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         check: ColumnCheck,
     ) -> Result<EngineAnswer, EngineError> {
         let statement = self.translated(statement.text);
+        let statement = self.with_aggregates(statement)?;
         self.connection.query_checked(&statement, size, check)
     }
 
@@ -118,6 +121,14 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     /// A CREATE TABLE with columns that number their rows becomes several statements.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         numbered_table(statement).is_some()
+    }
+
+    fn functions(&mut self) -> Option<&mut dyn Functions> {
+        self.connection.functions()
+    }
+
+    fn take_notices(&mut self) -> Vec<String> {
+        self.connection.take_notices()
     }
 
     fn dialect(&self) -> Dialect {

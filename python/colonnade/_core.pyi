@@ -211,7 +211,12 @@ class SourceEngine:
 @final
 class Supervisor:
     def __new__(
-        cls, listening: Listening, command: list[str], environment: list[tuple[str, str]], settings: bytes
+        cls,
+        listening: Listening,
+        command: list[str],
+        environment: list[tuple[str, str]],
+        settings: bytes,
+        template: tuple[list[str], list[tuple[str, str]], tuple[int, int] | None] | None = None,
     ) -> Supervisor: ...
     @property
     def addresses(self) -> list[str]: ...
@@ -222,10 +227,15 @@ class Supervisor:
     def stop(self) -> bool: ...
 
 @final
+class Templates:
+    """Starts templates of functions, by the supervisor of a worker."""
+
+@final
 class Worker:
     def __new__(cls) -> Worker: ...
     @property
     def settings(self) -> bytes: ...
+    def templates(self) -> Templates: ...
     @staticmethod
     def confine(directories: Sequence[str | PathLike[str]]) -> str | None: ...
     @staticmethod
@@ -239,9 +249,132 @@ def add_user(
     *,
     read_only: bool = False,
     connections: int | None = None,
+    functions: bool = False,
 ) -> bool: ...
 def remove_user(path: str | PathLike[str], name: str) -> bool: ...
-def list_users(path: str | PathLike[str]) -> list[tuple[str, str, int | None]]: ...
+def list_users(path: str | PathLike[str]) -> list[tuple[str, str, int | None, bool]]: ...
+def register_functions() -> None:
+    """Give every DuckDB database that this process opens from now on the dispatchers of functions in Python.
+
+    These are `colonnade_session()`, which gives the token of the calling connection, and those that
+    `function_dispatcher` names. Calling it again does nothing.
+
+    Raises:
+        NotImplementedError: The installed DuckDB is not of version 2.0, or is not a package with the C interface.
+    """
+
+def function_dispatcher(kind: Literal["scalar", "aggregate"], volatility: Literal["i", "s", "v"]) -> str:
+    """The name of the DuckDB function that a macro calls for a function in Python. Its arguments are the function's id,
+    `colonnade_session()`, and the function's arguments, each of exactly the parameter's type.
+    """
+
+def define_function(
+    id: str,
+    name: str,
+    kind: Literal["scalar", "aggregate", "aggregate_per_group"],
+    parameters: Sequence[tuple[str, str, bool]],
+    result: str,
+    source: str,
+    *,
+    strict: bool = False,
+    volatility: Literal["i", "s", "v"] = "v",
+) -> None:
+    """Make a definition known to the dispatchers of all databases of this process. The same id may be defined again, and
+    always means the same function.
+
+    Args:
+        id: 16 digits in hexadecimal, lower case.
+        name: The name with its schema, for messages.
+        kind: `aggregate_per_group` is LANGUAGE PYTHON_MAP: one group a call.
+        parameters: For each the name in Python, DuckDB's name of the type (`typeof`), and whether it is SCALAR.
+        result: DuckDB's name of the type.
+        source: The body.
+
+    Raises:
+        NotImplementedError: A type cannot be passed to a function. The message names it.
+        ValueError: The id is none, or is that of another definition.
+    """
+
+def has_function(id: str) -> bool:
+    """Whether a definition with this id is known."""
+
+@final
+class FunctionWorkers:
+    """The worker processes for functions of this process, and the template that forks them."""
+
+    def __new__(
+        cls,
+        python: str | PathLike[str] | Templates | None = None,
+        *,
+        isolation: Literal["sandbox", "process"] = "sandbox",
+        memory: int = 2 << 30,
+        workers: int = 8,
+        timeout: float | None = None,
+        readable: Sequence[str | PathLike[str]] = (),
+        preload: Sequence[str] = (),
+    ) -> FunctionWorkers:
+        """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if
+        None; with `Templates` the supervisor starts the interpreter, with the modules to preload.
+
+        Raises:
+            OSError: The kernel cannot isolate processes so.
+        """
+
+    @property
+    def running(self) -> int:
+        """The number of worker processes."""
+
+@type_check_only
+class FunctionFailure(TypedDict):
+    """Why a function has failed. Texts may be empty, and numbers 0 if unknown."""
+
+    code: str
+    message: str
+    detail: str
+    #: The traceback of the function's own frames: `function "main.f", line 3`.
+    context: str
+    #: The line and the character of the body, from 1.
+    line: int
+    position: int
+    #: The body of the function, for `internal_query`.
+    source: str
+    #: The id of a function that no definition is known for.
+    unknown: str | None
+
+@final
+class FunctionSession:
+    """The worker processes of one connection of DuckDB, which its statements use from now on.
+
+    `token` is what `SELECT colonnade_session()` gives on the connection.
+    """
+
+    def __new__(cls, workers: FunctionWorkers, token: str) -> FunctionSession:
+        """Raises ValueError if no connection has this token."""
+
+    def begin_statement(self) -> None:
+        """Forget the cancellation, the printed text and the failures of the statement before."""
+
+    def check(self, id: str) -> FunctionFailure | None:
+        """Compile a function. Returns why it is no Python, with the place, or None."""
+
+    def cancel(self) -> None:
+        """Kill the workers that run a function. Their calls fail with the code 57014. From any thread."""
+
+    def take_notices(self) -> str:
+        """What functions have printed since this was called last."""
+
+    def take_failure(self, message: str) -> FunctionFailure | None:
+        """The full record of an error whose text DuckDB has reported. None if no function has failed with this text."""
+
+    def end_idle(self) -> None:
+        """End worker processes that nobody has used for a minute."""
+
+    @property
+    def process_ids(self) -> list[int]:
+        """The ids of the worker processes."""
+
+    def close(self) -> None:
+        """End the worker processes. Calls of the connection fail from now on."""
 
 @final
 class Table:

@@ -5,6 +5,8 @@
 
 mod capsule;
 mod connection;
+#[cfg(target_os = "linux")]
+mod duckdb_api;
 mod error;
 mod fence;
 mod ffi_stream;
@@ -51,6 +53,8 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(plan::ticket_query, m)?)?;
     m.add_function(wrap_pyfunction!(statements::count_statements, m)?)?;
     m.add_class::<serve_source::SourceEngine>()?;
+    #[cfg(target_os = "linux")]
+    duckdb_api::register(m)?;
     error::register(m)?;
     fence::register(m)?;
     supervise::register(m)?;

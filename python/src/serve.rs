@@ -3,21 +3,29 @@
 //! A session's thread holds the interpreter lock only while it passes a statement to DuckDB, which releases the lock
 //! too. Reading, encoding and sending happen without the lock.
 
-use std::collections::HashMap;
+mod functions;
+mod rows;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
-use colonnade_duckdb::{LibraryConnection, ServedDatabase, StatementTypes, Translated, TranslatingSession, types};
+use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use colonnade_duckdb::{
+    AggregateDispatch, LibraryConnection, ServedDatabase, StatementTypes, Translated, TranslatingSession, types,
+};
+use colonnade_server::functions::Functions;
 use colonnade_server::{
     BatchSize, ColumnCheck, Columns, Engine, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter, Role,
-    Rows, SessionUser, SqlState, parameter::ParameterValue,
+    SessionUser, SqlState, parameter::ParameterValue,
 };
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
+
+use rows::{PyRows, producer_text};
 
 use crate::capsule::take_stream;
 use crate::fence::Refused;
@@ -29,6 +37,9 @@ pub(crate) struct PyEngine {
     version: String,
     database: Option<String>,
     served: ServedDatabase,
+    /// Whether sessions have functions in Python.
+    has_functions: bool,
+    aggregates: functions::AggregateNames,
 }
 
 impl PyEngine {
@@ -36,7 +47,11 @@ impl PyEngine {
         let (version, database) = (engine.getattr("version")?.extract()?, engine.getattr("database")?.extract()?);
         let (name, has_public) = engine.getattr("served")?.extract()?;
         let served = ServedDatabase { database: name, has_public };
-        Ok(Self { version, database, served, engine: engine.clone().unbind() })
+        let has_functions = engine.getattr("has_functions")?.extract()?;
+        let aggregates = functions::AggregateNames::default();
+        let names: Vec<String> = engine.getattr("aggregates")?.extract()?;
+        names.iter().for_each(|name| aggregates.add(name));
+        Ok(Self { version, database, served, has_functions, aggregates, engine: engine.clone().unbind() })
     }
 }
 
@@ -55,7 +70,12 @@ impl Engine for PyEngine {
             let session = self.engine.bind(py).call_method1("session", (&user.name, is_read_only));
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let session = Arc::new(PySession(session.unbind()));
-            let connection = PyConnection { session, is_read_only };
+            let connection = PyConnection {
+                session,
+                is_read_only,
+                has_functions: self.has_functions,
+                aggregates: self.aggregates.clone(),
+            };
             Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
     }
@@ -82,6 +102,8 @@ struct PyConnection {
     session: Arc<PySession>,
     /// If so, each statement runs in a transaction that `finish` ends.
     is_read_only: bool,
+    has_functions: bool,
+    aggregates: functions::AggregateNames,
 }
 
 /// An `engine.Answer`.
@@ -143,7 +165,14 @@ impl PyConnection {
         statement: &Translated,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Result<T, EngineError> {
-        Python::attach(|py| work(self.session.0.bind(py)).map_err(|error| engine_error(py, &error, statement)))
+        Python::attach(|py| {
+            let session = self.session.0.bind(py);
+            work(session).map_err(|error| {
+                let of_function =
+                    self.has_functions.then(|| functions::failure(session, &error.value(py).to_string())).flatten();
+                of_function.unwrap_or_else(|| engine_error(py, &error, statement))
+            })
+        })
     }
 
     /// Calls a method that returns an `Answer` or None.
@@ -162,9 +191,18 @@ impl PyConnection {
             RecordBatchStreamReader::try_new(stream).map_err(|error| statement.error(producer_text(&error)))?;
         let (names, types, cast) = columns;
         let schema = named(&reader.schema(), &names, &types, &cast);
-        let session = self.is_read_only.then(|| Arc::clone(&self.session));
+        let session = (self.is_read_only || self.has_functions).then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.clone());
-        Ok(EngineAnswer::Rows(Box::new(PyRows { session, reader, schema, types, statement })))
+        let (is_read_only, has_functions) = (self.is_read_only, self.has_functions);
+        Ok(EngineAnswer::Rows(Box::new(PyRows {
+            session,
+            is_read_only,
+            has_functions,
+            reader,
+            schema,
+            types,
+            statement,
+        })))
     }
 }
 
@@ -231,6 +269,31 @@ impl LibraryConnection for PyConnection {
         inserted
     }
 
+    fn functions(&mut self) -> Option<&mut dyn Functions> {
+        if self.has_functions { Some(self) } else { None }
+    }
+
+    fn aggregates(&self) -> Option<Arc<HashSet<String>>> {
+        self.aggregates.all()
+    }
+
+    fn aggregate(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        arguments: usize,
+    ) -> Result<Option<AggregateDispatch>, EngineError> {
+        self.dispatch(schema, name, arguments)
+    }
+
+    fn take_notices(&mut self) -> Vec<String> {
+        if !self.has_functions {
+            return Vec::new();
+        }
+        let printed = Python::attach(|py| functions::printed(self.session.0.bind(py)));
+        printed.lines().map(str::to_owned).collect()
+    }
+
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
         self.session.clone()
     }
@@ -239,41 +302,6 @@ impl LibraryConnection for PyConnection {
 impl Drop for PyConnection {
     fn drop(&mut self) {
         self.session.tell("close");
-    }
-}
-
-/// A result that DuckDB streams.
-struct PyRows {
-    /// The session whose transaction ends with these rows, if it is read-only.
-    session: Option<Arc<PySession>>,
-    /// `None` once this is dropped: the stream ends before the transaction.
-    reader: Option<RecordBatchStreamReader>,
-    schema: SchemaRef,
-    types: Vec<String>,
-    statement: Translated,
-}
-
-impl Rows for PyRows {
-    fn schema(&self) -> SchemaRef {
-        Arc::clone(&self.schema)
-    }
-
-    fn type_names(&self) -> &[String] {
-        &self.types
-    }
-
-    fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
-        let next = self.reader.as_mut().and_then(Iterator::next);
-        next.transpose().map_err(|error| self.statement.error(producer_text(&error)))
-    }
-}
-
-impl Drop for PyRows {
-    fn drop(&mut self) {
-        drop(self.reader.take());
-        if let Some(session) = &self.session {
-            session.tell("finish");
-        }
     }
 }
 
@@ -294,25 +322,24 @@ fn named(schema: &Schema, names: &[String], types: &[String], cast: &[usize]) ->
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// DuckDB's message, without the prefixes that pyarrow and arrow-rs put before it.
-fn producer_text(error: &ArrowError) -> &str {
-    match error {
-        ArrowError::CDataInterface(text) => {
-            let text = text.split_once("Producer error: ").map_or(text.as_str(), |(_, text)| text);
-            text.strip_prefix("IOError: ").unwrap_or(text)
-        }
-        _ => "INTERNAL Error: DuckDB's Arrow stream is not valid",
-    }
+/// What a `Refused` says: message, SQLSTATE, position, and often neither detail nor hint.
+type Refusal = (String, String, Option<usize>, Option<String>, Option<String>);
+
+fn refusal(arguments: &Bound<'_, PyAny>) -> PyResult<Refusal> {
+    arguments.extract::<Refusal>().or_else(|_| {
+        let (message, code, position) = arguments.extract()?;
+        Ok((message, code, position, None, None))
+    })
 }
 
 fn engine_error(py: Python<'_>, error: &PyErr, statement: &Translated) -> EngineError {
     if error.is_instance_of::<Refused>(py)
         && let Ok(arguments) = error.value(py).getattr("args")
-        && let Ok((message, code, position)) = arguments.extract::<(String, String, Option<usize>)>()
+        && let Ok((message, code, position, detail, hint)) = refusal(&arguments)
     {
         let code = SqlState::parse(&code).unwrap_or(SqlState::INSUFFICIENT_PRIVILEGE);
         let position = position.map(|position| statement.position(position));
-        return EngineError { position, ..EngineError::new(code, message) };
+        return EngineError { position, detail, hint, ..EngineError::new(code, message) };
     }
     if error.is_instance_of::<PyMemoryError>(py) {
         let text = "the server has no memory left for this; try again, or with a statement that needs less";

@@ -9,8 +9,8 @@ use std::time::Duration;
 use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    AddressError, Confinement, CredentialFiles, Engine, ListenAddress, Program, ServeError, ServeOptions, Supervisor,
-    SupervisorOptions, Worker, confine, limit_memory,
+    AddressError, Confinement, CredentialFiles, Engine, HelperProgram, HelperStarter, ListenAddress, Program,
+    ServeError, ServeOptions, Supervisor, SupervisorOptions, Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -22,7 +22,17 @@ use crate::serve_source::SourceEngine;
 /// Adds the classes of `colonnade serve` to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PySupervisor>()?;
+    module.add_class::<PyTemplates>()?;
     module.add_class::<PyWorker>()
+}
+
+/// A command, its environment, and its user and group if they are not this process's.
+type PyProgram = (Vec<OsString>, Vec<(OsString, OsString)>, Option<(u32, u32)>);
+
+fn program(command: Vec<OsString>, environment: Vec<(OsString, OsString)>) -> PyResult<Program> {
+    let mut command = command.into_iter();
+    let path = command.next().ok_or_else(|| PyValueError::new_err("a command is empty: give a program"))?;
+    Ok(Program { path: path.into(), arguments: command.collect(), environment })
 }
 
 /// The process that listens.
@@ -38,14 +48,17 @@ impl PySupervisor {
 #[pymethods]
 impl PySupervisor {
     /// Listens as a `colonnade._core.Listening` says, and starts the first worker: `command`, with `environment` in addition
-    /// to its own environment. The worker receives the bytes of `settings`.
+    /// to its own environment. The worker receives the bytes of `settings`. `template` is the program that forks workers for functions,
+    /// with its environment, and its user and group.
     #[new]
+    #[pyo3(signature = (listening, command, environment, settings, template=None))]
     fn new(
         py: Python<'_>,
         listening: &Bound<'_, PyDict>,
         command: Vec<OsString>,
         environment: Vec<(OsString, OsString)>,
         settings: Vec<u8>,
+        template: Option<PyProgram>,
     ) -> PyResult<Self> {
         let text = |name: &str| listening.as_any().get_item(name)?.extract::<Option<String>>();
         let path = |name: &str| listening.as_any().get_item(name)?.extract::<Option<PathBuf>>();
@@ -61,14 +74,13 @@ impl PySupervisor {
         let metrics = text("metrics")?.map(|text| text.parse().map_err(|_| odd(&text))).transpose()?;
         let (files, client_authorities) = (path("tls_certificate")?.zip(path("tls_key")?), path("tls_client_ca")?);
         let tls = files.map(|(certificate, key)| TlsFiles { certificate, key, client_authorities });
-        let mut command = command.into_iter();
-        let program = command
-            .next()
-            .ok_or_else(|| PyValueError::new_err("the worker's command is empty: give a program"))?
-            .into();
-        let program = Program { path: program, arguments: command.collect(), environment };
+        let program = program(command, environment)?;
+        let helper = template.map(|(command, environment, user)| {
+            Ok::<_, PyErr>(HelperProgram { program: self::program(command, environment)?, user })
+        });
+        let helper = helper.transpose()?;
         let credentials = CredentialFiles { users: path("users")?, tls };
-        let options = SupervisorOptions { program, settings, credentials, log: path("log")?, metrics };
+        let options = SupervisorOptions { program, helper, settings, credentials, log: path("log")?, metrics };
         let supervisor = py.detach(|| Supervisor::start(&addresses, options)).map_err(|error| to_py(&error))?;
         Ok(Self(Mutex::new(supervisor)))
     }
@@ -120,10 +132,25 @@ fn server_options(given: &Bound<'_, PyDict>) -> PyResult<ServeOptions> {
         session_memory: limit("max_session_memory")?,
         spool_bytes: limit("spool_bytes")?,
         spool_directory: given.get_item("spool_directory")?.extract()?,
+        ticket_bytes: limit("ticket_bytes")?,
+        ticket_directory: given.get_item("ticket_directory")?.extract()?,
+        ticket_ttl: time("ticket_ttl")?,
     };
     let encode_cpu = given.get_item("encode_cpu")?.extract()?;
     let log_statements = given.get_item("log_statements")?.extract()?;
     Ok(ServeOptions { encode_cpu, limits, log_statements, ..ServeOptions::default() })
+}
+
+/// Starts templates of functions, by the supervisor.
+#[pyclass(name = "Templates", module = "colonnade._core", frozen)]
+#[derive(Clone)]
+pub(crate) struct PyTemplates(HelperStarter);
+
+#[cfg(target_os = "linux")]
+impl colonnade_udf::TemplateSource for PyTemplates {
+    fn start(&self) -> std::io::Result<std::os::fd::OwnedFd> {
+        self.0.start()
+    }
 }
 
 /// The process that holds the engine.
@@ -147,6 +174,13 @@ impl PyWorker {
     #[getter]
     fn settings<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &self.settings)
+    }
+
+    /// What starts templates of functions for this process.
+    fn templates(&self) -> PyResult<PyTemplates> {
+        let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        let worker = worker.as_ref().ok_or_else(|| PyRuntimeError::new_err("the worker serves already"))?;
+        Ok(PyTemplates(worker.helpers()))
     }
 
     /// Permanently limits this process to the files in these directories, and denies it the network. Returns None, or the

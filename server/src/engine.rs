@@ -9,6 +9,7 @@ use arrow_schema::SchemaRef;
 use colonnade_sql::{Dialect, Statement};
 
 use crate::copy::input::TargetColumn;
+use crate::functions::Functions;
 use crate::message::backend::TransactionStatus;
 use crate::parameter::ParameterValue;
 use crate::sqlstate::SqlState;
@@ -48,6 +49,8 @@ pub struct SessionUser {
     pub role: Role,
     /// The limit on this user's concurrent sessions. `None` is the server's limit.
     pub connections: Option<usize>,
+    /// Whether the user may create and drop functions in Python.
+    pub functions: bool,
 }
 
 /// The rights of a user.
@@ -160,6 +163,16 @@ pub trait EngineSession: Send {
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         let _ = statement;
         false
+    }
+
+    /// The functions in Python, if the engine has any.
+    fn functions(&mut self) -> Option<&mut dyn Functions> {
+        None
+    }
+
+    /// The lines that functions have printed since the last call.
+    fn take_notices(&mut self) -> Vec<String> {
+        Vec::new()
     }
 
     /// A handle that stops this session's statement from another thread.
@@ -321,12 +334,33 @@ pub struct EngineError {
     pub position: Option<usize>,
     /// Whether the engine cannot run any further statement, in any session.
     pub ends_engine: bool,
+    /// Where in a function it has happened.
+    pub function: Option<Box<FunctionPlace>>,
+}
+
+/// A place in a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionPlace {
+    /// The calls that led there, one in each line.
+    pub context: String,
+    /// The function's body.
+    pub body: String,
+    /// The position in the body, in characters from 0, if known.
+    pub position: Option<usize>,
 }
 
 impl EngineError {
     /// An error without further details.
     pub fn new(code: SqlState, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), detail: None, hint: None, position: None, ends_engine: false }
+        Self {
+            code,
+            message: message.into(),
+            detail: None,
+            hint: None,
+            position: None,
+            ends_engine: false,
+            function: None,
+        }
     }
 
     /// The error of COPY and DECLARE for a statement without rows.

@@ -4,7 +4,8 @@ use colonnade_sql::statement::SyntaxError;
 
 use crate::auth::LoginError;
 use crate::copy::{CopyDataError, options::OptionError};
-use crate::engine::EngineError;
+use crate::engine::{EngineError, FunctionPlace};
+use crate::functions::DefinitionError;
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
 use crate::parameter::InputError;
@@ -21,6 +22,9 @@ pub enum Failure {
     /// A syntax error in a statement that the server handles.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
+    /// A statement about a function that is refused before the engine reads it.
+    #[error(transparent)]
+    Function(#[from] DefinitionError),
     /// Invalid data for COPY … FROM STDIN.
     #[error(transparent)]
     CopyData(#[from] CopyDataError),
@@ -179,6 +183,7 @@ impl Failure {
         match self {
             Self::Engine(error) => error.code,
             Self::Syntax(_) => SqlState::SYNTAX_ERROR,
+            Self::Function(error) => error.code(),
             Self::CopyData(error) => error.code(),
             Self::Option(error) => match error {
                 OptionError::Redundant(_) => SqlState::SYNTAX_ERROR,
@@ -258,6 +263,7 @@ impl Failure {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Engine(error) => return error.hint.clone(),
+            Self::Function(error) => return error.hint(),
             Self::Option(error) => return error.hint(),
             Self::Unsupported(error) => return Some(error.hint()),
             Self::UnsupportedType(_) => "Cast the column to a supported type in the query, for example to VARCHAR.",
@@ -291,6 +297,15 @@ impl Failure {
         match self {
             Self::Engine(error) => error.position,
             Self::Syntax(error) => Some(error.position),
+            Self::Function(error) => error.position(),
+            _ => None,
+        }
+    }
+
+    /// Where in a function it has happened.
+    pub fn function(&self) -> Option<&FunctionPlace> {
+        match self {
+            Self::Engine(error) => error.function.as_deref(),
             _ => None,
         }
     }

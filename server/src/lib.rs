@@ -9,6 +9,7 @@
 //! - [`copy`], `rows`: the formats of results;
 //! - `session`: the statements of one client;
 //! - `connection`: sockets, from accepting to the end, and cancellation;
+//! - [`functions`]: functions in Python, which clients create;
 //! - [`auth`], [`tls`], [`limits`]: authentication, encryption, quotas;
 //! - `supervise`: [`Supervisor`], the process that listens, and [`Worker`], the process that holds the engine.
 //!
@@ -21,6 +22,7 @@ pub mod auth;
 pub mod copy;
 pub mod engine;
 pub mod error;
+pub mod functions;
 pub mod limits;
 pub mod message;
 pub mod parameter;
@@ -37,8 +39,8 @@ mod supervise;
 
 pub use connection::listen::{AddressError, ListenAddress};
 pub use engine::{
-    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, InsertedRows,
-    Interrupt, Parameter, Role, Rows, SessionUser, ValueForm,
+    BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, FunctionPlace,
+    InsertedRows, Interrupt, Parameter, Role, Rows, SessionUser, ValueForm,
 };
 pub use message::backend::TransactionStatus;
 pub use observe::Log;
@@ -47,4 +49,6 @@ pub use sqlstate::SqlState;
 pub use supervise::memory::limit_memory;
 pub use supervise::sandbox::{Confinement, confine};
 pub use supervise::worker::{End, Worker};
-pub use supervise::{CredentialFiles, Credentials, Program, Supervisor, SupervisorOptions};
+pub use supervise::{
+    CredentialFiles, Credentials, HelperProgram, HelperStarter, Program, Supervisor, SupervisorOptions,
+};

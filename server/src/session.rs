@@ -6,6 +6,7 @@ pub(crate) mod copy_out;
 pub(crate) mod cursors;
 pub(crate) mod execute;
 pub(crate) mod extended;
+pub(crate) mod functions;
 pub(crate) mod listing;
 pub(crate) mod portal;
 pub(crate) mod prepared;
@@ -16,6 +17,7 @@ pub(crate) mod savepoint;
 pub(crate) mod settings;
 pub(crate) mod simple;
 pub(crate) mod source;
+pub(crate) mod spool;
 pub(crate) mod state;
 pub(crate) mod transaction;
 

@@ -69,11 +69,13 @@ impl SqlState {
     pub const DUPLICATE_OBJECT: Self = Self::new("42710");
     pub const GROUPING_ERROR: Self = Self::new("42803");
     pub const DATATYPE_MISMATCH: Self = Self::new("42804");
+    pub const DUPLICATE_FUNCTION: Self = Self::new("42723");
     pub const UNDEFINED_FUNCTION: Self = Self::new("42883");
     pub const UNDEFINED_TABLE: Self = Self::new("42P01");
     pub const UNDEFINED_PARAMETER: Self = Self::new("42P02");
     pub const DUPLICATE_SCHEMA: Self = Self::new("42P06");
     pub const DUPLICATE_TABLE: Self = Self::new("42P07");
+    pub const INVALID_FUNCTION_DEFINITION: Self = Self::new("42P13");
     pub const INDETERMINATE_DATATYPE: Self = Self::new("42P18");
     pub const TOO_MANY_CONNECTIONS: Self = Self::new("53300");
     pub const DISK_FULL: Self = Self::new("53100");

@@ -25,6 +25,8 @@ pub enum Dialect {
 }
 
 impl Dialect {
+    /// The dialect in which functions in Python are created.
+    pub const WITH_PYTHON: Self = Self::DuckDb;
     /// PostgreSQL with its default settings.
     pub const POSTGRES: Self = Self::Postgres { backslashes: false };
 

@@ -25,6 +25,13 @@ pub fn tokens(sql: &str, dialect: Dialect) -> Lexer<'_> {
     Lexer { sql, at: 0, dialect }
 }
 
+impl Lexer<'_> {
+    /// Goes on at byte `at`, behind a part of the text that is no SQL.
+    pub(crate) fn skip_to(&mut self, at: usize) {
+        self.at = at;
+    }
+}
+
 /// The tokens of a text without white space and comments.
 pub fn code(sql: &str, dialect: Dialect) -> impl Iterator<Item = Token<'_>> + Clone {
     tokens(sql, dialect).filter(|token| !token.is_blank())

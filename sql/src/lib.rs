@@ -7,6 +7,7 @@
 //! - [`certain`]: the same for a text of which only some rules are known;
 //! - [`placeholder`]: `$1` and `$name`, and values in their places;
 //! - [`quote`]: names, texts and bytes as a dialect writes them;
+//! - [`python`]: where a function's body of Python in braces ends;
 //! - [`edit`]: changes of a text, and a map of positions between the old text and the new one.
 //!
 //! The lexer never fails: a token that is not closed reaches to the end of the text. Callers that must be certain look at
@@ -21,6 +22,7 @@ pub mod edit;
 mod escape;
 pub mod lexer;
 pub mod placeholder;
+pub mod python;
 pub mod quote;
 pub mod split;
 pub mod statement;

@@ -1,12 +1,12 @@
 //! The statements of a text.
 //!
 //! A semicolon ends a statement unless it stands in parentheses (PostgreSQL's CREATE RULE), or in the body of a function, a trigger or
-//! an event. Where a body of MySQL's ends, only its grammar tells: from the first statement that may have one, the rest is one piece.
+//! an event. In DuckDB's dialect, which is the server's, the body of a function may be Python in braces. Where a body of MySQL's ends, only its grammar tells: from the first statement that may have one, the rest is one piece.
 
 mod body;
 
 use crate::lexer::Lexer;
-use crate::{Dialect, Token, tokens};
+use crate::{Dialect, Token, python, tokens};
 
 use body::Body;
 
@@ -57,7 +57,7 @@ impl<'a> Iterator for Spans<'a> {
     fn next(&mut self) -> Option<Span<'a>> {
         let mut body = Body::new(self.dialect);
         let mut bounds: Option<(usize, usize)> = None;
-        for token in self.tokens.by_ref().filter(Token::is_meaningful) {
+        while let Some(token) = self.tokens.find(Token::is_meaningful) {
             if token.is_symbol(b';') && (bounds.is_none() || body.is_over()) {
                 if bounds.is_some() {
                     break;
@@ -65,7 +65,13 @@ impl<'a> Iterator for Spans<'a> {
                 continue;
             }
             body.read(&token);
-            bounds = Some((bounds.map_or(token.start, |(start, _)| start), token.end()));
+            let mut end = token.end();
+            if body.is_python() {
+                // If it has no end, all of the rest belongs to it.
+                end = python::body_end(self.sql, end).map_or(self.sql.len(), |close| close + 1);
+                self.tokens.skip_to(end);
+            }
+            bounds = Some((bounds.map_or(token.start, |(start, _)| start), end));
         }
         bounds.map(|(start, end)| Span { text: &self.sql[start..end], start })
     }
@@ -113,6 +119,29 @@ mod tests {
     }
 
     #[test]
+    fn a_body_of_python_is_one_with_its_statement() {
+        let parts = |sql: &str| parts(sql, Dialect::DuckDb).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        for body in ["return x; y = 1", " # it's ;\n return ';}' ", "return f\"{d[';']}\""] {
+            for head in [
+                "create function f(x int) returns int language python_map",
+                "CREATE or replace Aggregate \"s\".f(x decimal(9, 2) = 1, y int[]) returns table(a int) immutable",
+                "create function f() returns int",
+            ] {
+                let function = format!("{head} {{{body}}}");
+                assert_eq!(
+                    parts(&format!("{function} strict; select 4;")),
+                    [&*format!("{function} strict"), "select 4"]
+                );
+            }
+        }
+        assert_eq!(parts("create function f(x) as {'a': x}; select 1").len(), 2);
+        assert_eq!(parts("create function f(x) as (x); select {'returns': 1}; select 1").len(), 3);
+        assert_eq!(parts("create function returns(x) as {'a': x}; select 1").len(), 2);
+        assert_eq!(parts("create function f() returns int language python { return '; select 1").len(), 1);
+        assert_eq!(parts("create function f() returns int as $$ ; } $$ language python; select 1").len(), 2);
+    }
+
+    #[test]
     fn a_text_loses_its_tail() {
         let trimmed = |sql| trimmed(sql, Dialect::POSTGRES);
         assert_eq!(trimmed("select 1 ; -- done\n /* x */ ;; "), "select 1");
@@ -127,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn statements_are_in_order(sql in "(create|trigger|function|begin|atomic|case|end|select|;|\\(|\\)|'|\"|--|/\\*|\\*/|\n| |é){0,16}") {
+        fn statements_are_in_order(sql in "(create|trigger|function|f\\(\\) returns int|\\{|\\}|begin|atomic|case|end|select|;|\\(|\\)|'|\"|--|/\\*|\\*/|\n| |é){0,16}") {
             for dialect in [Dialect::DuckDb, Dialect::POSTGRES, Dialect::Sqlite, MYSQL, Dialect::Unknown] {
                 let mut end = 0;
                 for span in split(&sql, dialect) {

@@ -7,8 +7,10 @@
 mod copy;
 mod create_table;
 mod cursor;
+mod function;
 mod parser;
 mod setting;
+mod spool;
 
 use crate::split::Span;
 use crate::{Dialect, Token, TokenKind};
@@ -16,9 +18,14 @@ use crate::{Dialect, Token, TokenKind};
 pub use copy::{CopyOption, CopySource, CopyStatement, OptionValue};
 pub use create_table::{CreateTable, NumberedColumn, Numbering};
 pub use cursor::{CursorStatement, FetchDirection};
+pub use function::{
+    BodyQuoting, CommentOnFunction, CreateFunction, DropFunction, DroppedFunction, FunctionBody, FunctionLanguage,
+    FunctionName, FunctionParameter, FunctionResult, FunctionSyntaxError, ParallelSafety, Volatility,
+};
 use parser::Parser;
 pub use parser::SyntaxError;
 pub use setting::{Modes, Set};
+pub use spool::{Argument, PartSource, SpoolStatement};
 
 /// A statement of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +46,8 @@ pub enum StatementKind {
         /// Whether WITH stands in front, whose queries may change something.
         has_with: bool,
     },
+    /// SELECT * FROM colonnade_spool(…) or colonnade_release(…).
+    Spool(Result<SpoolStatement, SyntaxError>),
     /// INSERT, like the next three also behind WITH.
     Insert,
     /// UPDATE.
@@ -71,6 +80,12 @@ pub enum StatementKind {
     Savepoint(Savepoint),
     /// CREATE TABLE with a list of columns.
     CreateTable(CreateTable),
+    /// CREATE FUNCTION or CREATE AGGREGATE in Python. This and the next two are read in DuckDB's dialect only, which is the server's.
+    CreateFunction(Box<Result<CreateFunction, FunctionSyntaxError>>),
+    /// DROP FUNCTION or DROP AGGREGATE.
+    DropFunction(Result<DropFunction, FunctionSyntaxError>),
+    /// COMMENT ON FUNCTION, AGGREGATE or MACRO.
+    CommentOnFunction(CommentOnFunction),
     /// CREATE, DROP or ALTER of anything else.
     Define {
         /// CREATE, DROP or ALTER.
@@ -141,7 +156,10 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
     let word = upper(&first);
     match word.as_str() {
         "" if first.is_symbol(b'(') => StatementKind::Query { has_with: false },
-        "SELECT" | "VALUES" | "TABLE" | "FROM" => StatementKind::Query { has_with: false },
+        "SELECT" | "FROM" => {
+            spool::read(parser, word == "SELECT").map_or(StatementKind::Query { has_with: false }, StatementKind::Spool)
+        }
+        "VALUES" | "TABLE" => StatementKind::Query { has_with: false },
         "WITH" => behind_with(parser),
         "INSERT" => StatementKind::Insert,
         "UPDATE" => StatementKind::Update,
@@ -166,8 +184,16 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
         "SAVEPOINT" => StatementKind::Savepoint(Savepoint::Set(parser.last_name())),
         "RELEASE" => StatementKind::Savepoint(Savepoint::Release(parser.last_name())),
         "CREATE" => create_table::read(parser.clone())
-            .map_or_else(|| definition(word, parser, &MODIFIERS), StatementKind::CreateTable),
-        "DROP" | "ALTER" => definition(word, parser, &[]),
+            .map(StatementKind::CreateTable)
+            .or_else(|| python(&parser, function::create).map(Box::new).map(StatementKind::CreateFunction))
+            .unwrap_or_else(|| definition(word, parser, &MODIFIERS)),
+        "DROP" => {
+            python(&parser, function::drop).map_or_else(|| definition(word, parser, &[]), StatementKind::DropFunction)
+        }
+        "ALTER" => definition(word, parser, &[]),
+        "COMMENT" => {
+            python(&parser, function::comment).map_or(StatementKind::Other(word), StatementKind::CommentOnFunction)
+        }
         "PREPARE" if parser.word("transaction") && parser.peek().is_some_and(|next| next.kind == TokenKind::Text) => {
             StatementKind::Other(word)
         }
@@ -182,6 +208,11 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
         "EXPLAIN" => StatementKind::Explain { runs: explain_runs(parser) },
         _ => StatementKind::Other(word),
     }
+}
+
+/// Reads a statement about a function in Python, in the dialect that has them.
+fn python<'a, T>(parser: &Parser<'a>, read: impl FnOnce(Parser<'a>) -> Option<T>) -> Option<T> {
+    (parser.dialect == Dialect::WITH_PYTHON).then(|| read(parser.clone())).flatten()
 }
 
 /// A keyword in upper case; empty if it is none. A longer word than any keyword keeps its beginning only.

@@ -18,6 +18,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from testbed.serving import function_options
 from tests.support import programs
 
 ROOT = Path(__file__).parents[2]
@@ -154,6 +155,9 @@ class Lesson:
 
     def serve(self, words: list[str]) -> str:
         words[words.index("--listen") + 1] = "127.0.0.1:0"
+        if "--udf" in words:
+            words.remove("--udf")
+            words += function_options()
         command = [sys.executable, "-m", "colonnade", *words]
         server = self.ends.enter_context(
             subprocess.Popen(command, cwd=self.directory, stdout=subprocess.PIPE, text=True)

@@ -1,6 +1,6 @@
-"""Who may know whom: `wire, login, sql ← client ← adbc, python`, `wire, login ← server ← duckdb ← python`,
-`sql ← adbc, duckdb, python`, `wire ← pg`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the rooms of the Python
-package."""
+"""Who may know whom: `wire, tcp, login, sql ← client ← adbc, python`, `wire, tcp, login, sql ← server`,
+`sql, server ← duckdb ← python`, `wire ← tcp, pg`, `sql ← adbc, python`, `udf ← python`; nobody knows `adbc`,
+`python`, `pg` or `bench`. Then the rooms of the Python package."""
 
 from __future__ import annotations
 
@@ -18,13 +18,22 @@ ROOT = Path(__file__).parents[2]
 # Each crate of the workspace, and those of its neighbours that it may depend on.
 MAY_KNOW = {
     "colonnade-wire": set[str](),
+    "colonnade-tcp": {"colonnade-wire"},
     "colonnade-login": set[str](),
     "colonnade-sql": set[str](),
-    "colonnade-client": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
+    "colonnade-udf": set[str](),
+    "colonnade-client": {"colonnade-wire", "colonnade-tcp", "colonnade-login", "colonnade-sql"},
     "colonnade-adbc": {"colonnade-sql", "colonnade-client"},
-    "colonnade-server": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
+    "colonnade-server": {"colonnade-wire", "colonnade-tcp", "colonnade-login", "colonnade-sql"},
     "colonnade-duckdb": {"colonnade-sql", "colonnade-server"},
-    "colonnade-python": {"colonnade-wire", "colonnade-sql", "colonnade-client", "colonnade-server", "colonnade-duckdb"},
+    "colonnade-python": {
+        "colonnade-wire",
+        "colonnade-sql",
+        "colonnade-udf",
+        "colonnade-client",
+        "colonnade-server",
+        "colonnade-duckdb",
+    },
     "colonnade-bench": {"colonnade-wire"},
     "colonnade-shaper": set[str](),
     "colonnade-encoder": {"colonnade-wire"},
@@ -35,6 +44,7 @@ MAY_KNOW = {
 NEVER = {
     "colonnade-wire": {"pyo3", "tokio", "mio", "socket2", "rayon", "arrow-ipc", "parquet"},
     "colonnade-login": {"pyo3", "tokio", "mio", "socket2", "rustls"},
+    "colonnade-udf": {"pyo3", "tokio", "mio", "arrow-array"},
     "colonnade-client": {"pyo3", "tokio", "mio"},
     "colonnade-adbc": {"pyo3", "tokio", "mio"},
     "colonnade-server": {"pyo3", "tokio", "mio"},
@@ -62,12 +72,14 @@ ROOMS = {
     "dbapi": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames"},
     "": {"_options", "_core", "_errors", "_frames", "_rows", "_connection", "_read", "_write", "_lazy"},
     "aio": {"_options", "_errors", "_frames", "_rows", "_connection"},
+    "_udf": set[str](),
     "_serve": {"_options", "_core", "_duckdb", "_sources"},
     "_cli": {
         "_options",
         "_libraries",
         "_core",
         "_errors",
+        "_duckdb",
         "_sources",
         "_frames",
         "_rows",

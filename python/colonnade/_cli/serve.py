@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from colonnade._options.server import Listening, ServerOptions
+from colonnade._serve.functions import Functions
 from colonnade._serve.settings import Database, size
 from colonnade._serve.supervisor import serve
 from colonnade._sources.secrets import secrets
@@ -56,6 +57,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         help="the share of one CPU for encoding for one client, from 0 (light encodings only) to 1 (the default)",
     )
     _add_access(parser.add_argument_group("logins and encryption"))
+    _add_functions(parser.add_argument_group("functions in Python"))
     _add_limits(parser.add_argument_group("limits", "Times are in seconds; 0 is no limit."))
     watching = parser.add_argument_group("watching")
     watching.add_argument(
@@ -91,10 +93,76 @@ def _add_access(group: argparse._ArgumentGroup) -> None:
     )
 
 
+def _add_functions(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--udf",
+        action="store_true",
+        help="let users with the right create functions in Python, and all users call them",
+    )
+    group.add_argument(
+        "--udf-python",
+        metavar="PATH",
+        help="the interpreter of functions: CPython 3.11 or newer with numpy; its packages are those that functions can "
+        "import (default: this one)",
+    )
+    group.add_argument(
+        "--udf-preload",
+        metavar="MODULE,...",
+        type=lambda text: text.split(","),
+        default=[],
+        help="modules that are imported once for all functions; numpy always is",
+    )
+    group.add_argument(
+        "--udf-isolation",
+        choices=("sandbox", "process"),
+        default="sandbox",
+        help="sandbox: a function reads its libraries and nothing else; process: it has the rights of its user "
+        "(default: sandbox)",
+    )
+    group.add_argument(
+        "--udf-max-workers",
+        metavar="N",
+        type=int,
+        default=4 * (os.cpu_count() or 1),
+        help="processes for functions at a time (default: 4 a CPU)",
+    )
+    group.add_argument(
+        "--udf-memory", metavar="BYTES", type=size, default="2GiB", help="memory of each of them (default: 2GiB)"
+    )
+    group.add_argument(
+        "--udf-timeout", metavar="SECONDS", type=_seconds, default=0, help="a call's time (default: 0, the statement's)"
+    )
+    group.add_argument(
+        "--udf-read",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="a file or directory that functions may read besides their libraries; may be repeated",
+    )
+    group.add_argument(
+        "--udf-user", metavar="NAME", help="the system's user that runs functions; needed if the server runs as root"
+    )
+
+
+def _functions(args: argparse.Namespace) -> Functions | None:
+    """The options of functions; None without --udf."""
+    given = {name: getattr(args, f"udf_{name}") for name in Functions.__annotations__}
+    if args.udf:
+        if args.udf_max_workers < 1:
+            raise SystemExit("colonnade: --udf-max-workers is 1 at least")
+        return Functions(**{**given, "read": [str(Path(path).absolute()) for path in args.udf_read]})
+    if args.udf_python or args.udf_read or args.udf_user or args.udf_preload:
+        raise SystemExit("colonnade: options of functions go with --udf")
+    return None
+
+
 def _add_limits(group: argparse._ArgumentGroup) -> None:
-    def limit(name: str, metavar: str, type_: Callable[[str], object], default: object, help_: str) -> None:
+    def limit(
+        name: str, metavar: str, type_: Callable[[str], object], default: object, help_: str, dest: str | None = None
+    ) -> None:
         shown = "" if default is None else f" (default: {default})"
-        group.add_argument(name, metavar=metavar, type=type_, default=default, help=help_ + shown)
+        dest = dest or name.strip("-").replace("-", "_")
+        group.add_argument(name, metavar=metavar, type=type_, default=default, help=help_ + shown, dest=dest)
 
     limit("--max-connections", "N", int, 256, "sessions at a time")
     limit("--max-user-connections", "N", int, 0, "sessions of one user at a time")
@@ -126,6 +194,16 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "the most temporary data there, and the most bytes of all suspended results; "
         "by default 90 %% of the free space",
     )
+    limit("--spool-size", "BYTES", size, "10GiB", "all results of colonnade_spool, such as 10GB", dest="ticket_bytes")
+    limit(
+        "--spool-directory",
+        "PATH",
+        str,
+        None,
+        "the directory for results of colonnade_spool; by default that for temporary data",
+        dest="ticket_directory",
+    )
+    limit("--spool-ttl", "SECONDS", _seconds, 3600, "a ticket's life after its last use", dest="ticket_ttl")
     limit("--grace", "SECONDS", _seconds, 30, "after SIGTERM, for statements and transactions to end")
 
 
@@ -178,6 +256,7 @@ def run(args: argparse.Namespace) -> int:
     args.spool_directory = _spool_directory(args)
     listening = Listening(**_named(args, Listening.__annotations__))
     options = ServerOptions(**_named(args, ServerOptions.__annotations__))
+    args.functions = _functions(args)
     database = Database(**_named(args, Database.__annotations__))
     engine = database if args.source is None else source_behind(args.source)
     return serve(engine, listening, options, grace=args.grace, verbose=args.verbose)
@@ -189,7 +268,7 @@ def _named(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:
 
 
 #: Options that only a DuckDB database has.
-DUCKDB_OPTIONS = ("path", "create", "read_only", "allow_files", "memory", "threads")
+DUCKDB_OPTIONS = ("path", "create", "read_only", "allow_files", "memory", "threads", "udf")
 
 
 def check_source_arguments(args: argparse.Namespace) -> None:

@@ -27,13 +27,15 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     add.add_argument("--read-only", action="store_true", help="a user who cannot change anything")
     limit = "at most so many connections at a time (default: the server's limit)"
     add.add_argument("--connections", metavar="N", type=int, help=limit)
+    functions = "may create and drop functions in Python (needs --udf at the server)"
+    add.add_argument("--functions", action="store_true", help=functions)
     add.set_defaults(run=run_add)
 
     remove = actions.add_parser("remove", help="remove a user")
     remove.add_argument("name", metavar="NAME")
     remove.set_defaults(run=run_remove)
 
-    list_ = actions.add_parser("list", help="list users, their roles and limits")
+    list_ = actions.add_parser("list", help="list users, their roles, limits and whether they may create functions")
     list_.set_defaults(run=run_list)
 
     for action in (add, remove, list_):
@@ -43,8 +45,15 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 def run_add(args: argparse.Namespace) -> int:
     if args.connections is not None and args.connections < 1:
         raise ValueError("--connections must be at least 1; to deny access, remove the user")
+    if args.read_only and args.functions:
+        raise ValueError("--functions is not for read-only users, who cannot change anything")
     is_new = add_user(
-        args.users, args.name, password(args.name), read_only=args.read_only, connections=args.connections
+        args.users,
+        args.name,
+        password(args.name),
+        read_only=args.read_only,
+        connections=args.connections,
+        functions=args.functions,
     )
     print(f"{'added' if is_new else 'changed'} {args.name}")
     return 0
@@ -68,6 +77,7 @@ def run_remove(args: argparse.Namespace) -> int:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    for name, role, connections in list_users(args.users):
-        print(f"{name}\t{role}\t{'' if connections is None else connections}")
+    for name, role, connections, functions in list_users(args.users):
+        limit = "" if connections is None else connections
+        print(f"{name}\t{role}\t{limit}" + ("\tfunctions" if functions else ""))
     return 0

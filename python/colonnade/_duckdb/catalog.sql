@@ -315,8 +315,47 @@ SELECT 10::BIGINT AS oid, current_user AS rolname, false AS rolsuper, true AS ro
 CREATE VIEW pg_auth_members AS SELECT 0::BIGINT AS roleid, 0::BIGINT AS member, 0::BIGINT AS grantor, false AS admin_option LIMIT 0;
 -- `tableoid` is the number of the relation itself. In PostgreSQL, `*` does not include it.
 CREATE VIEW pg_language AS
-SELECT 14::BIGINT AS oid, 'sql' AS lanname, 10::BIGINT AS lanowner, false AS lanispl, true AS lanpltrusted, 0::BIGINT AS lanplcallfoid,
-       0::BIGINT AS laninline, 0::BIGINT AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::BIGINT AS tableoid;
+SELECT oid, name AS lanname, 10::BIGINT AS lanowner, oid <> 14 AS lanispl, true AS lanpltrusted, 0::BIGINT AS lanplcallfoid,
+       0::BIGINT AS laninline, 0::BIGINT AS lanvalidator, NULL::VARCHAR[] AS lanacl, 2612::BIGINT AS tableoid
+FROM (VALUES (14::BIGINT, 'sql'), (16384, 'python'), (16385, 'python_map')) AS languages(oid, name);
+
+-- The functions in Python, from the comments of their macros (`function_entry.py`). Users can write any comment, so a wrong one gives NULL,
+-- and a definition that its macro does not call is left out.
+CREATE VIEW colonnade_functions AS
+SELECT f.id, schema, name, f.kind, f.language, f.parameters, f.results, f.volatility, f.strict, f.parallel, f.source, f.created_by,
+       try_cast(f.created_at AS TIMESTAMPTZ) AS created_at, comment, f.mac
+FROM (SELECT schema_name AS schema, function_name AS name, comment->>'comment' AS comment, calls,
+             unnest(from_json(comment->'colonnade_functions', '[{"id":"VARCHAR","kind":"VARCHAR","language":"VARCHAR","parameters":[{"name":"VARCHAR",
+                 "type":"VARCHAR","default":"VARCHAR","scalar":"BOOLEAN"}],"results":[["VARCHAR"]],"volatility":"VARCHAR","strict":"BOOLEAN",
+                 "parallel":"VARCHAR","source":"VARCHAR","created_by":"VARCHAR","created_at":"VARCHAR","mac":"VARCHAR"}]')) AS f
+      FROM (SELECT schema_name, function_name, comment, string_agg(macro_definition) AS calls
+            FROM duckdb_functions()
+            WHERE database_name = current_database() AND NOT internal AND starts_with(comment, '{"colonnade_functions":') AND json_valid(comment)
+            GROUP BY ALL))
+WHERE regexp_full_match(f.id, '[0-9a-f]{16}') AND contains(calls, '''' || f.id || '''');
+-- Types as `pg_get_functiondef` writes them: CREATE FUNCTION reads the same types. Names in quotes stay as they are.
+CREATE MACRO shown_type(type) AS
+    CASE WHEN type = 'FLOAT' THEN 'real' WHEN type = 'DOUBLE' THEN 'double precision' WHEN type = 'VARCHAR' THEN 'text'
+         WHEN contains(type, '"') OR contains(type, '''') THEN type
+         ELSE regexp_replace(lower(type), '^decimal', 'numeric') END;
+CREATE MACRO shown_column(name, type) AS trim(colonnade_catalog.main.quote_ident(name) || ' ' || colonnade_catalog.main.shown_type(type));
+CREATE MACRO base_type(type) AS split_part(regexp_replace(type, '(\[[0-9]*\])+$', ''), '(', 1);
+CREATE MACRO type_number(type, numbers, arrays) AS
+    CASE WHEN type LIKE '%]' THEN coalesce(arrays[colonnade_catalog.main.base_type(type)], 1009)
+         ELSE coalesce(numbers[colonnade_catalog.main.base_type(type)], 25) END;
+-- Their numbers are above those of DuckDB's objects, and the same in all sessions. A type that PostgreSQL has not is text.
+CREATE VIEW python_procedures AS
+SELECT ('0x' || f.id[:7])::BIGINT + 2147483648 AS oid, f.*, [p.name for p in f.parameters] AS names,
+       [colonnade_catalog.main.type_number(p.type, numbers, arrays) for p in f.parameters] AS types,
+       [colonnade_catalog.main.type_number(r[2], numbers, arrays) for r in f.results] AS result_types,
+       [colonnade_catalog.main.shown_type(p.type) for p in f.parameters] AS shown_types,
+       array_to_string([colonnade_catalog.main.shown_column(p.name, p.type) || coalesce(' DEFAULT ' || p.default, '') for p in f.parameters], ', ') AS arguments,
+       array_to_string([colonnade_catalog.main.shown_column(p.name, p.type) for p in f.parameters], ', ') AS identity,
+       CASE kind WHEN 'table' THEN 'TABLE(' || array_to_string([colonnade_catalog.main.shown_column(r[1], r[2]) for r in f.results], ', ') || ')'
+                 ELSE colonnade_catalog.main.shown_type(f.results[1][2]) END AS result
+FROM colonnade_catalog.main.colonnade_functions f,
+     (SELECT map(list(known), list(oid)) AS numbers, map(list(known), list(typarray)) AS arrays FROM colonnade_catalog.main.by_duckdb);
+
 CREATE VIEW pg_proc AS
 SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.main.schema_number(schema_name) AS pronamespace, 'f' AS prokind,
        10::BIGINT AS proowner, 14::BIGINT AS prolang, CASE function_type WHEN 'table_macro' THEN 2249 ELSE 25 END::BIGINT AS prorettype,
@@ -326,4 +365,15 @@ SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.
        array_to_string(parameters, ', ') AS proargs, 'v' AS provolatile, 'u' AS proparallel, false AS prosecdef, false AS proisstrict,
        NULL::VARCHAR[] AS proacl, macro_definition AS prosrc, NULL::VARCHAR AS proargdefaults, 0::SMALLINT AS pronargdefaults,
        NULL::VARCHAR AS probin, NULL::VARCHAR[] AS proconfig, 100::FLOAT AS procost, 0::FLOAT AS prorows, 0::BIGINT AS provariadic
-FROM duckdb_functions() WHERE database_name = current_database() AND NOT internal;
+FROM duckdb_functions()
+WHERE database_name = current_database() AND NOT internal AND NOT coalesce(starts_with(comment, '{"colonnade_functions":'), false)
+UNION ALL
+SELECT oid, name, colonnade_catalog.main.schema_number(schema), CASE kind WHEN 'aggregate' THEN 'a' ELSE 'f' END, 10,
+       CASE language WHEN 'python_map' THEN 16385 ELSE 16384 END, CASE kind WHEN 'table' THEN 2249 ELSE result_types[1] END, kind = 'table',
+       len(parameters)::SMALLINT, colonnade_catalog.main.as_oidvector(types),
+       CASE kind WHEN 'table' THEN types || result_types END, CASE kind WHEN 'table' THEN ['i' for name in names] || ['t' for r in results] END,
+       CASE kind WHEN 'table' THEN names || [r[1] for r in results] ELSE names END, arguments, volatility, parallel, false, strict, NULL, source,
+       CASE WHEN len([p for p in parameters if p.default IS NOT NULL]) > 0
+            THEN array_to_string([p.default for p in parameters if p.default IS NOT NULL], ', ') END,
+       len([p for p in parameters if p.default IS NOT NULL])::SMALLINT, NULL, NULL, 100, CASE kind WHEN 'table' THEN 1000 ELSE 0 END, 0
+FROM colonnade_catalog.main.python_procedures;

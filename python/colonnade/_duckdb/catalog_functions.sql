@@ -26,7 +26,8 @@ CREATE MACRO generate_subscripts(list, dimension) AS
     unnest(CASE typeof(list) WHEN 'USMALLINT[]' THEN range(len(list)) ELSE range(1, len(list) + 1) END);
 CREATE MACRO pg_get_statisticsobjdef_columns(statistics) AS '';
 CREATE MACRO pg_get_function_result(function) AS
-    (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
+    coalesce((SELECT min(result) FROM colonnade_catalog.main.python_procedures WHERE oid = function),
+             (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END) FROM colonnade_catalog.main.pg_proc WHERE oid = function));
 CREATE MACRO pg_get_function_arguments(function) AS (SELECT min(proargs) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
 CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
 -- UTF8 is the only encoding here. -1 is PostgreSQL's answer for an unknown name.
@@ -101,11 +102,24 @@ CREATE MACRO regnamespace_number(given) AS
 CREATE MACRO regnamespace_name(number) AS
     coalesce((SELECT min(colonnade_catalog.main.quote_ident(nspname)) FROM colonnade_catalog.main.pg_namespace WHERE oid = try_cast(number AS BIGINT)),
              number::VARCHAR);
+-- If several functions have the name, one of the current schema is meant.
+CREATE MACRO to_regproc(given) AS
+    (SELECT oid FROM (SELECT *, colonnade_catalog.main.words(given) AS parts FROM colonnade_catalog.main.pg_proc)
+     WHERE lower(proname) = lower(parts[-1])
+       AND pronamespace = coalesce(colonnade_catalog.main.schema_number(colonnade_catalog.main.engine_schema(parts[-2])), pronamespace)
+     ORDER BY pronamespace IS DISTINCT FROM colonnade_catalog.main.schema_number(system.main.current_schema()), oid LIMIT 1);
+-- The types in the parentheses behind a function's name, as `shown_type` writes them.
+CREATE MACRO argument_types(given) AS
+    [coalesce(MAP {'int': 'integer', 'int4': 'integer', 'int2': 'smallint', 'int8': 'bigint', 'float4': 'real', 'float8': 'double precision',
+                   'float': 'double precision', 'double': 'double precision', 'bool': 'boolean', 'varchar': 'text', 'character varying': 'text',
+                   'string': 'text', 'timestamptz': 'timestamp with time zone', 'bytea': 'blob'}[lower(trim(type))],
+              CASE WHEN contains(type, '"') OR contains(type, '''') THEN trim(type) ELSE lower(trim(type)) END)
+     for type in regexp_extract_all(regexp_extract(given, '\((.*)\)$', 1), '(?:[^,(]|\([^)]*\))+')];
 -- Functions of the catalog's types have a name but no number.
 CREATE MACRO regproc_number(given) AS regexp_replace(given::VARCHAR, '^pg_catalog\.', '');
 CREATE MACRO regproc_oid(given) AS
     coalesce(try_cast(given AS BIGINT),
-             (SELECT min(oid) FROM colonnade_catalog.main.pg_proc WHERE proname = colonnade_catalog.main.words(given::VARCHAR)[-1]),
+             colonnade_catalog.main.to_regproc(given::VARCHAR),
              CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regproc_name(given) AS
     coalesce((SELECT min(proname) FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)),
@@ -113,13 +127,21 @@ CREATE MACRO regproc_name(given) AS
 -- A function with the types of its arguments.
 CREATE MACRO regprocedure_number(given) AS
     coalesce(try_cast(given AS BIGINT),
+             (SELECT min(oid) FROM (SELECT *, colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', '')) AS parts
+                                    FROM colonnade_catalog.main.python_procedures)
+              WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(colonnade_catalog.main.engine_schema(parts[-2]), schema)
+                AND shown_types = colonnade_catalog.main.argument_types(given::VARCHAR)),
+             -- A macro of DuckDB has no types.
              (SELECT min(oid) FROM colonnade_catalog.main.pg_proc
-              WHERE proname = colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', ''))[-1]),
+              WHERE prolang = 14 AND proname = colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', ''))[-1]),
              CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regprocedure_name(given) AS
     CASE try_cast(given AS BIGINT) WHEN 0 THEN '-'
-         ELSE coalesce((SELECT min(proname || '(' || array_to_string(['text' for name in proargnames], ',') || ')')
-                        FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)), given::VARCHAR) END;
+         ELSE coalesce((SELECT min(colonnade_catalog.main.quote_ident(proname) || '('
+                                   || array_to_string(['text' for name in proargnames], ',') || ')')
+                        FROM colonnade_catalog.main.pg_proc WHERE prolang = 14 AND oid = try_cast(given AS BIGINT)),
+                       (SELECT min(colonnade_catalog.main.quote_ident(name) || '(' || array_to_string(shown_types, ',') || ')')
+                        FROM colonnade_catalog.main.python_procedures WHERE oid = try_cast(given AS BIGINT)), given::VARCHAR) END;
 -- The search path without this catalog, which is at its end.
 CREATE MACRO current_schemas(implicit) AS
     CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END 
@@ -153,11 +175,32 @@ CREATE MACRO quote_nullable(given) AS coalesce(colonnade_catalog.main.quote_lite
 CREATE MACRO pg_get_partkeydef(relation) AS NULL::VARCHAR;
 CREATE MACRO pg_get_partition_constraintdef(relation) AS NULL::VARCHAR;
 CREATE MACRO pg_get_ruledef(rule) AS NULL::VARCHAR, (rule, pretty) AS NULL::VARCHAR;
-CREATE MACRO pg_get_function_identity_arguments(function) AS colonnade_catalog.main.pg_get_function_arguments(function);
-CREATE MACRO pg_get_functiondef(function) AS
+CREATE MACRO pg_get_function_identity_arguments(function) AS
+    coalesce((SELECT min(identity) FROM colonnade_catalog.main.python_procedures WHERE oid = function),
+             colonnade_catalog.main.pg_get_function_arguments(function));
+-- PostgreSQL's layout and its rule for the dollar quotes (ruleutils.c): the first of $function$, $functionx$ and so on whose beginning does
+-- not occur in the body.
+CREATE MACRO dollar_quote(body) AS
+    '$function' || repeat('x', list_filter(range(0, 1000), lambda one: NOT contains(body, '$function' || repeat('x', one)))[1]) || '$';
+CREATE MACRO python_functiondef(function) AS
+    (SELECT min('CREATE OR REPLACE ' || CASE kind WHEN 'aggregate' THEN 'AGGREGATE ' ELSE 'FUNCTION ' END
+                || colonnade_catalog.main.quote_ident(colonnade_catalog.main.client_schema(schema)) || '.' || colonnade_catalog.main.quote_ident(name)
+                || '(' || arguments || ')' || chr(10) || ' RETURNS ' || result || chr(10) || ' LANGUAGE ' || language || chr(10)
+                || CASE WHEN volatility <> 'v' OR strict OR scalars <> '' OR parallel <> usual
+                        THEN CASE volatility WHEN 'i' THEN ' IMMUTABLE' WHEN 's' THEN ' STABLE' ELSE '' END
+                             || CASE WHEN parallel = usual THEN '' WHEN parallel = 's' THEN ' PARALLEL SAFE' WHEN parallel = 'r' THEN ' PARALLEL RESTRICTED'
+                                     ELSE ' PARALLEL UNSAFE' END
+                             || CASE WHEN strict THEN ' STRICT' ELSE '' END
+                             || CASE WHEN scalars <> '' THEN ' SCALAR (' || scalars || ')' ELSE '' END || chr(10)
+                        ELSE '' END
+                || 'AS ' || colonnade_catalog.main.dollar_quote(source) || source || colonnade_catalog.main.dollar_quote(source) || chr(10))
+     FROM (SELECT *, CASE language WHEN 'python_map' THEN 's' ELSE 'u' END AS usual,
+                  array_to_string([colonnade_catalog.main.quote_ident(p.name) for p in parameters if p.scalar], ', ') AS scalars
+           FROM colonnade_catalog.main.python_procedures) WHERE oid = function);
+CREATE MACRO pg_get_functiondef(function) AS coalesce(colonnade_catalog.main.python_functiondef(function),
     (SELECT min('CREATE OR REPLACE FUNCTION ' || colonnade_catalog.main.quote_ident(nspname) || '.' || colonnade_catalog.main.quote_ident(proname)
                 || '(' || coalesce(proargs, '') || ')' || chr(10) || ' AS ' || CASE WHEN proretset THEN 'TABLE ' ELSE '' END || prosrc || chr(10))
-     FROM colonnade_catalog.main.pg_proc p JOIN colonnade_catalog.main.pg_namespace n ON n.oid = p.pronamespace WHERE p.oid = function);
+     FROM colonnade_catalog.main.pg_proc p JOIN colonnade_catalog.main.pg_namespace n ON n.oid = p.pronamespace WHERE p.oid = function));
 CREATE MACRO pg_get_function_sqlbody(function) AS NULL::VARCHAR;
 CREATE MACRO array_remove(list, item) AS list_filter(list, lambda one: one IS DISTINCT FROM item);
 CREATE MACRO pg_tablespace_location(tablespace) AS '';
@@ -166,7 +209,6 @@ CREATE MACRO pg_is_wal_replay_paused() AS false;
 CREATE MACRO pg_last_wal_receive_lsn() AS NULL::VARCHAR;
 CREATE MACRO pg_blocking_pids(process) AS []::INTEGER[];
 CREATE MACRO txid_current() AS current_transaction_id()::BIGINT;
-CREATE MACRO to_regproc(given) AS (SELECT min(oid) FROM colonnade_catalog.main.pg_proc WHERE proname = colonnade_catalog.main.words(given)[-1]);
 
 -- PostgreSQL's templates for dates and times (its manual, "Data Type Formatting Functions") as DuckDB's formats. An unknown pattern is an
 -- error, and is not copied into the result.

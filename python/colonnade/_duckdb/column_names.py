@@ -39,6 +39,8 @@ TYPES = {
 }
 #: The functions to which casts are rewritten (duckdb/src/catalog/casts.rs).
 CATALOG_CASTS = re.compile("(regclass|regtype|regnamespace|regproc|regprocedure)_(name|number|oid)")
+#: A call that the server writes for an aggregate in Python, with its name (duckdb/src/aggregates.rs).
+AGGREGATE = re.compile(rb"colonnade_aggregate\(/\*(.*?)\*/")
 #: Functions with their own syntax: the written word and DuckDB's function, and PostgreSQL's name.
 SYNTAX_FUNCTIONS = {
     ("count", "count_star"): "count",
@@ -160,6 +162,8 @@ class Tree:
             return STRONG, name
         if (cast := CATALOG_CASTS.fullmatch(name)) is not None:
             return self.cast(item["arguments"][0]["expression"], cast[1])
+        if (aggregate := AGGREGATE.match(self.text(item))) is not None:
+            return STRONG, aggregate[1].decode()
         written = self.called(item)
         if (written, name) in SYNTAX_FUNCTIONS:
             return STRONG, SYNTAX_FUNCTIONS[written, name]

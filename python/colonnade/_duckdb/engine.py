@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from colonnade._core import Refused
+from colonnade._core import Refused, register_functions
 
 from .batch_rows import row_bytes, rows_per_batch
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
 from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
+from .function_store import FunctionStore
+from .functions import SessionFunctions
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
-    from colonnade._core import ArrowStream
+    from colonnade._core import ArrowStream, FunctionWorkers
 
     from .fences import Statement
 
@@ -111,9 +113,17 @@ class Engine:
     """One database, which all sessions share."""
 
     def __init__(
-        self, path: str, *, read_only: bool = False, fences: Fences | None = None, scratch: Path | None = None
+        self,
+        path: str,
+        *,
+        read_only: bool = False,
+        fences: Fences | None = None,
+        scratch: Path | None = None,
+        workers: FunctionWorkers | None = None,
     ) -> None:
         self._fences = fences or Fences()
+        if workers is not None:
+            register_functions()
         self._root = duckdb.connect(path, read_only=read_only)
         ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
         query = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
@@ -125,9 +135,14 @@ class Engine:
         self.served = (self._database, has_public)
         self._lock = threading.Lock()
         self._fence = fence_for(self._root, self._fences.max_statement_bytes)
-        main_name = "main" if has_public else "public"
+        self._main_name = main_name = "main" if has_public else "public"
         attach_catalog(self._root, self._database, main_name, None if self._fences.files else self._fence, scratch)
         configure(self._root, self._fences)
+        #: Whether sessions have functions in Python: whether there are `workers`, which run them.
+        self.has_functions = workers is not None
+        self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
+        #: The names of aggregates in Python.
+        self.aggregates: list[str] = [] if self._store is None else self._store.load(self._root)
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""
@@ -137,7 +152,12 @@ class Engine:
         keep_catalog(connection)
         # The value of current_user. No permission depends on it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        return Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
+        session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
+        if self._store is not None:
+            workers, own = self._store.session(connection), session._connection
+            names = (user, self._database, self._main_name)
+            session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, *names)
+        return session
 
     def close(self) -> None:
         self._root.close()
@@ -156,6 +176,8 @@ class Session:
         self._remembered: dict[str, RememberedStatement] = {}
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
         self._checked: tuple[str, Statement | None] | None = None
+        #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
+        self.functions: SessionFunctions | None = None
 
     def execute(
         self,
@@ -175,7 +197,7 @@ class Session:
         if checked is not None and checked[0] == sql and parameters is None:
             statement = checked[1]
         else:
-            self.finish()
+            self._begin()
             if (answer := self._run_remembered(sql, limits, parameters)) is not None:
                 return answer
             statement = self._gate.check(self._connection, sql, parameters)
@@ -262,7 +284,7 @@ class Session:
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
         statements, and if the columns are unknown until it runs."""
-        self.finish()
+        self._begin()
         if sql in self._remembered:
             return None
         statement = self._gate.check(self._connection, sql, None)
@@ -322,6 +344,12 @@ class Session:
         keep_catalog(self._connection)
         self._path = search_path(self._connection)
 
+    def _begin(self) -> None:
+        """End the previous statement, and forget what its functions have left."""
+        self.finish()
+        if self.functions is not None:
+            self.functions.workers.begin_statement()
+
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
         if isinstance(self._connection, ReadOnlyConnection):
@@ -329,8 +357,12 @@ class Session:
 
     def interrupt(self) -> None:
         self._connection.interrupt()
+        if self.functions is not None:
+            self.functions.workers.cancel()
 
     def close(self) -> None:
+        if self.functions is not None:
+            self.functions.store.close(self.functions.workers)
         self._parser.close()
         self._connection.close()
 

@@ -65,3 +65,24 @@ SELECT current_database() AS sequence_catalog, schemaname AS sequence_schema, se
        min_value::VARCHAR AS minimum_value, max_value::VARCHAR AS maximum_value, increment_by::VARCHAR AS increment,
        CASE WHEN cycle THEN 'YES' ELSE 'NO' END AS cycle_option
 FROM colonnade_catalog.main.pg_sequences;
+CREATE VIEW information.routines AS
+SELECT current_database() AS specific_catalog, colonnade_catalog.main.client_schema(schema) AS specific_schema, name || '_' || oid AS specific_name,
+       current_database() AS routine_catalog, specific_schema AS routine_schema, name AS routine_name,
+       CASE kind WHEN 'aggregate' THEN NULL ELSE 'FUNCTION' END AS routine_type, CASE kind WHEN 'table' THEN 'record' ELSE result END AS data_type,
+       current_database() AS type_udt_catalog, 'pg_catalog' AS type_udt_schema, 'EXTERNAL' AS routine_body, source AS routine_definition,
+       NULL::VARCHAR AS external_name, upper(language) AS external_language, 'GENERAL' AS parameter_style,
+       CASE volatility WHEN 'i' THEN 'YES' ELSE 'NO' END AS is_deterministic, 'READS' AS sql_data_access,
+       CASE WHEN strict THEN 'YES' ELSE 'NO' END AS is_null_call, 'INVOKER' AS security_type, created_at AS created
+FROM colonnade_catalog.main.python_procedures;
+CREATE VIEW information.parameters AS
+SELECT current_database() AS specific_catalog, colonnade_catalog.main.client_schema(schema) AS specific_schema, name || '_' || oid AS specific_name,
+       place::INTEGER AS ordinal_position, CASE WHEN is_result THEN 'OUT' ELSE 'IN' END AS parameter_mode,
+       CASE WHEN is_result THEN 'YES' ELSE 'NO' END AS is_result, 'NO' AS as_locator, parameter AS parameter_name,
+       colonnade_catalog.main.shown_type(type) AS data_type, current_database() AS udt_catalog, 'pg_catalog' AS udt_schema,
+       constant AS parameter_default
+FROM (SELECT schema, name, oid, unnest(range(1, len(parameters) + 1)) AS place, false AS is_result, unnest(parameters).name AS parameter,
+             unnest(parameters).type AS type, unnest(parameters).default AS constant
+      FROM colonnade_catalog.main.python_procedures
+      UNION ALL
+      SELECT schema, name, oid, len(parameters) + unnest(range(1, len(results) + 1)), true, unnest(results)[1], unnest(results)[2], NULL
+      FROM colonnade_catalog.main.python_procedures WHERE kind = 'table');

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from .functions import Functions
+
 if TYPE_CHECKING:
     from colonnade._options.server import ServerOptions
 
@@ -26,6 +28,8 @@ class Database:
     threads: int | None
     temp_directory: str | None
     temp_size: str | None
+    #: None: there are no functions in Python.
+    functions: Functions | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,10 @@ class Settings:
     def from_json(cls, text: bytes) -> Settings:
         found = json.loads(text)
         engine = found.pop("engine")
-        return cls(engine if isinstance(engine, str) else Database(**engine), **found)
+        if isinstance(engine, str):
+            return cls(engine, **found)
+        functions = engine.pop("functions")
+        return cls(Database(**engine, functions=None if functions is None else Functions(**functions)), **found)
 
 
 #: Bytes of the stack of each thread of the engine, which recurses over statements and values.

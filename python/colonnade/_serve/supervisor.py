@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from colonnade._core import Supervisor
 
+from .functions import template
 from .settings import STACK_BYTES, Settings
 from .worker import ENVIRONMENT
 
@@ -53,9 +54,11 @@ def allow_deep_stacks() -> None:
 
 def start(listening: Listening, settings: Settings, *, verbose: bool) -> Supervisor:
     """Listen and start the worker."""
+    functions = None if isinstance(settings.engine, str) else settings.engine.functions
+    program = None if functions is None else template(functions)
     command = [sys.executable, "-P", "-c", WORKER, json.dumps(sys.path)]
     try:
-        supervisor = Supervisor(listening, command, list(ENVIRONMENT.items()), settings.to_json())
+        supervisor = Supervisor(listening, command, list(ENVIRONMENT.items()), settings.to_json(), program)
     except Exception as error:
         if verbose:
             raise

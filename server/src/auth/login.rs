@@ -106,7 +106,12 @@ impl Authenticator {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(directory) = users else {
             check_certificate(socket, user)?;
-            return Ok(SessionUser { name: user.to_owned(), role: Role::ReadWrite, connections: None });
+            return Ok(SessionUser {
+                name: user.to_owned(),
+                role: Role::ReadWrite,
+                connections: None,
+                functions: true,
+            });
         };
         if user.is_empty() {
             return Err(LoginError::NoUser.into());
@@ -130,7 +135,12 @@ impl Authenticator {
         check_certificate(socket, user)?;
         self.throttle.succeeded(origin, &counted_name);
         backend::authentication_sasl_final(output.buffer(), &server_final);
-        Ok(SessionUser { name: user.to_owned(), role: found.role, connections: found.connections })
+        Ok(SessionUser {
+            name: user.to_owned(),
+            role: found.role,
+            connections: found.connections,
+            functions: found.functions,
+        })
     }
 }
 

@@ -47,7 +47,7 @@ mod tests {
 
     fn users() -> Users {
         let mut users = Users::default();
-        users.add("alice", "secret", Role::ReadWrite, None).unwrap();
+        users.add("alice", "secret", Role::ReadWrite, None, false).unwrap();
         users
     }
 
@@ -55,11 +55,11 @@ mod tests {
     fn a_salt_does_not_change_when_a_user_is_added_or_removed() {
         let mut users = users();
         let before = UnknownUsers::resembling(&users).verifier("bob");
-        users.add("bob", "secret", Role::ReadOnly, None).unwrap();
+        users.add("bob", "secret", Role::ReadOnly, None, false).unwrap();
         let with = users.find("bob").unwrap().verifier.clone();
         assert_eq!((&before.salt, before.iterations), (&with.salt, with.iterations));
         assert_ne!(before.stored_key, with.stored_key);
-        users.add("bob", "another secret", Role::ReadOnly, None).unwrap();
+        users.add("bob", "another secret", Role::ReadOnly, None, false).unwrap();
         assert_eq!(users.find("bob").unwrap().verifier.salt, with.salt);
         users.remove("bob");
         assert_eq!(UnknownUsers::resembling(&users).verifier("bob"), before);

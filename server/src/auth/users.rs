@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! "alice" read-write SCRAM-SHA-256$4096:…$…:…
+//! "carol" read-write functions SCRAM-SHA-256$4096:…$…:…
 //! "reports" read-only connections=4 SCRAM-SHA-256$4096:…$…:…
 //! salts cG9z…
 //! ```
@@ -33,6 +34,8 @@ pub struct User {
     pub role: Role,
     /// The limit on concurrent sessions of this user. `None` is the server's limit.
     pub connections: Option<usize>,
+    /// Whether the user may create functions in Python.
+    pub functions: bool,
     /// Verifies the password without storing it.
     pub verifier: Verifier,
 }
@@ -46,6 +49,9 @@ pub enum UserError {
     /// The password is empty.
     #[error("the password is empty; nobody could log in with it, because clients do not send an empty password")]
     NoPassword,
+    /// A user who cannot change anything cannot create functions.
+    #[error("a read-only user cannot create functions")]
+    ReadOnlyFunctions,
     /// The operating system provides no random numbers.
     #[error("the operating system has no random numbers")]
     NoRandomness,
@@ -159,17 +165,21 @@ impl Users {
         write().map_err(|error| UsersError::File { path: path.to_owned(), error })
     }
 
-    /// Adds a user, or replaces its password, role and limit. Gives whether the user is new.
+    /// Adds a user, or replaces its password, rights and limit. Gives whether the user is new.
     ///
     /// # Errors
-    /// If the name or the password is not valid.
+    /// If the name or the password is not valid, or a read-only user is to create functions.
     pub fn add(
         &mut self,
         name: &str,
         password: &str,
         role: Role,
         connections: Option<usize>,
+        functions: bool,
     ) -> Result<bool, UserError> {
+        if functions && role == Role::ReadOnly {
+            return Err(UserError::ReadOnlyFunctions);
+        }
         if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
             return Err(UserError::Name);
         }
@@ -181,7 +191,7 @@ impl Users {
             None => *self.secret.insert(random_key()?),
         };
         let salt = &unknown::salt(&secret, name)[..SALT_BYTES];
-        let user = User { role, connections, verifier: Verifier::new(password, salt, ITERATIONS) };
+        let user = User { role, connections, functions, verifier: Verifier::new(password, salt, ITERATIONS) };
         Ok(self.by_name.insert(name.to_owned(), user).is_none())
     }
 
@@ -230,6 +240,9 @@ impl fmt::Display for Users {
         }
         for (name, user) in self.iter() {
             write!(f, "\"{}\" {}", name.replace('"', "\"\""), user.role)?;
+            if user.functions {
+                f.write_str(" functions")?;
+            }
             if let Some(connections) = user.connections {
                 write!(f, " connections={connections}")?;
             }
@@ -241,20 +254,24 @@ impl fmt::Display for Users {
 
 fn parse_line(line: &str) -> Result<(String, User), &'static str> {
     let (name, rest) = parse_name(line).ok_or("a line begins with the user's name in double quotes")?;
-    let (mut role, mut connections, mut verifier) = (None, None, None);
+    let (mut role, mut connections, mut functions, mut verifier) = (None, None, false, None);
     for word in rest.split_whitespace() {
         if let Ok(found) = word.parse() {
             role = Some(found);
+        } else if word == "functions" {
+            functions = true;
         } else if let Some(count) = word.strip_prefix("connections=") {
             connections = Some(count.parse().map_err(|_| "connections= is followed by a number")?);
         } else {
-            verifier =
-                Some(word.parse().map_err(|_| "neither a role, nor connections=…, nor a SCRAM-SHA-256 verifier")?);
+            verifier = Some(word.parse().map_err(|_| "no role, functions, connections=… or SCRAM-SHA-256 verifier")?);
         }
     }
     let role = role.ok_or("a user has a role: read-only or read-write")?;
     let verifier = verifier.ok_or("a user has a verifier: SCRAM-SHA-256$…")?;
-    Ok((name, User { role, connections, verifier }))
+    if functions && role == Role::ReadOnly {
+        return Err("a read-only user cannot create functions");
+    }
+    Ok((name, User { role, connections, functions, verifier }))
 }
 
 /// A quoted name, and the text after it.

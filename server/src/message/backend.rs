@@ -29,6 +29,12 @@ pub struct Report<'a> {
     pub hint: Option<&'a str>,
     /// The position in the query string, in characters from 1.
     pub position: Option<usize>,
+    /// Where it happened: the calls that led there.
+    pub context: Option<&'a str>,
+    /// A text that the client has not sent, in which it happened.
+    pub internal_query: Option<&'a str>,
+    /// The position in this text, in characters from 1.
+    pub internal_position: Option<usize>,
 }
 
 /// Appends a message whose body is written by `body`, and fills in its length.
@@ -236,6 +242,9 @@ fn fields(out: &mut Vec<u8>, report: &Report<'_>) {
     field(b'D', report.detail);
     field(b'H', report.hint);
     field(b'P', report.position.map(|position| position.to_string()).as_deref());
+    field(b'p', report.internal_position.map(|position| position.to_string()).as_deref());
+    field(b'q', report.internal_query);
+    field(b'W', report.context);
     out.push(0);
 }
 

@@ -34,7 +34,7 @@ impl Session {
             let targets = session.targets(&query, copy).map_err(|failure| failure.with_offset(None))?;
             session.receive(copy, targets)
         })?;
-        backend::command_complete(self.output.buffer(), &format!("COPY {received}"));
+        self.finish(&format!("COPY {received}"));
         Ok(())
     }
 

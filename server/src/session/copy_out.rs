@@ -1,18 +1,20 @@
 //! COPY … TO STDOUT.
 
-use colonnade_sql::Statement;
+use colonnade_sql::{Statement, StatementKind};
 
 use crate::copy::options::Format;
 use crate::copy::{self, Context, CopyOut};
 use crate::engine::{BatchSize, EngineAnswer, EngineError, Rows};
 use crate::error::Failure;
-use crate::message::backend;
 use crate::session::execute::BATCH;
 use crate::session::settings;
 use crate::session::state::Session;
 
 impl Session {
     pub fn copy(&mut self, text: &str, copy: &CopyOut) -> Result<(), Failure> {
+        if let Some(part) = copy.part() {
+            return self.copy_part(part, copy, &[]);
+        }
         let (query, start) = copy.query(text);
         let query = Statement::of(&query, self.engine.dialect());
         // The engine does not have the session's own settings, so the session answers COPY (SHOW …) itself.
@@ -41,7 +43,7 @@ impl Session {
             rows,
         };
         let rows = copy::copy_out(context, &copy.options).map_err(placed)?;
-        backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
+        self.finish(&format!("COPY {rows}"));
         Ok(())
     }
 
@@ -52,6 +54,11 @@ impl Session {
         copy: &CopyOut,
         size: BatchSize,
     ) -> Result<Box<dyn Rows>, Failure> {
+        if let StatementKind::Spool(spool) = &query.kind {
+            let rows = self.spool_rows(spool.as_ref().map_err(Clone::clone)?, &[])?;
+            copy::check(rows.as_ref(), &copy.options)?;
+            return Ok(rows);
+        }
         let options = copy.options.clone();
         let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
         match self.run_on_engine(query, |engine| engine.query_checked(query, size, check))? {

@@ -1,11 +1,10 @@
 //! Runs statements on the engine.
 
-use colonnade_sql::{Dialect, Statement, code};
+use colonnade_sql::{Dialect, Statement, StatementKind, code};
 
 use crate::connection::cancel::WorkGuard;
 use crate::engine::{BatchSize, EngineAnswer, EngineError, EngineSession, Parameter};
 use crate::error::Failure;
-use crate::message::backend;
 use crate::rows::{self, Cursor, Formats, SentRows};
 use crate::session::query;
 use crate::session::state::Session;
@@ -53,7 +52,7 @@ impl Session {
             }
             Outcome::Done(changed) => query::tag(&statement.kind, None, changed),
         };
-        backend::command_complete(self.output.buffer(), &tag);
+        self.finish(&tag);
         Ok(())
     }
 
@@ -64,6 +63,10 @@ impl Session {
         values: &[Parameter],
         formats: &Formats,
     ) -> Result<Outcome, Failure> {
+        if let StatementKind::Spool(spool) = &statement.kind {
+            let rows = self.spool_rows(spool.as_ref().map_err(Clone::clone)?, values)?;
+            return Ok(Outcome::Rows(Cursor::new(rows, formats)?));
+        }
         Ok(match self.answer(statement, values, BATCH)? {
             EngineAnswer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
             EngineAnswer::Done { changed } => Outcome::Done(changed),

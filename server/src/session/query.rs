@@ -51,7 +51,12 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         StatementKind::Discard(what) => what != "ALL" && source.is_some(),
         // Of the sources, only PostgreSQL has SQL's cursors. For the others, the session has them.
         StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
+        // The session starts it like a statement of the engine.
+        StatementKind::Spool(_) => true,
         StatementKind::Copy(_) | StatementKind::Deallocate(_) | StatementKind::Notification(_) => false,
+        StatementKind::CreateFunction(_) | StatementKind::DropFunction(_) | StatementKind::CommentOnFunction(_) => {
+            false
+        }
         StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => false,
     }
 }
@@ -74,6 +79,7 @@ pub fn cursor_request(kind: &StatementKind) -> Result<Option<&CursorStatement>, 
 pub fn may_share_transaction(kind: &StatementKind, source: Option<Dialect>) -> bool {
     match kind {
         StatementKind::Copy(_) | StatementKind::Cursor(_) => true,
+        StatementKind::CreateFunction(_) | StatementKind::DropFunction(_) | StatementKind::CommentOnFunction(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) if settings::command(kind).is_none() => false,
         StatementKind::Other(word) if runs_alone(word) => false,
         _ => runs_on_engine(kind, source),
@@ -108,7 +114,7 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
     let selected = |word: &str| rows.map_or_else(|| word.to_owned(), |rows| format!("SELECT {rows}"));
     match kind {
         // SELECT … INTO gives no rows, but its tag has their number.
-        StatementKind::Query { .. } => counted("SELECT"),
+        StatementKind::Query { .. } | StatementKind::Spool(_) => counted("SELECT"),
         StatementKind::Insert => {
             changed.or(rows).map_or_else(|| "INSERT".to_owned(), |count| format!("INSERT 0 {count}"))
         }
@@ -125,6 +131,13 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Commit => "COMMIT".to_owned(),
         StatementKind::Rollback => "ROLLBACK".to_owned(),
         StatementKind::CreateTable(_) => "CREATE TABLE".to_owned(),
+        StatementKind::CreateFunction(function) => match function.as_ref() {
+            Ok(function) if function.is_aggregate => "CREATE AGGREGATE".to_owned(),
+            _ => "CREATE FUNCTION".to_owned(),
+        },
+        StatementKind::DropFunction(Ok(dropped)) if dropped.is_aggregate => "DROP AGGREGATE".to_owned(),
+        StatementKind::DropFunction(_) => "DROP FUNCTION".to_owned(),
+        StatementKind::CommentOnFunction(_) => "COMMENT".to_owned(),
         StatementKind::Define { verb, has_query: true, .. } if verb == "CREATE" && changed.or(rows).is_some() => {
             format!("SELECT {}", changed.or(rows).unwrap_or_default())
         }

@@ -7,6 +7,7 @@ use crate::session::state::Session;
 impl Session {
     /// Sends the error of a statement, and notes that the transaction has failed.
     pub fn fail(&mut self, failure: &Failure, place: Option<(&str, usize)>) {
+        self.send_notices();
         self.report(failure, "ERROR", place);
         self.transaction.fail();
     }
@@ -19,6 +20,7 @@ impl Session {
             // From 1, in characters of the whole query string.
             sql[..start].chars().count() + position + 1
         });
+        let function = failure.function();
         let report = Report {
             severity,
             code: code.as_str(),
@@ -26,8 +28,25 @@ impl Session {
             detail: detail.as_deref(),
             hint: hint.as_deref(),
             position,
+            context: function.map(|place| place.context.as_str()),
+            internal_query: function.map(|place| place.body.as_str()),
+            internal_position: function.and_then(|place| place.position).map(|position| position + 1),
         };
         backend::error_response(self.output.buffer(), &report);
+    }
+
+    /// Sends what functions have printed, and that the statement is done.
+    pub fn finish(&mut self, tag: &str) {
+        self.send_notices();
+        backend::command_complete(self.output.buffer(), tag);
+    }
+
+    fn send_notices(&mut self) {
+        for line in self.engine.take_notices() {
+            // PostgreSQL's class of a successful completion.
+            let report = Report { severity: "NOTICE", code: "00000", message: &line, ..Report::default() };
+            backend::notice_response(self.output.buffer(), &report);
+        }
     }
 
     pub fn warn(&mut self, code: SqlState, message: &str) {

@@ -76,6 +76,9 @@ impl Session {
             StatementKind::Notification(_) => Err(Failure::NotSupported("LISTEN or NOTIFY")),
             StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
             StatementKind::Cursor(_) => self.cursors(statement),
+            StatementKind::CreateFunction(function) => self.create_function(statement, function.as_ref().as_ref()),
+            StatementKind::DropFunction(functions) => self.drop_function(statement, functions.as_ref()),
+            StatementKind::CommentOnFunction(comment) => self.comment_on_function(statement, comment),
             kind => match settings::command(kind) {
                 Some(command) => self.configure(kind, command, is_described),
                 None => self.execute(statement),
@@ -94,6 +97,6 @@ impl Session {
 
     /// Sends CommandComplete for a statement without rows.
     pub fn complete(&mut self, kind: &StatementKind) {
-        backend::command_complete(self.output.buffer(), &query::tag(kind, None, None));
+        self.finish(&query::tag(kind, None, None));
     }
 }

@@ -33,10 +33,14 @@ pub(crate) enum ChannelMessage {
     Ended = 8,
     /// To the supervisor: all sessions have ended since Drain.
     Drained = 9,
+    /// To the supervisor: start a helper program.
+    StartHelper = 10,
+    /// To the worker: the descriptor is the socket to the helper. Without one it could not be started.
+    Helper = 11,
 }
 
 impl ChannelMessage {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Setup,
         Self::Client,
         Self::Metrics,
@@ -46,6 +50,8 @@ impl ChannelMessage {
         Self::Ready,
         Self::Ended,
         Self::Drained,
+        Self::StartHelper,
+        Self::Helper,
     ];
 }
 

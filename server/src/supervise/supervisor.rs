@@ -15,6 +15,7 @@ use super::board::Board;
 use super::channel::{Channel, ChannelMessage};
 use super::credentials::CredentialFiles;
 use super::death::{self, Death, disconnect_client};
+use super::helper::{HelperProgram, Helpers};
 use super::listening;
 use super::process::{Process, Program, Setup};
 use crate::connection::listen::{AddressError, ListenAddress, Listener};
@@ -32,6 +33,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 pub struct SupervisorOptions {
     /// How to start a worker.
     pub program: Program,
+    /// How to start the helpers that the worker asks for.
+    pub helper: Option<HelperProgram>,
     /// The settings of the worker, which the supervisor does not read ([`crate::Worker::settings`]).
     pub settings: Vec<u8>,
     /// The files of users and certificates.
@@ -177,7 +180,7 @@ impl SupervisorContext {
         let credentials = credentials.ok_or(io::ErrorKind::InvalidInput)?;
         let (mut process, channel) =
             Process::start(&self.options.program, &board, &setup, &credentials, self.log.as_ref())?;
-        let (channel, mut was_ready) = (Arc::new(channel), false);
+        let (channel, mut was_ready, mut helpers) = (Arc::new(channel), false, Helpers::default());
         while let Ok(Some(received)) = channel.receive() {
             let mut state = self.state();
             match received.message {
@@ -198,6 +201,12 @@ impl SupervisorContext {
                 }
                 ChannelMessage::Ended => drop(state.sockets.remove(&received.slot)),
                 ChannelMessage::Drained => state.has_drained = true,
+                ChannelMessage::StartHelper => {
+                    drop(state);
+                    if let Err(error) = helpers.answer(self.options.helper.as_ref(), &channel) {
+                        self.log_event("helper_failed", &[("reason", FieldValue::Text(&error.to_string()))]);
+                    }
+                }
                 _ => {}
             }
             self.changed.notify_all();

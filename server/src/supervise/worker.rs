@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
@@ -11,6 +12,7 @@ use crate::connection::socket::Socket;
 use crate::engine::Engine;
 use crate::observe::Log;
 use crate::serve::{ServeError, ServeOptions, Server};
+use crate::supervise::helper::HelperStarter;
 use crate::supervise::{
     Board, Channel, ChannelMessage, Credentials, ENGINE_FAILED_STATUS, Received, STATEMENT_STUCK_STATUS, Setup, Slot,
 };
@@ -22,6 +24,9 @@ pub struct Worker {
     setup: Setup,
     credentials: Credentials,
     log: Option<Log>,
+    helpers: HelperStarter,
+    /// Passes what the supervisor sends on to `helpers`.
+    started: Sender<Option<OwnedFd>>,
 }
 
 /// Why a worker has ended.
@@ -67,7 +72,9 @@ impl Worker {
         let (board, setup, credentials) = (Board::from_descriptor(next()?), Setup::read(next()?)?, next()?);
         let credentials = Credentials::take(credentials)?;
         let log = descriptors.next().map(Log::from);
-        Ok(Self { channel: Arc::new(channel), board: Arc::new(board), setup, credentials, log })
+        let channel = Arc::new(channel);
+        let (helpers, started) = HelperStarter::new(Arc::clone(&channel));
+        Ok(Self { channel, board: Arc::new(board), setup, credentials, log, helpers, started })
     }
 
     /// The settings that the supervisor passes on.
@@ -75,12 +82,17 @@ impl Worker {
         &self.setup.settings
     }
 
+    /// Has programs started that this process may not start itself. They start once this serves.
+    pub fn helpers(&self) -> HelperStarter {
+        self.helpers.clone()
+    }
+
     /// Serves clients with `engine` until the supervisor stops it. The log and the metrics of `options` come from the supervisor.
     ///
     /// # Errors
     /// If the operating system provides no threads or descriptors.
     pub fn serve(self, engine: Arc<dyn Engine>, options: ServeOptions) -> Result<End, ServeError> {
-        let Self { channel, board, setup, credentials, log } = self;
+        let Self { channel, board, setup, credentials, log, started, .. } = self;
         let mut server =
             Server::start(engine, credentials, ServeOptions { log, metrics: setup.metrics.clone(), ..options })?;
         let channel_to_close = Arc::clone(&channel);
@@ -112,7 +124,13 @@ impl Worker {
                     server.stop();
                     return Ok(End::Stopped { is_clean: server.sessions() == 0 });
                 }
-                ChannelMessage::Setup | ChannelMessage::Ready | ChannelMessage::Ended | ChannelMessage::Drained => {}
+                // It fails if nothing here starts helpers.
+                ChannelMessage::Helper => drop(started.send(descriptor)),
+                ChannelMessage::Setup
+                | ChannelMessage::Ready
+                | ChannelMessage::Ended
+                | ChannelMessage::Drained
+                | ChannelMessage::StartHelper => {}
             }
         }
     }

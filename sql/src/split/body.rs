@@ -1,14 +1,13 @@
 //! Whether a semicolon ends the statement that is being read.
 
-use crate::{Dialect, Token};
+use crate::{Dialect, Token, TokenKind};
 
 /// What the tokens of a statement have opened so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body {
-    /// Any semicolon ends it.
-    None,
     /// All of the rest belongs to it.
     Rest,
+    DuckDb(PythonFunction),
     Postgres(Postgres),
     Sqlite(Sqlite),
     MySql(MySql),
@@ -17,7 +16,7 @@ pub(super) enum Body {
 impl Body {
     pub(super) fn new(dialect: Dialect) -> Self {
         match dialect {
-            Dialect::DuckDb => Self::None,
+            Dialect::DuckDb => Self::DuckDb(PythonFunction::Start),
             Dialect::Postgres { .. } => Self::Postgres(Postgres::default()),
             Dialect::Sqlite => Self::Sqlite(Sqlite::Start),
             Dialect::MySql { .. } => Self::MySql(MySql::Start),
@@ -28,7 +27,7 @@ impl Body {
     /// Whether a semicolon here ends the statement.
     pub(super) fn is_over(&self) -> bool {
         match self {
-            Self::None => true,
+            Self::DuckDb(_) => true,
             Self::Rest => false,
             Self::Postgres(state) => state.parentheses == 0 && state.blocks == 0,
             Self::Sqlite(state) => !matches!(state, Sqlite::Trigger | Sqlite::Semicolon),
@@ -36,13 +35,62 @@ impl Body {
         }
     }
 
+    /// Whether the token before opens a body of Python.
+    pub(super) fn is_python(&self) -> bool {
+        matches!(self, Self::DuckDb(PythonFunction::Body))
+    }
+
     pub(super) fn read(&mut self, token: &Token<'_>) {
         match self {
-            Self::None | Self::Rest => {}
+            Self::Rest => {}
+            Self::DuckDb(state) => *state = state.after(token),
             Self::Postgres(state) => state.read(token),
             Self::Sqlite(state) => *state = state.after(token),
             Self::MySql(state) => *state = state.after(token),
         }
+    }
+}
+
+/// CREATE FUNCTION … ( … ) RETURNS … { body }, and the same with AGGREGATE. DuckDB's CREATE FUNCTION has AS in the place of RETURNS, and
+/// may have braces behind it, which are a value.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum PythonFunction {
+    Start,
+    Create,
+    /// Before and within the list of parameters; how many parentheses are open.
+    Parameters(usize),
+    /// Directly behind this list.
+    Returns,
+    /// Behind RETURNS; how many parentheses are open.
+    Clauses(usize),
+    /// Behind the brace that opens the body.
+    Body,
+    Other,
+}
+
+impl PythonFunction {
+    fn after(self, token: &Token<'_>) -> Self {
+        match self {
+            Self::Start if token.is_word("create") => Self::Create,
+            Self::Create if token.is_one_of(&["or", "replace"]) => Self::Create,
+            Self::Create if token.is_one_of(&["function", "aggregate"]) => Self::Parameters(0),
+            Self::Parameters(1) if token.is_symbol(b')') => Self::Returns,
+            Self::Parameters(open) => Self::Parameters(depth(open, token)),
+            Self::Returns if token.is_word("returns") => Self::Clauses(0),
+            Self::Clauses(0) if token.is_symbol(b'{') => Self::Body,
+            Self::Clauses(open) => Self::Clauses(depth(open, token)),
+            Self::Body => Self::Clauses(depth(0, token)),
+            Self::Start | Self::Create | Self::Returns | Self::Other => Self::Other,
+        }
+    }
+}
+
+/// How many parentheses are open behind a token.
+fn depth(open: usize, token: &Token<'_>) -> usize {
+    match token.kind {
+        TokenKind::Symbol(b'(') => open + 1,
+        TokenKind::Symbol(b')') => open.saturating_sub(1),
+        _ => open,
     }
 }
 

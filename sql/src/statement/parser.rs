@@ -1,8 +1,10 @@
 //! Reads the tokens of a statement one after the other.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::lexer::Lexer;
+use crate::python::{self, OpenBody};
 use crate::{Dialect, Token, TokenKind, tokens};
 
 /// A statement that is not as its grammar says.
@@ -84,6 +86,19 @@ impl<'a> Parser<'a> {
     /// Takes this character if it comes next.
     pub fn symbol(&mut self, symbol: u8) -> bool {
         self.take_if(|token| token.is_symbol(symbol)).is_some()
+    }
+
+    /// Takes a body of Python in braces, if a brace comes next. Gives the bytes between the braces.
+    pub fn take_python(&mut self) -> Option<Result<Range<usize>, OpenBody>> {
+        let start = self.next.filter(|next| next.is_symbol(b'{'))?.end();
+        let end = match python::body_end(self.text, start) {
+            Ok(end) => end,
+            Err(open) => return Some(Err(open)),
+        };
+        self.tokens.skip_to(end + 1);
+        self.end = end + 1;
+        self.next = self.tokens.find(|token| !token.is_blank());
+        Some(Ok(start..end))
     }
 
     /// Takes a name, bare or quoted, if one comes next.

@@ -2,8 +2,8 @@ use super::*;
 
 fn two() -> Users {
     let mut users = Users::default();
-    assert_eq!(users.add("alice", "secret one", Role::ReadWrite, None), Ok(true));
-    assert_eq!(users.add("o\"neil, käse", "secret two", Role::ReadOnly, Some(3)), Ok(true));
+    assert_eq!(users.add("alice", "secret one", Role::ReadWrite, None, true), Ok(true));
+    assert_eq!(users.add("o\"neil, käse", "secret two", Role::ReadOnly, Some(3), false), Ok(true));
     users
 }
 
@@ -13,6 +13,7 @@ fn a_written_file_reads_back_the_same() {
     let text = users.to_string();
     assert_eq!(Users::parse(&format!("{HEADER}\n{text}")), Ok(users));
     assert!(!text.contains("secret"));
+    assert!(text.contains("\"alice\" read-write functions SCRAM-SHA-256$4096:"), "{text}");
     assert!(text.contains("\"o\"\"neil, käse\" read-only connections=3 SCRAM-SHA-256$4096:"), "{text}");
 }
 
@@ -26,7 +27,8 @@ fn errors_name_the_invalid_line() {
         ("\"alice\" read-only".to_owned(), "a verifier"),
         (format!("\"alice\" {verifier}"), "a role"),
         (format!("\"alice\" read-only connections=x {verifier}"), "a number"),
-        ("\"alice\" read-only md5abc".to_owned(), "neither"),
+        ("\"alice\" read-only md5abc".to_owned(), "no role"),
+        (format!("\"alice\" read-only functions {verifier}"), "cannot create"),
     ] {
         let (number, reason) = Users::parse(&format!("\n{line}")).unwrap_err();
         assert_eq!(number, 2);
@@ -39,10 +41,11 @@ fn errors_name_the_invalid_line() {
 #[test]
 fn invalid_names_and_passwords_are_refused() {
     let mut users = two();
-    assert_eq!(users.add("", "x", Role::ReadOnly, None), Err(UserError::Name));
-    assert_eq!(users.add("a\nb", "x", Role::ReadOnly, None), Err(UserError::Name));
-    assert_eq!(users.add("a", "", Role::ReadOnly, None), Err(UserError::NoPassword));
-    assert_eq!(users.add("alice", "other", Role::ReadOnly, None), Ok(false));
+    assert_eq!(users.add("", "x", Role::ReadOnly, None, false), Err(UserError::Name));
+    assert_eq!(users.add("a\nb", "x", Role::ReadOnly, None, false), Err(UserError::Name));
+    assert_eq!(users.add("a", "x", Role::ReadOnly, None, true), Err(UserError::ReadOnlyFunctions));
+    assert_eq!(users.add("a", "", Role::ReadOnly, None, false), Err(UserError::NoPassword));
+    assert_eq!(users.add("alice", "other", Role::ReadOnly, None, false), Ok(false));
     assert_eq!(users.find("alice").unwrap().role, Role::ReadOnly);
     assert!(users.remove("alice") && !users.remove("alice"));
     assert!(users.find("alice").is_none());

@@ -25,11 +25,11 @@ fn limited(
 ) -> Result<(Registration, Arc<Count>), Failure> {
     let count = Arc::new(Count::default());
     let (socket, _) = UnixStream::pair().unwrap();
-    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: own };
+    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: own, functions: false };
     let socket = Arc::new(Socket::from(socket));
-    let (limits, spools) = (Arc::new(limits.clone()), Spools::new(limits));
+    let (limits, spools, tickets) = (Arc::new(limits.clone()), Spools::new(limits), Tickets::new(limits));
     let new = NewSession { user, interrupt: count.clone(), socket, secret_bytes: 4 };
-    Ok((registry.register(new, &limits, &spools, &Arc::default())?, count))
+    Ok((registry.register(new, &limits, (&spools, &tickets), &Arc::default())?, count))
 }
 
 #[test]
@@ -112,11 +112,11 @@ fn an_ended_session_whose_client_does_not_read_is_closed() {
     let (socket, mut peer) = UnixStream::pair().unwrap();
     peer.set_nonblocking(true).unwrap();
     let limits = Arc::new(Limits { idle: Some(Duration::from_secs(1)), ..Limits::default() });
-    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: None };
+    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: None, functions: false };
     let (spools, interrupt) = (Spools::new(&limits), Arc::new(Count::default()));
     let socket = Arc::new(Socket::from(socket));
     let new = NewSession { user, interrupt, socket, secret_bytes: 4 };
-    let registration = registry.register(new, &limits, &spools, &Arc::default()).unwrap();
+    let registration = registry.register(new, &limits, (&spools, &Tickets::new(&limits)), &Arc::default()).unwrap();
     let now = Instant::now();
     assert!(registration.control.stop_if_overdue(now + Duration::from_secs(2)).is_none());
     let mut read = || std::io::Read::read(&mut peer, &mut [0]);

@@ -1,0 +1,56 @@
+"""`colonnade udf`: the functions in Python of a database file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the subcommand `udf`."""
+    summary = "list and sign the functions in Python of a database file"
+    parser = subparsers.add_parser("udf", help=summary, description=summary[0].upper() + summary[1:] + ".")
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    signing = "list the functions that this server has not created, and sign them, so that they can be called"
+    trust = actions.add_parser("trust", help=signing, description=signing[0].upper() + signing[1:] + ".")
+    trust.add_argument("database", metavar="FILE", type=Path, help="the database file, which no server may have open")
+    trust.add_argument("--source", action="store_true", help="show the text of each function")
+    trust.add_argument("--yes", action="store_true", help="sign without a question")
+    trust.set_defaults(run=run_trust)
+
+
+def run_trust(args: argparse.Namespace) -> int:
+    # DuckDB is an extra of the package.
+    from colonnade._duckdb.function_trust import FunctionFile
+
+    if not args.database.is_file():
+        raise ValueError(f"there is no file {args.database}")
+    with FunctionFile(args.database) as file:
+        found = file.untrusted()
+        if not found:
+            print("all functions are signed")
+            return 0
+        for entry in found:
+            definition = entry.definition
+            print(
+                f"{definition.schema}.{definition.signature}\t{definition.kind}\t{entry.created_by}\t{entry.created_at}"
+            )
+            if args.source:
+                print(definition.source)
+        if not args.yes and not confirmed(len(found)):
+            print("nothing was signed")
+            return 1
+        file.sign()
+    print(f"signed {len(found)}")
+    return 0
+
+
+def confirmed(count: int) -> bool:
+    """Ask on the terminal."""
+    if not sys.stdin.isatty():
+        raise ValueError("there is no terminal to ask: --yes signs without a question")
+    return input(f"Sign {'this function' if count == 1 else f'these {count} functions'}? [y/N] ").strip().lower() == "y"

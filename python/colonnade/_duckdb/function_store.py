@@ -1,0 +1,122 @@
+"""The functions in Python of a database: the key that signs them, and the registry from which DuckDB calls them."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from colonnade._core import FunctionSession, define_function
+
+from .function_entry import PREFIX, Macro
+from .function_key import server_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duckdb import DuckDBPyConnection
+
+    from colonnade._core import FunctionWorkers
+
+    from .function_entry import Definition, Entry
+
+
+#: Seconds between two searches for idle worker processes.
+IDLE_CHECK = 15
+
+
+class FunctionStore:
+    """The functions of one database, which all sessions share."""
+
+    def __init__(self, database: str | None, workers: FunctionWorkers) -> None:
+        #: The database's file; None in memory.
+        self.database = database
+        self._workers = workers
+        self._lock = threading.Lock()
+        self._key = server_key(database, make=False)
+        #: The sessions that are open, by their numbers in Python.
+        self._sessions: dict[int, FunctionSession] = {}
+        threading.Thread(target=self._end_idle, daemon=True).start()
+
+    def key(self) -> bytes:
+        """The key, which is made at first need."""
+        with self._lock:
+            if self._key is None:
+                self._key = server_key(self.database, make=True)
+            assert self._key is not None
+            return self._key
+
+    def is_trusted(self, entry: Entry) -> bool:
+        """Whether this server has signed the function."""
+        return self._key is not None and entry.is_trusted(self._key)
+
+    def session(self, connection: DuckDBPyConnection) -> FunctionSession:
+        """The worker processes of a connection."""
+        ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
+        session = FunctionSession(self._workers, token)
+        self._sessions[id(session)] = session
+        return session
+
+    def close(self, session: FunctionSession) -> None:
+        """End the worker processes of a session."""
+        self._sessions.pop(id(session), None)
+        session.close()
+
+    def _end_idle(self) -> None:
+        """End the worker processes that have been idle for a minute, until this process ends."""
+        while True:
+            time.sleep(IDLE_CHECK)
+            for session in list(self._sessions.values()):
+                session.end_idle()
+
+    def define(self, definition: Definition) -> None:
+        """Make a function known to DuckDB. NotImplementedError if one of its types cannot be passed to Python."""
+        kind = "scalar"
+        if definition.kind == "aggregate":
+            kind = "aggregate_per_group" if definition.language == "python_map" else "aggregate"
+        ((_, result),) = definition.results
+        define_function(
+            definition.id,
+            f"{definition.schema}.{definition.name}",
+            kind,
+            [(parameter.name, parameter.type, parameter.scalar) for parameter in definition.parameters],
+            result,
+            definition.source,
+            strict=definition.strict,
+            volatility=definition.volatility,
+        )
+
+    def load(self, connection: DuckDBPyConnection) -> list[str]:
+        """Make all functions known that this server has signed. The others cannot be called. Returns the names of all
+        aggregates."""
+        aggregates = []
+        for macro in macros(connection):
+            if macro.entries[0].definition.kind == "aggregate":
+                aggregates.append(macro.entries[0].definition.name)
+            for entry in macro.entries:
+                if self.is_trusted(entry):
+                    # One with a type of another version cannot be called.
+                    with contextlib.suppress(NotImplementedError):
+                        self.define(entry.definition)
+        return aggregates
+
+    def find(self, connection: DuckDBPyConnection, identity: str) -> Entry | None:
+        """The function with this id, trusted or not."""
+        for macro in macros(connection):
+            for entry in macro.entries:
+                if entry.definition.id == identity:
+                    return entry
+        return None
+
+
+def macros(connection: DuckDBPyConnection) -> Iterator[Macro]:
+    """The functions in Python of the connection's database."""
+    query = (
+        "SELECT DISTINCT schema_name, function_name, comment, function_oid FROM duckdb_functions() "
+        "WHERE database_name = current_database() AND starts_with(comment, $1) ORDER BY ALL"
+    )
+    for row in connection.execute(query, [PREFIX]).fetchall():
+        macro = Macro.from_comment(*row)
+        if macro is not None:
+            yield macro

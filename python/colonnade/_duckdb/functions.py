@@ -1,0 +1,359 @@
+"""CREATE, DROP and COMMENT ON of functions in Python, in a session of the server.
+
+A function is a macro with typed parameters over a dispatcher that DuckDB has had since the database was opened. So
+names, overloads, casts, views, defaults and transactions are DuckDB's own. `function_entry.py` says what the macro's
+comment has.
+"""
+
+from __future__ import annotations
+
+import keyword
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from colonnade._core import Refused, function_dispatcher
+
+from .exact import literal, quoted
+from .function_entry import Definition, Entry, Macro, Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duckdb import DuckDBPyConnection
+
+    from colonnade._core import FunctionSession
+
+    from .fences import Gate, ReadOnlyConnection
+    from .function_store import FunctionStore
+
+
+@dataclass(frozen=True)
+class Name:
+    """The name of a macro, with DuckDB's name of the schema."""
+
+    database: str
+    schema: str
+    name: str
+
+    @property
+    def sql(self) -> str:
+        return f"{quoted(self.database)}.{quoted(self.schema)}.{quoted(self.name)}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The error of a function, for the client."""
+
+    code: str
+    message: str
+    detail: str | None = None
+    hint: str | None = None
+    #: The calls that led there, one in each line.
+    context: str = ""
+    #: The body of the function, and the position in it, in characters from 0.
+    body: str = ""
+    position: int | None = None
+
+
+@dataclass
+class SessionFunctions:
+    """The functions of one session. All changes are a part of its transaction, which the caller has begun."""
+
+    store: FunctionStore
+    #: The worker processes that run the functions.
+    workers: FunctionSession
+    connection: DuckDBPyConnection | ReadOnlyConnection
+    #: Another connection, where an error does not abort the session's transaction.
+    other: DuckDBPyConnection
+    gate: Gate
+    user: str
+    database: str
+    #: The name of DuckDB's `main` for clients.
+    main_name: str
+
+    def create(self, given: dict[str, Any]) -> None:
+        """Create a function. `given` has the fields of `FunctionDefinition` (`server/src/functions/create.rs`)."""
+        self._must_write()
+        name = self._name(given["schema"], given["name"])
+        existing = self._find(name)
+        if existing is None:
+            self._must_be_free(name)
+        definition = self._definition(name, given)
+        others = self._others(existing, definition, given["or_replace"])
+        self._compile(definition)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        entry = Entry(definition, self.user, now).signed(self.store.key())
+        comment = existing.comment if existing is not None else None
+        self._write(name, Macro((*others, entry), comment))
+
+    def has(self, functions: Sequence[tuple[str | None, str, list[str] | None]]) -> bool:
+        """Whether any of these names is a function in Python."""
+        return any(self._find(self._name(schema, name)) is not None for schema, name, _ in functions)
+
+    def drop(
+        self,
+        functions: Sequence[tuple[str | None, str, list[str] | None]],
+        is_aggregate: bool,
+        if_exists: bool,
+        cascades: bool,
+    ) -> bool:
+        """Drop functions: schema, name, and the types of the parameters as they are written, or None. Returns False,
+        and drops none, if none of them is a function in Python."""
+        if not is_aggregate and not self.has(functions):
+            return False
+        self._must_write()
+        for schema, given, types in functions:
+            name = self._name(schema, given)
+            macro = self._find(name)
+            chosen = self._choose(name, macro, types)
+            if macro is None or chosen is None:
+                if not if_exists:
+                    shown = given if types is None else f"{given}({', '.join(types)})"
+                    kind = "aggregate" if is_aggregate else "function"
+                    raise Refused(f"{kind} {shown} does not exist", "42883", None)
+                continue
+            if (chosen.definition.kind == "aggregate") != is_aggregate:
+                signature = chosen.definition.signature
+                what, command = ("no", "FUNCTION") if is_aggregate else ("an", "AGGREGATE")
+                raise refused(f"{signature} is {what} aggregate", "42809", f"Use DROP {command} {signature}.")
+            rest = tuple(entry for entry in macro.entries if entry is not chosen)
+            if rest:
+                self._write(name, replace(macro, entries=rest))
+            else:
+                kind = "MACRO TABLE" if macro.is_table else "MACRO"
+                self.connection.execute(f"DROP {kind} {name.sql}{' CASCADE' if cascades else ''}")
+        return True
+
+    def comment(self, schema: str | None, given: str, types: list[str] | None, text: str | None) -> bool:
+        """Set or remove the comment on a function. Returns False if it is none in Python."""
+        name = self._name(schema, given)
+        macro = self._find(name)
+        if macro is None:
+            return False
+        self._must_write()
+        if types is not None and self._choose(name, macro, types) is None:
+            raise Refused(f"function {given}({', '.join(types)}) does not exist", "42883", None)
+        self._write_comment(name, replace(macro, comment=text))
+        return True
+
+    def dispatch(self, schema: str | None, given: str, arguments: int) -> tuple[str, str, list[str], list[str]] | None:
+        """How an aggregate with this number of arguments is called: its id, the dispatcher, the types of its
+        parameters, and the constants of the last ones. None if there is none."""
+        macro = self._find(self._name(schema, given))
+        if macro is None or macro.entries[0].definition.kind != "aggregate":
+            return None
+        found = [entry.definition for entry in macro.entries if takes(entry.definition, arguments)]
+        if not found:
+            return None
+        if len(found) > 1:
+            hint = "Write a subquery that sorts or filters, and call the aggregate over it."
+            text = f'aggregate name "{given}" with DISTINCT, ORDER BY or FILTER is not unique'
+            raise refused(text, "42725", hint)
+        (definition,) = found
+        defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
+        return definition.id, dispatcher(definition), list(definition.types), defaults
+
+    def failure(self, text: str) -> Failure | None:
+        """The failure of a function that DuckDB has reported with this text."""
+        found = self.workers.take_failure(text)
+        if found is None:
+            return None
+        if found["unknown"] is not None:
+            return self._unknown(found["unknown"])
+        return Failure(
+            code=found["code"],
+            message=found["message"],
+            detail=found["detail"] or None,
+            context=found["context"],
+            body=found["source"],
+            position=found["position"] - 1 if found["position"] > 0 else None,
+        )
+
+    def printed(self) -> str:
+        """What functions have printed since the last call."""
+        return self.workers.take_notices()
+
+    def _unknown(self, identity: str) -> Failure:
+        """Why a call does not find its function."""
+        entry = self.store.find(self.other, identity)
+        if entry is None:
+            return Failure("42883", "the function does not exist", hint="It was dropped. Prepare the statement again.")
+        signature = entry.definition.signature
+        if self.store.is_trusted(entry):
+            self.store.define(entry.definition)
+            return Failure("40001", f"function {signature} was not loaded", hint="Repeat the transaction.")
+        file = self.store.database or "FILE"
+        hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
+        return Failure("42501", f"function {signature} was not created by this server", hint=hint)
+
+    def _compile(self, definition: Definition) -> None:
+        """Make a function known, and refuse a body that is no Python. The position counts in the body."""
+        try:
+            self.store.define(definition)
+        except NotImplementedError as error:
+            raise Refused(str(error), "0A000", None) from None
+        found = self.workers.check(definition.id)
+        if found is not None:
+            position = found["position"] - 1 if found["position"] > 0 else None
+            raise Refused(found["message"], found["code"], position, found["detail"] or None, None)
+
+    def _must_write(self) -> None:
+        if self.gate.read_only:
+            raise Refused("cannot change functions in a read-only session", "25006", None)
+
+    def _name(self, schema: str | None, name: str) -> Name:
+        if schema is None:
+            ((current,),) = self.connection.execute("SELECT system.main.current_schema()").fetchall()
+            return Name(self.database, current, name)
+        return Name(self.database, "main" if schema == self.main_name else schema, name)
+
+    def _find(self, name: Name) -> Macro | None:
+        """The functions of this name. A macro in SQL, or another object, is none."""
+        query = (
+            "SELECT schema_name, function_name, comment, function_oid FROM duckdb_functions() "
+            "WHERE database_name = $1 AND lower(schema_name) = lower($2) AND lower(function_name) = lower($3) "
+            "AND comment IS NOT NULL LIMIT 1"
+        )
+        rows = self.connection.execute(query, [name.database, name.schema, name.name]).fetchall()
+        for row in rows:
+            return Macro.from_comment(*row)
+        return None
+
+    def _must_be_free(self, name: Name) -> None:
+        """Refuse the name of a macro in SQL, and of a function that DuckDB or PostgreSQL's catalog has."""
+        query = (
+            "SELECT any_value(CASE WHEN database_name = $1 THEN 'macro' ELSE 'built-in function' END) "
+            "FROM duckdb_functions() WHERE lower(function_name) = lower($3) AND "
+            "(database_name IN ('system', 'colonnade_catalog') "
+            "OR database_name = $1 AND lower(schema_name) = lower($2))"
+        )
+        ((found,),) = self.connection.execute(query, [name.database, name.schema, name.name]).fetchall()
+        if found is not None:
+            hint = "Drop it first: DROP MACRO." if found == "macro" else "Choose another name."
+            raise refused(f'there is a {found} "{name.name}"', "42723", hint)
+
+    def _definition(self, name: Name, given: dict[str, Any]) -> Definition:
+        parameters = tuple(self._parameter(*parameter) for parameter in given["parameters"])
+        results = tuple((column, self._type(type_)) for column, type_ in given["results"])
+        return Definition(
+            schema=name.schema,
+            name=name.name,
+            kind=given["kind"],
+            language=given["language"],
+            parameters=parameters,
+            results=results,
+            volatility=given["volatility"],
+            strict=given["strict"],
+            parallel=given["parallel"],
+            source=given["source"],
+        )
+
+    def _parameter(self, name: str, type_: str, default: str | None, is_scalar: bool) -> Parameter:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            text = f'"{name}" is no name in Python, so no parameter can have it'
+            raise Refused(text, "42P13", None)
+        found = self._type(type_)
+        if default is not None:
+            query = f"SELECT CAST({default} AS {found})"
+            self.gate.fence.check(query, False, False)
+            self.connection.execute(query).fetchall()
+        return Parameter(name, found, default, is_scalar)
+
+    def _type(self, given: str) -> str:
+        """DuckDB's name of a type. `given` has only tokens that can stand in a type."""
+        query = f"SELECT typeof(CAST(NULL AS {given}))"
+        self.gate.fence.check(query, False, False)
+        try:
+            ((found,),) = self.other.execute(query).fetchall()
+        except duckdb.Error:
+            # The session's transaction may have created the type. An error aborts the transaction.
+            ((found,),) = self.connection.execute(query).fetchall()
+        return found
+
+    def _known_type(self, given: str) -> str | None:
+        """DuckDB's name of a type that exists, or None. A name may stand before the type."""
+        _, _, rest = given.partition(" ")
+        for text in (given, rest):
+            try:
+                query = f"SELECT typeof(CAST(NULL AS {text}))"
+                self.gate.fence.check(query, False, False)
+                ((found,),) = self.other.execute(query).fetchall()
+            except (duckdb.Error, Refused):
+                continue
+            return found
+        return None
+
+    def _others(self, existing: Macro | None, definition: Definition, or_replace: bool) -> tuple[Entry, ...]:
+        """The functions that keep the name beside this one."""
+        if existing is None:
+            return ()
+        known = existing.entries[0].definition
+        if known.kind != definition.kind:
+            text = f'cannot change routine kind: "{known.name}" is a function of the kind {known.kind}'
+            raise Refused(text, "42809", None)
+        replaced = [entry for entry in existing.entries if entry.definition.types == definition.types]
+        if replaced and not or_replace:
+            hint = "Write CREATE OR REPLACE."
+            raise refused(f"function {definition.signature} already exists with same argument types", "42723", hint)
+        for entry in replaced:
+            if entry.definition.results != definition.results:
+                kind = "AGGREGATE" if definition.kind == "aggregate" else "FUNCTION"
+                hint = f"Use DROP {kind} {definition.signature} first."
+                raise refused("cannot change return type of existing function", "42P13", hint)
+        if definition.kind == "table" and not replaced:
+            text = f'there is a table function "{definition.name}"; it has no overloads'
+            raise Refused(text, "42723", None)
+        return tuple(entry for entry in existing.entries if entry not in replaced)
+
+    def _choose(self, name: Name, macro: Macro | None, types: list[str] | None) -> Entry | None:
+        """The one function that a name and types mean, or None."""
+        if macro is None:
+            return None
+        if types is None or types == ["*"]:
+            first, *more = macro.entries
+            if more:
+                hint = "Write the types of its parameters."
+                raise refused(f'function name "{name.name}" is not unique', "42725", hint)
+            return first
+        wanted = tuple(map(self._known_type, types))
+        return next((entry for entry in macro.entries if entry.definition.types == wanted), None)
+
+    def _write(self, name: Name, macro: Macro) -> None:
+        calls = ", ".join(overload(entry.definition) for entry in macro.entries)
+        self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
+        self._write_comment(name, macro)
+
+    def _write_comment(self, name: Name, macro: Macro) -> None:
+        kind = "MACRO TABLE" if macro.is_table else "MACRO"
+        self.connection.execute(f"COMMENT ON {kind} {name.sql} IS {literal(macro.to_comment())}")
+
+
+def takes(definition: Definition, arguments: int) -> bool:
+    """Whether a function can be called with this number of arguments."""
+    required = [parameter for parameter in definition.parameters if parameter.default is None]
+    return len(required) <= arguments <= len(definition.parameters)
+
+
+def dispatcher(definition: Definition) -> str:
+    """The DuckDB function that calls it."""
+    return function_dispatcher("aggregate" if definition.kind == "aggregate" else "scalar", definition.volatility)
+
+
+def overload(definition: Definition) -> str:
+    """The parameters and the body of a macro that calls the function."""
+    names = [quoted(parameter.name) for parameter in definition.parameters]
+    arguments = ", ".join((literal(definition.id), "colonnade_session()", *names))
+    return f"({', '.join(map(declared, definition.parameters))}) AS {dispatcher(definition)}({arguments})"
+
+
+def declared(parameter: Parameter) -> str:
+    default = "" if parameter.default is None else f" := {parameter.default}"
+    return f"{quoted(parameter.name)} {parameter.type}{default}"
+
+
+def refused(message: str, code: str, hint: str) -> Refused:
+    """A refusal with a hint."""
+    return Refused(message, code, None, None, hint)

@@ -1,0 +1,130 @@
+"""Errors of functions as records for the server."""
+
+from __future__ import annotations
+
+import re
+import struct
+from dataclasses import dataclass, field
+from types import TracebackType
+
+#: The most characters of each text of a record.
+MAX_TEXT = 4000
+#: The most frames of a traceback; of a deeper recursion the innermost ones are shown.
+MAX_FRAMES = 20
+
+#: Where Python ends a line.
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class Fault(Exception):
+    """A result that is not valid, with its SQLSTATE."""
+
+    def __init__(self, state: str, message: str) -> None:
+        super().__init__(message)
+        self.state = state
+
+
+def wrong_result(message: str) -> Fault:
+    """A result of a wrong shape, length or type."""
+    return Fault("39000", message)
+
+
+class SourceError(Exception):
+    """A body that is not valid Python. Line and column count from 1, the column in characters."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+@dataclass
+class Source:
+    """The body of a function."""
+
+    name: str
+    text: str
+    lines: list[str] = field(init=False)
+    #: The position of each line's first character.
+    starts: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        ends = [match.end() for match in LINE_END.finditer(self.text)]
+        self.starts = [0, *ends]
+        self.lines = LINE_END.split(self.text)
+
+    def line(self, number: int) -> str:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else ""
+
+    def position(self, line: int, column: int) -> int:
+        """The position in the body from 1, of a line and a column from 1; 0 if the line does not exist."""
+        if not 0 < line <= len(self.lines):
+            return 0
+        return self.starts[line - 1] + min(max(column, 1), len(self.lines[line - 1]) + 1)
+
+
+class Failures:
+    """Makes records, with the source of each function that the worker has."""
+
+    def __init__(self) -> None:
+        #: By the file name of their code.
+        self.sources: dict[str, Source] = {}
+
+    def record(
+        self, state: str, message: str, *, detail: str = "", context: str = "", line: int = 0, position: int = 0
+    ) -> bytes:
+        """The bytes that `check::record` reads."""
+        parts = bytearray()
+        for text in (state, message, detail, context):
+            encoded = text[:MAX_TEXT].encode("utf-8", "replace")
+            parts += struct.pack("<I", len(encoded)) + encoded
+        return bytes(parts + struct.pack("<II", line, position))
+
+    def record_of(self, error: BaseException) -> bytes:
+        """The record of an error, with the frames of functions only."""
+        if isinstance(error, SourceError):
+            source = next(reversed(self.sources.values()))
+            position = source.position(error.line, error.column)
+            detail = source.line(error.line).strip()
+            return self.record("42601", str(error), detail=detail, line=error.line, position=position)
+        frames = self.frames(error.__traceback__)
+        context = "\n".join(text for text, _, _, _ in reversed(frames[-MAX_FRAMES:]))
+        detail, line, position = "", 0, 0
+        if frames:
+            _, source, line, column = frames[-1]
+            detail, position = source.line(line).strip(), source.position(line, column)
+        if isinstance(error, Fault):
+            # The frames, if there are any, are not at fault: the result is.
+            return self.record(error.state, str(error), context=context)
+        state = "53200" if isinstance(error, MemoryError) else "38000"
+        message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return self.record(state, message, detail=detail, context=context, line=line, position=position)
+
+    def frames(self, traceback: TracebackType | None) -> list[tuple[str, Source, int, int]]:
+        """The frames of functions, the outermost first: a text, the source, the line and the column from 1."""
+        found = []
+        while traceback is not None:
+            code = traceback.tb_frame.f_code
+            source = self.sources.get(code.co_filename)
+            if source is not None:
+                line = traceback.tb_lineno
+                place = "" if code.co_name == BODY_NAME else f", in {code.co_name}"
+                text = f'function "{source.name}", line {line}{place}'
+                found.append((text, source, line, self.column(traceback, source)))
+            traceback = traceback.tb_next
+        return found
+
+    @staticmethod
+    def column(traceback: TracebackType, source: Source) -> int:
+        """The column of the expression that runs, in characters from 1."""
+        positions = list(traceback.tb_frame.f_code.co_positions())
+        at = traceback.tb_lasti // 2
+        line, _, column, _ = positions[at] if 0 <= at < len(positions) else (None, None, None, None)
+        if line is None or column is None or line != traceback.tb_lineno:
+            return 1
+        # Python counts bytes of UTF-8.
+        return len(source.line(line).encode()[:column].decode("utf-8", "ignore")) + 1
+
+
+#: The name of the Python function that a body becomes.
+BODY_NAME = "<body>"

@@ -1,0 +1,329 @@
+"""Results: from what a function returns to buffers of the ring.
+
+A writer takes a column and its mask, writes its buffers, and adds the words of its nodes."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import numbers, results
+from .failures import Fault, wrong_result
+from .inbound import INTERVAL, NUMBERS
+from .ring import Ring
+
+Writer = Callable[[Ring, list[int], np.ndarray, np.ndarray | None], None]
+
+#: Microseconds of a day.
+DAY = 86_400_000_000
+NAT = np.iinfo(np.int64).min
+
+
+def writer(column_type: list[Any], type_name: str) -> Writer:
+    """The writer of a type, with its name for messages."""
+    name, *arguments = column_type
+    if name in NUMBERS:
+        return _number(np.dtype(NUMBERS[name]), type_name)
+    makers: dict[str, Callable[..., Writer]] = {
+        "int128": lambda: _packed(lambda found, mask: numbers.large_integers(found, mask, type_name, signed=True)),
+        "uint128": lambda: _packed(lambda found, mask: numbers.large_integers(found, mask, type_name, signed=False)),
+        "decimal": lambda *digits: _packed(lambda found, mask: numbers.decimals(found, mask, type_name, *digits)),
+        "text": lambda: _bytes(type_name, text),
+        "blob": lambda: _bytes(type_name, blob),
+        "uuid": lambda: _packed(lambda found, mask: _uuids(found, mask, type_name)),
+        "date": lambda: _packed(lambda found, mask: _times(found, mask, "M8[D]", type_name).astype("<i4").tobytes()),
+        "time": lambda: _packed(lambda found, mask: _times(found, mask, "m8[us]", type_name).tobytes()),
+        "timestamp": lambda unit: _packed(lambda found, mask: _times(found, mask, f"M8[{unit}]", type_name).tobytes()),
+        "interval": lambda: _packed(lambda found, mask: _intervals(found, mask, type_name)),
+        "list": lambda item: _list(writer(item, f"an item of {type_name}"), type_name),
+        "array": lambda size, item: _array(size, writer(item, f"an item of {type_name}"), type_name),
+        "struct": lambda names, *fields: _struct(names, _named(names, fields, type_name), type_name),
+        "map": lambda entry: _map(writer(entry, f"an entry of {type_name}"), type_name),
+        "union": lambda names, *members: _union(names, _named(names, members, type_name), type_name),
+    }
+    return makers[name](*arguments)
+
+
+def _named(names: list[str], types: tuple[list[Any], ...], type_name: str) -> list[Writer]:
+    return [writer(found, f'"{name}" of {type_name}') for name, found in zip(names, types, strict=True)]
+
+
+def _node(ring: Ring, nodes: list[int], length: int, mask: Any, values: tuple[int, int], heap: tuple[int, int]) -> None:
+    """Add the words of a node; places and sizes of its buffers."""
+    validity = 0
+    if mask is not None:
+        validity = ring.write(np.packbits(~mask, bitorder="little").tobytes())
+    nodes += (length, validity, *values, *heap)
+
+
+def write_array(ring: Ring, found: np.ndarray) -> tuple[int, int]:
+    """Write numbers with one copy."""
+    at = ring.reserve(found.nbytes)
+    np.frombuffer(ring.memory, found.dtype, len(found), at)[:] = found
+    return at, found.nbytes
+
+
+def _number(dtype: np.dtype, type_name: str) -> Writer:
+    def write(ring: Ring, nodes: list[int], found: np.ndarray, mask: np.ndarray | None) -> None:
+        found, mask = numbers.numbers(found, mask, dtype, type_name)
+        _node(ring, nodes, len(found), mask, write_array(ring, found), (ring.at, 0))
+
+    return write
+
+
+def _packed(pack: Callable[[np.ndarray, np.ndarray | None], bytes]) -> Writer:
+    """The writer of values of a fixed width. Dates and times have NULLs that no mask shows: NaT."""
+
+    def write(ring: Ring, nodes: list[int], found: np.ndarray, mask: np.ndarray | None) -> None:
+        if found.dtype.kind in "mM":
+            nulls = np.isnat(found)
+            mask = nulls if mask is None else mask | nulls
+            mask = mask if mask.any() else None
+        data = pack(found, mask)
+        _node(ring, nodes, len(found), mask, (ring.write(data), len(data)), (ring.at, 0))
+
+    return write
+
+
+def _bytes(type_name: str, encode: Callable[[np.ndarray, Any, str], tuple[np.ndarray, bytes]]) -> Writer:
+    def write(ring: Ring, nodes: list[int], found: np.ndarray, mask: np.ndarray | None) -> None:
+        lengths, data = encode(found, mask, type_name)
+        offsets = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        values = write_array(ring, offsets)
+        _node(ring, nodes, len(found), mask, values, (ring.write(data), len(data)))
+
+    return write
+
+
+def _refuse_type(row: int, item: Any, type_name: str) -> Fault:
+    return wrong_result(f"row {row + 1}: the function returned a {type(item).__name__} for {type_name}")
+
+
+def text(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> tuple[np.ndarray, bytes]:
+    """The bytes of each text, and all bytes."""
+    items = _filled(found, mask, "")
+    for row, item in enumerate(items):
+        if isinstance(item, bytes) and found.dtype.kind == "S":
+            try:
+                items[row] = item.decode()
+            except UnicodeDecodeError as error:
+                raise Fault("22021", f"row {row + 1}: a text is not UTF-8: {error}") from None
+        elif not isinstance(item, str):
+            raise _refuse_type(row, item, type_name)
+    whole = "".join(items)
+    if "\0" in whole:
+        row = next(row for row, item in enumerate(items) if "\0" in item)
+        raise Fault("22021", f"row {row + 1}: a text has a NUL, which databases do not store")
+    if whole.isascii():
+        return np.fromiter(map(len, items), np.int64, len(items)), whole.encode("ascii")
+    encoded = []
+    for row, item in enumerate(items):
+        try:
+            encoded.append(item.encode())
+        except UnicodeEncodeError as error:
+            raise Fault("22021", f"row {row + 1}: a text is not Unicode: {error}") from None
+    return np.fromiter(map(len, encoded), np.int64, len(encoded)), b"".join(encoded)
+
+
+def blob(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> tuple[np.ndarray, bytes]:
+    items = _filled(found, mask, b"")
+    for row, item in enumerate(items):
+        if not isinstance(item, (bytes, bytearray, memoryview)):
+            raise _refuse_type(row, item, type_name)
+    items = [bytes(item) for item in items]
+    return np.fromiter(map(len, items), np.int64, len(items)), b"".join(items)
+
+
+def _filled(found: np.ndarray, mask: np.ndarray | None, null: Any) -> list[Any]:
+    items = found.tolist()
+    return items if mask is None else [null if no else item for item, no in zip(items, mask.tolist(), strict=True)]
+
+
+def _uuids(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> bytes:
+    parts = []
+    for row, item in enumerate(_filled(found, mask, uuid.UUID(int=0))):
+        if isinstance(item, str):
+            try:
+                item = uuid.UUID(item)
+            except ValueError:
+                raise Fault("22023", f"row {row + 1}: {item!r:.80} is no UUID") from None
+        if isinstance(item, bytes):
+            if len(item) != 16:
+                raise Fault("22023", f"row {row + 1}: {len(item)} bytes are no UUID, which has 16")
+            parts.append(item)
+        elif isinstance(item, uuid.UUID):
+            parts.append(item.bytes)
+        else:
+            raise _refuse_type(row, item, type_name)
+    return b"".join(parts)
+
+
+def _times(found: np.ndarray, mask: np.ndarray | None, dtype: str, type_name: str) -> np.ndarray:
+    """Dates and times as counts of the type's unit; 0 for NULL. Each is exact, or refused."""
+    kind = dtype[0]
+    if found.dtype == object:
+        items = _filled(found, mask, None)
+        found = np.array([_numpy_time(item, row, kind, type_name) for row, item in enumerate(items)])
+        found = found if len(found) else np.empty(0, dtype)
+    if found.dtype.kind != kind:
+        raise wrong_result(f"the function returned {found.dtype} for {type_name}")
+    converted = found.astype(dtype)
+    wrong = converted.astype(found.dtype) != found
+    counts = converted.view("<i8")
+    limits = {"M8[D]": np.iinfo(np.int32).max, "m8[us]": DAY + 1}.get(dtype, np.iinfo(np.int64).max)
+    wrong |= (counts >= limits) | (counts < 0 if kind == "m" else counts <= -limits)
+    nulls = np.isnat(found) if mask is None else np.isnat(found) | mask
+    wrong &= ~nulls
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise Fault("22008", f"row {row + 1}: {found[row]} does not fit into {type_name}")
+    return np.where(nulls, 0, counts)
+
+
+def _numpy_time(item: Any, row: int, kind: str, type_name: str) -> Any:
+    """One of Python's or numpy's dates and times as numpy's; those with a time zone are converted to UTC."""
+    if item is None:
+        return np.datetime64("NaT") if kind == "M" else np.timedelta64("NaT")
+    if kind == "M" and isinstance(item, datetime.date):
+        if isinstance(item, datetime.datetime) and item.tzinfo is not None:
+            item = item.astimezone(datetime.UTC).replace(tzinfo=None)
+        return np.datetime64(item)
+    if kind == "m" and isinstance(item, datetime.time) and item.tzinfo is None:
+        seconds = (item.hour * 60 + item.minute) * 60 + item.second
+        return np.timedelta64(seconds * 1_000_000 + item.microsecond, "us")
+    if kind == "m" and isinstance(item, datetime.timedelta):
+        return np.timedelta64(item)
+    if isinstance(item, (np.datetime64, np.timedelta64)) and item.dtype.kind == kind:
+        return item
+    raise _refuse_type(row, item, type_name)
+
+
+def _intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> bytes:
+    if found.dtype.names == INTERVAL.names:
+        found = found.astype(INTERVAL)
+        return (found if mask is None else np.where(mask, np.zeros(1, INTERVAL), found)).tobytes()
+    written = np.zeros(len(found), INTERVAL)
+    if found.dtype.kind == "m":
+        written["micros"] = _exact_micros(found, mask, type_name)
+        return written.tobytes()
+    for row, item in enumerate(_filled(found, mask, (0, 0, 0))):
+        if isinstance(item, (datetime.timedelta, np.timedelta64)):
+            item = (0, 0, int(_exact_micros(np.array([np.timedelta64(item)]), None, type_name)[0]))
+        if isinstance(item, np.void):
+            item = item.item()
+        if not isinstance(item, tuple) or len(item) != 3:
+            raise _refuse_type(row, item, type_name)
+        try:
+            written[row] = item
+        except (OverflowError, TypeError, ValueError):
+            raise Fault("22008", f"row {row + 1}: {item} does not fit into {type_name}") from None
+    return written.tobytes()
+
+
+def _exact_micros(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> np.ndarray:
+    converted = found.astype("m8[us]")
+    nulls = np.isnat(found) if mask is None else np.isnat(found) | mask
+    wrong = (converted.astype(found.dtype) != found) & ~nulls
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise Fault("22008", f"row {row + 1}: {found[row]} does not fit into {type_name}")
+    return np.where(nulls, 0, converted.view("<i8"))
+
+
+def _sequences(found: np.ndarray, mask: Any, type_name: str) -> list[Any]:
+    """The items of each row; none for NULL."""
+    rows = _rows(found, mask)
+    for row, item in enumerate(rows):
+        if isinstance(item, (str, bytes, dict)) or not hasattr(item, "__len__"):
+            raise _refuse_type(row, item, type_name)
+    return rows
+
+
+def _rows(found: np.ndarray, mask: Any, null: Any = ()) -> list[Any]:
+    rows = list(found)
+    return rows if mask is None else [null if no else row for row, no in zip(rows, mask.tolist(), strict=True)]
+
+
+def _joined(rows: list[Any]) -> tuple[np.ndarray, np.ndarray | None]:
+    """The items of all rows as one column."""
+    dtypes = {row.dtype if type(row) is np.ndarray and row.ndim == 1 else None for row in rows}
+    if len(dtypes) == 1 and dtypes.isdisjoint({None, np.dtype(object)}):
+        return results.from_array(np.concatenate(rows), items=False)
+    return results.from_items([item for row in rows for item in row])
+
+
+def _list(items: Writer, type_name: str) -> Writer:
+    def write(ring: Ring, nodes: list[int], found: np.ndarray, mask: np.ndarray | None) -> None:
+        rows = _sequences(found, mask, type_name)
+        _write_list(ring, nodes, rows, mask, items, *_joined(rows))
+
+    return write
+
+
+def _write_list(
+    ring: Ring, nodes: list[int], rows: list[Any], mask: Any, items: Writer, found: np.ndarray, nulls: Any
+) -> None:
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in rows], out=offsets[1:])
+    _node(ring, nodes, len(rows), mask, write_array(ring, offsets), (ring.at, 0))
+    items(ring, nodes, found, nulls)
+
+
+def _array(size: int, items: Writer, type_name: str) -> Writer:
+    def write(ring: Ring, nodes: list[int], found: np.ndarray, mask: np.ndarray | None) -> None:
+        rows = _rows(found, mask, [None] * size)
+        rows = _sequences(results.from_items(rows)[0], None, type_name)
+        for row, item in enumerate(rows):
+            if len(item) != size:
+                raise wrong_result(f"row {row + 1}: the function returned {len(item)} items for {type_name}")
+        _node(ring, nodes, len(rows), mask, (ring.at, 0), (ring.at, 0))
+        items(ring, nodes, *_joined(rows))
+
+    return write
+
+
+def _struct(names: list[str], fields: list[Writer], type_name: str) -> Writer:
+    def write(ring: Ring, nodes: list[int], found: np.ndarray, mask: np.ndarray | None) -> None:
+        rows = _rows(found, mask, dict.fromkeys(names))
+        for row, item in enumerate(rows):
+            if not isinstance(item, dict):
+                raise _refuse_type(row, item, type_name)
+            if item.keys() != set(names):
+                keys = ", ".join(map(str, item))
+                raise wrong_result(f"row {row + 1}: the keys {keys} are not the fields of {type_name}")
+        _node(ring, nodes, len(rows), mask, (ring.at, 0), (ring.at, 0))
+        for name, field in zip(names, fields, strict=True):
+            field(ring, nodes, *results.from_items([item[name] for item in rows]))
+
+    return write
+
+
+def _map(entries: Writer, type_name: str) -> Writer:
+    def write(ring: Ring, nodes: list[int], found: np.ndarray, mask: np.ndarray | None) -> None:
+        rows = _rows(found, mask, {})
+        for row, item in enumerate(rows):
+            if not isinstance(item, dict):
+                raise _refuse_type(row, item, type_name)
+        pairs = [{"key": key, "value": value} for item in rows for key, value in item.items()]
+        _write_list(ring, nodes, rows, mask, entries, *results.from_items(pairs))
+
+    return write
+
+
+def _union(names: list[str], members: list[Writer], type_name: str) -> Writer:
+    def write(ring: Ring, nodes: list[int], found: np.ndarray, mask: np.ndarray | None) -> None:
+        rows = _rows(found, mask, (names[0], None))
+        for row, item in enumerate(rows):
+            if not isinstance(item, tuple) or len(item) != 2 or item[0] not in names:
+                raise wrong_result(f"row {row + 1}: return a pair of a member's name and its value for {type_name}")
+        tags = bytes(names.index(item[0]) for item in rows)
+        _node(ring, nodes, len(rows), mask, (ring.write(tags), len(tags)), (ring.at, 0))
+        for name, member in zip(names, members, strict=True):
+            member(ring, nodes, *results.from_items([item[1] if item[0] == name else None for item in rows]))
+
+    return write

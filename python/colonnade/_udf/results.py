@@ -1,0 +1,174 @@
+"""What a function may return for a column, as an array and a mask of its NULLs."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .failures import wrong_result
+
+TIMES = (datetime.date, datetime.time, datetime.timedelta)
+#: Values that stand for the whole column.
+SINGLE = (
+    str,
+    bytes,
+    bytearray,
+    int,
+    float,
+    complex,
+    np.generic,
+    *TIMES,
+    dict,
+)
+
+Column = tuple[np.ndarray, np.ndarray | None]
+
+
+def column(result: Any, rows: int | None, *, items: bool = False) -> Column:
+    """A returned column with this number of rows. A single value is repeated. `items`: each row is itself a sequence or
+    a dict, so a list is never taken for a table."""
+    found, mask = array(result, rows, items=items)
+    if rows is not None and len(found) != rows:
+        raise wrong_result(f"the function returned {len(found)} rows for {rows}")
+    return found, mask
+
+
+def array(result: Any, rows: int | None, *, items: bool) -> Column:
+    if isinstance(result, np.ndarray) and result.ndim > 0:
+        return from_array(result, items=items)
+    if is_single(result):
+        if isinstance(result, np.ndarray):
+            result = result[()]
+        if result is np.ma.masked:
+            result = None
+        return from_items([result] * (1 if rows is None else rows))
+    result = from_frame(result)
+    if isinstance(result, np.ndarray):
+        return from_array(result, items=items)
+    try:
+        return from_items(list(result))
+    except TypeError:
+        raise wrong_result(f"the function returned a {type(result).__name__}; return an array") from None
+
+
+def is_single(result: Any) -> bool:
+    """Whether a value is one value and not a column."""
+    if result is None or isinstance(result, SINGLE):
+        return True
+    if isinstance(result, np.ndarray):
+        return result.ndim == 0
+    return not (isinstance(result, Iterable) or hasattr(result, "to_numpy"))
+
+
+def from_array(result: np.ndarray, *, items: bool) -> Column:
+    mask = None
+    if isinstance(result, np.ma.MaskedArray):
+        mask = row_mask(np.ma.getmaskarray(result))
+        result = np.asarray(result.data)
+    if result.ndim > 1:
+        if not items:
+            raise wrong_result(f"the function returned an array with {result.ndim} dimensions; return one with one")
+        rows = [result[at] if mask is None else np.ma.MaskedArray(result[at], mask[at]) for at in range(len(result))]
+        return from_items(rows)
+    if result.dtype == object:
+        nulls = nulls_of(result.tolist())
+        mask = nulls if mask is None else mask if nulls is None else mask | nulls
+    return result, mask if mask is not None and mask.any() else None
+
+
+def row_mask(mask: np.ndarray) -> np.ndarray:
+    """The mask of rows. A structured array has one for each field."""
+    if mask.dtype.names is None:
+        return mask
+    fields = np.stack([mask[name] for name in mask.dtype.names])
+    partly = fields.any(axis=0) & ~fields.all(axis=0)
+    if partly.any():
+        raise wrong_result(f"row {int(partly.argmax()) + 1}: some fields of the value are masked, and others are not")
+    return fields.all(axis=0)
+
+
+def from_items(items: list[Any]) -> Column:
+    """A list of Python's values as an array of objects."""
+    found = np.empty(len(items), object)
+    for at, item in enumerate(items):
+        found[at] = item
+    return found, nulls_of(items)
+
+
+def nulls_of(items: list[Any]) -> np.ndarray | None:
+    """Which objects stand for NULL: None, numpy's masked, NaT, and pandas' NA."""
+    nulls = np.fromiter((is_null(item) for item in items), bool, len(items))
+    return nulls if nulls.any() else None
+
+
+def is_null(item: Any) -> bool:
+    if item is None or item is np.ma.masked:
+        return True
+    if isinstance(item, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(item))
+    return type(item).__name__ in ("NAType", "NaTType")
+
+
+def from_frame(result: Any) -> Any:
+    """A column of pandas, polars or pyarrow, whose NULLs their arrays do not show, as a list or an array."""
+    kind = type(result).__module__.partition(".")[0]
+    if kind == "pandas":
+        values = result.to_numpy()
+        nulls = np.asarray(result.isna())
+        # In a column of floats NaN is a value for numpy; for pandas it is its mark of NULL.
+        return np.ma.MaskedArray(values, nulls) if nulls.any() else values
+    if kind == "pyarrow":
+        if result.null_count == 0 and str(result.type) in ARROW_NUMBERS:
+            return result.to_numpy(**({} if hasattr(result, "chunks") else {"zero_copy_only": False}))
+        return result.to_pylist()
+    if kind == "polars":
+        return result.to_numpy() if result.null_count() == 0 and result.dtype.is_numeric() else result.to_list()
+    return result
+
+
+#: Arrow's types that numpy has.
+ARROW_NUMBERS = {"bool", "float", "double", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
+
+
+def table(result: Any, names: list[str]) -> list[Any]:
+    """The columns of a returned table, in the order of their declaration."""
+    if isinstance(result, dict):
+        return by_name(result, list(result), names)
+    columns = getattr(result, "column_names", getattr(result, "columns", None))
+    if columns is not None and not isinstance(result, np.ndarray):
+        # pyarrow's tables have columns too, but their names apart.
+        return by_name(result, [str(name) for name in columns], names)
+    if isinstance(result, np.ndarray) and result.dtype.names:
+        return by_name(result, list(result.dtype.names), names)
+    if isinstance(result, np.ndarray) and result.ndim == 2:
+        found: list[Any] = [result[:, at] for at in range(result.shape[1])]
+    elif len(names) == 1 and not (isinstance(result, (list, tuple)) and len(result) == 1):
+        found = [result]
+    elif isinstance(result, (list, tuple)):
+        found = list(result)
+    else:
+        raise wrong_result(f"the function returned a {type(result).__name__}; return a dict of the columns' arrays")
+    if len(found) != len(names):
+        raise wrong_result(f"the function returned {len(found)} columns for {len(names)}")
+    return found
+
+
+def by_name(result: Any, found: list[str], names: list[str]) -> list[Any]:
+    missing = [name for name in names if name not in found]
+    if missing:
+        raise wrong_result(f'the returned table has no column "{missing[0]}"; it has {", ".join(found) or "none"}')
+    surplus = [name for name in found if name not in names]
+    if surplus:
+        raise wrong_result(f'the returned table has the column "{surplus[0]}", which is not declared')
+    return [result[name] for name in names]
+
+
+def length(columns: list[Any]) -> int:
+    """The number of rows of a table. Single values are repeated; a table of single values has one row."""
+    for found in columns:
+        if not is_single(found):
+            return len(found) if hasattr(found, "__len__") else len(list(found))
+    return 1

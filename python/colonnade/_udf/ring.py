@@ -1,0 +1,107 @@
+"""The memory that a worker shares with the server. The layout is that of `udf/src/layout.rs`."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+from . import system
+
+REQUEST_NUMBER = 0
+ANSWER_NUMBER = 64
+REQUEST_HEAD = 128
+ANSWER_HEAD = 256
+REQUEST_WORDS = 4096
+ANSWER_WORDS = 65536
+RECORD = 131072
+NOTICES = 196608
+DATA = 262144
+MAX_ANSWER_WORDS = (RECORD - ANSWER_WORDS) // 8
+MAX_RECORD = NOTICES - RECORD
+MAX_NOTICES = DATA - NOTICES
+ALIGNMENT = 64
+
+DEFINE, CALL, GROWN, REFUSED = 1, 2, 3, 4
+DONE, FAILED, GROW = 1, 2, 3
+
+HEAD = struct.Struct("<8Q")
+FUTEX_WAIT, FUTEX_WAKE = 0, 1
+
+
+class Ring:
+    """The ring, from the worker's side. `memory` is longer than the file: `capacity` is where the file ends."""
+
+    def __init__(self, descriptor: int, limit: int) -> None:
+        address = system.map_shared(descriptor, limit)
+        self.memory = memoryview((ctypes.c_char * limit).from_address(address)).cast("B")
+        self.numbers = self.memory[:ANSWER_HEAD].cast("I")
+        self.request = address + REQUEST_NUMBER
+        self.answered = address + ANSWER_NUMBER
+        #: The number of the last request.
+        self.number = 0
+        self.capacity = 0
+        #: Where the next buffer of the result begins.
+        self.at = DATA
+        #: What is in the words of the answer.
+        self.words = b""
+        self.printed: list[str] = []
+
+    def wait(self) -> tuple[int, ...]:
+        """Wait for the next request, and give its head."""
+        last = self.number
+        futex, numbers = system.futex, self.numbers
+        while True:
+            # Called at least once, also if the request is there: a system call orders the reads of memory.
+            futex(system.FUTEX, self.request, FUTEX_WAIT, last, None, None)
+            number = numbers[0]
+            if number != last:
+                break
+        self.number = number
+        return HEAD.unpack_from(self.memory, REQUEST_HEAD)
+
+    def answer(self, kind: int, rows: int = 0, words: int = 0, record: int = 0, wanted: int = 0) -> None:
+        """Answer the last request."""
+        notices = self._write_printed() if self.printed else 0
+        HEAD.pack_into(self.memory, ANSWER_HEAD, kind, rows, words, record, notices, wanted, 0, 0)
+        self.numbers[ANSWER_NUMBER // 4] = self.number
+        system.futex(system.FUTEX, self.answered, FUTEX_WAKE, 1, None, None)
+
+    def _write_printed(self) -> int:
+        text = "".join(self.printed).encode("utf-8", "replace")[:MAX_NOTICES]
+        self.printed.clear()
+        self.memory[NOTICES : NOTICES + len(text)] = text
+        return len(text)
+
+    def fail(self, record: bytes) -> None:
+        """Answer with the record of an error."""
+        self.memory[RECORD : RECORD + len(record)] = record
+        self.answer(FAILED, record=len(record))
+
+    def reserve(self, size: int) -> int:
+        """Reserve bytes for the result, and give their place. The server makes the ring larger if it has to."""
+        at = self.at
+        end = (at + size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+        if end > self.capacity:
+            self.answer(GROW, wanted=end)
+            kind, *_, capacity, _ = self.wait()
+            if kind != GROWN:
+                raise MemoryError(f"the result needs {end} bytes in the memory that is shared with the server")
+            self.capacity = capacity
+        self.at = end
+        return at
+
+    def write(self, data: bytes | bytearray | memoryview) -> int:
+        """Write bytes of the result, and give their place."""
+        at = self.reserve(len(data))
+        self.memory[at : at + len(data)] = data
+        return at
+
+    def finish(self, rows: int, nodes: list[int]) -> None:
+        """Answer a call whose result is described by the words of `nodes`."""
+        if len(nodes) > MAX_ANSWER_WORDS:
+            raise ValueError(f"{len(nodes) // 6} columns and fields are too many for one result")
+        words = struct.pack(f"<{len(nodes)}Q", *nodes)
+        if words != self.words:
+            self.memory[ANSWER_WORDS : ANSWER_WORDS + len(words)] = words
+            self.words = words
+        self.answer(DONE, rows, len(nodes))

@@ -1,0 +1,89 @@
+"""The C library's functions for which Python has none."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+
+LIBRARY = ctypes.CDLL(None, use_errno=True)
+
+#: Numbers of system calls that the C library has no function for.
+_IS_ARM = platform.machine() == "aarch64"
+FUTEX = 98 if _IS_ARM else 202
+LANDLOCK_ADD_RULE = 445
+LANDLOCK_RESTRICT_SELF = 446
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
+SECCOMP_MODE_FILTER = 2
+LANDLOCK_RULE_PATH_BENEATH = 1
+LANDLOCK_ACCESS_FS_READ_FILE = 1 << 2
+LANDLOCK_ACCESS_FS_READ_DIR = 1 << 3
+#: The version of the structures of capset(2).
+CAPABILITY_VERSION = 0x20080522
+
+_PROT_READ_WRITE = 3
+_MAP_SHARED_NORESERVE = 0x1 | 0x4000
+
+#: Its arguments are those of a futex; other calls convert theirs. The interpreter lock is released meanwhile.
+futex = LIBRARY.syscall
+futex.restype = ctypes.c_long
+futex.argtypes = [ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p]
+
+_syscall = ctypes.CDLL(None, use_errno=True).syscall
+_syscall.restype = ctypes.c_long
+
+
+def _checked(what: str, result: int) -> None:
+    if result != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"{what}: {os.strerror(error)}")
+
+
+def map_shared(descriptor: int, size: int) -> int:
+    """Map a file that may be shorter than `size`, and give the address. Python's mmap requires the file's size."""
+    LIBRARY.mmap.restype = ctypes.c_void_p
+    LIBRARY.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    address = LIBRARY.mmap(None, size, _PROT_READ_WRITE, _MAP_SHARED_NORESERVE, descriptor, 0)
+    if address in (None, ctypes.c_void_p(-1).value):
+        raise OSError(ctypes.get_errno(), "mmap")
+    return address
+
+
+def prctl(option: int, *arguments: int) -> None:
+    values = (*arguments, 0, 0, 0, 0)[:4]
+    _checked(f"prctl {option}", LIBRARY.prctl(option, *(ctypes.c_ulong(value) for value in values)))
+
+
+def drop_capabilities() -> None:
+    """Give up all capabilities, which only root has."""
+    header = struct.pack("<Ii", CAPABILITY_VERSION, 0)
+    _checked("capset", LIBRARY.capset(header, bytes(24)))
+
+
+def restrict_files(rules: int) -> None:
+    """Put a Landlock ruleset on this thread, with the process's own files in /proc added to it."""
+    own = os.open("/proc/self", os.O_PATH | os.O_CLOEXEC)
+    access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR
+    rule = struct.pack("<Qi", access, own)
+    number = ctypes.c_int(rules)
+    added = _syscall(
+        ctypes.c_long(LANDLOCK_ADD_RULE), number, ctypes.c_int(LANDLOCK_RULE_PATH_BENEATH), rule, ctypes.c_uint32(0)
+    )
+    _checked("landlock_add_rule", added)
+    os.close(own)
+    _checked("landlock_restrict_self", _syscall(ctypes.c_long(LANDLOCK_RESTRICT_SELF), number, ctypes.c_uint32(0)))
+
+
+def filter_calls(program: bytes) -> None:
+    """Put a seccomp filter on this thread: a program of classic BPF."""
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+
+    given = Program(len(program) // 8, program)
+    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(given))

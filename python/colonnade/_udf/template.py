@@ -1,0 +1,137 @@
+"""The template process. It imports libraries, and forks a worker at each request of the server. It runs no code of
+a user.
+
+Messages are those of `udf/src/template.rs`."""
+
+from __future__ import annotations
+
+import array
+import gc
+import importlib
+import os
+import signal
+import socket
+import struct
+import sys
+import sysconfig
+from pathlib import Path
+
+FORK_HEAD = struct.Struct("<QQQ")
+MAX_MESSAGE = 64 << 10
+
+
+def main(modules: list[str]) -> None:
+    """Serve requests until the server closes the socket."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    server = socket.socket(fileno=os.dup(0))
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.dup2(null, 1)
+    os.close(null)
+    try:
+        for name in ("numpy", *modules):
+            importlib.import_module(name)
+        # Not above: these modules import numpy, whose absence is reported here.
+        importlib.import_module(".worker", __package__)
+        workers = Workers()
+    except BaseException as error:
+        server.send(b"e" + f"{sys.executable}: {type(error).__name__}: {error}".encode()[:1000])
+        raise SystemExit(1) from None
+    # What exists now is never collected: a collection in a worker would copy its pages.
+    gc.collect()
+    gc.freeze()
+    server.send(b"h" + b"\0".join(os.fsencode(path) for path in readable()))
+    while True:
+        message, descriptors = receive(server)
+        if not message:
+            workers.end_all()
+            return
+        kind, text = message[:1], message[1:]
+        if kind == b"F":
+            workers.fork(server, text, descriptors)
+        elif kind == b"K":
+            workers.end(int.from_bytes(text, "little"))
+        elif kind == b"S":
+            server.send(b"s" + struct.pack("<i", workers.status(int.from_bytes(text, "little"))))
+
+
+def readable() -> list[str]:
+    """What the interpreter reads: itself, its library and its packages."""
+    found = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, str(Path(__file__).parent)}
+    found |= {path for path in sys.path if path}
+    found |= {path for path in (sysconfig.get_config_var("LIBDIR"), sysconfig.get_path("stdlib")) if path}
+    # The prefix of Debian's interpreter: its libraries, not all that is there.
+    found -= {"/", "/usr", "/usr/local"}
+    found |= {str(Path(path).resolve()) for path in found}
+    return sorted(path for path in found if Path(path).exists())
+
+
+def receive(server: socket.socket) -> tuple[bytes, list[int]]:
+    """A message and the descriptors in it; empty when the server has ended."""
+    try:
+        message, ancillary, _, _ = server.recvmsg(MAX_MESSAGE, socket.CMSG_SPACE(2 * array.array("i").itemsize))
+    except ConnectionError:
+        return b"", []
+    descriptors = array.array("i")
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            descriptors.frombytes(data[: len(data) - len(data) % descriptors.itemsize])
+    return message, list(descriptors)
+
+
+class Workers:
+    """The workers of this template, by the server's numbers."""
+
+    def __init__(self) -> None:
+        self.processes: dict[int, int] = {}
+        #: How those ended that were waited for.
+        self.statuses: dict[int, int] = {}
+
+    def fork(self, server: socket.socket, request: bytes, descriptors: list[int]) -> None:
+        """Fork a worker, and send its process id and a descriptor of it."""
+        from . import worker
+
+        number, ring_limit, memory = FORK_HEAD.unpack_from(request)
+        try:
+            ring, *rules = descriptors
+            template = os.getpid()
+            process = os.fork()
+            if process == 0:
+                try:
+                    start = worker.Start(
+                        template, ring, ring_limit, memory, *rules[:1], filter=request[FORK_HEAD.size :]
+                    )
+                    worker.main(start)
+                finally:
+                    # A worker never returns into the template's code.
+                    os._exit(1)
+            self.processes[number] = process
+            descriptor = os.pidfd_open(process)
+        except (OSError, ValueError) as error:
+            server.send(b"e" + str(error).encode())
+            return
+        finally:
+            for given in descriptors:
+                os.close(given)
+        socket.send_fds(server, [b"f" + struct.pack("<i", process)], [descriptor])
+        os.close(descriptor)
+
+    def status(self, number: int) -> int:
+        """The exit status of a worker that has ended, or its signal as a negative number. Waits for its end."""
+        if number not in self.statuses and number in self.processes:
+            _, status = os.waitpid(self.processes[number], 0)
+            self.statuses[number] = os.waitstatus_to_exitcode(status)
+        return self.statuses.get(number, 0)
+
+    def end(self, number: int) -> None:
+        """Kill a worker, unless it has ended, and forget it."""
+        if number in self.processes and number not in self.statuses:
+            os.kill(self.processes[number], signal.SIGKILL)
+            self.status(number)
+        self.processes.pop(number, None)
+        self.statuses.pop(number, None)
+
+    def end_all(self) -> None:
+        for number in list(self.processes):
+            self.end(number)

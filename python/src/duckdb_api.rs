@@ -1,0 +1,27 @@
+//! Functions in Python inside DuckDB's plans.
+//!
+//! DuckDB's library is a Python package, whose extension module exports DuckDB's C interface. `symbols.rs` takes the functions out of
+//! the loaded module; nothing is linked. `entry.rs` registers dispatchers, DuckDB functions that take the id of a function in Python, the
+//! caller's token, and the arguments. `registry.rs` knows what an id means, `session.rs` whose worker processes a token means.
+//!
+//! ```text
+//! bind     bound.rs      id and token are constants: which function, which workers, which types
+//! execute  arguments.rs  vectors of DuckDB to a worker's ring      (map.rs, or aggregate.rs after it has gathered groups)
+//!          results.rs    checked results of the worker to a vector of DuckDB
+//! ```
+
+mod aggregate;
+mod arguments;
+mod bound;
+mod classes;
+mod entry;
+mod gathered;
+mod handles;
+mod map;
+mod registry;
+mod results;
+mod session;
+mod sql_type;
+mod symbols;
+
+pub(crate) use classes::register;

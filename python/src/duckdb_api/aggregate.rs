@@ -1,0 +1,283 @@
+//! The callbacks of `colonnade_aggregate`: one result for each group.
+
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use colonnade_udf::{CallError, Form};
+
+use super::arguments::{write_bytes, write_fixed};
+use super::bound::{BoundCall, OWN_ARGUMENTS};
+use super::gathered::{COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, State, contiguous};
+use super::handles::{CallbackError, OwnedType, Values, checked, object, owned, report};
+use super::results::{self, NONE, Place};
+use super::session::Failure;
+use super::symbols::{Api, Code, Handle};
+
+/// A bound call with its rows.
+struct AggregateCall {
+    call: BoundCall,
+    gathered: Gathered,
+}
+
+impl AggregateCall {
+    fn failed(&self, error: GatherError) -> CallbackError {
+        match error {
+            GatherError::State => "a group of an aggregate is none of its call".into(),
+            GatherError::Memory(limit) => {
+                let name = &self.call.definition.function.name;
+                let message =
+                    format!("the rows of aggregate \"{name}\" need more memory than --udf-memory={limit} bytes");
+                self.call.session.fail(Failure { code: "53200", message, ..Failure::default() })
+            }
+        }
+    }
+}
+
+/// The states of a callback. Other threads may combine the same states at the same time.
+struct States {
+    states: *mut *mut u64,
+}
+
+impl States {
+    /// Those that `read` gives.
+    fn new(api: &Api, read: impl FnOnce(*mut *mut *mut u64, *mut Handle) -> Code) -> Result<Self, CallbackError> {
+        let mut states = ptr::null_mut();
+        checked(api, |error| read(&raw mut states, error))?;
+        Ok(Self { states })
+    }
+
+    /// # Safety
+    /// The callback has a state of this number, which DuckDB keeps during the callback.
+    unsafe fn state(&self, number: usize) -> Result<&AtomicU64, CallbackError> {
+        // SAFETY: the caller promises it.
+        let state = unsafe { *self.states.add(number) };
+        if state.is_null() || !state.is_aligned() {
+            return Err("a state of an aggregate is not aligned".into());
+        }
+        // SAFETY: as above; all accesses to states are atomic.
+        Ok(unsafe { AtomicU64::from_ptr(state) })
+    }
+}
+
+/// Decides the type of the result, and keeps the call.
+pub(super) unsafe extern "C" fn bind(info: Handle, types: Handle, context: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with the handles of a bind.
+    unsafe {
+        report(error, |api| {
+            let call = BoundCall::read(api, info, context)?;
+            let result = OwnedType::parse(api, context, &call.definition.result.name)?;
+            checked(api, |error| (api.v2_aggregate_function_bind_set_return_type)(types, result.handle, error))?;
+            let gathered = Gathered::new(call.definition.parameters.clone(), call.session.memory());
+            let mut data = owned(AggregateCall { call, gathered });
+            checked(api, |error| (api.v2_function_bind_set_bind_data)(info, &raw mut data, error))
+        });
+    }
+}
+
+/// A state is a number of 8 bytes.
+pub(super) unsafe extern "C" fn size(info: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with a live handle.
+    unsafe {
+        report(error, |api| {
+            checked(api, |error| {
+                (api.v2_aggregate_function_size_set_state_size)(info, size_of::<State>() as u64, error)
+            })
+        });
+    }
+}
+
+/// Makes states without rows.
+pub(super) unsafe extern "C" fn begin(info: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with a live handle, the data of `bind`, and memory for as many states as it counts.
+    unsafe {
+        report(error, |api| {
+            let call: &AggregateCall =
+                object(api, |out, error| (api.v2_aggregate_function_init_get_bind_data)(info, out, error))?;
+            let states = States::new(api, |out, error| (api.v2_aggregate_function_init_get_states)(info, out, error))?;
+            let count = count(api, |out, error| (api.v2_aggregate_function_init_get_state_count)(info, out, error))?;
+            for number in 0..count {
+                (*states.states.add(number)).write_unaligned(NO_ROWS);
+            }
+            call.gathered.begin(count as u64);
+            Ok(())
+        });
+    }
+}
+
+/// Forgets states.
+pub(super) unsafe extern "C" fn end(info: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with a live handle and the data of `bind`.
+    unsafe {
+        report(error, |api| {
+            let call: &AggregateCall =
+                object(api, |out, error| (api.v2_aggregate_function_destroy_get_bind_data)(info, out, error))?;
+            let count = count(api, |out, error| (api.v2_aggregate_function_destroy_get_state_count)(info, out, error))?;
+            call.gathered.end(count as u64);
+            Ok(())
+        });
+    }
+}
+
+/// Gathers the rows of a vector.
+pub(super) unsafe extern "C" fn update(info: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with a live handle, the data of `bind`, and a state for each row.
+    unsafe {
+        report(error, |api| {
+            let call: &AggregateCall =
+                object(api, |out, error| (api.v2_aggregate_function_update_get_bind_data)(info, out, error))?;
+            let states =
+                States::new(api, |out, error| (api.v2_aggregate_function_update_get_states)(info, out, error))?;
+            let rows = count(api, |out, error| (api.v2_aggregate_function_update_get_row_count)(info, out, error))?;
+            let parameters = call.call.definition.parameters.len() as u64;
+            let arguments = (OWN_ARGUMENTS..OWN_ARGUMENTS + parameters).map(|index| {
+                let mut vector = ptr::null_mut();
+                checked(api, |error| (api.v2_aggregate_function_update_get_arg)(info, index, &raw mut vector, error))?;
+                Values::new(api, vector)
+            });
+            let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
+            (0..rows).try_for_each(|row| states.state(row).map(drop))?;
+            let has_null = |row: &usize| arguments.iter().any(|values| !values.is_valid(values.entry(*row)));
+            let is_strict = call.call.definition.function.is_strict;
+            let chosen: Vec<_> = (0..rows).filter(|row| !is_strict || !has_null(row)).collect();
+            let state_of = |row| states.state(row).map_or(NO_ROWS, |state| state.load(Ordering::Relaxed));
+            let set = |row, next| {
+                if let Ok(state) = states.state(row) {
+                    state.store(next, Ordering::Relaxed);
+                }
+            };
+            call.gathered.append(&arguments, &chosen, state_of, set).map_err(|error| call.failed(error))
+        });
+    }
+}
+
+/// Adds the rows of states to others.
+pub(super) unsafe extern "C" fn combine(info: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with a live handle, the data of `bind`, and as many states of both sides as it counts.
+    unsafe {
+        report(error, |api| {
+            let call: &AggregateCall =
+                object(api, |out, error| (api.v2_aggregate_function_combine_get_bind_data)(info, out, error))?;
+            let sources =
+                States::new(api, |out, error| (api.v2_aggregate_function_combine_get_sources)(info, out, error))?;
+            let targets =
+                States::new(api, |out, error| (api.v2_aggregate_function_combine_get_targets)(info, out, error))?;
+            let count = count(api, |out, error| (api.v2_aggregate_function_combine_get_state_count)(info, out, error))?;
+            for number in 0..count {
+                let source = sources.state(number)?;
+                let target = targets.state(number)?;
+                if source.load(Ordering::Relaxed) == NO_ROWS {
+                    continue;
+                }
+                let added = source.fetch_or(COMBINED, Ordering::Relaxed) | COMBINED;
+                let before = target.load(Ordering::Relaxed);
+                let next = if before == NO_ROWS {
+                    added
+                } else {
+                    call.gathered.pair(before, added).map_err(|error| call.failed(error))?
+                };
+                target.store(next, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Calls the function for the groups of states.
+pub(super) unsafe extern "C" fn finalize(info: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with a live handle, the data of `bind`, as many states as it counts, and a vector with a row for each.
+    unsafe {
+        report(error, |api| {
+            let call: &AggregateCall =
+                object(api, |out, error| (api.v2_aggregate_function_finalize_get_bind_data)(info, out, error))?;
+            let states =
+                States::new(api, |out, error| (api.v2_aggregate_function_finalize_get_states)(info, out, error))?;
+            let count =
+                count(api, |out, error| (api.v2_aggregate_function_finalize_get_state_count)(info, out, error))?;
+            let mut first = 0;
+            checked(api, |error| (api.v2_aggregate_function_finalize_get_result_offset)(info, &raw mut first, error))?;
+            let mut result = ptr::null_mut();
+            checked(api, |error| (api.v2_aggregate_function_finalize_get_result)(info, &raw mut result, error))?;
+            let groups = (0..count).map(|number| Ok(states.state(number)?.load(Ordering::Relaxed)));
+            let groups = groups.collect::<Result<Vec<_>, CallbackError>>()?;
+            aggregate(api, call, &groups, first as usize, result)
+        });
+    }
+}
+
+fn count(api: &Api, read: impl FnOnce(*mut u64, *mut Handle) -> Code) -> Result<usize, CallbackError> {
+    let mut count = 0;
+    checked(api, |error| read(&raw mut count, error))?;
+    Ok(count as usize)
+}
+
+/// # Safety
+/// `result` is the vector of a finalization, with room for these groups from row `first` on.
+unsafe fn aggregate(
+    api: &Api,
+    call: &AggregateCall,
+    groups: &[State],
+    first: usize,
+    result: Handle,
+) -> Result<(), CallbackError> {
+    let AggregateCall { call: bound, gathered } = call;
+    let function = &bound.definition.function;
+    let mut parts = Vec::new();
+    let mut sources = vec![NONE; groups.len()];
+    let mut ends = vec![0_u64];
+    let mut rows = 0;
+    for (group, source) in groups.iter().zip(&mut sources) {
+        let added = gathered.parts(*group, &mut parts).map_err(|error| call.failed(error))?;
+        // A group without rows is NULL without a call.
+        if added > 0 {
+            *source = ends.len() as u32 - 1;
+            rows += added;
+            ends.push(rows as u64);
+        }
+    }
+    let place = Place { first, count: groups.len(), sources: Some(&sources) };
+    let called = ends.len() - 1;
+    if called == 0 {
+        // SAFETY: the caller promises the vector, whose type `bind` has set.
+        return unsafe { results::write(api, result, &bound.definition.result, None, place) };
+    }
+    let failed = |error: CallError| bound.session.call_failed(&error, function);
+    let mut worker = bound.session.workers()?.worker();
+    let mut inputs = worker.prepare(function, rows).map_err(failed)?;
+    for (index, parameter) in function.parameters.iter().enumerate() {
+        let mut values = contiguous(&parts, index, rows).map_err(|error| call.failed(error))?;
+        if parameter.is_scalar {
+            one(&mut values, rows).map_err(|()| {
+                let message = format!("argument \"{}\" of {} has more than one value", parameter.name, function.name);
+                bound.session.fail(Failure { code: "22023", message, ..Failure::default() })
+            })?;
+        }
+        inputs.parameter(if parameter.is_scalar { Form::Repeated } else { Form::Array }).map_err(failed)?;
+        let Contiguous { valid, bytes, offsets } = values;
+        let written = if offsets.is_empty() {
+            write_fixed(&mut inputs, &bytes, &valid)
+        } else {
+            write_bytes(&mut inputs, &offsets, &bytes, &valid)
+        };
+        written.map_err(failed)?;
+    }
+    inputs.groups(called).map_err(failed)?.write_words(&ends);
+    let output = inputs.call().map_err(failed)?;
+    let column = output.columns.first().ok_or("an aggregate has no result")?;
+    // SAFETY: as above.
+    unsafe { results::write(api, result, &bound.definition.result, Some(column), place) }
+}
+
+/// Leaves one of equal values.
+fn one(values: &mut Contiguous, rows: usize) -> Result<(), ()> {
+    let is_text = !values.offsets.is_empty();
+    let width = if is_text { values.offsets[1] as usize } else { values.bytes.len() / rows };
+    let has_equal_texts = !is_text || values.offsets.windows(2).all(|pair| (pair[1] - pair[0]) as usize == width);
+    let has_equal_bytes = width == 0 || values.bytes.chunks(width).all(|value| value == &values.bytes[..width]);
+    if !has_equal_texts || !has_equal_bytes || values.valid.iter().any(|is_valid| *is_valid != values.valid[0]) {
+        return Err(());
+    }
+    values.valid.truncate(1);
+    values.bytes.truncate(width);
+    values.offsets.truncate(2);
+    Ok(())
+}

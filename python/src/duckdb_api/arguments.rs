@@ -1,0 +1,235 @@
+//! From vectors of DuckDB to a worker's ring.
+
+use colonnade_udf::{CallError, CallInputs, Form, NodeSize};
+
+use super::handles::Values;
+use super::sql_type::{SqlType, Storage};
+
+/// The longest text that DuckDB stores within its 16 bytes.
+const INLINE: usize = 12;
+/// The bit by which DuckDB's order of UUIDs differs from that of numbers.
+const UUID_ORDER: u128 = 1 << 127;
+
+/// The rows of a call.
+#[derive(Clone, Copy)]
+pub(super) enum Rows<'a> {
+    /// The first rows of the vectors.
+    First(usize),
+    /// These.
+    Chosen(&'a [u32]),
+}
+
+impl Rows<'_> {
+    pub fn len(self) -> usize {
+        match self {
+            Self::First(count) => count,
+            Self::Chosen(rows) => rows.len(),
+        }
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        let (first, chosen) = match self {
+            Self::First(count) => (count, &[][..]),
+            Self::Chosen(rows) => (0, rows),
+        };
+        (0..first).chain(chosen.iter().map(|row| *row as usize))
+    }
+}
+
+/// Writes the values of a parameter. `is_scalar`: one value for the call.
+pub(super) fn write(
+    inputs: &mut CallInputs<'_>,
+    type_: &SqlType,
+    values: &Values,
+    rows: Rows<'_>,
+    is_scalar: bool,
+) -> Result<(), CallError> {
+    if is_scalar || values.is_constant {
+        inputs.parameter(Form::Repeated)?;
+        let entries: Vec<_> = rows.iter().take(1).map(|row| values.entry(row)).collect();
+        return write_entries(inputs, type_, values, &entries);
+    }
+    let is_whole = matches!(rows, Rows::First(_)) && values.is_flat();
+    if is_whole && let (Storage::Same(width), true) = (type_.storage, values.has_no_null()) {
+        inputs.parameter(Form::Array)?;
+        let length = rows.len();
+        let node = inputs.node(NodeSize { length, values: length * width, ..NodeSize::default() })?;
+        // SAFETY: the vector is flat, and has values of the type's width for these rows, of which none is NULL.
+        node.values.write(0, unsafe { values.bytes(length, width) });
+        return Ok(());
+    }
+    let entries: Vec<_> = rows.iter().map(|row| values.entry(row)).collect();
+    if !values.is_flat()
+        && type_.storage == Storage::Text
+        && let Some((numbers, used)) = dictionary(&entries)
+    {
+        inputs.parameter(Form::Dictionary)?;
+        let node = inputs.node(NodeSize { length: numbers.len(), values: numbers.len() * 4, ..NodeSize::default() })?;
+        let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
+        node.values.write(0, &bytes);
+        return write_entries(inputs, type_, values, &used);
+    }
+    inputs.parameter(Form::Array)?;
+    write_entries(inputs, type_, values, &entries)
+}
+
+/// Whether all rows have the same value.
+pub(super) fn is_one_value(type_: &SqlType, values: &Values, rows: Rows<'_>) -> bool {
+    let mut entries = rows.iter().map(|row| values.entry(row));
+    let Some(first) = entries.next() else { return true };
+    let of = |entry: usize| {
+        let mut bytes = Vec::new();
+        match type_.storage {
+            Storage::Text if values.is_valid(entry) => with_text(values, entry, |text| bytes.extend_from_slice(text)),
+            storage => append_fixed(storage, values, &[entry], &mut bytes),
+        }
+        (values.is_valid(entry), bytes)
+    };
+    let wanted = of(first);
+    values.is_constant || entries.all(|entry| entry == first || of(entry) == wanted)
+}
+
+/// The number of each row's entry among the entries that rows use, and these, if they are at most half as many as rows. The others are
+/// never read: DuckDB need not have written them.
+fn dictionary(entries: &[usize]) -> Option<(Vec<u32>, Vec<usize>)> {
+    let largest = *entries.iter().max()?;
+    // A dictionary of DuckDB may be far larger than a vector.
+    if largest >= entries.len().saturating_mul(16) {
+        return None;
+    }
+    let mut numbers = vec![u32::MAX; largest + 1];
+    let mut used = Vec::new();
+    let mut of_rows = Vec::with_capacity(entries.len());
+    for entry in entries {
+        if numbers[*entry] == u32::MAX {
+            if used.len() * 2 >= entries.len() {
+                return None;
+            }
+            numbers[*entry] = used.len() as u32;
+            used.push(*entry);
+        }
+        of_rows.push(numbers[*entry]);
+    }
+    Some((of_rows, used))
+}
+
+fn write_entries(
+    inputs: &mut CallInputs<'_>,
+    type_: &SqlType,
+    values: &Values,
+    entries: &[usize],
+) -> Result<(), CallError> {
+    let valid = valid(values, entries);
+    match type_.storage {
+        Storage::Text => write_texts(inputs, values, entries, &valid),
+        storage => {
+            let mut bytes = Vec::new();
+            append_fixed(storage, values, entries, &mut bytes);
+            write_fixed(inputs, &bytes, &valid)
+        }
+    }
+}
+
+/// Whether each entry has a value.
+pub(super) fn valid(values: &Values, entries: &[usize]) -> Vec<bool> {
+    entries.iter().map(|entry| values.is_valid(*entry)).collect()
+}
+
+/// Appends the bytes that workers read for these entries. Those of NULL are zero: the memory behind a NULL may have values of others.
+pub(super) fn append_fixed(storage: Storage, values: &Values, entries: &[usize], bytes: &mut Vec<u8>) {
+    fn append<const WIDTH: usize, T: Copy>(
+        values: &Values,
+        entries: &[usize],
+        bytes: &mut Vec<u8>,
+        convert: impl Fn(T) -> [u8; WIDTH],
+    ) {
+        bytes.reserve(entries.len() * WIDTH);
+        for entry in entries {
+            // SAFETY: `append_fixed` chooses T by the vector's type.
+            let value = if values.is_valid(*entry) { convert(unsafe { values.value(*entry) }) } else { [0; WIDTH] };
+            bytes.extend_from_slice(&value);
+        }
+    }
+    match storage {
+        Storage::Same(1) => append(values, entries, bytes, |value: [u8; 1]| value),
+        Storage::Same(2) => append(values, entries, bytes, |value: [u8; 2]| value),
+        Storage::Same(4) => append(values, entries, bytes, |value: [u8; 4]| value),
+        Storage::Same(8) => append(values, entries, bytes, |value: [u8; 8]| value),
+        Storage::Same(_) => append(values, entries, bytes, |value: [u8; 16]| value),
+        Storage::Decimal16 => append(values, entries, bytes, |value: i16| i128::from(value).to_le_bytes()),
+        Storage::Decimal32 => append(values, entries, bytes, |value: i32| i128::from(value).to_le_bytes()),
+        Storage::Decimal64 => append(values, entries, bytes, |value: i64| i128::from(value).to_le_bytes()),
+        Storage::Uuid => append(values, entries, bytes, |value: u128| (value ^ UUID_ORDER).to_be_bytes()),
+        Storage::Text => {}
+    }
+}
+
+/// Calls `take` with the bytes of a text.
+pub(super) fn with_text<T>(values: &Values, entry: usize, take: impl FnOnce(&[u8]) -> T) -> T {
+    // SAFETY: the vector's type is a text or a blob, which is 16 bytes: the length, then the bytes, or four of them and their address.
+    let text: [u8; 16] = unsafe { values.value(entry) };
+    let [l0, l1, l2, l3, rest @ ..] = text;
+    let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+    if length <= INLINE {
+        return take(&rest[..length]);
+    }
+    let [_, _, _, _, address @ ..] = rest;
+    let address = usize::from_le_bytes(address) as *const u8;
+    // SAFETY: DuckDB has the bytes there as long as the vector lives.
+    take(unsafe { std::slice::from_raw_parts(address, length) })
+}
+
+fn write_texts(
+    inputs: &mut CallInputs<'_>,
+    values: &Values,
+    entries: &[usize],
+    valid: &[bool],
+) -> Result<(), CallError> {
+    let mut offsets: Vec<u64> = Vec::with_capacity(entries.len() + 1);
+    let mut heap = Vec::new();
+    offsets.push(0);
+    for (entry, is_valid) in entries.iter().zip(valid) {
+        if *is_valid {
+            with_text(values, *entry, |text| heap.extend_from_slice(text));
+        }
+        offsets.push(heap.len() as u64);
+    }
+    write_bytes(inputs, &offsets, &heap, valid)
+}
+
+/// Writes values of a fixed width as a node.
+pub(super) fn write_fixed(inputs: &mut CallInputs<'_>, bytes: &[u8], valid: &[bool]) -> Result<(), CallError> {
+    let bits = bitmap(valid);
+    let size = NodeSize { length: valid.len(), has_validity: bits.is_some(), values: bytes.len(), heap: 0 };
+    let node = inputs.node(size)?;
+    node.values.write(0, bytes);
+    bits.inspect(|bits| node.validity.write_words(bits));
+    Ok(())
+}
+
+/// Writes texts or blobs as a node.
+pub(super) fn write_bytes(
+    inputs: &mut CallInputs<'_>,
+    offsets: &[u64],
+    heap: &[u8],
+    valid: &[bool],
+) -> Result<(), CallError> {
+    let bits = bitmap(valid);
+    let size =
+        NodeSize { length: valid.len(), has_validity: bits.is_some(), values: offsets.len() * 8, heap: heap.len() };
+    let node = inputs.node(size)?;
+    node.values.write_words(offsets);
+    node.heap.write(0, heap);
+    bits.inspect(|bits| node.validity.write_words(bits));
+    Ok(())
+}
+
+/// Arrow's bitmap of values that are not NULL; `None` if all are not.
+fn bitmap(valid: &[bool]) -> Option<Vec<u64>> {
+    if valid.iter().all(|is_valid| *is_valid) {
+        return None;
+    }
+    let word =
+        |rows: &[bool]| rows.iter().enumerate().fold(0, |word, (row, is_valid)| word | u64::from(*is_valid) << row);
+    Some(valid.chunks(64).map(word).collect())
+}

@@ -1,0 +1,263 @@
+//! Functions in Python for the package: definitions, worker processes, sessions.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use colonnade_udf::{
+    Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, TemplateSource, WorkerLimits, WorkerPool,
+};
+use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+use super::entry;
+use super::registry::{self, Definition, Volatility};
+use super::session::{Failure, Session};
+use super::sql_type::{SqlType, UnsupportedType};
+use crate::supervise::PyTemplates;
+
+/// Adds functions in Python to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(register_functions, module)?)?;
+    module.add_function(wrap_pyfunction!(function_dispatcher, module)?)?;
+    module.add_function(wrap_pyfunction!(define_function, module)?)?;
+    module.add_function(wrap_pyfunction!(has_function, module)?)?;
+    module.add_class::<FunctionWorkers>()?;
+    module.add_class::<FunctionSession>()
+}
+
+#[pyfunction]
+fn register_functions(py: Python<'_>) -> PyResult<()> {
+    let path: String = py.import("_duckdb")?.getattr("__file__")?.extract()?;
+    entry::register(&path).map_err(PyNotImplementedError::new_err)
+}
+
+fn parse_kind(kind: &str) -> PyResult<FunctionKind> {
+    match kind {
+        "scalar" => Ok(FunctionKind::Scalar),
+        "aggregate" => Ok(FunctionKind::Aggregate),
+        "aggregate_per_group" => Ok(FunctionKind::AggregatePerGroup),
+        _ => Err(PyValueError::new_err(format!("{kind:?} is no kind of function that a dispatcher calls"))),
+    }
+}
+
+fn parse_volatility(volatility: &str) -> PyResult<Volatility> {
+    match volatility {
+        "i" => Ok(Volatility::Immutable),
+        "s" => Ok(Volatility::Stable),
+        "v" => Ok(Volatility::Volatile),
+        _ => Err(PyValueError::new_err(format!("{volatility:?} is none of i, s and v"))),
+    }
+}
+
+#[pyfunction]
+fn function_dispatcher(kind: &str, volatility: &str) -> PyResult<&'static str> {
+    Ok(registry::dispatcher(parse_kind(kind)?, parse_volatility(volatility)?))
+}
+
+fn id_number(id: &str) -> PyResult<u64> {
+    registry::parse_id(id).ok_or_else(|| PyValueError::new_err(format!("{id:?} is no id of a function")))
+}
+
+#[pyfunction]
+#[pyo3(signature = (id, name, kind, parameters, result, source, *, strict=false, volatility="v"))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "the parameters of a Python function")]
+fn define_function(
+    id: &str,
+    name: String,
+    kind: &str,
+    parameters: Vec<(String, String, bool)>,
+    result: &str,
+    source: String,
+    strict: bool,
+    volatility: &str,
+) -> PyResult<()> {
+    let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
+    let types = parameters.iter().map(|(_, type_, _)| SqlType::parse(type_)).collect::<Result<Vec<_>, _>>();
+    let types = types.map_err(unsupported)?;
+    let result = SqlType::parse(result).map_err(unsupported)?;
+    let column = |name: &str, type_: &SqlType, is_scalar| FunctionColumn {
+        name: name.to_owned(),
+        type_name: type_.name.clone(),
+        column_type: type_.column_type.clone(),
+        is_scalar,
+    };
+    let columns = parameters.iter().zip(&types).map(|((name, _, is_scalar), type_)| column(name, type_, *is_scalar));
+    let function = Function {
+        id: id_number(id)?,
+        name,
+        parameters: columns.collect(),
+        results: vec![column("", &result, false)],
+        source,
+        kind: parse_kind(kind)?,
+        is_strict: strict,
+    };
+    let volatility = parse_volatility(volatility)?;
+    if registry::define(Definition { function: Arc::new(function), parameters: types, result, volatility }) {
+        Ok(())
+    } else {
+        Err(PyValueError::new_err(format!("the id {id} is that of another function")))
+    }
+}
+
+#[pyfunction]
+fn has_function(id: &str) -> PyResult<bool> {
+    Ok(registry::find(id_number(id)?).is_some())
+}
+
+/// Starts templates as children of this process.
+struct ChildTemplates {
+    python: PathBuf,
+    main: PathBuf,
+    preload: Vec<String>,
+    /// Those that were started. One that has ended is waited for when the next one starts.
+    children: Mutex<Vec<Child>>,
+}
+
+impl TemplateSource for ChildTemplates {
+    fn start(&self) -> io::Result<OwnedFd> {
+        let (own, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let mut command = Command::new(&self.python);
+        command.args(["-I", "-B"]).arg(&self.main).args(&self.preload).stdin(Stdio::from(other)).env_clear();
+        let child = command.spawn()?;
+        let mut children = self.children.lock().unwrap_or_else(PoisonError::into_inner);
+        children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        children.push(child);
+        Ok(own)
+    }
+}
+
+/// What runs templates: a program, or the supervisor.
+#[derive(FromPyObject)]
+enum Interpreter {
+    Started(Py<PyTemplates>),
+    Path(PathBuf),
+}
+
+#[pyclass(frozen, module = "colonnade._core")]
+pub(crate) struct FunctionWorkers {
+    pool: WorkerPool,
+    memory: u64,
+}
+
+#[pymethods]
+impl FunctionWorkers {
+    #[new]
+    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, workers=8, timeout=None, readable=Vec::new(), preload=Vec::new()))]
+    #[allow(clippy::too_many_arguments, reason = "the parameters of a Python class")]
+    fn new(
+        py: Python<'_>,
+        python: Option<Interpreter>,
+        isolation: &str,
+        memory: u64,
+        workers: usize,
+        timeout: Option<f64>,
+        readable: Vec<PathBuf>,
+        preload: Vec<String>,
+    ) -> PyResult<Self> {
+        let isolation = match isolation {
+            "sandbox" => Isolation::Sandbox,
+            "process" => Isolation::Process,
+            _ => return Err(PyValueError::new_err(format!("{isolation:?} is neither sandbox nor process"))),
+        };
+        let call = timeout.map(Duration::try_from_secs_f64).transpose();
+        let call = call.map_err(|error| PyValueError::new_err(format!("the timeout is no time: {error}")))?;
+        let limits = WorkerLimits { memory, workers, call, readable, isolation };
+        let source: Box<dyn TemplateSource> = match python {
+            Some(Interpreter::Started(templates)) => Box::new(templates.get().clone()),
+            python => {
+                let python = match python {
+                    Some(Interpreter::Path(path)) => path,
+                    _ => py.import("sys")?.getattr("executable")?.extract()?,
+                };
+                let package: PathBuf = py.import("colonnade")?.getattr("__file__")?.extract()?;
+                let main = package.with_file_name("_udf").join("__main__.py");
+                Box::new(ChildTemplates { python, main, preload, children: Mutex::default() })
+            }
+        };
+        let pool = WorkerPool::new(source, limits);
+        let pool = pool.map_err(|error| PyOSError::new_err(error.to_string()))?;
+        Ok(Self { pool, memory })
+    }
+
+    #[getter]
+    fn running(&self) -> usize {
+        self.pool.workers()
+    }
+}
+
+#[pyclass(frozen, module = "colonnade._core")]
+pub(crate) struct FunctionSession {
+    session: Arc<Session>,
+    workers: SessionWorkers,
+}
+
+#[pymethods]
+impl FunctionSession {
+    #[new]
+    fn new(workers: &FunctionWorkers, token: &str) -> PyResult<Self> {
+        let found = Session::find(token);
+        let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
+        let (workers, memory) = (workers.pool.session(), workers.memory);
+        session.set_workers(Some(workers.clone()), memory);
+        Ok(Self { session, workers })
+    }
+
+    fn begin_statement(&self) {
+        self.workers.begin_statement();
+        self.session.begin_statement();
+    }
+
+    fn check<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let definition = registry::find(id_number(id)?);
+        let definition = definition.ok_or_else(|| PyValueError::new_err(format!("no function has the id {id}")))?;
+        let checked = py.detach(|| self.workers.worker().check(&definition.function));
+        checked.err().map(|error| failure_dict(py, Failure::of(&error, &definition.function))).transpose()
+    }
+
+    fn cancel(&self, py: Python<'_>) {
+        py.detach(|| self.workers.cancel());
+    }
+
+    fn take_notices(&self) -> String {
+        self.workers.take_notices()
+    }
+
+    fn take_failure<'py>(&self, py: Python<'py>, message: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
+        self.session.take_failure(message).map(|failure| failure_dict(py, failure)).transpose()
+    }
+
+    fn end_idle(&self, py: Python<'_>) {
+        py.detach(|| self.workers.end_idle());
+    }
+
+    #[getter]
+    fn process_ids(&self) -> Vec<i32> {
+        self.workers.process_ids()
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            self.session.close();
+            self.workers.end();
+        });
+    }
+}
+
+fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("code", failure.code)?;
+    dict.set_item("message", failure.message)?;
+    dict.set_item("detail", failure.detail)?;
+    dict.set_item("context", failure.context)?;
+    dict.set_item("line", failure.line)?;
+    dict.set_item("position", failure.position)?;
+    dict.set_item("source", failure.source)?;
+    dict.set_item("unknown", failure.unknown)?;
+    Ok(dict)
+}

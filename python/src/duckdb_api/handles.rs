@@ -1,0 +1,224 @@
+//! DuckDB's handles and errors for the other modules of this folder.
+
+use std::any::Any;
+use std::ffi::c_void;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use super::symbols::{Api, Code, Handle, Opaque, RawText, View};
+
+/// `DUCKDB_V2_ERROR_QUERY_BINDER`, `_QUERY_EXECUTOR` and `_RUNTIME_INTERRUPT`. After an internal or fatal error DuckDB closes the
+/// database, so no error here is one.
+pub(super) const BINDER: Code = 5003;
+pub(super) const EXECUTOR: Code = 5007;
+pub(super) const INTERRUPT: Code = 8003;
+const INTERNAL: Code = 8001;
+const FATAL: Code = 8002;
+
+/// The kinds of vectors (`DUCKDB_V2_VECTOR_TYPE`).
+const OTHER: i32 = 0;
+pub(super) const CONSTANT: i32 = 2;
+
+/// What a callback reports to DuckDB.
+#[derive(Debug)]
+pub(super) struct CallbackError {
+    pub code: Code,
+    pub text: String,
+}
+
+impl CallbackError {
+    pub fn bind(text: impl Into<String>) -> Self {
+        Self { code: BINDER, text: text.into() }
+    }
+}
+
+impl From<&'static str> for CallbackError {
+    fn from(text: &'static str) -> Self {
+        Self { code: EXECUTOR, text: text.to_owned() }
+    }
+}
+
+/// A text as DuckDB takes it. It must not outlive the text.
+pub(super) fn raw(text: &str) -> RawText {
+    RawText { bytes: text.as_ptr(), length: text.len() as u64 }
+}
+
+/// Runs a callback. An error, or a panic, which must not unwind into DuckDB, becomes DuckDB's error.
+///
+/// # Safety
+/// `slot` is the error of a callback: it points to a live error.
+pub(super) unsafe fn report(slot: *mut Handle, work: impl FnOnce(&'static Api) -> Result<(), CallbackError>) {
+    let Ok(api) = Api::loaded() else { return };
+    let result = catch_unwind(AssertUnwindSafe(|| work(api)));
+    let error = match result {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error,
+        Err(panic) => CallbackError { code: EXECUTOR, text: panic_text(panic.as_ref()) },
+    };
+    let text = raw(&error.text);
+    // SAFETY: the caller promises that the slot has an error, and the text lives until the call has copied it.
+    unsafe {
+        (api.v2_error_info_set_code)(*slot, if matches!(error.code, INTERNAL | FATAL) { EXECUTOR } else { error.code });
+        (api.v2_error_info_set_text)(*slot, &raw const text);
+    }
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("internal error in functions: {}", text.unwrap_or("unknown"))
+}
+
+/// Calls a function of DuckDB, whose last argument is the place of an error.
+pub(super) fn checked(api: &Api, call: impl FnOnce(*mut Handle) -> Code) -> Result<(), CallbackError> {
+    let mut error: Handle = ptr::null_mut();
+    let code = call(&raw mut error);
+    if code == 0 {
+        return Ok(());
+    }
+    let mut text = RawText { bytes: ptr::null(), length: 0 };
+    // SAFETY: the error is one that DuckDB has made, or null, which these functions accept.
+    let text = unsafe {
+        (api.v2_error_info_get_text)(error, &raw mut text);
+        let owned = copied(&text);
+        (api.v2_error_info_destroy)(&raw mut error);
+        owned
+    };
+    Err(CallbackError { code, text })
+}
+
+/// A copy of a text of DuckDB's.
+///
+/// # Safety
+/// The text is one that DuckDB has given, and its owner lives.
+pub(super) unsafe fn copied(text: &RawText) -> String {
+    if text.bytes.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller promises it.
+    let bytes = unsafe { std::slice::from_raw_parts(text.bytes, text.length as usize) };
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A type that this side owns.
+pub(super) struct OwnedType {
+    api: &'static Api,
+    pub handle: Handle,
+}
+
+impl OwnedType {
+    /// Takes a type that `make` writes to its first argument.
+    pub fn new(api: &'static Api, make: impl FnOnce(*mut Handle, *mut Handle) -> Code) -> Result<Self, CallbackError> {
+        let mut handle = ptr::null_mut();
+        checked(api, |error| make(&raw mut handle, error))?;
+        Ok(Self { api, handle })
+    }
+
+    /// The type that a context means by a text.
+    pub fn parse(api: &'static Api, context: Handle, text: &str) -> Result<Self, CallbackError> {
+        let mut factory = ptr::null_mut();
+        // SAFETY: the context is that of a callback that runs.
+        checked(api, |error| unsafe { (api.v2_context_get_factory)(context, &raw mut factory, error) })?;
+        let text = raw(text);
+        // SAFETY: the factory belongs to the context; the text lives.
+        Self::new(api, |out, error| unsafe {
+            (api.v2_factory_create_type_from_text)(factory, &raw const text, out, error)
+        })
+    }
+}
+
+impl Drop for OwnedType {
+    fn drop(&mut self) {
+        // SAFETY: this owns the type.
+        unsafe { (self.api.v2_logical_type_destroy)(&raw mut self.handle) };
+    }
+}
+
+unsafe extern "C" fn drop_object<T>(object: *mut c_void) {
+    // SAFETY: `owned` has made the object, and DuckDB destroys it once. A panic of a destructor must not unwind into DuckDB.
+    let _ = catch_unwind(AssertUnwindSafe(|| unsafe { drop(Box::from_raw(object.cast::<T>())) }));
+}
+
+/// An object that DuckDB keeps and destroys.
+pub(super) fn owned<T>(object: T) -> Opaque {
+    Opaque { object: Box::into_raw(Box::new(object)).cast(), destroy: Some(drop_object::<T>), equals: None }
+}
+
+/// The object that DuckDB keeps under a place.
+///
+/// # Safety
+/// `read` gives null, or an object that `owned` has made from a T, and no other reference to it changes it meanwhile.
+pub(super) unsafe fn object<'a, T>(
+    api: &Api,
+    read: impl FnOnce(*mut *mut c_void, *mut Handle) -> Code,
+) -> Result<&'a mut T, CallbackError> {
+    let mut pointer = ptr::null_mut();
+    checked(api, |error| read(&raw mut pointer, error))?;
+    // SAFETY: the caller promises it.
+    unsafe { pointer.cast::<T>().as_mut() }.ok_or_else(|| "DuckDB has no data for a function".into())
+}
+
+/// A vector that may be read.
+pub(super) struct Values {
+    view: View,
+    pub is_constant: bool,
+}
+
+impl Values {
+    /// The values of a vector, which is flattened if it is neither flat nor constant nor a dictionary.
+    pub fn new(api: &Api, vector: Handle) -> Result<Self, CallbackError> {
+        let mut kind = OTHER;
+        // SAFETY: the vector is an argument of a callback that runs.
+        checked(api, |error| unsafe { (api.v2_vector_get_vector_type)(vector, &raw mut kind, error) })?;
+        if kind == OTHER {
+            // SAFETY: as above.
+            checked(api, |error| unsafe { (api.v2_vector_flatten)(vector, error) })?;
+        }
+        let mut view = View { data: ptr::null(), validity: ptr::null(), selection: ptr::null(), count: 0 };
+        // SAFETY: as above.
+        checked(api, |error| unsafe { (api.v2_vector_get_view)(vector, &raw mut view, error) })?;
+        Ok(Self { view, is_constant: kind == CONSTANT })
+    }
+
+    /// Whether entry i is row i.
+    pub fn is_flat(&self) -> bool {
+        self.view.selection.is_null()
+    }
+
+    /// Whether no row is NULL for certain.
+    pub fn has_no_null(&self) -> bool {
+        self.view.validity.is_null()
+    }
+
+    /// The entry of a row of the vector. Entries are what `value` and `is_valid` take.
+    pub fn entry(&self, row: usize) -> usize {
+        if self.view.selection.is_null() {
+            return row;
+        }
+        // SAFETY: a vector's selection has an entry for each of its rows; a constant's is zero for each row of a vector.
+        unsafe { *self.view.selection.add(row) as usize }
+    }
+
+    /// Whether an entry has a value.
+    pub fn is_valid(&self, entry: usize) -> bool {
+        // SAFETY: if a vector has a bitmap, it has a bit for each entry.
+        self.view.validity.is_null() || unsafe { *self.view.validity.add(entry / 64) } >> (entry % 64) & 1 == 1
+    }
+
+    /// The value of an entry.
+    ///
+    /// # Safety
+    /// The vector's values are of this type.
+    pub unsafe fn value<T: Copy>(&self, entry: usize) -> T {
+        // SAFETY: a vector has a value for each entry, and the caller promises its type.
+        unsafe { ptr::read_unaligned(self.view.data.cast::<T>().add(entry)) }
+    }
+
+    /// The values of the first entries.
+    ///
+    /// # Safety
+    /// The vector is flat, and its values have this width and no bytes that are not initialized.
+    pub unsafe fn bytes(&self, entries: usize, width: usize) -> &[u8] {
+        // SAFETY: the caller promises it.
+        unsafe { std::slice::from_raw_parts(self.view.data.cast::<u8>(), entries * width) }
+    }
+}

@@ -1,0 +1,178 @@
+//! From the checked results of a worker to a vector of DuckDB.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use colonnade_udf::{OutputColumn, OutputData};
+
+use super::handles::{CONSTANT, CallbackError, checked};
+use super::sql_type::{SqlType, Storage};
+use super::symbols::{Api, Handle};
+
+const INLINE: usize = 12;
+const UUID_ORDER: u128 = 1 << 127;
+
+/// The rows of a result in a vector.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    /// The vector's row of the first one.
+    pub first: usize,
+    /// The vector's rows.
+    pub count: usize,
+    /// The result's row for each of them; `NONE` is NULL. Without it they are the same.
+    pub sources: Option<&'a [u32]>,
+}
+
+/// A row for which the function was not called.
+pub(super) const NONE: u32 = u32::MAX;
+
+impl Place<'_> {
+    fn source(&self, row: usize) -> Option<usize> {
+        match self.sources {
+            None => Some(row),
+            Some(sources) => (sources[row] != NONE).then_some(sources[row] as usize),
+        }
+    }
+}
+
+/// Writes a column to rows of a vector, whose type is `type_`. Without a column all rows are NULL.
+///
+/// # Safety
+/// The vector is flat, or constant with one row, has this type and room for these rows, and nothing else uses it.
+pub(super) unsafe fn write(
+    api: &Api,
+    vector: Handle,
+    type_: &SqlType,
+    column: Option<&OutputColumn<'_>>,
+    place: Place<'_>,
+) -> Result<(), CallbackError> {
+    let is_valid = |row: usize| match (column, place.source(row)) {
+        (Some(column), Some(source)) => column.is_valid(source),
+        _ => false,
+    };
+    let nulls = |row: &usize| !is_valid(*row);
+    if column.is_none() || column.is_some_and(|column| column.validity.is_some()) || place.sources.is_some() {
+        // SAFETY: the caller promises it.
+        unsafe { set_nulls(api, vector, place.first, (0..place.count).filter(nulls)) }?;
+    }
+    let Some(column) = column else { return Ok(()) };
+    let mut data: *mut c_void = ptr::null_mut();
+    // SAFETY: the caller promises the vector.
+    checked(api, |error| unsafe { (api.v2_vector_get_data_mutable)(vector, &raw mut data, error) })?;
+    let data = data.cast::<u8>();
+    match (&column.data, type_.storage) {
+        (OutputData::Fixed(values), Storage::Same(width)) if place.sources.is_none() && values.width() == width => {
+            // SAFETY: the vector has room for these rows of this width.
+            let into = unsafe { std::slice::from_raw_parts_mut(data.add(place.first * width), place.count * width) };
+            values.copy_to(0, into);
+            Ok(())
+        }
+        (OutputData::Fixed(values), storage) if storage != Storage::Text => {
+            let bytes = values.to_vec();
+            let width = values.width();
+            for row in 0..place.count {
+                if let Some(source) = place.source(row) {
+                    let value = &bytes[source * width..][..width];
+                    // SAFETY: the row is one of the vector, whose type has this storage.
+                    unsafe { store(data, place.first + row, storage, value) };
+                }
+            }
+            Ok(())
+        }
+        (OutputData::Bytes { offsets, bytes }, Storage::Text) => {
+            // SAFETY: the caller promises the vector.
+            let heap = unsafe { heap(api, vector, bytes) }?;
+            for row in (0..place.count).filter(|row| is_valid(*row)) {
+                let Some(source) = place.source(row) else { continue };
+                let (start, end) = (offsets[source] as usize, offsets[source + 1] as usize);
+                let value = text(&bytes[start..end], heap.wrapping_add(start))?;
+                // SAFETY: the row is one of the vector, whose values are texts of 16 bytes.
+                unsafe { data.add((place.first + row) * 16).cast::<[u8; 16]>().write_unaligned(value) };
+            }
+            Ok(())
+        }
+        _ => Err("the result has another layout than its type".into()),
+    }
+}
+
+/// # Safety
+/// As for `write`.
+unsafe fn set_nulls(
+    api: &Api,
+    vector: Handle,
+    first: usize,
+    mut rows: impl Iterator<Item = usize>,
+) -> Result<(), CallbackError> {
+    let Some(row) = rows.next() else { return Ok(()) };
+    let mut kind = 0;
+    // SAFETY: the caller promises the vector.
+    checked(api, |error| unsafe { (api.v2_vector_get_vector_type)(vector, &raw mut kind, error) })?;
+    if kind == CONSTANT {
+        // SAFETY: as above.
+        return checked(api, |error| unsafe { (api.v2_vector_constant_set_valid)(vector, false, error) });
+    }
+    let mut words = ptr::null_mut();
+    // SAFETY: as above.
+    checked(api, |error| unsafe { (api.v2_vector_flat_get_validity_mutable)(vector, &raw mut words, error) })?;
+    for row in std::iter::once(row).chain(rows) {
+        let row = first + row;
+        // SAFETY: the bitmap has a bit for each row of the vector.
+        unsafe { *words.add(row / 64) &= !(1 << (row % 64)) };
+    }
+    Ok(())
+}
+
+/// Stores a value of a fixed width, which was checked.
+///
+/// # Safety
+/// `data` is that of a vector of this storage, which has this row.
+unsafe fn store(data: *mut u8, row: usize, storage: Storage, value: &[u8]) {
+    let number = value.try_into().map_or(0, i128::from_le_bytes);
+    // A decimal of a NULL may be any number; others have at most as many digits as their type, so that these casts keep them.
+    // SAFETY: the caller promises the place.
+    unsafe {
+        match storage {
+            Storage::Decimal16 => data.cast::<i16>().add(row).write_unaligned(number as i16),
+            Storage::Decimal32 => data.cast::<i32>().add(row).write_unaligned(number as i32),
+            Storage::Decimal64 => data.cast::<i64>().add(row).write_unaligned(number as i64),
+            Storage::Uuid => data.cast::<u128>().add(row).write_unaligned((number as u128).swap_bytes() ^ UUID_ORDER),
+            Storage::Same(width) => {
+                ptr::copy_nonoverlapping(value.as_ptr(), data.add(row * width), width.min(value.len()))
+            }
+            Storage::Text => {}
+        }
+    }
+}
+
+/// Copies bytes to memory that lives as long as the vector.
+///
+/// # Safety
+/// `vector` is one of texts that may be written.
+unsafe fn heap(api: &Api, vector: Handle, bytes: &[u8]) -> Result<*mut u8, CallbackError> {
+    let mut memory = ptr::null_mut();
+    if bytes.is_empty() {
+        return Ok(memory);
+    }
+    let mut arena = ptr::null_mut();
+    // SAFETY: the caller promises the vector; the arena gives as many bytes as are asked for.
+    unsafe {
+        checked(api, |error| (api.v2_vector_get_arena)(vector, &raw mut arena, error))?;
+        checked(api, |error| (api.v2_arena_allocate)(arena, bytes.len() as u64, &raw mut memory, error))?;
+        ptr::copy_nonoverlapping(bytes.as_ptr(), memory, bytes.len());
+    }
+    Ok(memory)
+}
+
+/// A text as DuckDB stores it: its length, then its bytes if they are few, otherwise the first four and the address of all.
+fn text(bytes: &[u8], address: *mut u8) -> Result<[u8; 16], CallbackError> {
+    let length = u32::try_from(bytes.len()).map_err(|_| "a text of a result is longer than 4 GiB")?;
+    let mut value = [0; 16];
+    value[..4].copy_from_slice(&length.to_le_bytes());
+    if bytes.len() <= INLINE {
+        value[4..][..bytes.len()].copy_from_slice(bytes);
+    } else {
+        value[4..8].copy_from_slice(&bytes[..4]);
+        value[8..].copy_from_slice(&(address as usize).to_le_bytes());
+    }
+    Ok(value)
+}

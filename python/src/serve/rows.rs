@@ -1,0 +1,66 @@
+//! The rows of a result, as DuckDB streams them.
+
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_schema::{ArrowError, SchemaRef};
+use colonnade_duckdb::Translated;
+use colonnade_server::{EngineError, Rows};
+use pyo3::prelude::*;
+
+use super::{PySession, functions};
+
+/// A result that DuckDB streams.
+pub(super) struct PyRows {
+    /// The session, if its transaction ends with these rows, or if it has functions.
+    pub session: Option<Arc<PySession>>,
+    pub is_read_only: bool,
+    pub has_functions: bool,
+    /// `None` once this is dropped: the stream ends before the transaction.
+    pub reader: Option<RecordBatchStreamReader>,
+    pub schema: SchemaRef,
+    pub types: Vec<String>,
+    pub statement: Translated,
+}
+
+impl Rows for PyRows {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn type_names(&self) -> &[String] {
+        &self.types
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
+        let next = self.reader.as_mut().and_then(Iterator::next);
+        next.transpose().map_err(|error| {
+            let text = producer_text(&error);
+            let session = self.session.as_ref().filter(|_| self.has_functions);
+            let of_function =
+                session.and_then(|session| Python::attach(|py| functions::failure(session.0.bind(py), text)));
+            of_function.unwrap_or_else(|| self.statement.error(text))
+        })
+    }
+}
+
+impl Drop for PyRows {
+    fn drop(&mut self) {
+        drop(self.reader.take());
+        if let Some(session) = self.session.as_ref().filter(|_| self.is_read_only) {
+            session.tell("finish");
+        }
+    }
+}
+
+/// DuckDB's message, without the prefixes that pyarrow and arrow-rs put before it.
+pub(super) fn producer_text(error: &ArrowError) -> &str {
+    match error {
+        ArrowError::CDataInterface(text) => {
+            let text = text.split_once("Producer error: ").map_or(text.as_str(), |(_, text)| text);
+            text.strip_prefix("IOError: ").unwrap_or(text)
+        }
+        _ => "INTERNAL Error: DuckDB's Arrow stream is not valid",
+    }
+}

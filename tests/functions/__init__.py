@@ -1,0 +1,1 @@
+"""Functions in Python in `colonnade serve`."""

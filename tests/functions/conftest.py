@@ -1,0 +1,23 @@
+"""Worker processes for the tests that run DuckDB in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from colonnade import _core
+
+from tests.functions.plans import Caller, caller, pool
+
+
+@pytest.fixture(scope="package")
+def workers() -> Iterator[_core.FunctionWorkers]:
+    with pool() as made:
+        yield made
+
+
+@pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
+def plans(request: pytest.FixtureRequest, workers: _core.FunctionWorkers) -> Iterator[Caller]:
+    """A database with functions."""
+    with caller(workers, threads=request.param) as made:
+        yield made

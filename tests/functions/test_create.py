@@ -1,0 +1,176 @@
+"""CREATE, OR REPLACE and DROP of functions: what is created can be called, and what is wrong is refused by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from testbed.serving import Server
+from tests.functions.sessions import connected, functions, psql, serving, value
+
+ADD = "CREATE FUNCTION add_one(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x + 1 $$"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def connection(server: Server) -> Iterator[psycopg.Connection]:
+    """A session whose functions are gone afterwards."""
+    with connected(server) as connection:
+        yield connection
+        for name in functions(connection):
+            kind = value(connection, f"SELECT prokind FROM pg_proc WHERE oid = '{name}'::regprocedure")
+            connection.execute(f"DROP {'AGGREGATE' if kind == 'a' else 'FUNCTION'} {name} CASCADE".encode())
+
+
+@pytest.mark.parametrize("simple", [False, True])
+def test_a_function_is_created_called_and_dropped(connection: psycopg.Connection, simple: bool) -> None:
+    cursor = psycopg.ClientCursor(connection) if simple else connection.cursor()
+    cursor.execute(ADD)
+    assert cursor.statusmessage == "CREATE FUNCTION"
+    assert cursor.execute("SELECT add_one(41), add_one(NULL)").fetchall() == [(42, None)]
+    assert cursor.execute("SELECT sum(add_one(i::INTEGER)) FROM range(10000) t(i)").fetchall() == [(50_005_000,)]
+    assert cursor.execute("SELECT add_one(x => 2)").fetchall() == [(3,)]
+    assert cursor.execute("SELECT add_one(%s)", [5]).fetchall() == [(6,)]
+    cursor.execute("DROP FUNCTION add_one(INTEGER)")
+    assert cursor.statusmessage == "DROP FUNCTION"
+    assert functions(connection) == []
+    with pytest.raises(psycopg.errors.UndefinedFunction):
+        cursor.execute("SELECT add_one(1)")
+
+
+def test_a_body_in_braces(server: Server, connection: psycopg.Connection) -> None:
+    connection.execute("CREATE FUNCTION f(x INT) RETURNS INT LANGUAGE PYTHON_MAP { y = {'}': x}; return y['}'] }; ")
+    assert value(connection, "SELECT f(3)") == 3
+    text = "CREATE FUNCTION g(x INT) RETURNS INT LANGUAGE PYTHON_MAP STRICT {\n  # it's };\n  return x * 2;\n}"
+    assert psql(server, f"{text}; SELECT g(4)").stdout == "CREATE FUNCTION\n8\n"
+
+
+def test_replacing_follows_postgresqls_rules(connection: psycopg.Connection) -> None:
+    connection.execute(ADD)
+    with pytest.raises(psycopg.errors.DuplicateFunction, match="already exists"):
+        connection.execute(ADD)
+    connection.execute(ADD.replace("CREATE", "CREATE OR REPLACE").replace("x + 1", "x + 100"))
+    assert value(connection, "SELECT add_one(1)") == 101
+    with pytest.raises(psycopg.errors.InvalidFunctionDefinition, match="return type") as refused:
+        connection.execute(ADD.replace("CREATE", "CREATE OR REPLACE").replace("RETURNS INTEGER", "RETURNS BIGINT"))
+    assert refused.value.diag.message_hint == "Use DROP FUNCTION add_one(INTEGER) first."
+    with pytest.raises(psycopg.errors.WrongObjectType):
+        connection.execute(ADD.replace("CREATE FUNCTION", "CREATE AGGREGATE"))
+    assert value(connection, "SELECT add_one(1)") == 101
+
+
+def test_a_name_has_overloads(connection: psycopg.Connection) -> None:
+    for types in ("x INTEGER", "x INTEGER, y INTEGER", "x VARCHAR"):
+        body = "x" if types == "x VARCHAR" else types.replace("INTEGER", "").replace(",", "+")
+        connection.execute(
+            f"CREATE FUNCTION f({types}) RETURNS VARCHAR LANGUAGE PYTHON_MAP AS $$ return ({body}).astype(str) $$"
+        )
+    assert functions(connection) == ["f(integer)", "f(integer,integer)", "f(text)"]
+    assert connection.execute("SELECT f(3), f(3, 4), f('a'::VARCHAR)").fetchone() == ("3", "7", "a")
+    with pytest.raises(psycopg.errors.AmbiguousFunction):
+        connection.execute("DROP FUNCTION f")
+    connection.execute("DROP FUNCTION f(x int, y int), f(text)")
+    assert functions(connection) == ["f(integer)"]
+    assert value(connection, "SELECT f(3)") == "3"
+    with pytest.raises(psycopg.errors.UndefinedFunction):
+        connection.execute("DROP FUNCTION f(bigint)")
+    connection.execute("DROP FUNCTION IF EXISTS f(bigint), nothing(int)")
+    connection.execute("DROP FUNCTION f")
+    assert functions(connection) == []
+
+
+def test_defaults_and_schemas(connection: psycopg.Connection) -> None:
+    connection.execute('CREATE SCHEMA "My schema"')
+    connection.execute(
+        'CREATE FUNCTION "My schema"."Plus"("X" INTEGER, y INTEGER DEFAULT -3) RETURNS INTEGER '
+        "LANGUAGE PYTHON_MAP AS $$ return X + y $$"
+    )
+    assert connection.execute('SELECT "My schema"."Plus"(1), "My schema"."Plus"(1, 2)').fetchone() == (-2, 3)
+    connection.execute('DROP SCHEMA "My schema" CASCADE')
+    assert functions(connection) == []
+
+
+def test_macros_of_sql_stay_what_they_are(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE FUNCTION twice(x) AS {'a': x * 2}.a")
+    assert value(connection, "SELECT twice(4)") == 8
+    with pytest.raises(psycopg.errors.DuplicateFunction, match="macro"):
+        connection.execute(ADD.replace("add_one", "twice"))
+    connection.execute("COMMENT ON MACRO twice IS 'of SQL'")
+    connection.execute("DROP FUNCTION twice")
+    with pytest.raises(psycopg.Error, match="does not exist"):
+        connection.execute("DROP FUNCTION twice")
+
+
+@pytest.mark.parametrize("name", ["abs", "pg_get_functiondef", "colonnade_map", "range", "read_csv"])
+def test_names_of_built_in_functions_are_refused(connection: psycopg.Connection, name: str) -> None:
+    with pytest.raises(psycopg.errors.DuplicateFunction, match="built-in"):
+        connection.execute(ADD.replace("add_one", name).encode())
+    assert functions(connection) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "code", "message"),
+    [
+        (ADD.replace("INTEGER)", "INTGER)"), "42704", "INTGER"),
+        (ADD.replace("(x INTEGER)", "(class INTEGER)"), "42P13", "no name in Python"),
+        (ADD.replace("(x INTEGER)", "(numpy INTEGER)"), "42P13", "numpy"),
+        (ADD.replace("add_one", "nowhere.f"), "3F000", "nowhere"),
+        (ADD + " SECURITY DEFINER", "0A000", "SECURITY DEFINER"),
+        (ADD.replace("PYTHON_MAP", "plpython3u"), "0A000", "language for Python"),
+        (ADD.replace("PYTHON_MAP", "ruby"), "42704", "ruby"),
+        (ADD.replace("PYTHON_MAP", "PYTHON"), "0A000", "whole columns"),
+        (ADD.replace("RETURNS INTEGER", "RETURNS TABLE (x INTEGER)"), "0A000", "returns a table"),
+        ("DROP AGGREGATE nothing(int)", "42883", "nothing"),
+    ],
+)
+def test_what_is_wrong_is_refused(connection: psycopg.Connection, statement: str, code: str, message: str) -> None:
+    with pytest.raises(psycopg.Error, match=message) as refused:
+        connection.execute(statement.encode())
+    assert refused.value.sqlstate == code
+    assert functions(connection) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("CREATE FUNCTION é(x INT) RETURNS INT LANGUAGE PYTHON_MAP AS $$\n y = 'é'\n return x +", "* 2 $$"),
+        ("CREATE FUNCTION f(x INT) RETURNS INT LANGUAGE PYTHON_MAP { return x +", "* 2 }"),
+        ("CREATE FUNCTION f(x INT) RETURNS INT LANGUAGE PYTHON_MAP AS 'y = ''a''; return x +", "* 2'"),
+    ],
+)
+def test_a_syntax_error_of_the_body_has_its_place(connection: psycopg.Connection, before: str, after: str) -> None:
+    cursor = psycopg.ClientCursor(connection)
+    statement = before + " " + after
+    with pytest.raises(psycopg.errors.SyntaxError) as refused:
+        cursor.execute(statement.encode())
+    position = int(refused.value.diag.statement_position or 0)
+    assert statement[position - 1 :] == after
+
+
+def test_comments(connection: psycopg.Connection) -> None:
+    connection.execute(ADD)
+    connection.execute("COMMENT ON FUNCTION add_one(int) IS 'it''s one more'")
+    query = "SELECT comment FROM colonnade_functions WHERE name = 'add_one'"
+    assert value(connection, query) == "it's one more"
+    connection.execute(ADD.replace("CREATE", "CREATE OR REPLACE").replace("x + 1", "x + 2"))
+    assert connection.execute(f"SELECT add_one(1), ({query})").fetchone() == (3, "it's one more")
+    connection.execute("COMMENT ON MACRO add_one IS NULL")
+    assert connection.execute(f"SELECT add_one(1), ({query})").fetchone() == (3, None)
+
+
+def test_without_functions() -> None:
+    from testbed.serving import serve
+
+    with serve() as server, connected(server) as connection:
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="not enabled") as refused:
+            connection.execute(ADD)
+        assert refused.value.diag.message_hint == "Start the server with --udf."
+        connection.execute("CREATE FUNCTION f(x) AS x + 1")
+        connection.execute("DROP FUNCTION f")

@@ -1,0 +1,194 @@
+"""The processes of functions in a server: their limits, what they reach, and what happens when one of them dies."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from testbed.serving import Server, children, serve
+
+#: The user of functions is that of the test, also if it is root.
+OPTIONS = ("--udf", "--udf-user", getpass.getuser())
+
+
+@contextmanager
+def session(server: Server) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        yield connection
+
+
+def create(connection: psycopg.Connection, name: str, body: str) -> None:
+    connection.execute(
+        f"CREATE OR REPLACE FUNCTION {name}(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ {body} $$"
+    )
+
+
+def call(connection: psycopg.Connection, name: str) -> object:
+    (row,) = connection.execute(f"SELECT {name}(i::INTEGER) FROM range(7, 8) t(i)").fetchall()
+    return row[0]
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("readable") / "words"
+    path.write_text("a b c")
+    return path
+
+
+@pytest.fixture(scope="module")
+def server(words: Path) -> Iterator[Server]:
+    limits = ("--udf-memory", "128MiB", "--udf-timeout", "0.5", "--udf-max-workers", "2")
+    with serve(*OPTIONS, *limits, "--udf-read", words.parent, "--udf-preload", "decimal,wave") as server:
+        yield server
+
+
+def until(is_so: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def exists(process: int) -> bool:
+    try:
+        return "zombie" not in Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "text"),
+    [
+        ("while True: pass", "57014", "--udf-timeout=0.5"),
+        ("return numpy.ones(10**9)", "53200", "--udf-memory=134217728"),
+        ("import ctypes; ctypes.string_at(0)", "38000", "segmentation fault"),
+        ("import os; os._exit(4)", "38000", "exit status 4"),
+        ("open('/etc/passwd')", "38000", "PermissionError"),
+        ("import os; os.listdir('/')", "38000", "PermissionError"),
+        ("import socket; socket.socket()", "38000", "PermissionError"),
+        ("import os; os.fork()", "38000", "PermissionError"),
+        ("import os; os.kill(os.getppid(), 9)", "38000", "PermissionError"),
+    ],
+)
+def test_a_function_is_contained(server: Server, body: str, code: str, text: str) -> None:
+    with session(server) as connection:
+        create(connection, "f", body)
+        with pytest.raises(psycopg.Error) as caught:
+            call(connection, "f")
+        assert (caught.value.sqlstate, text in str(caught.value)) == (code, True), caught.value
+        create(connection, "f", "return x")
+        assert call(connection, "f") == 7
+
+
+def test_the_number_of_processes_is_limited(server: Server) -> None:
+    with session(server) as first, session(server) as second, session(server) as third:
+        # The sessions of the tests before have ended.
+        until(lambda: not children(server.template))
+        create(first, "f", "return x")
+        assert call(first, "f") == call(second, "f") == 7
+        with pytest.raises(psycopg.Error, match="--udf-max-workers") as caught:
+            call(third, "f")
+        assert caught.value.sqlstate == "53300"
+        first.close()
+        until(lambda: len(children(server.template)) < 2)
+        assert call(third, "f") == 7
+
+
+def test_a_dead_template_is_replaced(server: Server) -> None:
+    with session(server) as connection, session(server) as other:
+        create(connection, "f", "return x")
+        assert call(connection, "f") == 7
+        template = server.template
+        os.kill(template, signal.SIGKILL)
+        # A call that meets the death fails, and the next one works.
+        with contextlib.suppress(psycopg.errors.SystemError):
+            call(connection, "f")
+        assert call(connection, "f") == call(other, "f") == 7
+        assert server.template != template
+
+
+def test_a_cancelled_statement_ends_and_processes_end_with_the_server_s_worker(tmp_path: Path) -> None:
+    with serve(tmp_path / "a.duckdb", "--create", *OPTIONS) as server:
+        with session(server) as connection:
+            create(connection, "f", "while True: pass")
+            cancel = threading.Timer(0.5, connection.cancel)
+            cancel.start()
+            begun = time.monotonic()
+            with pytest.raises(psycopg.errors.QueryCanceled):
+                call(connection, "f")
+            cancel.join()
+            assert time.monotonic() - begun < 5
+            create(connection, "f", "return x")
+            assert call(connection, "f") == 7
+            first = [server.template, *children(server.template)]
+            assert len(first) == 2
+            os.kill(server.worker, signal.SIGKILL)
+        until(lambda: not any(map(exists, first)))
+
+        def works() -> bool:
+            try:
+                with session(server) as connection:
+                    return call(connection, "f") == 7
+            except psycopg.OperationalError:
+                return False
+
+        until(works)
+        second = [server.template, *children(server.template)]
+    until(lambda: not any(map(exists, second)))
+
+
+def test_functions_may_read_what_the_operator_names(server: Server, words: Path) -> None:
+    with session(server) as connection:
+        create(connection, "f", f"return numpy.full(len(x), len(open('{words}').read().split()))")
+        assert call(connection, "f") == 3
+        create(connection, "f", f"open('{words}', 'w')")
+        with pytest.raises(psycopg.Error, match="PermissionError"):
+            call(connection, "f")
+
+
+def test_modules_are_loaded_before_the_fork(server: Server) -> None:
+    with session(server) as connection:
+        create(connection, "f", "import sys; return x * ('wave' in sys.modules)")
+        assert call(connection, "f") == 7
+
+
+def test_without_a_sandbox_files_can_be_read() -> None:
+    with serve(*OPTIONS, "--udf-isolation", "process") as server, session(server) as connection:
+        create(connection, "f", "return numpy.full(len(x), len(open('/etc/passwd').read()))")
+        assert call(connection, "f") == len(Path("/etc/passwd").read_text())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--udf-read", "/etc"), "options of functions go with --udf"),
+        ((*OPTIONS, "--udf-python", "/bin/false"), "/bin/false cannot run functions"),
+        ((*OPTIONS, "--udf-preload", "no_such_module"), "No module named 'no_such_module'"),
+        (("--udf", "--udf-user", "no-such-user"), "there is no user no-such-user"),
+        ((*OPTIONS, "--udf-max-workers", "0"), "--udf-max-workers is 1 at least"),
+        ((*OPTIONS, "--source", "sqlite:"), "--udf is for a DuckDB database"),
+    ],
+)
+def test_wrong_options_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    command = [sys.executable, "-m", "colonnade", "serve", "--listen", "127.0.0.1:0", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0 and message in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may not run functions itself")
+def test_root_must_name_a_user() -> None:
+    command = [sys.executable, "-m", "colonnade", "serve", "--udf", "--listen", "127.0.0.1:0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0 and "--udf-user" in done.stderr

@@ -1,0 +1,159 @@
+"""Who may create functions, and which functions of a database file run: those that this server has signed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import psycopg
+import pytest
+
+from tests.functions.sessions import connected, functions, key_file, serving, value
+from tests.support.users import add_user, user_command
+
+CREATE = "CREATE FUNCTION f(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x + 1 $$"
+
+
+def trust(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "colonnade", "udf", "trust", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def test_only_users_with_the_flag_create_functions(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    add_user(users, "alice", "secret", "--functions")
+    add_user(users, "bob", "secret")
+    add_user(users, "carol", "secret", "--read-only")
+    with (
+        serving("--users", users) as server,
+        connected(server, "alice", "secret") as alice,
+        connected(server, "bob", "secret") as bob,
+        connected(server, "carol", "secret") as carol,
+    ):
+        for other in (bob, carol):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="create or drop") as refused:
+                other.execute(CREATE)
+            assert "--functions" in (refused.value.diag.message_hint or "")
+        alice.execute(CREATE)
+        for other in (alice, bob, carol):
+            assert value(other, "SELECT f(1)") == 2
+        for statement in ("DROP FUNCTION f", "DROP FUNCTION f(int)", CREATE.replace("CREATE", "CREATE OR REPLACE")):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                bob.execute(statement)
+        # Macros in SQL need no flag.
+        bob.execute("CREATE FUNCTION twice(x) AS x * 2")
+        bob.execute("DROP FUNCTION twice")
+        bob.execute("COMMENT ON FUNCTION f IS 'of alice'")
+        with pytest.raises(psycopg.Error):
+            carol.execute("COMMENT ON FUNCTION f IS 'of carol'")
+        row = alice.execute("SELECT created_by, comment FROM colonnade_functions").fetchone()
+        assert row == ("alice", "of alice")
+
+
+def test_the_flag_is_not_for_readers(tmp_path: Path) -> None:
+    done = user_command("add", "x", "--users", tmp_path / "users", "--read-only", "--functions", password="secret")
+    assert done.returncode != 0
+    assert "read-only" in done.stderr
+
+
+def test_the_key_is_for_its_owner_alone(tmp_path: Path) -> None:
+    database = tmp_path / "shop.duckdb"
+    with serving("--create", database) as server, connected(server) as one:
+        assert not key_file(database).exists()
+        one.execute(CREATE)
+        assert stat.S_IMODE(key_file(database).stat().st_mode) == 0o600
+    key_file(database).chmod(0o644)
+    with pytest.raises(RuntimeError, match="protect it: chmod 600"), serving(database):
+        pass
+
+
+def forge(connection: psycopg.Connection, body: str) -> None:
+    """Write a function's definition as any user may who can write: with another body."""
+    ((comment,),) = connection.execute(
+        "SELECT DISTINCT comment FROM duckdb_functions() WHERE comment LIKE '{\"colonnade_functions\"%'"
+    ).fetchall()
+    found = json.loads(comment)
+    found["colonnade_functions"][0]["source"] = body
+    connection.execute("DROP MACRO f")
+    connection.execute("CREATE MACRO f(x) AS x")
+    text = json.dumps(found, separators=(",", ":")).replace("'", "''")
+    connection.execute(f"COMMENT ON MACRO main.f IS '{text}'".encode())
+
+
+def test_a_forged_definition_does_not_run(tmp_path: Path) -> None:
+    users, database = tmp_path / "users", tmp_path / "shop.duckdb"
+    add_user(users, "alice", "secret", "--functions")
+    add_user(users, "bob", "secret")
+    with (
+        serving("--users", users, "--create", database) as server,
+        connected(server, "alice", "secret") as alice,
+        connected(server, "bob", "secret") as bob,
+    ):
+        alice.execute(CREATE)
+        forge(bob, " return x + 666 ")
+        assert value(bob, "SELECT f(1)") == 1
+    with serving("--users", users, database) as server, connected(server, "bob", "secret") as bob:
+        # Neither its macro nor its signature is that of the definition.
+        assert value(bob, "SELECT f(1)") == 1
+        assert functions(bob) == []
+
+
+def test_a_database_file_from_elsewhere_brings_no_running_code(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "other").mkdir()
+    theirs, database = tmp_path / "other" / "shop.duckdb", tmp_path / "mine" / "shop.duckdb"
+    with serving("--create", theirs) as server, connected(server) as one:
+        one.execute(CREATE)
+        one.execute("CREATE VIEW v AS SELECT f(1) AS x")
+    shutil.copy(theirs, database)
+    with serving(database) as server, connected(server) as one:
+        assert functions(one) == ["f(integer)"]
+        for query in ("SELECT f(1)", "SELECT * FROM v"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="not created by this server") as refused:
+                one.execute(query)
+            assert f"colonnade udf trust {database}" in (refused.value.diag.message_hint or "")
+        # The database is in use.
+        assert trust(database, "--yes").returncode == 1
+    refused = trust(database)
+    assert refused.returncode == 1
+    assert "--yes" in refused.stderr
+    shown = trust(database, "--yes", "--source")
+    assert shown.returncode == 0
+    assert "main.f(INTEGER)" in shown.stdout
+    assert "return x + 1" in shown.stdout
+    with serving(database) as server, connected(server) as one:
+        assert value(one, "SELECT x FROM v") == 2
+    assert trust(database).stdout == "all functions are signed\n"
+
+
+def test_clients_reach_no_dispatcher_of_others(tmp_path: Path) -> None:
+    with serving() as server, connected(server) as one:
+        for query in (
+            "SELECT colonnade_map('0000000000000000', 'x', 1)",
+            "SELECT colonnade_aggregate('0000000000000000', colonnade_session(), 1)",
+            "CREATE MACRO g(x) AS colonnade_map('0000000000000000', colonnade_session(), x)",
+        ):
+            with pytest.raises(psycopg.Error):
+                one.execute(query)
+
+
+def test_a_key_is_no_link_and_no_other_file(tmp_path: Path) -> None:
+    database = tmp_path / "shop.duckdb"
+    duckdb.connect(str(database)).close()
+    (tmp_path / "elsewhere").write_text("00" * 32)
+    (tmp_path / "elsewhere").chmod(0o600)
+    key_file(database).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RuntimeError), serving(database):
+        pass
+    key_file(database).unlink()
+    descriptor = os.open(key_file(database), os.O_CREAT | os.O_WRONLY, 0o600)
+    os.write(descriptor, b"short")
+    os.close(descriptor)
+    with pytest.raises(RuntimeError, match="is no key"), serving(database):
+        pass

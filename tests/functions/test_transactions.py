@@ -1,0 +1,112 @@
+"""Functions are a part of transactions, survive restarts, and change for statements that begin later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from testbed.serving import Server
+from tests.functions.sessions import connected, functions, serving, value
+
+CREATE = "CREATE FUNCTION {name}(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x + {step} $$"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+def create(connection: psycopg.Connection, name: str, step: int, replaces: bool = False) -> None:
+    statement = CREATE.format(name=name, step=step)
+    text = statement.replace("CREATE", "CREATE OR REPLACE") if replaces else statement
+    connection.execute(text.encode())
+
+
+def test_a_function_is_called_in_its_own_transaction_and_rolled_back(server: Server) -> None:
+    with connected(server) as one, connected(server) as other:
+        one.execute("BEGIN")
+        create(one, "rolled", 1)
+        assert value(one, "SELECT rolled(1)") == 2
+        assert functions(other) == []
+        with pytest.raises(psycopg.errors.UndefinedFunction):
+            other.execute("SELECT rolled(1)")
+        one.execute("ROLLBACK")
+        assert functions(one) == []
+        with pytest.raises(psycopg.errors.UndefinedFunction):
+            one.execute("SELECT rolled(1)")
+
+
+def test_dropping_is_rolled_back(server: Server) -> None:
+    with connected(server) as one:
+        create(one, "kept", 1)
+        one.execute("BEGIN")
+        one.execute("DROP FUNCTION kept")
+        assert functions(one) == []
+        one.execute("ROLLBACK")
+        assert value(one, "SELECT kept(1)") == 2
+        one.execute("DROP FUNCTION kept")
+
+
+def test_two_sessions_see_a_function_after_its_commit(server: Server) -> None:
+    with connected(server) as one, connected(server) as other:
+        other.execute("SELECT 1")
+        one.execute("BEGIN")
+        create(one, "shared", 1)
+        one.execute("COMMIT")
+        assert value(other, "SELECT shared(1)") == 2
+        create(other, "shared", 5, replaces=True)
+        assert value(one, "SELECT shared(1)") == 6
+        one.execute("DROP FUNCTION shared")
+
+
+def test_a_running_query_keeps_its_function(server: Server) -> None:
+    with connected(server) as one, connected(server) as other:
+        create(one, "steady", 1)
+        one.execute("BEGIN")
+        one.execute("DECLARE c CURSOR FOR SELECT steady(i::INTEGER) - i FROM range(1000000) t(i)")
+        first = one.execute("FETCH 1000 FROM c").fetchall()
+        create(other, "steady", 7, replaces=True)
+        rest = one.execute("FETCH ALL FROM c").fetchall()
+        assert len(rest) == 999_000
+        assert {*first, *rest} == {(1,)}
+        one.execute("COMMIT")
+        assert value(one, "SELECT steady(1)") == 8
+        one.execute("DROP FUNCTION steady")
+
+
+def test_views_and_defaults_use_functions(server: Server) -> None:
+    with connected(server) as one:
+        create(one, "plus", 1)
+        one.execute("CREATE TABLE numbers (i INTEGER, j INTEGER DEFAULT plus(10))")
+        one.execute("CREATE VIEW seen AS SELECT plus(i) AS k, j FROM numbers WHERE plus(i) > 1")
+        one.execute("INSERT INTO numbers (i) VALUES (0), (1)")
+        assert one.execute("SELECT * FROM seen").fetchall() == [(2, 11)]
+        with pytest.raises(psycopg.Error) as refused:
+            one.execute("DROP FUNCTION plus")
+        assert refused.value.sqlstate == "2BP01"
+        one.execute("DROP TABLE numbers")
+        create(one, "plus", 3, replaces=True)
+        one.execute("CREATE TABLE numbers (i INTEGER, j INTEGER)")
+        one.execute("INSERT INTO numbers VALUES (1, 2)")
+        assert one.execute("SELECT * FROM seen").fetchall() == [(4, 2)]
+        one.execute("DROP VIEW seen")
+        one.execute("DROP FUNCTION plus")
+
+
+def test_functions_survive_a_restart(tmp_path: Path) -> None:
+    database = tmp_path / "shop.duckdb"
+    with serving("--create", database) as server, connected(server) as one:
+        create(one, "lasting", 4)
+        one.execute("CREATE VIEW v AS SELECT lasting(1) AS x")
+    with serving(database) as server, connected(server) as one:
+        assert value(one, "SELECT x FROM v") == 5
+        assert functions(one) == ["lasting(integer)"]
+        create(one, "lasting", 5, replaces=True)
+    with serving("--read-only", database) as server, connected(server) as one:
+        assert value(one, "SELECT x FROM v") == 6
+        with pytest.raises(psycopg.Error):
+            create(one, "another", 1)

@@ -1,0 +1,55 @@
+//! Any bytes as the answer of a worker, for property tests and fuzzing.
+
+use super::{columns, notices, record};
+use crate::function::ColumnType;
+use crate::layout::{ANSWER_HEAD, ANSWER_WORDS, DATA, NOTICES, RECORD};
+use crate::output::{OutputColumn, OutputData};
+use crate::ring::Ring;
+
+/// Checks an answer that stands in `bytes`, as if a worker had written it, and reads what is found valid.
+///
+/// # Errors
+/// What is wrong with it.
+///
+/// # Panics
+/// If the check has let something wrong pass.
+pub fn check_bytes(bytes: &[u8], types: &[ColumnType], rows: Option<usize>) -> Result<(), &'static str> {
+    let ring = Ring::new(0).map_err(|_| "no ring")?;
+    // The areas of the answer only: its head, its words, the texts, and the first bytes of the values.
+    let mut rest = bytes;
+    for (at, most) in [(ANSWER_HEAD, 64), (ANSWER_WORDS, 1024), (RECORD, 256), (NOTICES, 64), (DATA, 4096)] {
+        let (part, after) = rest.split_at(rest.len().min(most));
+        ring.slice(at, part.len()).ok_or("no ring")?.write(0, part);
+        rest = after;
+    }
+    let head = ring.answer_head();
+    let _ = (record(&ring, &head), notices(&ring, &head));
+    let types: Vec<_> = types.iter().collect();
+    let (found, columns) = columns(&ring, &head, &types, rows)?;
+    columns.iter().for_each(|column| read_all(column, found));
+    Ok(())
+}
+
+/// Reads each value as a caller would.
+fn read_all(column: &OutputColumn<'_>, rows: usize) {
+    let valid = (0..rows).filter(|row| column.is_valid(*row)).count();
+    assert!(valid <= rows);
+    match &column.data {
+        OutputData::Fixed(values) => {
+            assert_eq!(values.len(), rows);
+            let mut value = vec![0; values.width()];
+            (0..rows).for_each(|row| values.copy_to(row, &mut value));
+        }
+        OutputData::Bytes { offsets, bytes } => {
+            let length = |row: usize| bytes[offsets[row] as usize..offsets[row + 1] as usize].len();
+            assert_eq!((0..rows).map(length).sum::<usize>(), bytes.len());
+        }
+        OutputData::List { offsets, items } => read_all(items, offsets.last().map_or(0, |count| *count as usize)),
+        OutputData::Array(items) => assert!(rows == 0 || items.is_valid(0) || items.validity.is_some()),
+        OutputData::Struct(fields) => fields.iter().for_each(|field| read_all(field, rows)),
+        OutputData::Union { tags, members } => {
+            assert!(tags.len() == rows && tags.iter().all(|tag| usize::from(*tag) < members.len()));
+            members.iter().for_each(|member| read_all(member, rows));
+        }
+    }
+}

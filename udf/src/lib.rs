@@ -1,0 +1,61 @@
+//! Python functions in worker processes that cannot harm the server.
+//!
+//! A [`WorkerPool`] has a template process, which forks a worker on request. A session's workers are its [`SessionWorkers`]. Server and
+//! worker share a ring of memory: the server writes the arguments of a call there, and the worker answers there.
+//!
+//! # The way of a call
+//!
+//! ```text
+//! let session: SessionWorkers = pool.session();             // one for each SQL session; Clone is a handle
+//! session.begin_statement();                                // forgets cancel() and the notices of the statement before
+//! let mut worker: FunctionWorker = session.worker();        // one for each engine thread; dropping gives it back
+//! let mut inputs: CallInputs = worker.prepare(&function, rows)?;          // function: &Arc<Function>
+//! for each parameter, for each node of its type (pre-order, ColumnType::nodes):
+//!     inputs.parameter(Form::Array)?;                       // once a parameter; Repeated: one row; Dictionary: see there
+//!     let node: NodeBuffers = inputs.node(NodeSize { length, has_validity, values: bytes, heap: bytes })?;
+//!     node.validity / .values / .heap : RingSlice           // write(at, &[u8]), as_mut_ptr(), len()
+//! let groups: RingSlice = inputs.groups(count)?;            // aggregates only: count + 1 offsets of u64 into the rows
+//! let output: CallOutput = inputs.call()?;                  // waits without any lock
+//! output.rows; output.columns: Vec<OutputColumn>            // checked
+//!     column.validity: Option<Vec<u8>>                      // Arrow's bitmap: 1 is a value
+//!     column.data: OutputData::{Fixed(f), Bytes{offsets, bytes}, List{offsets, items}, Array(items), Struct(fields), Union{tags, members}}
+//!     f.copy_to(at_row, &mut [u8])                          // from the ring or from checked memory into the caller's
+//! session.cancel();                                         // from any thread: kills the workers, calls return Cancelled
+//! session.take_notices() -> String                          // printed text
+//! worker.check(&function)?                                  // at CREATE: CallError::Syntax with line and position
+//! ```
+
+#![warn(missing_docs)]
+// Futexes, Landlock and seccomp are Linux's. Elsewhere the crate is empty.
+#![cfg(target_os = "linux")]
+
+#[cfg(not(target_endian = "little"))]
+compile_error!("the layout of the ring is that of little-endian processors");
+
+mod check;
+mod description;
+mod error;
+mod function;
+mod inputs;
+mod layout;
+mod output;
+mod pace;
+mod pool;
+mod process;
+mod ring;
+mod sandbox;
+mod session;
+mod template;
+mod worker;
+
+#[doc(hidden)]
+pub use check::hostile::check_bytes;
+pub use error::{CallError, FunctionError, ValueFault};
+pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, TimestampUnit};
+pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};
+pub use output::{CallOutput, FixedValues, OutputColumn, OutputData};
+pub use pool::{Isolation, WorkerLimits, WorkerPool};
+pub use ring::RingSlice;
+pub use session::SessionWorkers;
+pub use template::TemplateSource;
+pub use worker::FunctionWorker;

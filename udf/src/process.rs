@@ -1,0 +1,144 @@
+//! One worker process and its ring, as the server sees them.
+
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Pid;
+
+use crate::layout::{AnswerHead, RequestHead};
+use crate::pool::{Place, PoolState};
+use crate::ring::Ring;
+use crate::template::{EndStatus, ForkRequest, Template};
+
+/// How often a waiting thread looks whether the worker lives and the time is over.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+#[derive(Debug)]
+pub(crate) struct Process {
+    /// The number by which the template knows it.
+    id: u64,
+    pub pid: Pid,
+    descriptor: OwnedFd,
+    pub ring: Ring,
+    template: Arc<Template>,
+    /// Whether a thread waits for an answer.
+    is_busy: AtomicBool,
+    /// Whether this process was killed by the server.
+    is_killed: AtomicBool,
+    /// One of the places of the pool, free again when this is dropped.
+    _place: Place,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoAnswer {
+    Cancelled,
+    Late,
+    Died,
+}
+
+impl Process {
+    /// Has the template fork a worker.
+    pub fn start(pool: &Arc<PoolState>, place: Place) -> Result<Self, crate::CallError> {
+        let ring = Ring::new(usize::try_from(pool.limits.memory).unwrap_or(usize::MAX / 4))?;
+        let template = pool.template()?;
+        let rules = pool.rules(&template)?;
+        let id = pool.next_id();
+        let request = ForkRequest {
+            id,
+            ring: ring.as_fd(),
+            ring_limit: ring.limit(),
+            memory: pool.limits.memory,
+            sandbox: rules.as_ref().map(|rules| (rules.as_fd(), &pool.filter)),
+        };
+        let forked = template.fork(&request)?;
+        Ok(Self {
+            id,
+            pid: forked.process,
+            descriptor: forked.descriptor,
+            ring,
+            template,
+            is_busy: AtomicBool::new(false),
+            is_killed: AtomicBool::new(false),
+            _place: place,
+        })
+    }
+
+    /// Sends a request and waits for its answer: until `deadline`, and until `is_cancelled`.
+    pub fn exchange(
+        &self,
+        head: &RequestHead,
+        deadline: Option<Instant>,
+        is_cancelled: &AtomicBool,
+    ) -> Result<AnswerHead, NoAnswer> {
+        self.is_busy.store(true, Ordering::SeqCst);
+        let answer = self.wait(self.ring.send(head), deadline, is_cancelled);
+        self.is_busy.store(false, Ordering::SeqCst);
+        answer.map(|()| self.ring.answer_head())
+    }
+
+    fn wait(&self, number: u32, deadline: Option<Instant>, is_cancelled: &AtomicBool) -> Result<(), NoAnswer> {
+        let begun = Instant::now();
+        let mut next_look = begun + LOOK_INTERVAL;
+        loop {
+            // The flag first: a worker that is killed afterwards cannot answer, and `cancel` wakes this thread after setting the flag.
+            if is_cancelled.load(Ordering::SeqCst) {
+                return Err(NoAnswer::Cancelled);
+            }
+            if self.ring.wait(number, LOOK_INTERVAL) {
+                return Ok(());
+            }
+            // The worker may wake this thread as often as it likes.
+            let now = Instant::now();
+            if deadline.is_some_and(|deadline| now >= deadline) {
+                return Err(NoAnswer::Late);
+            }
+            if now >= next_look {
+                next_look = now + LOOK_INTERVAL;
+                if self.has_ended() {
+                    let is_late = !is_cancelled.load(Ordering::SeqCst);
+                    return Err(if is_late { NoAnswer::Died } else { NoAnswer::Cancelled });
+                }
+            }
+        }
+    }
+
+    /// Whether the process has ended.
+    pub fn has_ended(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut descriptors = [PollFd::new(&self.descriptor, PollFlags::IN)];
+        poll(&mut descriptors, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// How the process has ended. `None` if the template has ended too, and all its workers with it.
+    pub fn end_status(&self) -> Option<EndStatus> {
+        self.template.status(self.id).ok()
+    }
+
+    /// Kills the process, and wakes the thread that waits for its answer.
+    pub fn kill(&self) {
+        if !self.is_killed.swap(true, Ordering::SeqCst) {
+            self.template.end(self.id);
+        }
+        self.ring.wake_waiting();
+    }
+
+    /// Whether the server has killed this process.
+    pub fn is_killed(&self) -> bool {
+        self.is_killed.load(Ordering::SeqCst)
+    }
+
+    /// Whether a thread waits for an answer.
+    pub fn is_busy(&self) -> bool {
+        self.is_busy.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

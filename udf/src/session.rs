@@ -1,0 +1,146 @@
+//! The worker processes of one SQL session.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use crate::layout::MAX_NOTICES;
+use crate::pool::PoolState;
+use crate::process::Process;
+use crate::worker::{FunctionWorker, WorkerState};
+
+/// A worker that nobody has used for this time ends.
+const IDLE_TIME: Duration = Duration::from_secs(60);
+
+/// The worker processes of one SQL session. No other session ever uses them. Clones are handles to the same.
+#[derive(Clone)]
+pub struct SessionWorkers(Arc<SessionState>);
+
+pub(crate) struct SessionState {
+    pub pool: Arc<PoolState>,
+    idle: Mutex<Vec<(WorkerState, Instant)>>,
+    /// All processes, also those in use.
+    running: Mutex<Vec<Weak<Process>>>,
+    pub is_cancelled: AtomicBool,
+    has_ended: AtomicBool,
+    notices: Mutex<String>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SessionWorkers {
+    pub(crate) fn new(pool: Arc<PoolState>) -> Self {
+        Self(Arc::new(SessionState {
+            pool,
+            idle: Mutex::default(),
+            running: Mutex::default(),
+            is_cancelled: AtomicBool::new(false),
+            has_ended: AtomicBool::new(false),
+            notices: Mutex::default(),
+        }))
+    }
+
+    /// Begins a statement: a cancellation and printed text of the one before are forgotten.
+    pub fn begin_statement(&self) {
+        self.0.is_cancelled.store(false, Ordering::SeqCst);
+        lock(&self.0.notices).clear();
+    }
+
+    /// A worker for one thread. Its process is an idle one of the session, or is forked at the first call. Dropping it gives it back.
+    pub fn worker(&self) -> FunctionWorker {
+        FunctionWorker::new(Arc::clone(&self.0))
+    }
+
+    /// Cancels the statement: processes that run a function are killed, and their calls fail, as later ones of the statement do.
+    pub fn cancel(&self) {
+        self.0.is_cancelled.store(true, Ordering::SeqCst);
+        let running: Vec<_> = lock(&self.0.running).iter().filter_map(Weak::upgrade).collect();
+        running.iter().filter(|process| process.is_busy()).for_each(|process| process.kill());
+    }
+
+    /// Ends the session: its processes end, whoever still has a handle, and calls fail from now on.
+    pub fn end(&self) {
+        self.0.has_ended.store(true, Ordering::SeqCst);
+        self.cancel();
+        lock(&self.0.idle).clear();
+    }
+
+    /// The text that the statement's functions have printed since it was last taken.
+    pub fn take_notices(&self) -> String {
+        std::mem::take(&mut lock(&self.0.notices))
+    }
+
+    /// Ends processes that have been idle for a minute. A server calls this from time to time for each session.
+    pub fn end_idle(&self) {
+        self.end_idle_since(IDLE_TIME);
+    }
+
+    fn end_idle_since(&self, time: Duration) {
+        let mut ended = Vec::new();
+        lock(&self.0.idle).retain_mut(|(state, since)| {
+            let stays = since.elapsed() < time;
+            if !stays {
+                ended.extend(state.process.take());
+            }
+            stays
+        });
+    }
+
+    /// The ids of the session's worker processes.
+    pub fn process_ids(&self) -> Vec<i32> {
+        let running = lock(&self.0.running);
+        running.iter().filter_map(Weak::upgrade).map(|process| process.pid.as_raw_nonzero().get()).collect()
+    }
+}
+
+impl SessionState {
+    /// An idle process; one that has died meanwhile is dropped.
+    pub fn take_idle(&self) -> Option<WorkerState> {
+        loop {
+            let (state, _) = lock(&self.idle).pop()?;
+            if state.process.as_ref().is_some_and(|process| !process.has_ended()) {
+                return Some(state);
+            }
+        }
+    }
+
+    pub fn give_back(&self, state: WorkerState) {
+        let mut idle = lock(&self.idle);
+        // Under the lock, so that `end` does not miss it.
+        if state.process.is_some() && !self.has_ended.load(Ordering::SeqCst) {
+            idle.push((state, Instant::now()));
+        }
+    }
+
+    /// Forks a process.
+    pub fn start(&self) -> Result<Arc<Process>, crate::CallError> {
+        if self.has_ended.load(Ordering::SeqCst) {
+            return Err(crate::CallError::Start("the session has ended".to_owned()));
+        }
+        let place = match self.pool.place() {
+            Ok(place) => place,
+            // The session's own idle processes do not block its next one.
+            Err(error) => match lock(&self.idle).pop() {
+                Some(idle) => {
+                    drop(idle);
+                    self.pool.place()?
+                }
+                None => return Err(error),
+            },
+        };
+        let process = Arc::new(Process::start(&self.pool, place)?);
+        let mut running = lock(&self.running);
+        running.retain(|process| process.strong_count() > 0);
+        running.push(Arc::downgrade(&process));
+        Ok(process)
+    }
+
+    /// Adds printed text, up to the limit of a statement.
+    pub fn add_notices(&self, text: &str) {
+        let mut notices = lock(&self.notices);
+        let room = MAX_NOTICES.saturating_sub(notices.len());
+        notices.push_str(&text[..text.floor_char_boundary(room)]);
+    }
+}

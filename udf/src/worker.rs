@@ -1,0 +1,232 @@
+//! A worker as a thread of the server uses it.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::check::{self, Fault};
+use crate::description::describe;
+use crate::error::{CallError, FunctionError, ValueFault};
+use crate::function::{Function, FunctionKind};
+use crate::inputs::CallInputs;
+use crate::layout::{Answer, AnswerHead, DATA, REQUEST_WORDS, Request, RequestHead};
+use crate::output::CallOutput;
+use crate::pace::Pace;
+use crate::process::{NoAnswer, Process};
+use crate::ring::RingSlice;
+use crate::session::SessionState;
+use crate::template::EndStatus;
+
+/// A process, and what this side knows of it.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerState {
+    pub process: Option<Arc<Process>>,
+    /// The functions that it has compiled.
+    defined: HashSet<u64>,
+    pace: Pace,
+}
+
+/// A worker process for one thread. Calls wait without any lock. If the process dies, the next call gets another one. When this is
+/// dropped, the process waits for the session's next call.
+pub struct FunctionWorker {
+    session: Arc<SessionState>,
+    state: WorkerState,
+    /// The memory of the last call's words.
+    pub(crate) words: Vec<u64>,
+}
+
+impl fmt::Debug for FunctionWorker {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("FunctionWorker").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl FunctionWorker {
+    pub(crate) fn new(session: Arc<SessionState>) -> Self {
+        Self { session, state: WorkerState::default(), words: Vec::new() }
+    }
+
+    /// Begins a call with this number of rows. If the process does not know the function, it compiles it.
+    ///
+    /// # Errors
+    /// If no process could be started, or the function does not compile.
+    pub fn prepare(&mut self, function: &Arc<Function>, rows: usize) -> Result<CallInputs<'_>, CallError> {
+        if self.state.process.as_ref().is_none_or(|process| process.is_killed()) {
+            self.state = match self.session.take_idle() {
+                Some(idle) => idle,
+                None => WorkerState { process: Some(self.session.start()?), ..WorkerState::default() },
+            };
+        }
+        if !self.state.defined.contains(&function.id) {
+            self.define(function)?;
+        }
+        Ok(CallInputs::new(self, Arc::clone(function), rows))
+    }
+
+    /// Compiles a function without calling it.
+    ///
+    /// # Errors
+    /// [`CallError::Syntax`] with the place, if it is not valid Python.
+    pub fn check(&mut self, function: &Arc<Function>) -> Result<(), CallError> {
+        self.prepare(function, 0).map(drop)
+    }
+
+    fn define(&mut self, function: &Function) -> Result<(), CallError> {
+        let description = describe(function);
+        if !self.ring_holds(DATA + description.len()) {
+            return Err(self.out_of_memory(function));
+        }
+        let place = self.slice(DATA, description.len()).ok_or_else(|| self.out_of_memory(function))?;
+        place.write(0, description.as_bytes());
+        let head = self.head(Request::Define, function.id, description.len());
+        self.exchange(function, head)?;
+        self.state.defined.insert(function.id);
+        Ok(())
+    }
+
+    fn head(&self, request: Request, function: u64, rows: usize) -> RequestHead {
+        let capacity = self.state.process.as_ref().map_or(0, |process| process.ring.size());
+        RequestHead { request, function, rows, groups_at: 0, groups: 0, data_end: DATA, capacity, words: 0 }
+    }
+
+    /// Calls a function whose arguments are in the ring up to `data_end`.
+    pub(crate) fn call(
+        &mut self,
+        function: &Arc<Function>,
+        rows: usize,
+        words: Vec<u64>,
+        (groups_at, groups): (usize, usize),
+        data_end: usize,
+    ) -> Result<CallOutput<'_>, CallError> {
+        let place = self.slice(REQUEST_WORDS, words.len() * 8).ok_or_else(|| self.out_of_memory(function))?;
+        place.write_words(&words);
+        let head = self.head(Request::Call, function.id, rows);
+        let head = RequestHead { groups_at, groups, data_end, words: words.len(), ..head };
+        self.words = words;
+        let begun = Instant::now();
+        if let Some(process) = &self.state.process {
+            self.state.pace.before_call(process.pid, &self.session.pool.processors);
+        }
+        let answer = self.exchange(function, head)?;
+        self.state.pace.after_call(begun.elapsed());
+        let types: Vec<_> = function.results.iter().map(|result| &result.column_type).collect();
+        let expected = match function.kind {
+            FunctionKind::Scalar => Some(rows),
+            FunctionKind::Aggregate | FunctionKind::AggregatePerGroup => Some(groups),
+            FunctionKind::Table => None,
+        };
+        let Some(process) = &self.state.process else {
+            return Err(self.broken(function, "there is no process"));
+        };
+        let (rows, columns) =
+            check::columns(&process.ring, &answer, &types, expected).map_err(|fault| self.broken(function, fault))?;
+        Ok(CallOutput { rows, columns })
+    }
+
+    /// Sends a request and waits until it is done.
+    fn exchange(&self, function: &Function, mut head: RequestHead) -> Result<AnswerHead, CallError> {
+        let limit = self.session.pool.limits.call;
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        loop {
+            let Some(process) = &self.state.process else {
+                return Err(self.broken(function, "there is no process"));
+            };
+            let answer = match process.exchange(&head, deadline, &self.session.is_cancelled) {
+                Ok(answer) => answer,
+                Err(reason) => return Err(self.lost(function, process, reason)),
+            };
+            match check::notices(&process.ring, &answer) {
+                Ok(text) if text.is_empty() => {}
+                Ok(text) => self.session.add_notices(&text),
+                Err(fault) => return Err(self.broken(function, fault)),
+            }
+            match Answer::parse(answer.answer) {
+                Some(Answer::Done) => return Ok(answer),
+                Some(Answer::Failed) => {
+                    return Err(match check::record(&process.ring, &answer) {
+                        Ok((code, record)) => self.failed(function, &code, Box::new(record)),
+                        Err(fault) => self.broken(function, fault),
+                    });
+                }
+                Some(Answer::Grow) => {
+                    let has_grown = usize::try_from(answer.wanted).is_ok_and(|size| process.ring.grow(size));
+                    head.request = if has_grown { Request::Grown } else { Request::Refused };
+                    head.capacity = process.ring.size();
+                }
+                None => return Err(self.broken(function, "the kind of the answer is unknown")),
+            }
+        }
+    }
+
+    /// The error that the worker reports. The process stays, except after an error of its start.
+    fn failed(&self, function: &Function, code: &str, record: Box<FunctionError>) -> CallError {
+        match code {
+            "42601" => CallError::Syntax(record),
+            "39000" => CallError::Result(record),
+            "22003" => CallError::Value(ValueFault::NumberOutOfRange, record),
+            "22004" => CallError::Value(ValueFault::NullNotAllowed, record),
+            "22008" => CallError::Value(ValueFault::DateTimeOutOfRange, record),
+            "22021" => CallError::Value(ValueFault::Text, record),
+            "22023" => CallError::Value(ValueFault::Other, record),
+            "53200" => self.memory(function, Some(record)),
+            "58000" => {
+                // The process could not put its sandbox on, and has ended.
+                self.state.process.iter().for_each(|process| process.kill());
+                CallError::Start(record.message)
+            }
+            _ => CallError::Exception(record),
+        }
+    }
+
+    /// The error for a process that gave no answer. It is killed.
+    fn lost(&self, function: &Function, process: &Process, reason: NoAnswer) -> CallError {
+        let status = if reason == NoAnswer::Died { process.end_status() } else { None };
+        process.kill();
+        let name = || function.name.clone();
+        match (reason, self.session.pool.limits.call) {
+            (NoAnswer::Late, Some(limit)) => CallError::Timeout { function: name(), limit },
+            (NoAnswer::Cancelled | NoAnswer::Late, _) => CallError::Cancelled { function: name() },
+            (NoAnswer::Died, _) => match status {
+                Some(EndStatus::Signal(signal)) => CallError::Signal { function: name(), signal },
+                Some(EndStatus::Exit(status)) => CallError::Exit { function: name(), status },
+                None => CallError::Start("the template process has ended; try again".to_owned()),
+            },
+        }
+    }
+
+    /// The error for an answer that is not valid. The process is killed.
+    fn broken(&self, function: &Function, fault: Fault) -> CallError {
+        self.state.process.iter().for_each(|process| process.kill());
+        CallError::Broken { function: function.name.clone(), fault }
+    }
+
+    fn memory(&self, function: &Function, record: Option<Box<FunctionError>>) -> CallError {
+        CallError::Memory { function: function.name.clone(), limit: self.session.pool.limits.memory, record }
+    }
+
+    pub(crate) fn out_of_memory(&self, function: &Function) -> CallError {
+        self.memory(function, None)
+    }
+
+    /// Whether the ring has this size, or could be made so large.
+    pub(crate) fn ring_holds(&self, size: usize) -> bool {
+        self.state.process.as_ref().is_some_and(|process| process.ring.grow(size))
+    }
+
+    pub(crate) fn slice(&self, at: usize, bytes: usize) -> Option<RingSlice<'_>> {
+        self.state.process.as_ref().and_then(|process| process.ring.slice(at, bytes))
+    }
+
+    /// Whether the session's statement was cancelled. A caller that computes for long between two calls may ask.
+    pub fn is_cancelled(&self) -> bool {
+        self.session.is_cancelled.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for FunctionWorker {
+    fn drop(&mut self) {
+        self.session.give_back(std::mem::take(&mut self.state));
+    }
+}

@@ -1,0 +1,174 @@
+//! What a function may not do, each thing tried: as the user of the test, and as another user if the test runs as root.
+
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::sync::Arc;
+
+use colonnade_udf::{ColumnType, Function, Isolation, SessionWorkers, WorkerLimits, WorkerPool};
+use support::{Templates, call, function, limits, numbers};
+
+/// What fails with EPERM or EACCES.
+const DENIED: &[(&str, &str)] = &[
+    ("a secret file", "open('/etc/shadow')"),
+    ("another file", "open('/etc/passwd')"),
+    ("the root directory", "os.listdir('/')"),
+    ("writing a file", "open('/tmp/colonnade-function', 'w')"),
+    ("writing a library", "open(numpy.__file__, 'r+')"),
+    ("shared memory", "open('/dev/shm/colonnade-function', 'w')"),
+    ("the parent's memory", "open(f'/proc/{os.getppid()}/mem', 'rb')"),
+    ("the parent's environment", "open(f'/proc/{os.getppid()}/environ')"),
+    ("the parent's descriptors", "os.listdir(f'/proc/{os.getppid()}/fd')"),
+    ("the list of processes", "os.listdir('/proc')"),
+    ("the first process", "open('/proc/1/environ')"),
+    ("a device", "open('/dev/zero', 'rb')"),
+    ("making a directory", "os.mkdir('/tmp/colonnade-function')"),
+    ("removing a file", "os.unlink('/tmp/colonnade-function')"),
+    ("renaming a file", "os.rename('/tmp/colonnade-function', '/tmp/colonnade-other')"),
+    ("a link", "os.symlink('/etc', '/tmp/colonnade-function')"),
+    ("a hard link", "os.link(numpy.__file__, '/tmp/colonnade-function')"),
+    ("a pipe with a name", "os.mkfifo('/tmp/colonnade-function')"),
+    ("permissions of a file", "os.chmod(numpy.__file__, 0o600)"),
+    ("the owner of a file", "os.chown(numpy.__file__, 0, 0)"),
+    ("the time of a file", "os.utime(numpy.__file__)"),
+    ("an attribute of a file", "os.setxattr(numpy.__file__, 'user.a', b'')"),
+    ("the length of a file", "os.truncate(numpy.__file__, 0)"),
+    ("a TCP socket", "socket.socket()"),
+    ("a UDP socket", "socket.socket(type=socket.SOCK_DGRAM)"),
+    ("a unix socket", "socket.socket(socket.AF_UNIX)"),
+    ("a netlink socket", "socket.socket(16, socket.SOCK_RAW)"),
+    ("fork", "os.fork()"),
+    ("vfork", "call(58 if x86 else 220, 0x4111 if not x86 else 0)"),
+    ("clone of the memory only", "call(56 if x86 else 220, 0x100, 0, 0, 0, 0)"),
+    ("a program", "os.execv('/bin/true', ['true'])"),
+    ("a program that is started", "os.posix_spawn('/bin/true', ['true'], {})"),
+    ("a program in a process of its own", "subprocess.run(['/bin/true'])"),
+    ("a signal to the template", "os.kill(os.getppid(), 9)"),
+    ("a signal to all", "os.kill(-1, 0)"),
+    ("a signal to its group", "os.killpg(0, 0)"),
+    ("a signal to a thread of another process", "call(234 if x86 else 131, os.getppid(), os.getppid(), 9)"),
+    ("a descriptor of a process", "os.pidfd_open(os.getppid())"),
+    ("ptrace", "call(101 if x86 else 117, 16, os.getppid(), 0, 0)"),
+    ("ptrace by the parent", "call(101 if x86 else 117, 0, 0, 0, 0)"),
+    ("reading a process's memory", "call(310 if x86 else 270, os.getppid(), 0, 0, 0, 0, 0)"),
+    ("writing a process's memory", "call(311 if x86 else 271, os.getppid(), 0, 0, 0, 0, 0)"),
+    ("another user", "os.setuid(0)"),
+    ("capabilities", "call(126 if x86 else 91, 0, 0)"),
+    ("a namespace", "call(272 if x86 else 97, 0x10000000)"),
+    ("mount", "call(165 if x86 else 40, 0, 0, 0, 0, 0)"),
+    ("chroot", "os.chroot('/')"),
+    ("bpf", "call(321 if x86 else 280, 0, 0, 0)"),
+    ("performance events", "call(298 if x86 else 241, 0, 0, 0, 0, 0)"),
+    ("user page faults", "call(323 if x86 else 282, 0)"),
+    ("io_uring", "call(425, 1, 0)"),
+    ("keys", "call(250 if x86 else 219, 0, 0, 0)"),
+    ("a file by its handle", "call(304 if x86 else 265, 0, 0, 0)"),
+    ("System V shared memory", "call(29 if x86 else 194, 0, 4096, 0o1600)"),
+    ("memory as a file", "os.memfd_create('x')"),
+    ("shared memory without a file", "mmap.mmap(-1, 4096)"),
+    ("outliving the template", "check(libc.prctl(1, 0, 0, 0, 0))"),
+    ("being read by others", "check(libc.prctl(4, 1, 0, 0, 0))"),
+];
+
+/// What works, because libraries need it.
+const ALLOWED: &[&str] = &[
+    "import json, decimal, email, sqlite3",
+    "assert open('/proc/self/status').read()",
+    "assert os.listdir('/proc/self/task')",
+    "assert os.cpu_count() and open('/proc/meminfo').read()",
+    "import zoneinfo; zoneinfo.available_timezones()",
+    "assert os.urandom(4) and socket.socketpair()",
+    "assert dict(os.environ) == {}",
+    "assert resource.getrlimit(resource.RLIMIT_FSIZE) == resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)",
+    "assert len(os.listdir('/proc/self/fd')) == 4",
+    "threads = [threading.Thread(target=sum, args=[range(10**5)]) for _ in range(4)]\n\
+     [thread.start() for thread in threads]\n[thread.join() for thread in threads]",
+    "import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor(2) as pool: assert list(pool.map(abs, [-1])) == [1]",
+    "assert numpy.linalg.inv(numpy.eye(300)).sum() == 300",
+    "ctypes.CFUNCTYPE(None)(lambda: None)()",
+];
+
+const SETUP: &str = "
+import ctypes, mmap, os, platform, resource, socket, subprocess, threading
+x86 = platform.machine() == 'x86_64'
+libc = ctypes.CDLL(None, use_errno=True)
+def check(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), 'denied')
+    return result
+def call(number, *arguments):
+    return check(libc.syscall(*map(ctypes.c_long, (number, *arguments))))
+";
+
+fn body(source: &str) -> Arc<Function> {
+    function(&[ColumnType::Int8], ColumnType::Int8, &format!("{SETUP}{source}\nreturn a"))
+}
+
+fn try_all(session: &SessionWorkers) {
+    let mut worker = session.worker();
+    let mut run = |source: &str| call(&mut worker, &body(source), 1, &[vec![numbers([[0_u8]])]], None).map(drop);
+    for source in ALLOWED {
+        run(source).unwrap_or_else(|error| panic!("{source}: {error} {:?}", error.record()));
+    }
+    for (what, expression) in DENIED {
+        let source = format!(
+            "try: x = {expression}\nexcept PermissionError: pass\nelse: raise AssertionError('it was allowed: ' + str(x))"
+        );
+        run(&source).unwrap_or_else(|error| panic!("{what}: {error} {:?}", error.record()));
+    }
+    // Calls of another architecture end the process: x32's, and those of a 32-bit program.
+    if cfg!(target_arch = "x86_64") {
+        assert!(run("call(0x40000000 | 39)").unwrap_err().to_string().contains("signal 31"));
+    }
+    // The largest size of a file is 0, so that standard output cannot fill a disk either.
+    run("assert os.write(1, b'x' * 10**6) == 10**6").unwrap();
+    let threads = "n = 0\ntry:\n  while True: threading.Thread(target=threading.Event().wait, daemon=True).start(); n += 1\n\
+                   except (RuntimeError, MemoryError): assert n > 3";
+    run(threads).unwrap_or_else(|error| panic!("many threads: {error}"));
+}
+
+#[test]
+fn a_function_reaches_nothing() {
+    let pool = WorkerPool::new(Box::new(Templates::default()), limits()).unwrap();
+    try_all(&pool.session());
+}
+
+#[test]
+fn a_function_of_another_user_reaches_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("not run: only root can start a process of another user");
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("colonnade-udf-{}", std::process::id()));
+    if support::environment(&folder).is_some() {
+        let templates = Templates { user: Some(65534), environment: Some(folder.clone()), ..Templates::default() };
+        let pool = WorkerPool::new(Box::new(templates), limits()).unwrap();
+        let session = pool.session();
+        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| try_all(&session)));
+        std::fs::remove_dir_all(&folder).unwrap();
+        result.unwrap();
+    } else {
+        let _ = std::fs::remove_dir_all(&folder);
+        eprintln!("not run: /usr/bin/python3 has not the version of the tests' interpreter");
+    }
+}
+
+#[test]
+fn more_files_can_be_read() {
+    let limits = WorkerLimits { readable: vec!["/etc/passwd".into()], ..limits() };
+    let session = WorkerPool::new(Box::new(Templates::default()), limits).unwrap().session();
+    let mut worker = session.worker();
+    let own =
+        body("assert open('/etc/passwd').read()\ntry: open('/etc/group')\nexcept PermissionError: pass\nelse: 1 / 0");
+    call(&mut worker, &own, 1, &[vec![numbers([[0_u8]])]], None).map(drop).unwrap();
+}
+
+#[test]
+fn without_a_sandbox_there_are_limits_only() {
+    let limits = WorkerLimits { isolation: Isolation::Process, ..limits() };
+    let session = WorkerPool::new(Box::new(Templates::default()), limits).unwrap().session();
+    let mut worker = session.worker();
+    let own = body("assert open('/etc/passwd').read()\nassert resource.getrlimit(resource.RLIMIT_FSIZE) == (0, 0)");
+    call(&mut worker, &own, 1, &[vec![numbers([[0_u8]])]], None).map(drop).unwrap();
+}

@@ -78,7 +78,7 @@ impl ReadOptions {
     pub(crate) fn split(&self) -> PartitionSplit {
         let processors = || available_parallelism().map_or(1, NonZero::get);
         let count = self.partition_num.unwrap_or_else(processors);
-        PartitionSplit { key: self.partition_on.clone(), count, range: None, consistent: true }
+        PartitionSplit { key: self.partition_on.clone(), count, range: None, consistent: true, repeatable: true }
     }
 
     /// The option's value as a text, which is empty for a default that the server chooses.

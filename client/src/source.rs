@@ -127,6 +127,11 @@ pub trait Connection: Send + Sync {
     /// The source's name, without secrets.
     fn name(&self) -> &str;
 
+    /// A connection string for the same server, user and options, without a password. `None` if the source has none.
+    fn address(&self) -> Option<&str> {
+        None
+    }
+
     /// The name and version of the server's software.
     fn server(&self) -> &str;
 

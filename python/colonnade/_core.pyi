@@ -92,6 +92,26 @@ def unrepresentable(
     only_nested: bool = False,
 ) -> tuple[str, str] | None: ...
 def bind(sql: str, params: Params | None = None, dialect: str = "duckdb") -> str: ...
+def plan(
+    connection: Connection,
+    sql: str,
+    params: Params | None,
+    key: str | None,
+    count: int,
+    range: tuple[str, str] | None,
+    spool: bool | None,
+    *,
+    own: bool,
+    **options: Unpack[QueryOptions],
+) -> PlannedParts: ...
+def read_part(
+    connection: Connection,
+    ticket: bytes,
+    pushed: tuple[str, list[str]] | None,
+    *,
+    own: bool,
+    **options: Unpack[QueryOptions],
+) -> Stream: ...
 def ticket_query(ticket: bytes) -> str | None: ...
 def quoted(name: str, dialect: str) -> str: ...
 def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
@@ -135,21 +155,6 @@ class Connection(Source):
         setup: list[str],
         **options: Unpack[QueryOptions],
     ) -> Stream | None: ...
-    def plan(
-        self,
-        sql: str,
-        params: Params | None,
-        key: str | None,
-        count: int,
-        range: tuple[str, str] | None,
-        spool: bool | None,
-        *,
-        own: bool,
-        **options: Unpack[QueryOptions],
-    ) -> PlannedParts: ...
-    def read_part(
-        self, ticket: bytes, pushed: tuple[str, list[str]] | None, *, own: bool, **options: Unpack[QueryOptions]
-    ) -> Stream: ...
 
 @final
 class Stream:

@@ -37,12 +37,11 @@ pub(crate) struct Connection {
 pub(crate) fn connect(py: Python<'_>, uri: &str, gateway: bool) -> PyResult<Connection> {
     let access = if gateway { Access::Gateway } else { Access::Own };
     let inner = wait(py, |keep| client::connect_for(access, uri, keep))?;
-    let (name, server) = (inner.name().to_owned(), inner.server().to_owned());
-    Ok(Connection { inner: RwLock::new(Some(inner)), name, server })
+    Ok(Connection::new(inner))
 }
 
 /// The options among Python's keyword arguments. None means the default.
-fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
+pub(crate) fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
     let mut options = QueryOptions::default();
     for (name, value) in given.into_iter().flatten() {
         let name: String = name.extract()?;
@@ -90,6 +89,11 @@ pub(crate) fn refuse_for_plain_source(
 }
 
 impl Connection {
+    pub(crate) fn new(inner: Arc<dyn client::Connection>) -> Self {
+        let (name, server) = (inner.name().to_owned(), inner.server().to_owned());
+        Self { inner: RwLock::new(Some(inner)), name, server }
+    }
+
     /// The connection of the client library.
     pub(crate) fn inner(&self, py: Python<'_>) -> PyResult<Arc<dyn client::Connection>> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -175,7 +179,7 @@ impl Connection {
         let inner = self.inner(py)?;
         let sql = params::bound(sql, params, inner.dialect())?;
         let options = query_options(options)?;
-        let split = PartitionSplit { key, count, range, consistent };
+        let split = PartitionSplit { key, count, range, consistent, repeatable: false };
         let stream = wait(py, |keep| partition::read(&*inner, &sql, &split, &setup, &options, keep))?;
         Stream::new(py, stream, &self.name, &self.server)
     }

@@ -11,6 +11,7 @@ mod ffi_stream;
 mod gaps;
 mod observed;
 mod params;
+mod plan;
 mod py_source;
 mod serve;
 mod serve_source;
@@ -44,6 +45,9 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
     m.add_function(wrap_pyfunction!(params::file_uri, m)?)?;
     m.add_function(wrap_pyfunction!(params::quoted, m)?)?;
+    m.add_function(wrap_pyfunction!(plan::plan, m)?)?;
+    m.add_function(wrap_pyfunction!(plan::read_part, m)?)?;
+    m.add_function(wrap_pyfunction!(plan::ticket_query, m)?)?;
     m.add_function(wrap_pyfunction!(statements::count_statements, m)?)?;
     m.add_class::<serve_source::SourceEngine>()?;
     error::register(m)?;

@@ -232,6 +232,10 @@ impl Connection for PostgresConnection {
         self.session.name()
     }
 
+    fn address(&self) -> Option<&str> {
+        Some(&self.session.peer.route.target.shareable)
+    }
+
     fn server(&self) -> &str {
         &self.session.peer.software
     }

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from colonnade._core import Connection as CoreConnection
-from colonnade._core import Stream, ticket_query
+from colonnade._core import Stream, read_part, ticket_query
 from colonnade._errors import InterfaceError
 from colonnade._frames.result import Result
 from colonnade._frames.shape import ParseDates, ReturnType, Shape
@@ -37,8 +37,8 @@ class Part:
     """A part of a result, made by `plan`.
 
     It can be pickled and read in another process or on another machine, by several readers, and again after a failure.
-    The pickled form has the ticket, the address of the database, the columns and the options, and no password. A part is
-    equal to another one with the same ticket.
+    The pickled form has the ticket, the address of the database, the columns and the options, and no password. A part
+    is equal to another one with the same ticket.
 
     A reader elsewhere connects to, in this order: the argument `uri`; the environment variable COLONNADE_URI; the
     planner's own address without its password. In each case missing parameters, such as the password, come from the
@@ -52,7 +52,7 @@ class Part:
     #: The number of the part, from 0.
     index: int
     #: The names and types of the columns: a pyarrow.Schema.
-    schema: pa.Schema
+    schema: pa.Schema = field(repr=False)
     #: The number of rows: exact if `exact` says so, or else the database's estimate; None if it is unknown.
     rows: int | None
     #: The size in bytes as plain Arrow buffers, likewise.
@@ -269,7 +269,8 @@ class _Reading:
         needed = list(dict.fromkeys([*wanted, *(chosen.columns if chosen else ())]))
         options, dtype = part._options, part._options.get("dtype")
         if isinstance(dtype, Mapping):
-            options = {**options, "dtype": {name: kind for name, kind in dtype.items() if name in needed}}
+            chosen_types = {name: kind for name, kind in dtype.items() if name in needed}
+            options: QueryOptions = {**options, "dtype": chosen_types}
         return cls(part, schema, options, needed, chosen, limit)
 
     @property
@@ -285,7 +286,7 @@ class _Reading:
     def open(self, uri: str | None, opened: ExitStack) -> Stream:
         """Begins to read. `opened` closes the connection."""
         if (near := self.part._near) is not None and uri is None:
-            return near.read_part(self.part.ticket, self._pushed(), own=False, **self.options)
+            return read_part(near, self.part.ticket, self._pushed(), own=False, **self.options)
         place = uri or os.environ.get(URI_VARIABLE) or self.part.address
         source = open_source(place, only_reads=True)
         opened.callback(source.close)
@@ -294,7 +295,7 @@ class _Reading:
                 "the part is not of this kind of database: give the URI of its PostgreSQL or colonnade serve",
                 source=source.name,
             )
-        return source.read_part(self.part.ticket, self._pushed(), own=True, **self.options)
+        return read_part(source, self.part.ticket, self._pushed(), own=True, **self.options)
 
     def _pushed(self) -> tuple[str, list[str]] | None:
         """The part's query with what the database does of the reading, and its columns; None for the part as it is."""
@@ -323,8 +324,3 @@ class _Reading:
             yield made
             if left == 0:
                 return
-
-
-def near(part: Part, connection: Any) -> Part:
-    """The part for the process of its planner."""
-    return replace(part, _near=connection)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from colonnade import _core
 from colonnade._connection import Connection
 from colonnade._core import Connection as CoreConnection
 from colonnade._errors import NotSupportedError
@@ -48,20 +49,21 @@ def plan(
 
     There are two kinds of parts:
 
-    * **PostgreSQL** (snapshot): the plan exports a snapshot and holds it open. Each part is a query that its reader runs
-      in this snapshot. The parts are cut as `read_sql` cuts them: a plain table by the place of its rows, any other query
-      by the values of `partition_on`.
+    * **PostgreSQL** (snapshot): the plan exports a snapshot and holds it open. Each part is a query that its reader
+      runs in this snapshot. The parts are cut as `read_sql` cuts them: a plain table by the place of its rows, any
+      other query by the values of `partition_on`.
     * **`colonnade serve`** (spool): the server runs the query once and keeps the encoded rows, so any query can be cut,
       and rows and bytes are exact.
 
     Args:
         conn: A URI (see `connect`) or an open `Connection`, which stays free for other queries.
-        query: The query. In PostgreSQL, functions that may give another value to each reader, such as random() and now(),
-            are refused: pass such values as `params`.
+        query: The query. In PostgreSQL, functions that may give another value to each reader, such as random() and
+            now(), are refused: pass such values as `params`.
         parts: The largest number of parts.
-        partition_on: PostgreSQL: the column by whose values the result is cut. Rows with a NULL in it are in a part too.
-        spool: Whether the server runs the query once and keeps the rows: `"auto"` (where the server can), True (or it is
-            an error) or False.
+        partition_on: PostgreSQL: the column by whose values the result is cut. Rows with a NULL in it are in a part
+            too.
+        spool: Whether the server runs the query once and keeps the rows: `"auto"` (where the server can), True (or it
+            is an error) or False.
         params: Values for `$1`, `$2`, … or for `$name`, as for `Connection.query`.
         partition_range: With `partition_on`: `(low, high)`, as for `read_sql`.
         options: The options of `Connection.query` with which each part is read: `dtype`, `numeric`, `as_text`,
@@ -93,7 +95,7 @@ def plan(
         if not isinstance(source, CoreConnection):
             raise NotSupportedError("this source has no parts for other processes", source=source.name, hint=_WAY_OUT)
         wanted = None if spool == "auto" else spool
-        planned = source.plan(query, params, split.key, split.parts, split.range, wanted, own=owns, **kept)
+        planned = _core.plan(source, query, params, split.key, split.parts, split.range, wanted, own=owns, **kept)
     except BaseException:
         if owns:
             source.close()
@@ -108,10 +110,10 @@ def plan(
 class Plan:
     """A result in parts, made by `plan`.
 
-    While it is open, its parts can be read, by any process. It holds a connection to the database, and with PostgreSQL a
-    snapshot, which keeps VACUUM from removing rows that were deleted since: close a plan when its parts have been read.
-    Readers that have begun survive its end. Later ones get an `InterfaceError` with the SQLSTATE 42704. If all parts and
-    the plan are dropped in the planner's process, the plan ends too.
+    While it is open, its parts can be read, by any process. It holds a connection to the database, and with PostgreSQL
+    a snapshot, which keeps VACUUM from removing rows that were deleted since: close a plan when its parts have been
+    read. Readers that have begun survive its end. Later ones get an `InterfaceError` with the SQLSTATE 42704. If all
+    parts and the plan are dropped in the planner's process, the plan ends too.
 
     Attributes:
         schema: The names and types of the columns: a pyarrow.Schema.
@@ -131,7 +133,6 @@ class Plan:
         self._holder = planned["holder"]
         self.exact = planned["exact"]
         self.schema = Result(planned["empty"], options).to_arrow().schema
-        # The names are those of the plan, and a part may have fewer columns: it selects the options that concern them.
         shared: dict[str, Any] = {
             "schema": self.schema,
             "exact": self.exact,

@@ -88,7 +88,10 @@ class RowFilter:
             if batch.num_rows == 0:
                 continue
             frame = pl.DataFrame(pa.Table.from_batches([batch.select(self.columns)]))
-            chosen = frame.select(self.predicate.alias("chosen"))["chosen"]
+            try:
+                chosen = frame.select(self.predicate.alias("chosen"))["chosen"]
+            except pl.exceptions.PolarsError as error:
+                raise _unusable(error) from error
             yield batch.filter(chosen.to_arrow())
 
 
@@ -110,9 +113,13 @@ def _typed(where: pl.Expr, types: dict[str, pl.DataType]) -> pl.Expr | None:
     try:
         register_io_source(rows, schema=pl.Schema(types)).filter(where).collect()
     except pl.exceptions.PolarsError as error:
-        reason = str(error).partition("\n")[0]
-        raise InterfaceError(f"where cannot filter the part: {reason}") from error
+        raise _unusable(error) from error
     return seen[0] if seen else None
+
+
+def _unusable(error: Exception) -> InterfaceError:
+    reason = str(error).partition("\n")[0]
+    return InterfaceError(f"where cannot filter the part: {reason}")
 
 
 def _is_of_one_row(node: Any, *, lists: bool = False) -> bool:

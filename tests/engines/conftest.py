@@ -14,8 +14,10 @@ from tests.engines.ledger import SETUP, Ledger
 @pytest.fixture(scope="session", params=["extension", "stock"])
 def ledger(request: pytest.FixtureRequest) -> Iterator[Ledger]:
     cluster: pg.Cluster = request.getfixturevalue("extended" if request.param == "extension" else "stock")
-    with cluster.prepared(SETUP, "drop table ledger"):
-        yield Ledger(cluster.uri(tcp=True), cluster.dsn())
+    # The cluster ends with the session. A frame that something still refers to has a lock on the table.
+    with cluster.connect() as session:
+        session.execute(SETUP)
+    yield Ledger(cluster.uri(tcp=True), cluster.dsn())
 
 
 @pytest.fixture(scope="session", autouse=True)

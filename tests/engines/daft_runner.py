@@ -9,7 +9,9 @@ import pytest
 from colonnade.distributed import daft_frame
 from daft import col
 
+from testbed import postgres as pg
 from tests.engines.ledger import OPTIONS, QUERY, ROWS, Ledger, same
+from tests.engines.pages import run_examples
 
 
 def test_each_row_is_there_once_while_rows_move(ledger: Ledger) -> None:
@@ -74,3 +76,8 @@ def test_what_daft_lacks_is_refused(ledger: Ledger, expression: str, options: di
     query = f"select id, {expression} as v from ledger"
     with colonnade.plan(ledger.uri, query, parts=2, **options) as plan, pytest.raises(Exception, match=message):
         daft_frame(plan).collect()
+
+
+def test_examples_run(stock: pg.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_examples("daft", "daft_frame", stock) == 2
+    assert "5000" in capsys.readouterr().out.split()

@@ -12,10 +12,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from colonnade.distributed import dask_frame
+from dask.base import tokenize
 from dask.distributed import Client, LocalCluster
 
+from testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
 from tests.engines.ledger import OPTIONS, QUERY, ROWS, Ledger, same
+from tests.engines.pages import run_examples
 
 
 @pytest.fixture(scope="module")
@@ -57,20 +60,31 @@ def test_the_types_of_the_partitions_are_those_of_the_frame(client: Client, ledg
     assert set(kinds["kinds"]) == {str(list(frame.dtypes.items()))}
 
 
-def test_only_the_needed_columns_are_read(client: Client, ledger: Ledger) -> None:
+def test_only_the_needed_columns_are_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    read = colonnade.Part.batches
+
+    def recording(part: colonnade.Part, columns: list[str], **options: object) -> pa.RecordBatchReader:
+        asked.append(columns)
+        return read(part, columns, **options)
+
+    monkeypatch.setattr(colonnade.Part, "batches", recording)
     frame = dask_frame(ledger.uri, QUERY, **OPTIONS)
-    names = frame[["label", "id"]].optimize().expr.operand("columns")
-    assert names == ["label", "id"]
-    assert sorted(frame[["id"]].compute()["id"]) == list(range(1, ROWS + 1))
+    with dask.config.set(scheduler="synchronous"):
+        assert sorted(frame[["label", "id"]].compute()["id"]) == list(range(1, ROWS + 1))
+        assert {tuple(columns) for columns in asked} <= {("label", "id"), ("id", "label")}
+        asked.clear()
+        assert len(frame[["day"]]) == ROWS
+        assert {tuple(columns) for columns in asked} == {("day",)}
 
 
 def test_frames_of_one_plan_have_equal_keys(ledger: Ledger) -> None:
     with colonnade.plan(ledger.uri, QUERY, **OPTIONS) as plan, colonnade.plan(ledger.uri, QUERY, **OPTIONS) as other:
-        token = dask.tokenize(dask_frame(plan))
-        assert token == dask.tokenize(dask_frame(plan))
-        assert token != dask.tokenize(dask_frame(other))
+        token = tokenize(dask_frame(plan))
+        assert token == tokenize(dask_frame(plan))
+        assert token != tokenize(dask_frame(other))
         parts = pickle.loads(pickle.dumps(list(plan.parts)))
-        assert dask.tokenize(parts) == dask.tokenize(list(plan.parts))
+        assert tokenize(parts) == tokenize(list(plan.parts))
 
 
 def test_the_plan_ends_with_the_frame(client: Client, ledger: Ledger) -> None:
@@ -83,3 +97,8 @@ def test_the_plan_ends_with_the_frame(client: Client, ledger: Ledger) -> None:
     gc.collect()
     with pytest.raises(colonnade.InterfaceError, match="closed"):
         dask_frame(plan)
+
+
+def test_examples_run(client: Client, stock: pg.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_examples("dask", "dask_frame", stock) == 3
+    assert "5000" in capsys.readouterr().out.split()

@@ -10,8 +10,10 @@ import pytest
 import ray
 from colonnade.distributed import ray_dataset
 
+from testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
 from tests.engines.ledger import OPTIONS, QUERY, ROWS, Ledger, same
+from tests.engines.pages import run_examples
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -76,3 +78,8 @@ def test_a_plan_that_has_ended_is_named(ledger: Ledger) -> None:
         dataset = ray_dataset(plan)
     with pytest.raises(colonnade.InterfaceError, match="42704"):
         dataset.materialize()
+
+
+def test_examples_run(stock: pg.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_examples("ray", "ray_dataset", stock) == 3
+    assert "5000" in capsys.readouterr().out.split()

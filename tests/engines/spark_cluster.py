@@ -12,8 +12,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
 from tests.engines.ledger import OPTIONS, QUERY, ROWS, Ledger, same
+from tests.engines.pages import run_examples
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +128,8 @@ def test_unsigned_and_enumerated_columns(session: SparkSession, ledger: Ledger) 
         assert {(row["id"], int(row["v"]), row["w"]) for row in frame.collect()} == {
             (i, i, f"w{i % 3}") for i in range(1, 101)
         }
+
+
+def test_examples_run(session: SparkSession, stock: pg.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_examples("spark", "spark(", stock, session=session) == 3
+    assert "5000" in capsys.readouterr().out.split()

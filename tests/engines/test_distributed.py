@@ -17,11 +17,14 @@ from colonnade.distributed._order import in_order
 
 #: An interpreter in which no engine can be imported.
 _WITHOUT = """
-import sys
-for name in ("dask", "ray", "pyspark", "daft"):
-    sys.modules[name] = None
+import importlib.abc, sys
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name in ("dask", "ray", "pyspark", "daft"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Missing())
 from colonnade import distributed
-call = {call}
+call = CALL
 try:
     call()
 except ImportError as error:
@@ -39,7 +42,7 @@ except ImportError as error:
     ],
 )
 def test_an_engine_that_is_not_installed_is_named(call: str, extra: str) -> None:
-    command = [sys.executable, "-c", _WITHOUT.format(call=call)]
+    command = [sys.executable, "-c", _WITHOUT.replace("CALL", call)]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert f"pip install 'colonnade[{extra}]'" in told
 

@@ -28,9 +28,6 @@ const NAMES: [&str; 10] = [
     "partition_num",
 ];
 
-/// The options that decide about the types of columns.
-pub(crate) const TYPE_OPTIONS: [&str; 2] = ["adbc.colonnade.numeric", "adbc.colonnade.as_text"];
-
 /// How results are read.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadOptions {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use adbc_core::error::{Error, Result, Status};
 use arrow_schema::{Schema, SchemaRef};
-use colonnade_client::partition::{self, Offer, PartConnection, PartTicket, PartitionSplit};
+use colonnade_client::partition::{self, Offer, PartConnection, PartPlan, PartTicket, PartitionSplit};
 use colonnade_client::{self as client, Batch, Connection, Keep, ResultStream, Stats};
 
 use crate::connection::not_implemented;
@@ -31,8 +31,8 @@ use local::LocalParts;
 #[expect(dead_code, reason = "held, not read")]
 pub(crate) enum Parts {
     Local(Arc<LocalParts>),
-    /// The connection that holds the plan.
-    Shared(Arc<dyn Connection>),
+    /// A plan, whose parts other processes read.
+    Shared(PartPlan),
 }
 
 /// The parts of a result.
@@ -47,6 +47,17 @@ pub(crate) struct Partitions {
 /// # Errors
 /// The source cannot give the result in parts, for a reason that the message says; otherwise those of the source.
 pub(crate) fn execute(session: &Session, sql: &str, options: &ReadOptions) -> Result<Partitions> {
+    let located = |error: client::Error| converted(&error.with_origin(session.source().name()));
+    let split = options.split();
+    if partition::has_plans(session.source()) {
+        session.begin_execution()?;
+        let (whose, options) = (PartConnection::Another, &options.query);
+        let plan = partition::plan(session.shared_source(), whose, sql, &split, None, options, &mut || true);
+        let plan = plan.map_err(located)?;
+        let schema = types::schema(plan.schema(), session.source());
+        let descriptors = plan.parts().iter().map(|part| part.ticket.encode()).collect();
+        return Ok(Partitions { kept: Parts::Shared(plan), descriptors, schema });
+    }
     let source = match session.source().partitioning() {
         Offer::Nothing => {
             return Err(not_implemented("this database has no partitions: execute the query as a whole"));
@@ -57,19 +68,6 @@ pub(crate) fn execute(session: &Session, sql: &str, options: &ReadOptions) -> Re
         }
         Offer::Parts(source) => source,
     };
-    let located = |error: client::Error| converted(&error.with_origin(session.source().name()));
-    let split = options.split();
-    if session.source().address().is_some() {
-        let whose = PartConnection::Another;
-        let plan = partition::plan(session.source(), whose, sql, &split, None, &options.query, &mut || true);
-        let plan = plan.map_err(located)?;
-        let schema = match &plan.parts[0].ticket {
-            PartTicket::Snapshot(part) => schema::of_source(&*plan.holder, &part.query, &options.query)?,
-            PartTicket::Spool(_) => schema::of_query(session, sql, &options.query)?,
-        };
-        let descriptors = plan.parts.iter().map(|part| part.ticket.encode()).collect();
-        return Ok(Partitions { kept: Parts::Shared(plan.holder), descriptors, schema });
-    }
     let connections = source.siblings(split.count, &[], split.consistent, &mut || true).map_err(located)?;
     let first = connections.first().ok_or_else(none_left)?;
     let queries = queries(&**first, sql, &split).map_err(located)?;
@@ -106,8 +104,14 @@ pub(crate) fn read(session: &Session, descriptor: &[u8], options: &ReadOptions) 
     if PartTicket::is_named(descriptor) {
         let ticket = PartTicket::decode(descriptor).ok_or_else(no_such_partition)?;
         let options = ticket.options(&options.query);
-        let opened =
-            partition::open_part(session.source(), PartConnection::Another, &ticket, None, &options, &mut || true);
+        let opened = partition::open_part(
+            session.shared_source(),
+            PartConnection::Another,
+            &ticket,
+            None,
+            &options,
+            &mut || true,
+        );
         let (stream, connection) = opened.map_err(|error| converted(&error))?;
         let stream = types::stream(stream, &*connection, &options);
         return Rows::streamed(Box::new(PartStream { stream, _kept: connection }));

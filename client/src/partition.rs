@@ -23,13 +23,15 @@ pub(crate) mod plain;
 mod plan;
 mod reader;
 pub(crate) mod siblings;
+mod spool;
 pub(crate) mod text;
 mod ticket;
 
 use std::sync::Arc;
 
-pub use plan::{PartConnection, PartPlan, PlannedPart, open_part, plan, read_part};
+pub use plan::{PartConnection, PartPlan, PlannedPart, has_plans, open_part, plan, read_part};
 pub use reader::{read, read_each};
+pub use spool::Spooling;
 pub use ticket::{PartTicket, SnapshotPart, SpooledPart};
 
 use crate::{Connection, Error, Keep, QueryOptions};
@@ -107,6 +109,11 @@ pub trait Partitioning: Send + Sync {
         consistent: bool,
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error>;
+
+    /// Whether connections of other processes can see a state of this source.
+    fn has_shared_states(&self) -> bool {
+        false
+    }
 
     /// Opens a connection like [`siblings`](Self::siblings) does, and exports the state that it sees. `None` if connections of other
     /// processes cannot see a state of this source.

@@ -3,7 +3,7 @@
 use arrow_schema::SchemaRef;
 use std::sync::Arc;
 
-use crate::partition::Offer;
+use crate::partition::{Offer, Spooling};
 use crate::write::Writing;
 use crate::{
     Batch, Dialect, Error, ErrorKind, ExtensionVersions, QueryOptions, Statement, Stats, StreamFormat, Transport,
@@ -106,6 +106,11 @@ pub trait Connection: Send + Sync {
     /// What the source offers for reading one result in parts.
     fn partitioning(&self) -> Offer<'_> {
         Offer::Nothing
+    }
+
+    /// The way to keep a result on the server and to read it in parts; `None` if the server has none.
+    fn spooling(&self) -> Option<&dyn Spooling> {
+        None
     }
 
     /// The way to write into tables.

@@ -67,18 +67,6 @@ class StatsDict(TypedDict):
     source: str
     server: str
 
-@type_check_only
-class PlannedParts(TypedDict):
-    holder: Connection
-    reader: Connection
-    #: The result without rows.
-    empty: Stream
-    kind: Literal["snapshot", "spool"]
-    exact: bool
-    address: str
-    #: Of each part the ticket, the rows and the bytes.
-    parts: list[tuple[bytes, int | None, int | None]]
-
 def connect(uri: str, gateway: bool = False) -> Connection: ...
 def refuse_for_plain_source(source: str, has_as_text: bool, **options: Unpack[QueryOptions]) -> None: ...
 def printable(text: str, *, lines: bool = True) -> str: ...
@@ -103,13 +91,11 @@ def plan(
     *,
     own: bool,
     **options: Unpack[QueryOptions],
-) -> PlannedParts: ...
+) -> HeldPlan: ...
 def read_part(
     connection: Connection,
     ticket: bytes,
     pushed: tuple[str, list[str]] | None,
-    *,
-    own: bool,
     **options: Unpack[QueryOptions],
 ) -> Stream: ...
 def ticket_query(ticket: bytes) -> str | None: ...
@@ -155,6 +141,24 @@ class Connection(Source):
         setup: list[str],
         **options: Unpack[QueryOptions],
     ) -> Stream | None: ...
+
+@final
+class HeldPlan:
+    @property
+    def name(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def is_spooled(self) -> bool: ...
+    @property
+    def is_open(self) -> bool: ...
+    @property
+    def parts(self) -> list[tuple[bytes, int | None, int | None]]: ...
+    def empty(self) -> Stream: ...
+    def read_part(
+        self, ticket: bytes, pushed: tuple[str, list[str]] | None, **options: Unpack[QueryOptions]
+    ) -> Stream: ...
+    def close(self) -> None: ...
 
 @final
 class Stream:

@@ -37,7 +37,8 @@ pub(crate) struct Connection {
 pub(crate) fn connect(py: Python<'_>, uri: &str, gateway: bool) -> PyResult<Connection> {
     let access = if gateway { Access::Gateway } else { Access::Own };
     let inner = wait(py, |keep| client::connect_for(access, uri, keep))?;
-    Ok(Connection::new(inner))
+    let (name, server) = (inner.name().to_owned(), inner.server().to_owned());
+    Ok(Connection { inner: RwLock::new(Some(inner)), name, server })
 }
 
 /// The options among Python's keyword arguments. None means the default.
@@ -89,11 +90,6 @@ pub(crate) fn refuse_for_plain_source(
 }
 
 impl Connection {
-    pub(crate) fn new(inner: Arc<dyn client::Connection>) -> Self {
-        let (name, server) = (inner.name().to_owned(), inner.server().to_owned());
-        Self { inner: RwLock::new(Some(inner)), name, server }
-    }
-
     /// The connection of the client library.
     pub(crate) fn inner(&self, py: Python<'_>) -> PyResult<Arc<dyn client::Connection>> {
         let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner).clone();

@@ -32,6 +32,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("BUILD_PROFILE", if cfg!(debug_assertions) { "debug" } else { "release" })?;
     m.add_class::<connection::Connection>()?;
+    m.add_class::<plan::HeldPlan>()?;
     m.add_class::<stream::Production>()?;
     m.add_class::<stream::Stream>()?;
     m.add_class::<table::Batch>()?;

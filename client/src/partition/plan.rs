@@ -1,22 +1,28 @@
 //! Parts that any process can read, each by its ticket.
 //!
-//! A plan shares a state of the database, and holds it open. Whoever has a ticket runs the part's query in this state.
+//! There are two kinds. A plan shares a state of the database, and holds it open: whoever has a ticket runs the part's query in this state. Or
+//! the server runs the query once and keeps the rows ([`spool`]).
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use arrow_schema::SchemaRef;
+use arrow_schema::{Schema, SchemaRef};
 
+use super::spool::{self, Spooled, Spooling};
 use super::{Offer, PartSize, PartTicket, PartitionSplit, Partitioning, SnapshotPart, StateExport, key, text};
 use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
 
-/// A result in parts.
+/// How long dropping a plan waits for the server.
+const RELEASE_LIMIT: Duration = Duration::from_secs(2);
+
+/// A result in parts. Dropping it ends it, as [`PartPlan::close`] does.
 pub struct PartPlan {
     /// The parts can be read while it is open. Readers that have begun go on without it.
-    pub holder: Arc<dyn Connection>,
-    /// In the order of the query or of the keys; at least one.
-    pub parts: Vec<PlannedPart>,
-    /// Whether sizes are exact. Otherwise they are estimates of the database.
-    pub is_exact: bool,
+    holder: Arc<dyn Connection>,
+    /// The server's ticket, if it keeps the rows.
+    ticket: Option<String>,
+    parts: Vec<PlannedPart>,
+    schema: SchemaRef,
 }
 
 /// A part of a plan.
@@ -37,20 +43,52 @@ pub enum PartConnection {
 }
 
 impl PartPlan {
-    /// The result of the plan without its rows.
+    /// In the order of the query or of the keys; at least one.
+    pub fn parts(&self) -> &[PlannedPart] {
+        &self.parts
+    }
+
+    /// The columns of the result.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Whether the server keeps the rows. Then the sizes of the parts are exact; otherwise they are estimates of the database.
+    pub fn is_spooled(&self) -> bool {
+        self.ticket.is_some()
+    }
+
+    /// The connection that holds it. Others like it can read the parts.
+    pub fn connection(&self) -> &Arc<dyn Connection> {
+        &self.holder
+    }
+
+    /// Ends the plan. Parts that have begun are read to their end.
     ///
     /// # Errors
-    /// As for [`Connection::query`].
-    pub fn empty(&self, options: &QueryOptions, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
-        let query = match self.parts.first().map(|part| &part.ticket) {
-            // All parts have the same columns. The line break ends a comment in the query's last line.
-            Some(PartTicket::Snapshot(part)) => {
-                format!("SELECT * FROM (\n{}\n) AS {} LIMIT 0", part.query, text::ALIAS)
-            }
-            _ => return Err(Error::new(ErrorKind::Protocol, "a plan without parts")),
+    /// The server could not be told to remove the rows. It does so after their time.
+    pub fn close(&self, keep: Keep<'_>) -> Result<(), Error> {
+        let released = match (&self.ticket, self.holder.spooling()) {
+            (Some(ticket), Some(source)) if self.holder.is_open() => source.release(ticket, keep),
+            _ => Ok(()),
         };
-        self.holder.query((&query).into(), options, keep)
+        self.holder.close();
+        released
     }
+}
+
+impl Drop for PartPlan {
+    fn drop(&mut self) {
+        // The server removes the rows after their time in any case. A peer that does not answer must not block the program.
+        let limit = Instant::now() + RELEASE_LIMIT;
+        let _ = self.close(&mut || Instant::now() < limit);
+    }
+}
+
+/// Whether [`plan`] makes parts of the results of a connection.
+pub fn has_plans(connection: &dyn Connection) -> bool {
+    let shares = matches!(connection.partitioning(), Offer::Parts(source) if source.has_shared_states());
+    connection.spooling().is_some() || shares
 }
 
 /// Makes a plan for a query, which has no parameters left. `options` are those by which the parts are read. `spool` says whether the server
@@ -68,26 +106,72 @@ pub fn plan(
     options: &QueryOptions,
     keep: Keep<'_>,
 ) -> Result<PartPlan, Error> {
-    let located = |error: Error| error.with_origin(connection.name());
-    if spool == Some(true) {
-        return Err(located(no_spool()));
-    }
-    let Offer::Parts(source) = connection.partitioning() else { return Err(located(only_here())) };
-    let exported = match whose {
-        PartConnection::Another => source.share(keep),
-        PartConnection::Own => source.export(keep).map(|state| {
-            let connection = connection.clone();
-            state.map(|state| StateExport { connection, state })
-        }),
+    let made = match (connection.spooling(), connection.partitioning()) {
+        (Some(source), _) if spool != Some(false) => spooled(connection, source, whose, query, split, options, keep),
+        (_, Offer::Parts(source)) if spool != Some(true) => {
+            shared(connection, source, whose, query, split, options, keep)
+        }
+        (Some(_), _) => Err(key::unsupported("this server gives parts only of a result that it keeps")
+            .with_hint("leave spool out: the server runs the query once and keeps the rows for the parts")),
+        (None, Offer::Parts(source)) if source.has_shared_states() => Err(no_spool()),
+        (None, _) => Err(only_here()),
     };
-    let StateExport { connection: holder, state } = exported.map_err(located)?.ok_or_else(|| located(only_here()))?;
-    let parts = cut(&*holder, query, split, keep).map_err(located)?;
+    made.map_err(|error| error.with_origin(connection.name()))
+}
+
+/// A plan whose rows the server keeps.
+fn spooled(
+    connection: &Arc<dyn Connection>,
+    source: &dyn Spooling,
+    whose: PartConnection,
+    query: &str,
+    split: &PartitionSplit,
+    options: &QueryOptions,
+    keep: Keep<'_>,
+) -> Result<PartPlan, Error> {
+    let holder = match whose {
+        PartConnection::Own => connection.clone(),
+        PartConnection::Another => source.another(keep)?,
+    };
+    let Spooled { ticket, parts } = spool::spool(source, query, split, options, keep)?;
+    let schema = SchemaRef::new(Schema::empty());
+    // From here on, an error releases the rows.
+    let mut plan = PartPlan { holder, ticket: Some(ticket), parts, schema };
+    let reader = plan.holder.spooling().ok_or_else(elsewhere)?;
+    if let (Some(ticket), true) = (&plan.ticket, !plan.parts.is_empty()) {
+        plan.schema = reader.part(ticket, 1, options, keep)?.schema().clone();
+    }
+    Ok(plan)
+}
+
+/// A plan over a shared state of the database.
+fn shared(
+    connection: &Arc<dyn Connection>,
+    source: &dyn Partitioning,
+    whose: PartConnection,
+    query: &str,
+    split: &PartitionSplit,
+    options: &QueryOptions,
+    keep: Keep<'_>,
+) -> Result<PartPlan, Error> {
+    let exported = match whose {
+        PartConnection::Another => source.share(keep)?,
+        PartConnection::Own => source.export(keep)?.map(|state| StateExport { connection: connection.clone(), state }),
+    };
+    let StateExport { connection: holder, state } = exported.ok_or_else(only_here)?;
+    let queries = cut(&*holder, query, split, keep)?;
+    // All parts have the same columns. The line break ends a comment in the query's last line.
+    let first = queries.first().map_or(query, |(query, _)| query);
+    let none = format!("SELECT * FROM (\n{first}\n) AS {} LIMIT 0", text::ALIAS);
+    let mut empty = holder.query((&none).into(), options, keep)?;
+    while empty.next(keep)?.is_some() {}
+    let schema = empty.schema().clone();
     let part = |(query, size)| {
         let (numeric, as_text) = (options.numeric, options.as_text.clone());
         let ticket = PartTicket::Snapshot(SnapshotPart { state: state.clone(), query, numeric, as_text });
         PlannedPart { ticket, size }
     };
-    Ok(PartPlan { parts: parts.into_iter().map(part).collect(), holder, is_exact: false })
+    Ok(PartPlan { parts: queries.into_iter().map(part).collect(), holder, ticket: None, schema })
 }
 
 /// The queries of the parts, and what the database expects of each.
@@ -134,16 +218,22 @@ pub fn open_part(
     options: &QueryOptions,
     keep: Keep<'_>,
 ) -> Result<(Box<dyn ResultStream>, Arc<dyn Connection>), Error> {
-    let located = |error: Error| error.with_origin(connection.name());
-    match ticket {
-        PartTicket::Snapshot(part) => {
-            let Offer::Parts(source) = connection.partitioning() else { return Err(located(elsewhere())) };
+    let opened = match (ticket, connection.spooling(), connection.partitioning()) {
+        (PartTicket::Snapshot(part), _, Offer::Parts(source)) => {
             let query = query.unwrap_or(&part.query);
-            let reader = joined(connection, source, whose, part, query, options, keep).map_err(located)?;
-            Ok((reader.query(query.into(), options, keep)?, reader))
+            joined(connection, source, whose, part, query, options, keep)
+                .and_then(|reader| Ok((reader.query(query.into(), options, keep)?, reader)))
         }
-        PartTicket::Spool(_) => Err(located(elsewhere())),
-    }
+        (PartTicket::Spool(part), Some(source), _) => {
+            let reader = match whose {
+                PartConnection::Another => source.another(keep),
+                PartConnection::Own => Ok(connection.clone()),
+            };
+            reader.and_then(|reader| Ok((spool::read(reader.clone(), part, options, keep)?, reader)))
+        }
+        _ => Err(elsewhere()),
+    };
+    opened.map_err(|error| error.with_origin(connection.name()))
 }
 
 fn joined(
@@ -175,7 +265,7 @@ fn no_spool() -> Error {
 }
 
 /// The error of a part that is read at another kind of server.
-fn elsewhere() -> Error {
+pub(super) fn elsewhere() -> Error {
     Error::new(ErrorKind::Unavailable, "there is no such part here: it is of another kind of server")
         .with_sqlstate("42704")
         .with_hint("read it at the server and database of its plan")

@@ -12,7 +12,7 @@ const MAGIC: &[u8] = b"colonnade partition 2\n";
 /// The texts of the run of the server, of the snapshot and of the query; the list of settings (pairs of texts); the precision and scale of
 /// `numeric` (a text, which is empty without one); the list of the columns of `as_text`.
 const SNAPSHOT: u8 = 0;
-/// The text of the server's ticket, and the part's number (32 bits).
+/// The text of the server's ticket, and the first and the last of the server's parts (32 bits each).
 const SPOOL: u8 = 1;
 
 /// A part of a result.
@@ -37,13 +37,15 @@ pub struct SnapshotPart {
     pub as_text: Vec<String>,
 }
 
-/// Rows that a server has spooled. PROTOCOL §12.
+/// Rows that a server has spooled. PROTOCOL §11.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpooledPart {
     /// The server's ticket.
     pub ticket: String,
-    /// The number of the part.
-    pub part: u32,
+    /// The first of the server's parts, which it counts from 1.
+    pub first: u32,
+    /// The last of them.
+    pub last: u32,
 }
 
 impl PartTicket {
@@ -68,7 +70,8 @@ impl PartTicket {
             Self::Spool(part) => {
                 bytes.push(SPOOL);
                 put_text(&mut bytes, &part.ticket);
-                bytes.extend(part.part.to_le_bytes());
+                bytes.extend(part.first.to_le_bytes());
+                bytes.extend(part.last.to_le_bytes());
             }
         }
         bytes
@@ -85,7 +88,7 @@ impl PartTicket {
         let mut reader = Reader(rest);
         let ticket = match *kind {
             SNAPSHOT => Self::Snapshot(reader.snapshot()?),
-            SPOOL => Self::Spool(SpooledPart { ticket: reader.text()?, part: reader.number()? }),
+            SPOOL => Self::Spool(reader.spooled()?),
             _ => return None,
         };
         reader.0.is_empty().then_some(ticket)
@@ -139,6 +142,11 @@ impl Reader<'_> {
         Some(list)
     }
 
+    fn spooled(&mut self) -> Option<SpooledPart> {
+        let part = SpooledPart { ticket: self.text()?, first: self.number()?, last: self.number()? };
+        (part.first >= 1 && part.first <= part.last).then_some(part)
+    }
+
     fn snapshot(&mut self) -> Option<SnapshotPart> {
         let (server, snapshot, query) = (self.text()?, self.text()?, self.text()?);
         let settings = self.list(|reader| Some((reader.text()?, reader.text()?)))?;
@@ -171,7 +179,8 @@ mod tests {
         };
         let as_text = vec!["a\nb".to_owned(), "c".to_owned()];
         let part = SnapshotPart { state, query: "select 1".to_owned(), numeric: Some((38, 9)), as_text };
-        [PartTicket::Snapshot(part), PartTicket::Spool(SpooledPart { ticket: "0123456789abcdef".to_owned(), part: 7 })]
+        let spooled = SpooledPart { ticket: "0123456789abcdef".to_owned(), first: 7, last: 9 };
+        [PartTicket::Snapshot(part), PartTicket::Spool(spooled)]
     }
 
     #[test]

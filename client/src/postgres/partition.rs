@@ -61,6 +61,10 @@ impl Partitioning for PostgresConnection {
         Ok(siblings)
     }
 
+    fn has_shared_states(&self) -> bool {
+        true
+    }
+
     fn share(&self, keep: Keep<'_>) -> Result<Option<StateExport>, Error> {
         self.share_state(keep).map(Some)
     }

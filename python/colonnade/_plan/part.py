@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from colonnade._core import HeldPlan
     from colonnade._options.dtype import Backend
     from colonnade._options.query import QueryOptions
 
@@ -66,8 +67,8 @@ class Part:
     #: The planner's address, as connection parameters without secrets.
     address: str
     _options: QueryOptions = field(repr=False)
-    #: In the planner's process: the connection by which the planner reads. It also keeps the plan alive.
-    _near: Any = field(default=None, repr=False)
+    #: In the planner's process: the plan, which its parts keep open.
+    _plan: HeldPlan | None = field(default=None, repr=False)
 
     @overload
     def read(
@@ -222,7 +223,7 @@ class Part:
         return pa.RecordBatchReader.from_batches(read.schema, rows())
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_near": None}
+        return {**self.__dict__, "_plan": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -285,8 +286,8 @@ class _Reading:
 
     def open(self, uri: str | None, opened: ExitStack) -> Stream:
         """Begins to read. `opened` closes the connection."""
-        if (near := self.part._near) is not None and uri is None:
-            return read_part(near, self.part.ticket, self._pushed(), own=False, **self.options)
+        if self.part._plan is not None and uri is None:
+            return self.part._plan.read_part(self.part.ticket, self._pushed(), **self.options)
         place = uri or os.environ.get(URI_VARIABLE) or self.part.address
         source = open_source(place, only_reads=True)
         opened.callback(source.close)
@@ -295,7 +296,7 @@ class _Reading:
                 "the part is not of this kind of database: give the URI of its PostgreSQL or colonnade serve",
                 source=source.name,
             )
-        return read_part(source, self.part.ticket, self._pushed(), own=True, **self.options)
+        return read_part(source, self.part.ticket, self._pushed(), **self.options)
 
     def _pushed(self) -> tuple[str, list[str]] | None:
         """The part's query with what the database does of the reading, and its columns; None for the part as it is."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from colonnade._core import PlannedParts
+    from colonnade._core import HeldPlan
 
 #: The number of parts if the caller gives none.
 _PARTS = 8
@@ -95,16 +95,12 @@ def plan(
         if not isinstance(source, CoreConnection):
             raise NotSupportedError("this source has no parts for other processes", source=source.name, hint=_WAY_OUT)
         wanted = None if spool == "auto" else spool
-        planned = _core.plan(source, query, params, split.key, split.parts, split.range, wanted, own=owns, **kept)
+        held = _core.plan(source, query, params, split.key, split.parts, split.range, wanted, own=owns, **kept)
     except BaseException:
         if owns:
             source.close()
         raise
-    try:
-        return Plan(planned, kept)
-    except BaseException:
-        planned["holder"].close()
-        raise
+    return Plan(held, kept)
 
 
 class Plan:
@@ -129,21 +125,21 @@ class Plan:
     exact: bool
     parts: Sequence[Part]
 
-    def __init__(self, planned: PlannedParts, options: QueryOptions) -> None:
-        self._holder = planned["holder"]
-        self.exact = planned["exact"]
-        self.schema = Result(planned["empty"], options).to_arrow().schema
+    def __init__(self, held: HeldPlan, options: QueryOptions) -> None:
+        self._held = held
+        self.exact = held.is_spooled
+        self.schema = Result(held.empty(), options).to_arrow().schema
         shared: dict[str, Any] = {
             "schema": self.schema,
-            "exact": self.exact,
-            "kind": planned["kind"],
-            "address": planned["address"],
+            "exact": held.is_spooled,
+            "kind": "spool" if held.is_spooled else "snapshot",
+            "address": held.address,
             "_options": options,
-            "_near": planned["reader"],
+            "_plan": held,
         }
         self.parts = [
             Part(index=index, ticket=ticket, rows=rows, bytes=size, **shared)
-            for index, (ticket, rows, size) in enumerate(planned["parts"])
+            for index, (ticket, rows, size) in enumerate(held.parts)
         ]
         self.rows = _total([part.rows for part in self.parts])
         self.bytes = _total([part.bytes for part in self.parts])
@@ -151,11 +147,11 @@ class Plan:
     @property
     def is_open(self) -> bool:
         """Whether its parts can still be read by those who have not begun."""
-        return self._holder.is_open
+        return self._held.is_open
 
     def close(self) -> None:
         """Ends the plan. Readers that have begun go on."""
-        self._holder.close()
+        self._held.close()
 
     def __len__(self) -> int:
         return len(self.parts)
@@ -169,7 +165,7 @@ class Plan:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<colonnade.Plan {self._holder.name}, {len(self.parts)} parts{'' if self.is_open else ', closed'}>"
+        return f"<colonnade.Plan {self._held.name}, {len(self.parts)} parts{'' if self.is_open else ', closed'}>"
 
 
 def _total(counts: list[int | None]) -> int | None:

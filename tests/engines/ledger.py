@@ -18,6 +18,7 @@ QUERY = "select * from ledger"
 OPTIONS: Any = {"parts": 6, "numeric": (12, 2)}
 
 SETUP = f"""
+    create type pair as (a int, b text);
     create table ledger as select
         i::bigint as id,
         case when i % 11 > 0 then (i % 1000)::numeric(12, 2) / 4 - 50 end::numeric(12, 2) as amount,

@@ -85,7 +85,7 @@ def test_a_plan_that_has_ended_is_named(session: SparkSession, ledger: Ledger) -
         ("'\\x00ff'::bytea", b"\x00\xff"),
         ("'12:34:56.789'::time", "12:34:56.789000"),
         ("'nan'::double precision", "nan"),
-        ("row(1, 'x')", None),
+        ("row(1, 'x')::pair", None),
     ],
 )
 def test_values(session: SparkSession, ledger: Ledger, expression: str, expected: object) -> None:

@@ -49,9 +49,10 @@ class ColonnadeSource(DataSource):
     async def get_tasks(self, pushdowns: Pushdowns) -> AsyncIterator[DataSourceTask]:
         columns = None
         if pushdowns.columns is not None:
-            # Daft filters and counts the rows of the task itself, for which it needs these columns, or any.
-            needed = [*pushdowns.columns, *sorted(pushdowns.filter_required_column_names())]
-            columns = list(dict.fromkeys(needed)) or self._columns.names[:1]
+            # Daft filters and counts the rows of the task itself, for which it needs these columns, or any. It takes
+            # columns by their number, in the order of the schema, whatever the order in which it names them.
+            needed = {*pushdowns.columns, *pushdowns.filter_required_column_names()}
+            columns = [name for name in self._columns.names if name in needed] or self._columns.names[:1]
         # The limit is one of the rows that the filter leaves.
         limit = pushdowns.limit if pushdowns.filters is None and pushdowns.partition_filters is None else None
         for part in self._parts:
@@ -89,10 +90,14 @@ def _checked(batches: Any) -> Iterator[pa.RecordBatch]:
 
 def _require_type(kind: pa.DataType, column: str) -> None:
     """Refuses a type that Daft would make Python objects of."""
-    if pa.types.is_nested(kind):
-        inner = [kind.key_type, kind.item_type] if pa.types.is_map(kind) else [part.type for part in kind]
-        for part in inner if not hasattr(kind, "value_type") else [kind.value_type]:
-            _require_type(part, column)
+    if pa.types.is_map(kind):
+        _require_type(kind.key_type, column)
+        _require_type(kind.item_type, column)
+    elif pa.types.is_struct(kind):
+        for field in kind:
+            _require_type(field.type, column)
+    elif pa.types.is_nested(kind) and hasattr(kind, "value_type"):
+        _require_type(kind.value_type, column)
     elif Schema.from_pyarrow_schema(pa.schema([(column, kind)]))[column].dtype.is_python():
         raise NotSupportedError(
             f"column {column!r} has the type {kind}, for which Daft has none",

@@ -52,7 +52,8 @@ class ColonnadeDatasource(Datasource):
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: object = None
     ) -> list[ReadTask]:
         """A task for each part, whatever the parallelism: the parts are what there is."""
-        columns = None if self._projection_map is None else list(self._projection_map)
+        # Ray's blocks have no rows without a column.
+        columns = None if self._projection_map is None else list(self._projection_map) or self._schema.names[:1]
         schema = self._schema if columns is None else pa.schema([self._schema.field(name) for name in columns])
         return [
             ReadTask(

@@ -16,6 +16,7 @@ pub(crate) mod savepoint;
 pub(crate) mod settings;
 pub(crate) mod simple;
 pub(crate) mod source;
+pub(crate) mod spool;
 pub(crate) mod state;
 pub(crate) mod transaction;
 

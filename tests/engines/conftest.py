@@ -5,19 +5,30 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from testbed import postgres as pg
-from tests.engines.ledger import SETUP, Ledger
+from testbed.serving import serve
+from tests.engines.ledger import POSTGRES, SERVE, SETUP, Ledger
 
 
-@pytest.fixture(scope="session", params=["extension", "stock"])
+@pytest.fixture(scope="session", params=["extension", "stock", "serve"])
 def ledger(request: pytest.FixtureRequest) -> Iterator[Ledger]:
+    # The servers end with the session. A frame that something still refers to has a lock on the table.
+    if request.param == "serve":
+        with serve() as server:
+            with psycopg.connect(server.dsn, autocommit=True) as session:
+                session.execute(SETUP)
+                session.execute("create type pair as struct(a integer, b varchar)")
+            uri = f"postgresql://tester@{server.host}:{server.port}/test"
+            yield Ledger(uri, server.dsn, SERVE)
+        return
     cluster: pg.Cluster = request.getfixturevalue("extended" if request.param == "extension" else "stock")
-    # The cluster ends with the session. A frame that something still refers to has a lock on the table.
     with cluster.connect() as session:
         session.execute(SETUP)
-    yield Ledger(cluster.uri(tcp=True), cluster.dsn())
+        session.execute("create type pair as (a integer, b varchar)")
+    yield Ledger(cluster.uri(tcp=True), cluster.dsn(), POSTGRES)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,21 +10,21 @@ from colonnade.distributed import daft_frame
 from daft import col
 
 from testbed import postgres as pg
-from tests.engines.ledger import OPTIONS, QUERY, ROWS, Ledger, same
+from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
 
 
 def test_each_row_is_there_once_while_rows_move(ledger: Ledger) -> None:
     expected = ledger.direct()
     with ledger.moving():
-        frame = daft_frame(ledger.uri, QUERY, **OPTIONS)
+        frame = daft_frame(ledger.uri, QUERY, **ledger.options)
         same(frame.to_arrow(), expected)
         assert frame.count_rows() == ROWS
         assert frame.sum("id").to_pydict() == {"id": [ROWS * (ROWS + 1) // 2]}
 
 
 def test_columns_filters_and_limits(ledger: Ledger) -> None:
-    frame = daft_frame(ledger.uri, QUERY, **OPTIONS)
+    frame = daft_frame(ledger.uri, QUERY, **ledger.options)
     expected = ledger.direct()
     assert sorted(frame.select("id").to_pydict()["id"]) == list(range(1, ROWS + 1))
     assert frame.select("label", "id").column_names == ["label", "id"]
@@ -40,7 +40,7 @@ def test_columns_filters_and_limits(ledger: Ledger) -> None:
 
 
 def test_a_plan_that_has_ended_is_named(ledger: Ledger) -> None:
-    with colonnade.plan(ledger.uri, QUERY, **OPTIONS) as plan:
+    with colonnade.plan(ledger.uri, QUERY, **ledger.options) as plan:
         frame = daft_frame(plan)
     with pytest.raises(daft.exceptions.DaftCoreException, match="42704"):
         frame.collect()

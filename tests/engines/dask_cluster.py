@@ -17,7 +17,7 @@ from dask.distributed import Client, LocalCluster
 
 from testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
-from tests.engines.ledger import OPTIONS, QUERY, ROWS, Ledger, same
+from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
 
 
@@ -37,7 +37,7 @@ def arrow(frame: pd.DataFrame) -> pa.Table:
 def test_each_row_is_there_once_while_rows_move(client: Client, ledger: Ledger) -> None:
     expected = ledger.direct()
     with ledger.moving():
-        frame = dask_frame(ledger.uri, QUERY, **OPTIONS)
+        frame = dask_frame(ledger.uri, QUERY, **ledger.options)
         same(arrow(frame.compute()), expected)
         # The second reading sees the same state, and other workers may read other parts.
         assert len(frame) == ROWS
@@ -49,13 +49,13 @@ def test_each_row_is_there_once_while_rows_move(client: Client, ledger: Ledger) 
 
 def test_a_killed_worker_is_replaced(client: Client, ledger: Ledger) -> None:
     expected = ledger.direct()
-    with ledger.moving(), plan_of_killed_reader(ledger.uri) as plan:
+    with ledger.moving(), plan_of_killed_reader(ledger) as plan:
         found = arrow(dask_frame(plan).compute())
     same(found, expected)
 
 
 def test_the_types_of_the_partitions_are_those_of_the_frame(client: Client, ledger: Ledger) -> None:
-    frame = dask_frame(ledger.uri, QUERY, **OPTIONS)
+    frame = dask_frame(ledger.uri, QUERY, **ledger.options)
     kinds = frame.map_partitions(lambda part: pd.DataFrame({"kinds": [str(list(part.dtypes.items()))]})).compute()
     assert set(kinds["kinds"]) == {str(list(frame.dtypes.items()))}
 
@@ -69,7 +69,7 @@ def test_only_the_needed_columns_are_read(ledger: Ledger, monkeypatch: pytest.Mo
         return read(part, columns, **options)
 
     monkeypatch.setattr(colonnade.Part, "batches", recording)
-    frame = dask_frame(ledger.uri, QUERY, **OPTIONS)
+    frame = dask_frame(ledger.uri, QUERY, **ledger.options)
     with dask.config.set(scheduler="synchronous"):
         assert sorted(frame[["label", "id"]].compute()["id"]) == list(range(1, ROWS + 1))
         assert {tuple(columns) for columns in asked} <= {("label", "id"), ("id", "label")}
@@ -79,7 +79,10 @@ def test_only_the_needed_columns_are_read(ledger: Ledger, monkeypatch: pytest.Mo
 
 
 def test_frames_of_one_plan_have_equal_keys(ledger: Ledger) -> None:
-    with colonnade.plan(ledger.uri, QUERY, **OPTIONS) as plan, colonnade.plan(ledger.uri, QUERY, **OPTIONS) as other:
+    with (
+        colonnade.plan(ledger.uri, QUERY, **ledger.options) as plan,
+        colonnade.plan(ledger.uri, QUERY, **ledger.options) as other,
+    ):
         token = tokenize(dask_frame(plan))
         assert token == tokenize(dask_frame(plan))
         assert token != tokenize(dask_frame(other))
@@ -88,7 +91,7 @@ def test_frames_of_one_plan_have_equal_keys(ledger: Ledger) -> None:
 
 
 def test_the_plan_ends_with_the_frame(client: Client, ledger: Ledger) -> None:
-    with colonnade.plan(ledger.uri, QUERY, **OPTIONS) as plan:
+    with colonnade.plan(ledger.uri, QUERY, **ledger.options) as plan:
         frame = dask_frame(plan)
     with pytest.raises(colonnade.InterfaceError) as caught:
         frame.compute()

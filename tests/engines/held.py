@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import colonnade
 import psutil
 
-from tests.engines.ledger import OPTIONS, QUERY
+from tests.engines.ledger import QUERY, Ledger
 
 #: Bytes of the server's answers after which a connection is held: more than a planner reads, less than a part has.
 _ENOUGH = 30_000
@@ -84,15 +84,15 @@ def _forward(source: socket.socket, target: socket.socket) -> None:
 
 
 @contextmanager
-def plan_of_killed_reader(uri: str) -> Iterator[colonnade.Plan]:
+def plan_of_killed_reader(ledger: Ledger) -> Iterator[colonnade.Plan]:
     """A plan of the ledger. The process that reads the first part is killed in the middle of it, during the block."""
-    target = urlsplit(uri)
+    target = urlsplit(ledger.uri)
     proxy = _Holding((target.hostname or "", target.port or 0))
     through = target._replace(netloc=f"{target.username}@127.0.0.1:{proxy.port}").geturl()
     killed: list[int] = []
     killer = threading.Thread(target=lambda: killed.append(proxy.kill()))
     try:
-        with colonnade.plan(through, QUERY, **OPTIONS) as plan:
+        with colonnade.plan(through, QUERY, **ledger.options) as plan:
             killer.start()
             yield plan
             killer.join()

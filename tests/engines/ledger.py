@@ -14,11 +14,11 @@ import pyarrow as pa
 
 ROWS = 60_000
 QUERY = "select * from ledger"
-#: How each reading asks for it: numeric of PostgreSQL is text otherwise.
-OPTIONS: Any = {"parts": 6, "numeric": (12, 2)}
+#: PostgreSQL's numeric is text otherwise.
+POSTGRES: Any = {"parts": 6, "numeric": (12, 2)}
+SERVE: Any = {"parts": 6}
 
 SETUP = f"""
-    create type pair as (a int, b text);
     create table ledger as select
         i::bigint as id,
         case when i % 11 > 0 then (i % 1000)::numeric(12, 2) / 4 - 50 end::numeric(12, 2) as amount,
@@ -31,11 +31,14 @@ SETUP = f"""
         case when i % 17 > 0 then i / 8.0::double precision end as ratio
     from generate_series(1, {ROWS}) as t(i)
 """
-#: Takes rows away and puts the same rows elsewhere, so that every state has the same rows at other places.
-_MOVE = """
-    with moved as (delete from ledger where id between {0} and {0} + 2999 returning *)
-    insert into ledger select * from moved
-"""
+#: Takes rows away and puts the same rows elsewhere, so that every state has the same rows at other places. The three
+#: statements are a transaction.
+_MOVE = (
+    "create temporary table moved as select * from ledger where id between {0} and {0} + 2999",
+    "delete from ledger where id between {0} and {0} + 2999",
+    "insert into ledger select * from moved",
+    "drop table moved",
+)
 
 
 @dataclass(frozen=True)
@@ -45,10 +48,13 @@ class Ledger:
     uri: str
     #: For psycopg.
     dsn: str
+    #: The options of a plan.
+    options: Any
 
     def direct(self, query: str = QUERY) -> pa.Table:
         """The rows as one connection reads them, in the order of `id`."""
-        return colonnade.read_sql(self.uri, query, return_type="arrow", numeric=OPTIONS["numeric"]).sort_by("id")
+        numeric = self.options.get("numeric")
+        return colonnade.read_sql(self.uri, query, return_type="arrow", numeric=numeric).sort_by("id")
 
     @contextmanager
     def moving(self) -> Iterator[None]:
@@ -60,7 +66,9 @@ class Ledger:
             try:
                 with psycopg.connect(self.dsn, autocommit=True) as session:
                     while not stop.is_set() or moves[0] < 2:
-                        session.execute(_MOVE.format(moves[0] * 3000 % ROWS + 1))
+                        with session.transaction():
+                            for statement in _MOVE:
+                                session.execute(statement.format(moves[0] * 3000 % ROWS + 1))
                         moves[0] += 1
             except BaseException as error:
                 failed.append(error)

@@ -12,7 +12,7 @@ from colonnade.distributed import ray_dataset
 
 from testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
-from tests.engines.ledger import OPTIONS, QUERY, ROWS, Ledger, same
+from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
 
 
@@ -30,7 +30,7 @@ def arrow(dataset: ray.data.Dataset) -> pa.Table:
 def test_each_row_is_there_once_while_rows_move(ledger: Ledger) -> None:
     expected = ledger.direct()
     with ledger.moving():
-        dataset = ray_dataset(ledger.uri, QUERY, **OPTIONS)
+        dataset = ray_dataset(ledger.uri, QUERY, **ledger.options)
         assert dataset.schema().names == expected.column_names
         same(arrow(dataset), expected)
         assert dataset.count() == ROWS
@@ -39,14 +39,14 @@ def test_each_row_is_there_once_while_rows_move(ledger: Ledger) -> None:
 
 def test_a_killed_worker_is_replaced(ledger: Ledger) -> None:
     expected = ledger.direct()
-    with ledger.moving(), plan_of_killed_reader(ledger.uri) as plan:
+    with ledger.moving(), plan_of_killed_reader(ledger) as plan:
         found = arrow(ray_dataset(plan).materialize())
     same(found, expected)
 
 
 def test_rows_are_in_one_order_whatever_the_attempt(ledger: Ledger) -> None:
     """A part of a key is read in the order in which the table has its rows now."""
-    options = {**OPTIONS, "partition_on": "id", "parts": 2}
+    options = {**ledger.options, "partition_on": "id", "parts": 2}
     with colonnade.plan(ledger.uri, QUERY, **options) as plan:
         tasks = ray_dataset(plan)._logical_plan.dag.datasource.get_read_tasks(1)
         with ledger.moving():
@@ -56,7 +56,7 @@ def test_rows_are_in_one_order_whatever_the_attempt(ledger: Ledger) -> None:
 
 
 def test_columns_and_limits(ledger: Ledger) -> None:
-    dataset = ray_dataset(ledger.uri, QUERY, **OPTIONS)
+    dataset = ray_dataset(ledger.uri, QUERY, **ledger.options)
     chosen = dataset.select_columns(["label", "id"])
     assert chosen.schema().names == ["label", "id"]
     assert sorted(arrow(chosen)["id"].to_pylist()) == list(range(1, ROWS + 1))
@@ -67,14 +67,14 @@ def test_columns_and_limits(ledger: Ledger) -> None:
 
 
 def test_the_size_is_known_before_reading(ledger: Ledger) -> None:
-    with colonnade.plan(ledger.uri, QUERY, **OPTIONS) as plan:
+    with colonnade.plan(ledger.uri, QUERY, **ledger.options) as plan:
         source = ray_dataset(plan)._logical_plan.dag.datasource
         assert source.estimate_inmemory_data_size() == plan.bytes
         assert plan.bytes is not None and plan.bytes > ROWS * 40
 
 
 def test_a_plan_that_has_ended_is_named(ledger: Ledger) -> None:
-    with colonnade.plan(ledger.uri, QUERY, **OPTIONS) as plan:
+    with colonnade.plan(ledger.uri, QUERY, **ledger.options) as plan:
         dataset = ray_dataset(plan)
     with pytest.raises(colonnade.InterfaceError, match="42704"):
         dataset.materialize()

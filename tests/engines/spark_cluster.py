@@ -14,7 +14,7 @@ from pyspark.sql import functions as f
 
 from testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
-from tests.engines.ledger import OPTIONS, QUERY, ROWS, Ledger, same
+from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
 
 
@@ -41,8 +41,8 @@ def session() -> Iterator[SparkSession]:
 def test_each_row_is_there_once_while_rows_move(session: SparkSession, ledger: Ledger) -> None:
     expected = ledger.direct()
     with ledger.moving():
-        frame = spark(session, ledger.uri, QUERY, **OPTIONS)
-        assert frame.rdd.getNumPartitions() == OPTIONS["parts"]
+        frame = spark(session, ledger.uri, QUERY, **ledger.options)
+        assert frame.rdd.getNumPartitions() > 1
         same(frame.toArrow(), expected)
         assert frame.count() == ROWS
         assert frame.agg(f.sum("id")).first()[0] == ROWS * (ROWS + 1) // 2
@@ -50,28 +50,28 @@ def test_each_row_is_there_once_while_rows_move(session: SparkSession, ledger: L
 
 def test_a_killed_worker_is_replaced(session: SparkSession, ledger: Ledger) -> None:
     expected = ledger.direct()
-    with ledger.moving(), plan_of_killed_reader(ledger.uri) as plan:
+    with ledger.moving(), plan_of_killed_reader(ledger) as plan:
         found = spark(session, plan).toArrow()
     same(found, expected)
 
 
 def test_filters_do_not_reach_later_queries(session: SparkSession, ledger: Ledger) -> None:
-    frame = spark(session, ledger.uri, QUERY, **OPTIONS)
+    frame = spark(session, ledger.uri, QUERY, **ledger.options)
     assert frame.filter("id <= 10").count() == 10
     assert frame.filter("label is null").count() == ROWS // 7
     assert frame.count() == ROWS
 
 
 def test_frames_of_several_plans_are_used_together(session: SparkSession, ledger: Ledger) -> None:
-    with colonnade.plan(ledger.uri, "select id, label from ledger where id <= 3000", **OPTIONS) as few:
+    with colonnade.plan(ledger.uri, "select id, label from ledger where id <= 3000", **ledger.options) as few:
         left = spark(session, few)
-        right = spark(session, ledger.uri, "select id, amount from ledger", **OPTIONS)
+        right = spark(session, ledger.uri, "select id, amount from ledger", **ledger.options)
         assert left.columns == ["id", "label"]
         assert left.join(right, "id").count() == 3000
 
 
 def test_a_plan_that_has_ended_is_named(session: SparkSession, ledger: Ledger) -> None:
-    with colonnade.plan(ledger.uri, QUERY, **OPTIONS) as plan:
+    with colonnade.plan(ledger.uri, QUERY, **ledger.options) as plan:
         frame = spark(session, plan)
     with pytest.raises(PySparkException, match="42704"):
         frame.count()

@@ -23,6 +23,7 @@ PEERS ?= .venv-peers
 PANDAS2 ?= .venv-pandas2
 DBT ?= .venv-dbt
 DROP_IN ?= .venv-drop-in
+ENGINES ?= .venv-engines
 VERSION ?=
 DRY_RUN ?=
 DIST ?= .venv-dist
@@ -42,7 +43,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb
+.PHONY: docs test-engines bench-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -95,6 +96,14 @@ test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary
 		"$$($(DROP_IN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
 	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/drop_in/test_scripts.py
 	$(DROP_IN)/bin/python -m tests.drop_in.evidence
+
+# Each engine in a process of its own, because Ray and Spark change the process that starts them.
+test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask, Ray, Spark and Daft on local clusters
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	set -e; for engine in dask_cluster ray_cluster spark_cluster daft_runner; do \
+		$(ENGINES)/bin/python -m pytest --timeout=300 -W default tests/engines/$$engine.py $(PYTEST_ARGS); \
+	done
 
 soak: $(BIN)/.wheel $(BIN)/.test extension ## Run mixed load on PostgreSQL, load on the server, and load with hostile clients (SOAK_SECONDS=600 each)
 	$(BIN)/python -m tests.soak.postgres --seconds $(SOAK_SECONDS)
@@ -151,6 +160,13 @@ bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and it
 	$(BIN)/python bench/data.py lineitem
 	PYTHONPATH=. $(BIN)/python bench/plans.py --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/plans.md --json $(BENCH_DATA)/plans.json
+
+bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engines extension java ## Read lineitem into Dask, Ray, Spark, Daft and Polars, and by each engine's own reader (BENCH_ROUNDS=5)
+	@test -e /usr/share/java/postgresql.jar || { $(APT) update && $(APT) install libpostgresql-jdbc-java; }
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(BIN)/python bench/engines.py --rounds $(BENCH_ROUNDS) --engines $(abspath $(ENGINES)/bin/python) \
+		--markdown $(BENCH_DATA)/engines.md --json $(BENCH_DATA)/engines.json
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -222,7 +238,7 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove everything that was built or generated
-	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
+	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. The configuration file stops Debian's package from creating and starting its own cluster.
@@ -232,6 +248,10 @@ postgres:
 		$(SUDO) mkdir -p $${told%/*}; echo 'create_main_cluster = false' | $(SUDO) tee $$told >/dev/null; \
 		$(APT) update; $(APT) install postgresql; \
 		$(APT) install postgresql-server-dev-$$(ls /usr/lib/postgresql | sort -n | tail -n 1); }
+
+# Spark needs a Java runtime.
+java:
+	@command -v java >/dev/null || { $(APT) update && $(APT) install default-jre-headless; }
 
 # Debian's package starts its own server. If MariaDB was not installed before, this server is stopped.
 mariadb:
@@ -272,8 +292,9 @@ $(PEERS)/.peers: requirements/peers.txt
 $(PANDAS2)/.pandas2: requirements/pandas2.txt
 $(DBT)/.dbt: requirements/dbt.txt
 $(DROP_IN)/.drop-in: requirements/drop-in.txt
+$(ENGINES)/.engines: requirements/engines.txt
 $(DIST)/.dist: requirements/dist.txt
-$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(DIST)/.dist: | $(BIN)/python
+$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(ENGINES)/.engines $(DIST)/.dist: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@

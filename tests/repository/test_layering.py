@@ -73,6 +73,7 @@ ROOMS = {
     "": {"_options", "_core", "_errors", "_frames", "_rows", "_connection", "_read", "_write", "_lazy"},
     "aio": {"_options", "_errors", "_frames", "_rows", "_connection"},
     "_udf": set[str](),
+    "distributed": {"_options", "_libraries", "_errors", "_frames", "_connection", "_plan"},
     "_serve": {"_options", "_core", "_duckdb", "_sources"},
     "_cli": {
         "_options",

@@ -25,7 +25,8 @@ impl AggregateCall {
             GatherError::State => "a group of an aggregate is none of its call".into(),
             GatherError::Memory(limit) => {
                 let name = &self.call.definition.function.name;
-                let message = format!("the rows of aggregate \"{name}\" need more memory than --udf-memory={limit} bytes");
+                let message =
+                    format!("the rows of aggregate \"{name}\" need more memory than --udf-memory={limit} bytes");
                 self.call.session.fail(Failure { code: "53200", message, ..Failure::default() })
             }
         }
@@ -78,7 +79,9 @@ pub(super) unsafe extern "C" fn size(info: Handle, error: *mut Handle) {
     // SAFETY: DuckDB calls this with a live handle.
     unsafe {
         report(error, |api| {
-            checked(api, |error| (api.v2_aggregate_function_size_set_state_size)(info, size_of::<State>() as u64, error))
+            checked(api, |error| {
+                (api.v2_aggregate_function_size_set_state_size)(info, size_of::<State>() as u64, error)
+            })
         });
     }
 }
@@ -122,7 +125,8 @@ pub(super) unsafe extern "C" fn update(info: Handle, error: *mut Handle) {
         report(error, |api| {
             let call: &AggregateCall =
                 object(api, |out, error| (api.v2_aggregate_function_update_get_bind_data)(info, out, error))?;
-            let states = States::new(api, |out, error| (api.v2_aggregate_function_update_get_states)(info, out, error))?;
+            let states =
+                States::new(api, |out, error| (api.v2_aggregate_function_update_get_states)(info, out, error))?;
             let rows = count(api, |out, error| (api.v2_aggregate_function_update_get_row_count)(info, out, error))?;
             let parameters = call.call.definition.parameters.len() as u64;
             let arguments = (OWN_ARGUMENTS..OWN_ARGUMENTS + parameters).map(|index| {
@@ -153,8 +157,10 @@ pub(super) unsafe extern "C" fn combine(info: Handle, error: *mut Handle) {
         report(error, |api| {
             let call: &AggregateCall =
                 object(api, |out, error| (api.v2_aggregate_function_combine_get_bind_data)(info, out, error))?;
-            let sources = States::new(api, |out, error| (api.v2_aggregate_function_combine_get_sources)(info, out, error))?;
-            let targets = States::new(api, |out, error| (api.v2_aggregate_function_combine_get_targets)(info, out, error))?;
+            let sources =
+                States::new(api, |out, error| (api.v2_aggregate_function_combine_get_sources)(info, out, error))?;
+            let targets =
+                States::new(api, |out, error| (api.v2_aggregate_function_combine_get_targets)(info, out, error))?;
             let count = count(api, |out, error| (api.v2_aggregate_function_combine_get_state_count)(info, out, error))?;
             for number in 0..count {
                 let source = sources.state(number)?;
@@ -183,7 +189,8 @@ pub(super) unsafe extern "C" fn finalize(info: Handle, error: *mut Handle) {
         report(error, |api| {
             let call: &AggregateCall =
                 object(api, |out, error| (api.v2_aggregate_function_finalize_get_bind_data)(info, out, error))?;
-            let states = States::new(api, |out, error| (api.v2_aggregate_function_finalize_get_states)(info, out, error))?;
+            let states =
+                States::new(api, |out, error| (api.v2_aggregate_function_finalize_get_states)(info, out, error))?;
             let count =
                 count(api, |out, error| (api.v2_aggregate_function_finalize_get_state_count)(info, out, error))?;
             let mut first = 0;
@@ -257,7 +264,8 @@ unsafe fn aggregate(
     let output = inputs.call().map_err(failed)?;
     let column = output.columns.first().ok_or("an aggregate has no result")?;
     // SAFETY: as above.
-    unsafe { results::write(api, result, &bound.definition.result, Some(column), place) }
+    let written = unsafe { results::write(api, result, &bound.definition.result, Some(column), place) };
+    written.map_err(|error| bound.session.result_failed(error, function))
 }
 
 /// Leaves one of equal values.

@@ -31,14 +31,17 @@ impl BoundCall {
             (api.v2_function_bind_get_arg_count)(info, &raw mut fixed, &raw mut variadic, null, null, error)
         })?;
         // SAFETY: the caller promises both.
-        let name = unsafe { object::<&'static str>(api, |out, error| (api.v2_function_bind_get_user_data)(info, out, error)) }?;
+        let name = unsafe {
+            object::<&'static str>(api, |out, error| (api.v2_function_bind_get_user_data)(info, out, error))
+        }?;
         // SAFETY: the caller promises the information.
         let (token, given) = given_during(|| unsafe { constant(api, info, 1) });
         // The argument is evaluated for this connection now. So its own token is accepted only from `colonnade_session()`, and that of
         // another connection is not, wherever it comes from.
         let token = token?;
         let session = given.filter(|given| *given == token).and_then(|token| Session::find(&token));
-        let session = session.ok_or_else(|| CallbackError::bind(format!("the second argument of {name} is colonnade_session()")))?;
+        let session = session
+            .ok_or_else(|| CallbackError::bind(format!("the second argument of {name} is colonnade_session()")))?;
         // SAFETY: the caller promises the information.
         let id = unsafe { constant(api, info, 0) }?;
         let number = registry::parse_id(&id);
@@ -52,7 +55,10 @@ impl BoundCall {
         }
         if variadic != definition.parameters.len() as u64 {
             let wanted = definition.parameters.len();
-            return Err(CallbackError::bind(format!("{} takes {wanted} arguments, and {variadic} are given", function.name)));
+            return Err(CallbackError::bind(format!(
+                "{} takes {wanted} arguments, and {variadic} are given",
+                function.name
+            )));
         }
         for (number, parameter) in (OWN_ARGUMENTS..).zip(&definition.parameters) {
             // SAFETY: the index is one of an argument.

@@ -15,10 +15,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::entry;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Session};
 use super::sql_type::{SqlType, UnsupportedType};
-use super::entry;
 
 /// Adds functions in Python to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -80,6 +80,11 @@ fn define_function(
     let types = parameters.iter().map(|(_, type_, _)| SqlType::parse(type_)).collect::<Result<Vec<_>, _>>();
     let types = types.map_err(unsupported)?;
     let result = SqlType::parse(result).map_err(unsupported)?;
+    let kind = parse_kind(kind)?;
+    let refused = types.iter().find(|type_| kind != FunctionKind::Scalar && type_.storage.is_nested());
+    if let Some(refused) = refused {
+        return Err(unsupported(UnsupportedType(refused.name.clone())));
+    }
     let column = |name: &str, type_: &SqlType, is_scalar| FunctionColumn {
         name: name.to_owned(),
         type_name: type_.name.clone(),
@@ -93,7 +98,7 @@ fn define_function(
         parameters: columns.collect(),
         results: vec![column("", &result, false)],
         source,
-        kind: parse_kind(kind)?,
+        kind,
         is_strict: strict,
     };
     let volatility = parse_volatility(volatility)?;
@@ -245,4 +250,3 @@ fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>>
     dict.set_item("unknown", failure.unknown)?;
     Ok(dict)
 }
-

@@ -145,7 +145,12 @@ impl Drop for Made {
 
 /// # Safety
 /// `input` is that of an entry that runs.
-unsafe fn register_map(api: &'static Api, input: &Input, name: &'static str, stability: i32) -> Result<(), CallbackError> {
+unsafe fn register_map(
+    api: &'static Api,
+    input: &Input,
+    name: &'static str,
+    stability: i32,
+) -> Result<(), CallbackError> {
     let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
     let mut user_data: Opaque = owned(name);
     // SAFETY: the caller promises the input; all handles live until the end of this function; the callbacks have their declarations.
@@ -217,7 +222,14 @@ unsafe fn sign(api: &'static Api, context: Handle, factory: Handle, signature: H
         let name = raw(name);
         // SAFETY: the caller promises the signature; the name and the type live; there is no default.
         checked(api, |error| unsafe {
-            (api.v2_function_signature_add_parameter)(signature, &raw const name, type_.handle, ptr::null_mut(), kind, error)
+            (api.v2_function_signature_add_parameter)(
+                signature,
+                &raw const name,
+                type_.handle,
+                ptr::null_mut(),
+                kind,
+                error,
+            )
         })?;
     }
     // SAFETY: as above.

@@ -2,7 +2,7 @@
 
 use colonnade_udf::{CallError, FunctionWorker};
 
-use super::arguments::{self, Rows};
+use super::arguments::{self, Rows, WriteError};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
 use super::handles::{CallbackError, OwnedType, Values, checked, object, owned, report};
 use super::results::{self, NONE, Place};
@@ -42,7 +42,8 @@ pub(super) unsafe extern "C" fn begin(info: Handle, _: Handle, error: *mut Handl
     // SAFETY: DuckDB calls this with the handles of an initialization, whose data is that of `bind`.
     unsafe {
         report(error, |api| {
-            let call: &BoundCall = object(api, |out, error| (api.v2_scalar_function_init_get_bind_data)(info, out, error))?;
+            let call: &BoundCall =
+                object(api, |out, error| (api.v2_scalar_function_init_get_bind_data)(info, out, error))?;
             let mut state = owned(ThreadState { worker: call.session.workers()?.worker() });
             checked(api, |error| (api.v2_scalar_function_init_set_init_data)(info, &raw mut state, error))
         });
@@ -55,7 +56,8 @@ pub(super) unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Han
     // latter.
     unsafe {
         report(error, |api| {
-            let call: &BoundCall = object(api, |out, error| (api.v2_scalar_function_exec_get_bind_data)(info, out, error))?;
+            let call: &BoundCall =
+                object(api, |out, error| (api.v2_scalar_function_exec_get_bind_data)(info, out, error))?;
             let state: &mut ThreadState =
                 object(api, |out, error| (api.v2_scalar_function_exec_get_init_data)(info, out, error))?;
             let mut rows = 0;
@@ -95,7 +97,8 @@ unsafe fn map(
     let distinct = if is_constant { 1 } else { rows };
     let has_null = |row: usize| arguments.iter().any(|values| !values.is_valid(values.entry(row)));
     let is_reduced = function.is_strict && (0..distinct).any(has_null);
-    let chosen: Vec<u32> = if is_reduced { (0..distinct as u32).filter(|row| !has_null(*row as usize)).collect() } else { Vec::new() };
+    let chosen: Vec<u32> =
+        if is_reduced { (0..distinct as u32).filter(|row| !has_null(*row as usize)).collect() } else { Vec::new() };
     let called = if is_reduced { Rows::Chosen(&chosen) } else { Rows::First(distinct) };
     let sources: Option<Vec<u32>> = (is_reduced || is_constant).then(|| {
         let mut sources = vec![NONE; rows];
@@ -118,10 +121,14 @@ unsafe fn map(
             let message = format!("argument \"{}\" of {} has more than one value", parameter.name, function.name);
             return Err(call.session.fail(Failure { code: "22023", message, ..Failure::default() }));
         }
-        arguments::write(&mut inputs, type_, values, called, parameter.is_scalar).map_err(failed)?;
+        arguments::write(&mut inputs, type_, values, called, parameter.is_scalar).map_err(|error| match error {
+            WriteError::Call(error) => failed(error),
+            WriteError::Engine(error) => error,
+        })?;
     }
     let output = inputs.call().map_err(failed)?;
     let column = output.columns.first().ok_or("a function has no result")?;
     // SAFETY: as above.
-    unsafe { results::write(api, result, &call.definition.result, Some(column), place) }
+    let written = unsafe { results::write(api, result, &call.definition.result, Some(column), place) };
+    written.map_err(|error| call.session.result_failed(error, function))
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use colonnade_udf::{CallError, Function, SessionWorkers};
 
-use super::handles::{CallbackError, EXECUTOR, INTERRUPT};
+use super::handles::{CallbackError, EXECUTOR, INTERRUPT, INVALID_VALUE};
 use super::symbols::{Api, Handle};
 
 /// What precedes the number of a failure in DuckDB's error.
@@ -76,7 +76,12 @@ impl Session {
             return Ok(Arc::clone(session));
         }
         let token = random_token()?;
-        let session = Arc::new(Self { token: token.clone(), workers: Mutex::default(), memory: AtomicU64::new(0), failures: Mutex::default() });
+        let session = Arc::new(Self {
+            token: token.clone(),
+            workers: Mutex::default(),
+            memory: AtomicU64::new(0),
+            failures: Mutex::default(),
+        });
         sessions.by_token.insert(token, place);
         sessions.by_place.insert(place, Arc::clone(&session));
         Ok(session)
@@ -133,6 +138,15 @@ impl Session {
     /// As `fail`, for a call.
     pub fn call_failed(&self, error: &CallError, function: &Function) -> CallbackError {
         self.fail(Failure::of(error, function))
+    }
+
+    /// As `fail`, for a value that the type of the result does not have. Another error stays as it is.
+    pub fn result_failed(&self, error: CallbackError, function: &Function) -> CallbackError {
+        if error.code != INVALID_VALUE {
+            return error;
+        }
+        let message = format!("function \"{}\": {}", function.name, error.text);
+        self.fail(Failure { code: "22023", message, ..Failure::default() })
     }
 
     /// The failure that DuckDB's error names.
@@ -251,7 +265,10 @@ unsafe extern "C" fn execute(info: Handle, input: Handle, output: Handle) {
     // SAFETY: DuckDB calls this with a call's information, its rows, and a vector of texts as long; the data is that of `bind`.
     unsafe {
         let Some(token) = (api.scalar_function_get_bind_data)(info).cast::<String>().as_ref() else {
-            (api.scalar_function_set_error)(info, c"no token for this connection: the system has no random bytes".as_ptr());
+            (api.scalar_function_set_error)(
+                info,
+                c"no token for this connection: the system has no random bytes".as_ptr(),
+            );
             return;
         };
         for row in 0..(api.data_chunk_get_size)(input) {

@@ -66,6 +66,15 @@ def test_replacing_follows_postgresqls_rules(connection: psycopg.Connection) -> 
     assert value(connection, "SELECT add_one(1)") == 101
 
 
+def test_arguments_of_other_types_are_named(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE FUNCTION next_day(x DATE) RETURNS DATE LANGUAGE PYTHON_MAP AS $$ return x + 1 $$")
+    with pytest.raises(psycopg.errors.UndefinedFunction, match="Function next_day") as refused:
+        connection.execute("SELECT next_day('2025-01-31')")
+    assert "next_day(x DATE)" in (refused.value.diag.message_detail or "")
+    assert "DATE '2025-01-31'" in (refused.value.diag.message_hint or "")
+    assert str(value(connection, "SELECT next_day(DATE '2025-01-31')")) == "2025-02-01"
+
+
 def test_a_name_has_overloads(connection: psycopg.Connection) -> None:
     for types in ("x INTEGER", "x INTEGER, y INTEGER", "x VARCHAR"):
         body = "x" if types == "x VARCHAR" else types.replace("INTEGER", "").replace(",", "+")

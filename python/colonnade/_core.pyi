@@ -279,8 +279,8 @@ def define_function(
     strict: bool = False,
     volatility: Literal["i", "s", "v"] = "v",
 ) -> None:
-    """Make a definition known to the dispatchers of all databases of this process. The same id may be defined again, and
-    always means the same function.
+    """Make a definition known to the dispatchers of all databases of this process. The same id may be defined again,
+    and always means the same function.
 
     Args:
         id: 16 digits in hexadecimal, lower case.

@@ -75,8 +75,8 @@ def test_a_value_comes_back_from_its_group(plans: Caller, type_: str) -> None:
     values = [*VALUES[type_], "NULL"]
     listed = ", ".join(f"({number}, CAST({value} AS {type_}))" for number, value in enumerate(values))
     query = (
-        "SELECT count(*), count_if(a IS DISTINCT FROM b) FROM "
-        f"(SELECT first_one(x) AS a, any_value(x) AS b FROM (VALUES {listed}) v(n, x), range(150) r(r) GROUP BY n, r % 50)"
+        "SELECT count(*), count_if(a IS DISTINCT FROM b) FROM (SELECT first_one(x) AS a, any_value(x) AS b "
+        f"FROM (VALUES {listed}) v(n, x), range(150) r(r) GROUP BY n, r % 50)"
     )
     assert plans.rows(query) == [(50 * len(values), 0)]
 

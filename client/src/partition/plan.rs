@@ -206,6 +206,9 @@ pub fn read_part(
     Ok(Box::new(PartStream { stream, _connection }))
 }
 
+/// The rows of a part, and the connection from which they come.
+pub type OpenedPart = (Box<dyn ResultStream>, Arc<dyn Connection>);
+
 /// As [`read_part`]; also returns the connection, which must stay open until the stream is read.
 ///
 /// # Errors
@@ -217,7 +220,7 @@ pub fn open_part(
     query: Option<&str>,
     options: &QueryOptions,
     keep: Keep<'_>,
-) -> Result<(Box<dyn ResultStream>, Arc<dyn Connection>), Error> {
+) -> Result<OpenedPart, Error> {
     let opened = match (ticket, connection.spooling(), connection.partitioning()) {
         (PartTicket::Snapshot(part), _, Offer::Parts(source)) => {
             let query = query.unwrap_or(&part.query);

@@ -102,8 +102,8 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--udf-python",
         metavar="PATH",
-        help="the interpreter of functions: CPython 3.11 or newer with numpy; its packages are those that functions can "
-        "import (default: this one)",
+        help="the interpreter of functions: CPython 3.11 or newer with numpy; its packages are those that functions "
+        "can import (default: this one)",
     )
     group.add_argument(
         "--udf-preload",

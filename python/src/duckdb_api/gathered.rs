@@ -290,7 +290,7 @@ impl Column {
     }
 
     fn rows(&self) -> usize {
-        if self.width == 0 { self.offsets.len() - 1 } else { self.bytes.len() / self.width }
+        self.bytes.len().checked_div(self.width).unwrap_or_else(|| self.offsets.len() - 1)
     }
 
     fn append(&mut self, type_: &SqlType, values: &Values, rows: &[usize]) {

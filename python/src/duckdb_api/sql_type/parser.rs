@@ -49,8 +49,8 @@ pub(super) fn parse(name: &str, depth: usize) -> Option<SqlType> {
             let labels = labels.collect::<Option<Vec<_>>>()?;
             let width = match labels.len() {
                 0 => return None,
-                ..=0xff => 1,
-                ..=0xffff => 2,
+                1..=0xff => 1,
+                0x100..=0xffff => 2,
                 _ => 4,
             };
             let mut type_ = nested(name, ColumnType::Text, Storage::Enum(width), Vec::new());

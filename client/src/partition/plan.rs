@@ -33,6 +33,9 @@ pub struct PlannedPart {
     pub size: Option<PartSize>,
 }
 
+/// A part's rows, and the connection over which they come.
+pub type OpenedPart = (Box<dyn ResultStream>, Arc<dyn Connection>);
+
 /// Whose connection is used for a plan or for a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartConnection {
@@ -217,7 +220,7 @@ pub fn open_part(
     query: Option<&str>,
     options: &QueryOptions,
     keep: Keep<'_>,
-) -> Result<(Box<dyn ResultStream>, Arc<dyn Connection>), Error> {
+) -> Result<OpenedPart, Error> {
     let opened = match (ticket, connection.spooling(), connection.partitioning()) {
         (PartTicket::Snapshot(part), _, Offer::Parts(source)) => {
             let query = query.unwrap_or(&part.query);

@@ -29,7 +29,7 @@ mod ticket;
 
 use std::sync::Arc;
 
-pub use plan::{PartConnection, PartPlan, PlannedPart, has_plans, open_part, plan, read_part};
+pub use plan::{OpenedPart, PartConnection, PartPlan, PlannedPart, has_plans, open_part, plan, read_part};
 pub use reader::{read, read_each};
 pub use spool::Spooling;
 pub use ticket::{PartTicket, SnapshotPart, SpooledPart};

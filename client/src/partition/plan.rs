@@ -33,6 +33,9 @@ pub struct PlannedPart {
     pub size: Option<PartSize>,
 }
 
+/// A part's rows, and the connection over which they come.
+pub type OpenedPart = (Box<dyn ResultStream>, Arc<dyn Connection>);
+
 /// Whose connection is used for a plan or for a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartConnection {

@@ -76,7 +76,7 @@ def test_parts_end_with_their_statement(readings: Database) -> None:
         parts, _ = cursor.adbc_execute_partitions("select id from adbc_readings")
         cursor.execute("select 1 as n").fetchall()
         for part in (*parts, b"", b"\xff", b"0/0", parts[0] + b"9"):
-            with pytest.raises(dbapi.ProgrammingError, match="no such part|ticket does not exist") as failed:
+            with pytest.raises(dbapi.ProgrammingError, match=r"no such part|ticket does not exist") as failed:
                 reader.adbc_read_partition(part)
             assert failed.value.status_code == AdbcStatusCode.NOT_FOUND
 

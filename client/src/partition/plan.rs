@@ -209,9 +209,6 @@ pub fn read_part(
     Ok(Box::new(PartStream { stream, _connection }))
 }
 
-/// The rows of a part, and the connection from which they come.
-pub type OpenedPart = (Box<dyn ResultStream>, Arc<dyn Connection>);
-
 /// As [`read_part`]; also returns the connection, which must stay open until the stream is read.
 ///
 /// # Errors

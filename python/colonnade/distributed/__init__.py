@@ -22,10 +22,10 @@ from colonnade._plan.plan import Plan
 from ._source import PlanOptions, planned
 
 if TYPE_CHECKING:
-    import daft
+    import daft  # pyright: ignore[reportMissingImports]
     import dask.dataframe
-    import pyspark.sql
-    import ray.data
+    import pyspark.sql  # pyright: ignore[reportMissingImports]
+    import ray.data  # pyright: ignore[reportMissingImports]
 
 __all__ = ["daft_frame", "dask_frame", "ray_dataset", "spark"]
 

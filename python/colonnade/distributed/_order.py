@@ -19,7 +19,8 @@ def in_order(table: pa.Table) -> pa.Table:
         return table
     names = [str(number) for number in range(table.num_columns)]
     keys = pa.table([_key(column) for column in table.columns], names=names)
-    return table.take(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]))
+    order = pc.call_function("sort_indices", [keys], pc.SortOptions([(name, "ascending") for name in names]))
+    return table.take(order)
 
 
 def _key(column: pa.ChunkedArray) -> pa.ChunkedArray:

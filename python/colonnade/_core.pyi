@@ -310,8 +310,8 @@ class FunctionWorkers:
         memory: int = 2 << 30,
         workers: int = 8,
         timeout: float | None = None,
-        readable: Sequence[str | PathLike[str]] = (),
-        preload: Sequence[str] = (),
+        readable: Sequence[str | PathLike[str]] = ...,
+        preload: Sequence[str] = ...,
     ) -> FunctionWorkers:
         """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if
         None; with `Templates` the supervisor starts the interpreter, with the modules to preload.

@@ -23,9 +23,16 @@ create table plans.changing as select i as id, 0 as state from generate_series(1
 """
 
 
+#: A test that failed may have left a plan open, whose snapshot's transaction holds a lock.
+TEARDOWN = """
+select pg_terminate_backend(pid) from pg_stat_activity where state like 'idle in transaction%';
+drop schema plans cascade;
+"""
+
+
 @pytest.fixture(scope="module")
 def cluster(either: pg.Cluster) -> Iterator[pg.Cluster]:
-    with either.prepared(SETUP, "drop schema plans cascade"):
+    with either.prepared(SETUP, TEARDOWN):
         yield either
 
 

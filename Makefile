@@ -17,10 +17,13 @@ STUDY_SIZE ?= quick
 STUDY_ARGS ?=
 SOAK_SECONDS ?= 600
 PYTEST_ARGS ?=
+# The processes of the Python tests. A file's tests run in one of them.
+TEST_PROCESSES ?= 2
 PEERS ?= .venv-peers
 PANDAS2 ?= .venv-pandas2
 DBT ?= .venv-dbt
 DROP_IN ?= .venv-drop-in
+ENGINES ?= .venv-engines
 VERSION ?=
 DRY_RUN ?=
 DIST ?= .venv-dist
@@ -28,9 +31,9 @@ BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
-RUST := $(shell find wire login sql client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
+RUST := $(shell find wire tcp login sql client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
 ADBC_PACKAGE := $(shell find adbc/python -name '*.py' -o -name py.typed)
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire login sql udf client server duckdb python -name __pycache__ -prune -o \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire tcp login sql udf client server duckdb python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
 # All builds of the extension module use one interpreter; otherwise cargo rebuilds the module for each.
@@ -39,8 +42,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # The newest PostgreSQL of Debian, or the one in the PATH. It is looked up each time, because a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
-.PHONY: help demo demo-postgres demo-copy test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs bench-postgres bench-sources bench-adbc bench-writes bench-links study fuzz deny wheel dist test-dist release install clean postgres extension mariadb
+.PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
+.PHONY: docs test-engines bench-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -55,6 +58,9 @@ demo-postgres: $(BIN)/.wheel $(BIN)/.bench extension ## Start a private PostgreS
 
 demo-copy: $(BIN)/.wheel $(BIN)/.bench postgres mariadb ## Copy lineitem from PostgreSQL to MariaDB, SQLite, the server and back, and check every value (DEMO_SF=1)
 	$(BIN)/python demo/demo_copy.py --scale $(DEMO_SF)
+
+demo-functions: $(BIN)/.wheel $(BIN)/.bench plpython ## Run functions in Python on lineitem, beside plain SQL, DuckDB's own functions in Python and PL/Python (DEMO_SF=1)
+	$(BIN)/python demo/demo_functions.py --scale $(DEMO_SF)
 
 test: test-rust test-spec test-python test-pandas2 ## Run all tests
 
@@ -74,7 +80,7 @@ test-python: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.
 		$(SUDO) systemctl disable --now pgbouncer 2>/dev/null || true; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbcinst odbc-postgresql; }
 	@odbcinst -q -d 2>/dev/null | grep -q MariaDB || { $(APT) update && $(APT) install unixodbc odbcinst odbc-mariadb; }
-	$(BIN)/python -m pytest --timeout=300 $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --timeout=300 --numprocesses=$(TEST_PROCESSES) --dist=loadfile $(PYTEST_ARGS)
 
 # The same installed package as for the other tests, because none of its modules depends on pandas' version.
 test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
@@ -90,6 +96,14 @@ test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary
 		"$$($(DROP_IN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
 	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/drop_in/test_scripts.py
 	$(DROP_IN)/bin/python -m tests.drop_in.evidence
+
+# Each engine in a process of its own, because Ray and Spark change the process that starts them.
+test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask, Ray, Spark and Daft on local clusters
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	set -e; for engine in dask_cluster ray_cluster spark_cluster daft_runner; do \
+		$(ENGINES)/bin/python -m pytest --timeout=300 -W default tests/engines/$$engine.py $(PYTEST_ARGS); \
+	done
 
 soak: $(BIN)/.wheel $(BIN)/.test extension ## Run mixed load on PostgreSQL, load on the server, and load with hostile clients (SOAK_SECONDS=600 each)
 	$(BIN)/python -m tests.soak.postgres --seconds $(SOAK_SECONDS)
@@ -142,6 +156,18 @@ bench-writes: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## M
 	$(BIN)/python bench/writes_links.py --rounds $(LINKS_ROUNDS) --peers $(abspath $(PEERS)/bin/python) \
 		--markdown $(BENCH_DATA)/writes_links.md --json $(BENCH_DATA)/writes_links.json
 
+bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server (BENCH_ROUNDS=5)
+	$(BIN)/python bench/data.py lineitem
+	PYTHONPATH=. $(BIN)/python bench/plans.py --rounds $(BENCH_ROUNDS) \
+		--markdown $(BENCH_DATA)/plans.md --json $(BENCH_DATA)/plans.json
+
+bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engines extension java ## Read lineitem into Dask, Ray, Spark, Daft and Polars, and by each engine's own reader (BENCH_ROUNDS=5)
+	@test -e /usr/share/java/postgresql.jar || { $(APT) update && $(APT) install libpostgresql-jdbc-java; }
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(BIN)/python bench/engines.py --rounds $(BENCH_ROUNDS) --engines $(abspath $(ENGINES)/bin/python) \
+		--markdown $(BENCH_DATA)/engines.md --json $(BENCH_DATA)/engines.json
+
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
@@ -158,7 +184,7 @@ docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site 
 	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo 'docs/_build/index.html: written'
 
-study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
+study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb plpython ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
@@ -212,7 +238,7 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove everything that was built or generated
-	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
+	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. The configuration file stops Debian's package from creating and starting its own cluster.
@@ -223,11 +249,20 @@ postgres:
 		$(APT) update; $(APT) install postgresql; \
 		$(APT) install postgresql-server-dev-$$(ls /usr/lib/postgresql | sort -n | tail -n 1); }
 
+# Spark needs a Java runtime.
+java:
+	@command -v java >/dev/null || { $(APT) update && $(APT) install default-jre-headless; }
+
 # Debian's package starts its own server. If MariaDB was not installed before, this server is stopped.
 mariadb:
 	@PATH="$$PATH:/usr/sbin" command -v mariadbd >/dev/null || { $(APT) update && $(APT) install mariadb-server; \
 		$(SUDO) systemctl disable --now mariadb 2>/dev/null || true; }
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
+
+# PL/Python runs Debian's interpreter.
+plpython: postgres
+	@test -e "$$($(PG_CONFIG) --pkglibdir)/plpython3.so" && /usr/bin/python3 -c 'import numpy' 2>/dev/null || { $(APT) update && \
+		$(APT) install python3-numpy postgresql-plpython3-$$($(PG_CONFIG) --version | sed -E 's/[^0-9]*([0-9]+).*/\1/'); }
 
 extension: postgres
 	$(MAKE) --no-print-directory -C pg
@@ -257,8 +292,9 @@ $(PEERS)/.peers: requirements/peers.txt
 $(PANDAS2)/.pandas2: requirements/pandas2.txt
 $(DBT)/.dbt: requirements/dbt.txt
 $(DROP_IN)/.drop-in: requirements/drop-in.txt
+$(ENGINES)/.engines: requirements/engines.txt
 $(DIST)/.dist: requirements/dist.txt
-$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(DIST)/.dist: | $(BIN)/python
+$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(ENGINES)/.engines $(DIST)/.dist: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@

@@ -29,6 +29,11 @@ def cpu_seconds(pid: int) -> float:
     return sum(own_cpu_seconds(process) for process in (pid, *children(pid)))
 
 
+def cpu_of_family(pid: int) -> float:
+    """The same with the children of its children. For `colonnade serve --udf`, these run functions in Python."""
+    return own_cpu_seconds(pid) + sum(cpu_of_family(child) for child in children(pid))
+
+
 def own_cpu_seconds(pid: int) -> float:
     # The second field, the program's name, may contain any character; the other fields follow its closing
     # parenthesis.

@@ -28,9 +28,6 @@ const NAMES: [&str; 10] = [
     "partition_num",
 ];
 
-/// The options that decide about the types of columns.
-pub(crate) const TYPE_OPTIONS: [&str; 2] = ["adbc.colonnade.numeric", "adbc.colonnade.as_text"];
-
 /// How results are read.
 #[derive(Clone, Debug)]
 pub(crate) struct ReadOptions {
@@ -78,7 +75,7 @@ impl ReadOptions {
     pub(crate) fn split(&self) -> PartitionSplit {
         let processors = || available_parallelism().map_or(1, NonZero::get);
         let count = self.partition_num.unwrap_or_else(processors);
-        PartitionSplit { key: self.partition_on.clone(), count, range: None, consistent: true }
+        PartitionSplit { key: self.partition_on.clone(), count, range: None, consistent: true, repeatable: true }
     }
 
     /// The option's value as a text, which is empty for a default that the server chooses.

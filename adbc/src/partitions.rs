@@ -2,21 +2,20 @@
 //!
 //! The parts of a result are queries that see one state of the database (`colonnade_client::partition`). There are two kinds:
 //!
-//! - If connections of other processes can see the state ([`shared`]), a descriptor has the query and the name of the state. Whoever reads it
-//!   opens a connection like its own.
+//! - If other processes can read the parts, a descriptor is the ticket of a plan ([`PartTicket`]): a query and the name of the state, or rows
+//!   that a Colonnade server has spooled. Whoever reads it opens a connection like its own.
 //! - Otherwise each part has a connection, which the client opens beside the statement's ([`local`]). A descriptor is a number that
 //!   only this process knows.
 //!
 //! The state lasts as long as the statement keeps the result.
 
 pub(crate) mod local;
-mod shared;
 
 use std::sync::Arc;
 
 use adbc_core::error::{Error, Result, Status};
 use arrow_schema::{Schema, SchemaRef};
-use colonnade_client::partition::{Offer, PartitionSplit, StateExport};
+use colonnade_client::partition::{self, Offer, PartConnection, PartPlan, PartTicket, PartitionSplit};
 use colonnade_client::{self as client, Batch, Connection, Keep, ResultStream, Stats};
 
 use crate::connection::not_implemented;
@@ -25,15 +24,15 @@ use crate::options::ReadOptions;
 use crate::rows::Rows;
 use crate::schema;
 use crate::session::Session;
+use crate::types;
 use local::LocalParts;
-use shared::SharedPart;
 
 /// What a statement keeps so that the parts of its result can be read.
 #[expect(dead_code, reason = "held, not read")]
 pub(crate) enum Parts {
     Local(Arc<LocalParts>),
-    /// The connection that has exported the state.
-    Shared(Arc<dyn Connection>),
+    /// A plan, whose parts other processes read.
+    Shared(PartPlan),
 }
 
 /// The parts of a result.
@@ -48,6 +47,20 @@ pub(crate) struct Partitions {
 /// # Errors
 /// The source cannot give the result in parts, for a reason that the message says; otherwise those of the source.
 pub(crate) fn execute(session: &Session, sql: &str, options: &ReadOptions) -> Result<Partitions> {
+    let located = |error: client::Error| converted(&error.with_origin(session.source().name()));
+    let split = options.split();
+    if partition::has_plans(session.source()) {
+        if session.source().spooling().is_some() {
+            // The session itself runs the query.
+            session.begin_execution()?;
+        }
+        let (whose, options) = (PartConnection::Another, &options.query);
+        let plan = partition::plan(session.shared_source(), whose, sql, &split, None, options, &mut || true);
+        let plan = plan.map_err(located)?;
+        let schema = types::schema(plan.schema(), session.source());
+        let descriptors = plan.parts().iter().map(|part| part.ticket.encode()).collect();
+        return Ok(Partitions { kept: Parts::Shared(plan), descriptors, schema });
+    }
     let source = match session.source().partitioning() {
         Offer::Nothing => {
             return Err(not_implemented("this database has no partitions: execute the query as a whole"));
@@ -58,15 +71,6 @@ pub(crate) fn execute(session: &Session, sql: &str, options: &ReadOptions) -> Re
         }
         Offer::Parts(source) => source,
     };
-    let located = |error: client::Error| converted(&error.with_origin(session.source().name()));
-    let split = options.split();
-    if let Some(StateExport { connection: exporter, state }) = source.share(&mut || true).map_err(located)? {
-        let queries = queries(&*exporter, sql, &split).map_err(located)?;
-        let schema = schema::of_source(&*exporter, sql, &options.query)?;
-        let parts = queries.into_iter().map(|query| SharedPart::new(state.clone(), query, options));
-        let descriptors = parts.map(|part| Ok(part?.encode())).collect::<Result<_>>()?;
-        return Ok(Partitions { kept: Parts::Shared(exporter), descriptors, schema });
-    }
     let connections = source.siblings(split.count, &[], split.consistent, &mut || true).map_err(located)?;
     let first = connections.first().ok_or_else(none_left)?;
     let queries = queries(&**first, sql, &split).map_err(located)?;
@@ -100,9 +104,20 @@ fn queries(
 /// # Errors
 /// There is no such part, or its state is gone; otherwise those of the source.
 pub(crate) fn read(session: &Session, descriptor: &[u8], options: &ReadOptions) -> Result<Rows> {
-    if let Some(part) = SharedPart::decode(descriptor)? {
-        let Offer::Parts(source) = session.source().partitioning() else { return Err(no_such_partition()) };
-        return Rows::streamed(part.open(source, options)?);
+    if PartTicket::is_named(descriptor) {
+        let ticket = PartTicket::decode(descriptor).ok_or_else(no_such_partition)?;
+        let options = ticket.options(&options.query);
+        let opened = partition::open_part(
+            session.shared_source(),
+            PartConnection::Another,
+            &ticket,
+            None,
+            &options,
+            &mut || true,
+        );
+        let (stream, connection) = opened.map_err(|error| converted(&error))?;
+        let stream = types::stream(stream, &*connection, &options);
+        return Rows::streamed(Box::new(PartStream { stream, _kept: connection }));
     }
     session.read_local_part(local::Part::find(descriptor)?)
 }

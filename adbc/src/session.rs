@@ -50,6 +50,11 @@ impl Session {
         &*self.source
     }
 
+    /// The source, for what may outlive this session.
+    pub(crate) fn shared_source(&self) -> &Arc<dyn Connection> {
+        &self.source
+    }
+
     /// Begins an execution: what was cancelled before is over.
     ///
     /// # Errors

@@ -43,6 +43,7 @@ EXPERIMENTS: list[str] = [
     "arrow",
     "queries",
     "embedded",
+    "functions",
 ]
 
 

@@ -10,6 +10,8 @@
 //!                                                          queue ──> ResultStream
 //! ```
 //!
+//! A [`plan`] makes parts that other processes read, each by its [`ticket`](PartTicket).
+//!
 //! The code for all sources is here: the texts ([`text`]), the column by which to cut ([`key`]), the choice of cuts
 //! from a sample of its values ([`balance`]), an additional condition in a query ([`plain`]), the reading (`reader`),
 //! and the common schema of parts whose rows decide types (`agreement`).
@@ -18,13 +20,19 @@ mod agreement;
 pub(crate) mod balance;
 pub(crate) mod key;
 pub(crate) mod plain;
+mod plan;
 mod reader;
 pub(crate) mod siblings;
+mod spool;
 pub(crate) mod text;
+mod ticket;
 
 use std::sync::Arc;
 
+pub use plan::{OpenedPart, PartConnection, PartPlan, PlannedPart, has_plans, open_part, plan, read_part};
 pub use reader::{read, read_each};
+pub use spool::Spooling;
+pub use ticket::{PartTicket, SnapshotPart, SpooledPart};
 
 use crate::{Connection, Error, Keep, QueryOptions};
 
@@ -52,6 +60,17 @@ pub struct PartitionSplit {
     pub range: Option<(String, String)>,
     /// Whether all parts must see one state of the database.
     pub consistent: bool,
+    /// Whether each part must have the same rows whenever it is read, and however often.
+    pub repeatable: bool,
+}
+
+/// The size of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartSize {
+    /// Rows.
+    pub rows: u64,
+    /// Bytes of the columns as plain Arrow buffers. An estimate has the bytes of the database's own values.
+    pub bytes: u64,
 }
 
 /// A state of a database that connections of any process can see, for as long as the connection that exported it is open.
@@ -91,12 +110,25 @@ pub trait Partitioning: Send + Sync {
         keep: Keep<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error>;
 
+    /// Whether connections of other processes can see a state of this source.
+    fn has_shared_states(&self) -> bool {
+        false
+    }
+
     /// Opens a connection like [`siblings`](Self::siblings) does, and exports the state that it sees. `None` if connections of other
     /// processes cannot see a state of this source.
     ///
     /// # Errors
     /// As for [`siblings`](Self::siblings).
     fn share(&self, _keep: Keep<'_>) -> Result<Option<StateExport>, Error> {
+        Ok(None)
+    }
+
+    /// Exports the state that this connection sees from now on, and keeps until it is closed. `None` as for [`share`](Self::share).
+    ///
+    /// # Errors
+    /// As for [`siblings`](Self::siblings).
+    fn export(&self, _keep: Keep<'_>) -> Result<Option<SharedState>, Error> {
         Ok(None)
     }
 
@@ -113,6 +145,23 @@ pub trait Partitioning: Send + Sync {
         _keep: Keep<'_>,
     ) -> Result<Arc<dyn Connection>, Error> {
         Err(key::unsupported("connections of other processes cannot see a state of this source"))
+    }
+
+    /// Lets this connection see a shared state from now on, as [`join`](Self::join) does a new one.
+    ///
+    /// # Errors
+    /// As for [`join`](Self::join).
+    fn enter(&self, _state: &SharedState, _query: &str, _options: &QueryOptions, _keep: Keep<'_>) -> Result<(), Error> {
+        Err(key::unsupported("connections of other processes cannot see a state of this source"))
+    }
+
+    /// What the database expects of a part's query, which does not run. It is called on one of the [siblings](Self::siblings). `None` if it
+    /// expects nothing.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`].
+    fn estimate(&self, _query: &str, _keep: Keep<'_>) -> Result<Option<PartSize>, Error> {
+        Ok(None)
     }
 
     /// The queries that together return each row of `query` exactly once, including rows with a NULL key: 1 to

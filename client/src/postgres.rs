@@ -20,6 +20,7 @@ mod scram;
 mod server_connection;
 mod servers;
 mod simple;
+mod spool;
 mod state;
 mod target;
 mod type_names;

@@ -3,7 +3,7 @@
 use arrow_schema::SchemaRef;
 use std::sync::Arc;
 
-use crate::partition::Offer;
+use crate::partition::{Offer, Spooling};
 use crate::write::Writing;
 use crate::{
     Batch, Dialect, Error, ErrorKind, ExtensionVersions, QueryOptions, Statement, Stats, StreamFormat, Transport,
@@ -108,6 +108,11 @@ pub trait Connection: Send + Sync {
         Offer::Nothing
     }
 
+    /// The way to keep a result on the server and to read it in parts; `None` if the server has none.
+    fn spooling(&self) -> Option<&dyn Spooling> {
+        None
+    }
+
     /// The way to write into tables.
     ///
     /// # Errors
@@ -126,6 +131,11 @@ pub trait Connection: Send + Sync {
 
     /// The source's name, without secrets.
     fn name(&self) -> &str;
+
+    /// A connection string for the same server, user and options, without a password. `None` if the source has none.
+    fn address(&self) -> Option<&str> {
+        None
+    }
 
     /// The name and version of the server's software.
     fn server(&self) -> &str;

@@ -34,6 +34,13 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
         true => Some(NUMBERED_HINT.to_owned()),
         false => hint,
     };
+    if message.starts_with(MACRO) && message.contains(WRONG_ARGUMENTS) {
+        // The client has called a function, whatever DuckDB stores it as.
+        let message = message.replacen("Macro ", "Function ", 1);
+        let detail = detail.map(|detail| detail.replace("Candidate macros", "Candidate functions"));
+        let hint = Some(ARGUMENTS_HINT.to_owned());
+        return EngineError { detail, hint, position, ..EngineError::new(SqlState::UNDEFINED_FUNCTION, message) };
+    }
     // DuckDB invalidates the database after internal errors and errors of the disk. Then every statement fails with this error. Only DuckDB
     // writes the beginning of the text, so a client cannot cause it.
     let ends_engine = message.starts_with("FATAL Error: ");
@@ -55,6 +62,12 @@ const HINT_PREFIXES: [&str; 4] = ["Did you mean", "Candidate bindings", "Either 
 const NUMBERED: [&str; 4] = ["name serial ", "name bigserial ", "name smallserial ", "at or near \"identity\""];
 const NUMBERED_HINT: &str =
     "It is supported in CREATE TABLE only; elsewhere write CREATE SEQUENCE s, and DEFAULT nextval('s') for the column.";
+
+/// The error of a macro, which may be a function in Python, for arguments of other types.
+const MACRO: &str = "Binder Error: Macro ";
+const WRONG_ARGUMENTS: &str = "does not support the supplied arguments";
+const ARGUMENTS_HINT: &str =
+    "Add casts to the types of the parameters. A string needs one too, for example DATE '2025-01-31'.";
 
 /// Whether a message has the operating system's text for a full disk (ENOSPC). It can occur in errors of several classes.
 fn is_disk_full(message: &str) -> bool {

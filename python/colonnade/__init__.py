@@ -21,6 +21,8 @@ from ._frames.result import Result, Stats
 from ._lazy.scan import scan_sql
 from ._options.dtype import lossy
 from ._options.query import Progress
+from ._plan.part import Part
+from ._plan.plan import Plan, plan
 from ._read.drop_in import get_meta, read_sql_query, read_sql_table
 from ._read.read_sql import read_sql
 from ._read.tables import schema, tables
@@ -39,6 +41,8 @@ __all__ = [
     "InternalError",
     "NotSupportedError",
     "OperationalError",
+    "Part",
+    "Plan",
     "ProgrammingError",
     "Progress",
     "Result",
@@ -48,6 +52,7 @@ __all__ = [
     "connect",
     "get_meta",
     "lossy",
+    "plan",
     "read_sql",
     "read_sql_query",
     "read_sql_table",

@@ -80,6 +80,25 @@ def unrepresentable(
     only_nested: bool = False,
 ) -> tuple[str, str] | None: ...
 def bind(sql: str, params: Params | None = None, dialect: str = "duckdb") -> str: ...
+def plan(
+    connection: Connection,
+    sql: str,
+    params: Params | None,
+    key: str | None,
+    count: int,
+    range: tuple[str, str] | None,
+    spool: bool | None,
+    *,
+    own: bool,
+    **options: Unpack[QueryOptions],
+) -> HeldPlan: ...
+def read_part(
+    connection: Connection,
+    ticket: bytes,
+    pushed: tuple[str, list[str]] | None,
+    **options: Unpack[QueryOptions],
+) -> Stream: ...
+def ticket_query(ticket: bytes) -> str | None: ...
 def quoted(name: str, dialect: str) -> str: ...
 def file_uri(uri: str) -> tuple[str, str, list[tuple[str, str]]]: ...
 def count_statements(sql: str, product: str) -> int | None: ...
@@ -122,6 +141,24 @@ class Connection(Source):
         setup: list[str],
         **options: Unpack[QueryOptions],
     ) -> Stream | None: ...
+
+@final
+class HeldPlan:
+    @property
+    def name(self) -> str: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def is_spooled(self) -> bool: ...
+    @property
+    def is_open(self) -> bool: ...
+    @property
+    def parts(self) -> list[tuple[bytes, int | None, int | None]]: ...
+    def empty(self) -> Stream: ...
+    def read_part(
+        self, ticket: bytes, pushed: tuple[str, list[str]] | None, **options: Unpack[QueryOptions]
+    ) -> Stream: ...
+    def close(self) -> None: ...
 
 @final
 class Stream:
@@ -242,8 +279,8 @@ def define_function(
     strict: bool = False,
     volatility: Literal["i", "s", "v"] = "v",
 ) -> None:
-    """Make a definition known to the dispatchers of all databases of this process. The same id may be defined again, and
-    always means the same function.
+    """Make a definition known to the dispatchers of all databases of this process. The same id may be defined again,
+    and always means the same function.
 
     Args:
         id: 16 digits in hexadecimal, lower case.
@@ -273,8 +310,8 @@ class FunctionWorkers:
         memory: int = 2 << 30,
         workers: int = 8,
         timeout: float | None = None,
-        readable: Sequence[str | PathLike[str]] = (),
-        preload: Sequence[str] = (),
+        readable: Sequence[str | PathLike[str]] = ...,
+        preload: Sequence[str] = ...,
     ) -> FunctionWorkers:
         """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if
         None; with `Templates` the supervisor starts the interpreter, with the modules to preload.

@@ -42,7 +42,7 @@ pub(crate) fn connect(py: Python<'_>, uri: &str, gateway: bool) -> PyResult<Conn
 }
 
 /// The options among Python's keyword arguments. None means the default.
-fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
+pub(crate) fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<QueryOptions> {
     let mut options = QueryOptions::default();
     for (name, value) in given.into_iter().flatten() {
         let name: String = name.extract()?;
@@ -175,7 +175,7 @@ impl Connection {
         let inner = self.inner(py)?;
         let sql = params::bound(sql, params, inner.dialect())?;
         let options = query_options(options)?;
-        let split = PartitionSplit { key, count, range, consistent };
+        let split = PartitionSplit { key, count, range, consistent, repeatable: false };
         let stream = wait(py, |keep| partition::read(&*inner, &sql, &split, &setup, &options, keep))?;
         Stream::new(py, stream, &self.name, &self.server)
     }

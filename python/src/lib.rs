@@ -13,6 +13,7 @@ mod ffi_stream;
 mod gaps;
 mod observed;
 mod params;
+mod plan;
 mod py_source;
 mod serve;
 mod serve_source;
@@ -33,6 +34,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("BUILD_PROFILE", if cfg!(debug_assertions) { "debug" } else { "release" })?;
     m.add_class::<connection::Connection>()?;
+    m.add_class::<plan::HeldPlan>()?;
     m.add_class::<stream::Production>()?;
     m.add_class::<stream::Stream>()?;
     m.add_class::<table::Batch>()?;
@@ -46,6 +48,9 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;
     m.add_function(wrap_pyfunction!(params::file_uri, m)?)?;
     m.add_function(wrap_pyfunction!(params::quoted, m)?)?;
+    m.add_function(wrap_pyfunction!(plan::plan, m)?)?;
+    m.add_function(wrap_pyfunction!(plan::read_part, m)?)?;
+    m.add_function(wrap_pyfunction!(plan::ticket_query, m)?)?;
     m.add_function(wrap_pyfunction!(statements::count_statements, m)?)?;
     m.add_class::<serve_source::SourceEngine>()?;
     #[cfg(target_os = "linux")]

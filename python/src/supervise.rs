@@ -132,6 +132,9 @@ fn server_options(given: &Bound<'_, PyDict>) -> PyResult<ServeOptions> {
         session_memory: limit("max_session_memory")?,
         spool_bytes: limit("spool_bytes")?,
         spool_directory: given.get_item("spool_directory")?.extract()?,
+        ticket_bytes: limit("ticket_bytes")?,
+        ticket_directory: given.get_item("ticket_directory")?.extract()?,
+        ticket_ttl: time("ticket_ttl")?,
     };
     let encode_cpu = given.get_item("encode_cpu")?.extract()?;
     let log_statements = given.get_item("log_statements")?.extract()?;

@@ -2,7 +2,6 @@
 
 pub(crate) mod cancel;
 pub(crate) mod input;
-pub(crate) mod link;
 pub(crate) mod listen;
 pub(crate) mod origin;
 pub(crate) mod pending_login;
@@ -155,7 +154,7 @@ fn run_session(
     let engine = shared.engine.session(&user)?;
     let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);
     let new = NewSession { user, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
-    let registration = shared.registry.register(new, &shared.limits, &shared.spools, observer)?;
+    let registration = shared.registry.register(new, &shared.limits, (&shared.spools, &shared.tickets), observer)?;
     drop(pending.take());
     increment(&observer.logins);
     let begun = Instant::now();

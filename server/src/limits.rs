@@ -32,11 +32,17 @@ pub struct Limits {
     pub spool_bytes: Option<usize>,
     /// The directory of these files; `None` sets results aside in their sessions' memory.
     pub spool_directory: Option<PathBuf>,
+    /// Bytes of all spooled results, which have tickets.
+    pub ticket_bytes: Option<usize>,
+    /// The directory of their files; `None` is the system's directory for temporary files.
+    pub ticket_directory: Option<PathBuf>,
+    /// How long a ticket lives after its last use.
+    pub ticket_ttl: Option<Duration>,
 }
 
 impl Default for Limits {
     /// 256 sessions of 256 MiB; a minute for the login, an hour for a statement, ten idle minutes within a transaction, twelve idle hours
-    /// outside of one.
+    /// outside of one; 10 GiB of spooled results, which live for an hour.
     fn default() -> Self {
         let hour = Duration::from_secs(3600);
         Self {
@@ -51,6 +57,9 @@ impl Default for Limits {
             session_memory: Some(256 << 20),
             spool_bytes: None,
             spool_directory: None,
+            ticket_bytes: Some(10 << 30),
+            ticket_directory: None,
+            ticket_ttl: Some(hour),
         }
     }
 }
@@ -120,6 +129,15 @@ pub enum LimitError {
         "canceling statement because the disk of --temp-directory is full; an earlier result must be set aside there"
     )]
     DiskFull,
+    /// The size of all spooled results.
+    #[error("canceling statement because spooled results would take more than --spool-size ({0} bytes)")]
+    Tickets(usize),
+    /// The number of tickets, or of a result's parts.
+    #[error("more than {0} tickets, or parts of one result")]
+    TicketCount(usize),
+    /// The disk is full, so a result cannot be spooled.
+    #[error("canceling statement because the disk of --spool-directory is full")]
+    TicketDiskFull,
     /// The server accepts no new sessions, because it waits for the open ones to end.
     #[error("the database system is shutting down")]
     Draining,
@@ -135,15 +153,20 @@ impl LimitError {
             Self::IdleInTransaction => SqlState::new("25P03"),
             Self::Result(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::SessionMemory(_) => SqlState::OUT_OF_MEMORY,
-            Self::Spool(_) => SqlState::new("53400"),
-            Self::DiskFull => SqlState::new("53100"),
+            Self::Spool(_) | Self::Tickets(_) | Self::TicketCount(_) => SqlState::new("53400"),
+            Self::DiskFull | Self::TicketDiskFull => SqlState::new("53100"),
             Self::Draining => SqlState::new("57P03"),
         }
     }
 
     /// Whether it ends the session.
     pub fn is_fatal(&self) -> bool {
-        !matches!(self, Self::Statement | Self::Result(_) | Self::SessionMemory(_) | Self::Spool(_) | Self::DiskFull)
+        match self {
+            Self::Statement | Self::Result(_) | Self::SessionMemory(_) | Self::Spool(_) | Self::DiskFull => false,
+            Self::Tickets(_) | Self::TicketCount(_) | Self::TicketDiskFull => false,
+            Self::Connections | Self::UserConnections(_) | Self::AddressLogins => true,
+            Self::Idle | Self::IdleInTransaction | Self::Draining => true,
+        }
     }
 
     /// What the user can do.
@@ -156,6 +179,10 @@ impl LimitError {
             Self::SessionMemory(_) => {
                 "Close prepared statements and portals, send shorter messages, or ask the operator for more."
             }
+            Self::Tickets(_) | Self::TicketDiskFull => {
+                "Release tickets that are not needed (colonnade_release), spool less, or ask the operator for more."
+            }
+            Self::TicketCount(_) => "Release tickets that are not needed (colonnade_release), or ask for larger parts.",
             Self::Spool(_) | Self::DiskFull => {
                 "Read the earlier result to its end first, or ask the operator for more."
             }

@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::rows::tickets::SpoolCounts;
+
 pub(crate) use http::{ServerState, answer};
 pub(crate) use log::FieldValue;
 pub use log::Log;
@@ -57,7 +59,7 @@ impl Observer {
 
     /// The metrics, in the form of <https://prometheus.io/docs/instrumenting/exposition_formats/>. `sessions` is the number of open
     /// sessions, and `sent` the number of bytes that they have sent.
-    fn metrics(&self, sessions: usize, sent: u64) -> String {
+    fn metrics(&self, sessions: usize, sent: u64, spools: &SpoolCounts) -> String {
         let mut text = String::new();
         let mut add = |kind: &str, name: &str, help: &str, value: u64| {
             // Writing to a string cannot fail.
@@ -67,6 +69,8 @@ impl Observer {
             );
         };
         add("gauge", "sessions", "Open sessions.", sessions as u64);
+        add("gauge", "spool_tickets", "Spooled results.", spools.tickets);
+        add("gauge", "spool_bytes", "Bytes of all spooled results.", spools.bytes);
         let sent = self.sent.load(Relaxed) + sent;
         for (name, help, value) in [
             ("connections_total", "Connections accepted.", self.connections.load(Relaxed)),
@@ -75,6 +79,8 @@ impl Observer {
             ("refused_connections_total", "Connections refused because of a limit.", self.refusals.load(Relaxed)),
             ("statements_total", "Statements run.", self.statements.load(Relaxed)),
             ("errors_total", "Statements failed.", self.errors.load(Relaxed)),
+            ("spools_total", "Results spooled.", spools.begun),
+            ("spool_parts_sent_total", "Parts of spooled results that sessions have requested.", spools.parts_sent),
             ("sent_bytes_total", "Bytes sent to clients, before encryption.", sent),
         ] {
             add("counter", name, help, value);

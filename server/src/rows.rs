@@ -1,6 +1,7 @@
 //! Rows of a query: RowDescription and DataRow messages.
 
 pub(crate) mod spool;
+pub(crate) mod tickets;
 
 use std::sync::Arc;
 

@@ -22,6 +22,7 @@ use crate::engine::Engine;
 use crate::limits::Limits;
 use crate::observe::{self, Log, Observer, increment};
 use crate::rows::spool::Spools;
+use crate::rows::tickets::Tickets;
 use crate::supervise::Credentials;
 use crate::supervise::memory::MemoryShare;
 use crate::tls::{self, TlsError};
@@ -105,6 +106,7 @@ pub(crate) struct ServerContext {
     pub encode_cpu: f64,
     pub pending_logins: Arc<PendingLogins>,
     pub spools: Arc<Spools>,
+    pub tickets: Arc<Tickets>,
     pub is_draining: AtomicBool,
 }
 
@@ -119,7 +121,8 @@ impl Server {
         // PostgreSQL's clients read the first number, and expect the protocol and the catalog of that version.
         let postgres = engine.postgres_version();
         let version = format!("{postgres} (Colonnade {}, {})", env!("CARGO_PKG_VERSION"), engine.version());
-        let watch = Watch::start(Arc::clone(&registry))?;
+        let tickets = Tickets::new(&limits);
+        let watch = Watch::start(Arc::clone(&registry), Arc::clone(&tickets))?;
         let shared = ServerContext {
             engine,
             version,
@@ -130,6 +133,7 @@ impl Server {
             tls: RwLock::new(credentials.tls.map(Arc::new)),
             pending_logins: PendingLogins::new(&limits),
             spools: Spools::new(&limits),
+            tickets,
             limits: Arc::new(limits),
             encode_cpu,
             is_draining: AtomicBool::new(false),
@@ -174,6 +178,7 @@ impl Server {
                 observer: &shared.observer,
                 sessions: shared.registry.len(),
                 sent: shared.registry.sent(),
+                spools: shared.tickets.counts(),
                 accepts_sessions: !shared.is_draining.load(Ordering::SeqCst),
             };
             // An invalid request gets no answer.

@@ -17,6 +17,7 @@ pub(crate) mod savepoint;
 pub(crate) mod settings;
 pub(crate) mod simple;
 pub(crate) mod source;
+pub(crate) mod spool;
 pub(crate) mod state;
 pub(crate) mod transaction;
 

@@ -10,6 +10,7 @@ mod cursor;
 mod function;
 mod parser;
 mod setting;
+mod spool;
 
 use crate::split::Span;
 use crate::{Dialect, Token, TokenKind};
@@ -24,6 +25,7 @@ pub use function::{
 use parser::Parser;
 pub use parser::SyntaxError;
 pub use setting::{Modes, Set};
+pub use spool::{Argument, PartSource, SpoolStatement};
 
 /// A statement of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub enum StatementKind {
         /// Whether WITH stands in front, whose queries may change something.
         has_with: bool,
     },
+    /// SELECT * FROM colonnade_spool(…) or colonnade_release(…).
+    Spool(Result<SpoolStatement, SyntaxError>),
     /// INSERT, like the next three also behind WITH.
     Insert,
     /// UPDATE.
@@ -152,7 +156,10 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
     let word = upper(&first);
     match word.as_str() {
         "" if first.is_symbol(b'(') => StatementKind::Query { has_with: false },
-        "SELECT" | "VALUES" | "TABLE" | "FROM" => StatementKind::Query { has_with: false },
+        "SELECT" | "FROM" => {
+            spool::read(parser, word == "SELECT").map_or(StatementKind::Query { has_with: false }, StatementKind::Spool)
+        }
+        "VALUES" | "TABLE" => StatementKind::Query { has_with: false },
         "WITH" => behind_with(parser),
         "INSERT" => StatementKind::Insert,
         "UPDATE" => StatementKind::Update,

@@ -76,7 +76,7 @@ def test_parts_end_with_their_statement(readings: Database) -> None:
         parts, _ = cursor.adbc_execute_partitions("select id from adbc_readings")
         cursor.execute("select 1 as n").fetchall()
         for part in (*parts, b"", b"\xff", b"0/0", parts[0] + b"9"):
-            with pytest.raises(dbapi.ProgrammingError, match="no such partition") as failed:
+            with pytest.raises(dbapi.ProgrammingError, match=r"no such part|ticket does not exist") as failed:
                 reader.adbc_read_partition(part)
             assert failed.value.status_code == AdbcStatusCode.NOT_FOUND
 
@@ -116,8 +116,11 @@ def test_an_error_in_a_part_has_its_sqlstate(postgresql: Database) -> None:
 def test_a_part_is_cancelled(postgresql: Database) -> None:
     with postgresql.connect() as connection, connection.cursor() as cursor, postgresql.connect() as other:
         cursor.execute("create table adbc_slow as select i from generate_series(1, 1000) i")
+        # Each reader must get the same value, so the function is declared stable.
+        body = "begin perform pg_sleep(1); return null; end"
+        cursor.execute(f"create function adbc_sleep() returns text stable language plpgsql as '{body}'")
         try:
-            parts, _ = cursor.adbc_execute_partitions("select i, pg_sleep(1)::text as s from adbc_slow")
+            parts, _ = cursor.adbc_execute_partitions("select i, adbc_sleep() as s from adbc_slow")
             with other.cursor() as reader:
                 timer = threading.Timer(0.3, other.adbc_cancel)
                 timer.start()
@@ -128,6 +131,7 @@ def test_a_part_is_cancelled(postgresql: Database) -> None:
             assert (failed.value.status_code, failed.value.sqlstate) == (AdbcStatusCode.CANCELLED, "57014")
         finally:
             cursor.execute("drop table adbc_slow")
+            cursor.execute("drop function adbc_sleep()")
 
 
 def test_parts_of_a_file(tmp_path: Path) -> None:

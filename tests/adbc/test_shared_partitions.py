@@ -16,6 +16,8 @@ from tests.adbc.databases import POSTGRESQL, Database
 from tests.support.adbc_driver import DRIVER, ROOT
 
 ROWS = 10_000
+#: The beginning of a ticket of a shared snapshot.
+MAGIC = b"colonnade partition 2\n\0"
 #: Reads the part of a descriptor in a process of its own.
 READER = """
 import sys
@@ -50,7 +52,7 @@ def planner(readings: Database) -> Iterator[dbapi.Cursor]:
 
 def with_text(part: bytes, place: int, text: bytes) -> bytes:
     """The descriptor with another text: 0 is the run of the server, 1 the snapshot, 2 the query."""
-    start = len(b"colonnade partition 1\n")
+    start = len(MAGIC)
     for _ in range(place):
         start += 4 + int.from_bytes(part[start : start + 4], "little")
     end = start + 4 + int.from_bytes(part[start : start + 4], "little")
@@ -168,7 +170,16 @@ def test_a_descriptor_is_only_a_query(readings: Database, planner: dbapi.Cursor)
 def test_damaged_descriptors_are_refused(readings: Database, planner: dbapi.Cursor) -> None:
     part = planner.adbc_execute_partitions("select id from adbc_shared")[0][0]
     with readings.cursor() as cursor:
-        for damaged in (part[:-1], part + b"x", part[:22], part[:22] + b"\xff" * 40, part[:30] + b"\xff" + part[31:]):
+        start = len(MAGIC)
+        for damaged in (
+            part[:-1],
+            part + b"x",
+            part[: start - 1],
+            part[:start],
+            part[:start] + b"\xff" * 40,
+            part[: start + 8] + b"\xff" + part[start + 9 :],
+            part[: start - 1] + b"\7" + part[start:],
+        ):
             with pytest.raises(dbapi.ProgrammingError, match="no such partition") as failed:
                 cursor.adbc_read_partition(damaged)
             assert failed.value.status_code == AdbcStatusCode.NOT_FOUND

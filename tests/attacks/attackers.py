@@ -94,10 +94,14 @@ def prepared(connection: psycopg.Connection, statement: str) -> object:
     return connection.execute(f"prepare attack as {statement}")
 
 
+def spooled(connection: psycopg.Connection, statement: str) -> object:
+    return connection.execute("select * from colonnade_spool(%s)", (statement,)).fetchall()
+
+
 #: In how many ways a statement can be sent.
 WAYS: dict[str, Way] = {
     way.__name__: way
-    for way in (simple, extended, among_others, in_a_transaction, copied, declared, explained, prepared)
+    for way in (simple, extended, among_others, in_a_transaction, copied, declared, explained, prepared, spooled)
 }
 
 

@@ -109,22 +109,30 @@ def test_the_operator_is_told_whose_statement_it_was_without_its_values(tmp_path
         idle = psycopg.connect(server.dsn.replace("tester", "idler"), autocommit=True)
         idle.execute("select 'idle'")
         busy = psycopg.connect(server.dsn.replace("tester", "mallory"), autocommit=True)
-        statement = "select count(*), 'a value' from range(1000000000000) t(i) where i % 7 = 12345"
+        statement = "select count(*), 'a value' from range(1000000000000) t(i) where hash(i) % 77777 = 12345"
         busy.pgconn.send_query(statement.encode())
         wait_until(lambda: "event=login" in log.read_text() and numbers(url)["statements_total"] == 2)
+        # The statement is known when it runs.
+        begun = cpu_ticks(server.worker)
+        wait_until(lambda: cpu_ticks(server.worker) > begun + 20)
         old = kill(server)
         wait_until(lambda: has_new_worker(server, old))
         wait_until(lambda: fetched_or_nothing(f"{url}/health") == "ok\n")
         text = fetched(f"{url}/metrics")
         idle.close()
         busy.close()
-    outline = "select count ( * ) , ? from range ( ? ) t ( i ) where i % ? = ?"
+    outline = "select count ( * ) , ? from range ( ? ) t ( i ) where hash ( i ) % ? = ?"
     died = [line.partition(" event=")[2] for line in log.read_text().splitlines() if "worker_died" in line]
     assert died == ["worker_died reason=SIGKILL connections=2", f'worker_died_during user=mallory sql="{outline}"']
     assert "colonnade_worker_restarts_total 1\n" in text
     label = f'{{reason="SIGKILL",user="mallory",statement="{outline}"}}'
     assert f"colonnade_worker_last_death_info{label} 1\n" in text
     assert "a value" not in text + log.read_text() and "12345" not in text + log.read_text()
+
+
+def cpu_ticks(process: int) -> int:
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
 
 
 def fetched_or_nothing(url: str) -> str:

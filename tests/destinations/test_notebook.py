@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-import jupyter_client
 import pytest
 
-LIMIT = 60
+from tests.support import notebooks
+from tests.support.notebooks import run
 
 
 @pytest.fixture(scope="module")
 def kernel() -> Iterator[Any]:
-    """A client of a kernel with this interpreter."""
-    manager = jupyter_client.KernelManager()
-    manager.kernel_spec.argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    manager.start_kernel(env=dict(os.environ))
-    client = manager.client()
-    client.start_channels()
-    try:
-        client.wait_for_ready(timeout=LIMIT)
-        yield manager, client
-    finally:
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-
-
-def outputs(client: Any, request: str) -> Iterator[dict[str, Any]]:
-    """The messages of a cell, until the kernel is idle."""
-    while True:
-        message = client.get_iopub_msg(timeout=LIMIT)
-        if message["parent_header"].get("msg_id") != request:
-            continue
-        if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
-            return
-        yield message
-
-
-def run(client: Any, code: str) -> list[dict[str, Any]]:
-    """The messages of a cell."""
-    return list(outputs(client, client.execute(code)))
+    """A kernel and a client of it."""
+    with notebooks.kernel() as opened:
+        yield opened
 
 
 def test_an_interrupt_ends_a_read(kernel: Any, uri: str) -> None:
@@ -52,7 +25,7 @@ def test_an_interrupt_ends_a_read(kernel: Any, uri: str) -> None:
         "print('begun', flush=True); connection.query('select i from range(1000000000000) t(i)').to_arrow()"
     )
     error = None
-    for message in outputs(client, request):
+    for message in notebooks.messages(client, request):
         if message["msg_type"] == "stream":
             manager.interrupt_kernel()
         if message["msg_type"] == "error":

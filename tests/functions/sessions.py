@@ -38,7 +38,7 @@ def psql(server: Server, *commands: str, stdin: str | None = None) -> subprocess
 
 def value(connection: psycopg.Connection, query: str) -> object:
     """The one value of a query."""
-    row = connection.execute(query).fetchone()
+    row = connection.execute(query.encode()).fetchone()
     assert row is not None
     return row[0]
 

@@ -26,7 +26,7 @@ def connection(server: Server) -> Iterator[psycopg.Connection]:
         yield connection
         for name in functions(connection):
             kind = value(connection, f"SELECT prokind FROM pg_proc WHERE oid = '{name}'::regprocedure")
-            connection.execute(f"DROP {'AGGREGATE' if kind == 'a' else 'FUNCTION'} {name} CASCADE")
+            connection.execute(f"DROP {'AGGREGATE' if kind == 'a' else 'FUNCTION'} {name} CASCADE".encode())
 
 
 @pytest.mark.parametrize("simple", [False, True])
@@ -64,6 +64,15 @@ def test_replacing_follows_postgresqls_rules(connection: psycopg.Connection) -> 
     with pytest.raises(psycopg.errors.WrongObjectType):
         connection.execute(ADD.replace("CREATE FUNCTION", "CREATE AGGREGATE"))
     assert value(connection, "SELECT add_one(1)") == 101
+
+
+def test_arguments_of_other_types_are_named(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE FUNCTION next_day(x DATE) RETURNS DATE LANGUAGE PYTHON_MAP AS $$ return x + 1 $$")
+    with pytest.raises(psycopg.errors.UndefinedFunction, match="Function next_day") as refused:
+        connection.execute("SELECT next_day('2025-01-31')")
+    assert "next_day(x DATE)" in (refused.value.diag.message_detail or "")
+    assert "DATE '2025-01-31'" in (refused.value.diag.message_hint or "")
+    assert str(value(connection, "SELECT next_day(DATE '2025-01-31')")) == "2025-02-01"
 
 
 def test_a_name_has_overloads(connection: psycopg.Connection) -> None:
@@ -111,7 +120,7 @@ def test_macros_of_sql_stay_what_they_are(connection: psycopg.Connection) -> Non
 @pytest.mark.parametrize("name", ["abs", "pg_get_functiondef", "colonnade_map", "range", "read_csv"])
 def test_names_of_built_in_functions_are_refused(connection: psycopg.Connection, name: str) -> None:
     with pytest.raises(psycopg.errors.DuplicateFunction, match="built-in"):
-        connection.execute(ADD.replace("add_one", name))
+        connection.execute(ADD.replace("add_one", name).encode())
     assert functions(connection) == []
 
 
@@ -132,7 +141,7 @@ def test_names_of_built_in_functions_are_refused(connection: psycopg.Connection,
 )
 def test_what_is_wrong_is_refused(connection: psycopg.Connection, statement: str, code: str, message: str) -> None:
     with pytest.raises(psycopg.Error, match=message) as refused:
-        connection.execute(statement)
+        connection.execute(statement.encode())
     assert refused.value.sqlstate == code
     assert functions(connection) == []
 
@@ -149,7 +158,7 @@ def test_a_syntax_error_of_the_body_has_its_place(connection: psycopg.Connection
     cursor = psycopg.ClientCursor(connection)
     statement = before + " " + after
     with pytest.raises(psycopg.errors.SyntaxError) as refused:
-        cursor.execute(statement)
+        cursor.execute(statement.encode())
     position = int(refused.value.diag.statement_position or 0)
     assert statement[position - 1 :] == after
 

@@ -62,7 +62,8 @@ def test_null_is_masked_in_groups(plans: Caller) -> None:
     plans.define("nulls", {"x": "VARCHAR"}, "BIGINT", source, kind="aggregate")
     query = (
         "SELECT bool_and(a = b) FROM (SELECT nulls(x) AS a, count(*) FILTER (WHERE x IS NULL) AS b "
-        "FROM (SELECT g, CASE WHEN g % 5 > g % 3 THEN NULL ELSE g::VARCHAR END AS x FROM range(9000) t(g)) GROUP BY g % 13)"
+        "FROM (SELECT g, CASE WHEN g % 5 > g % 3 THEN NULL ELSE g::VARCHAR END AS x FROM range(9000) t(g)) "
+        "GROUP BY g % 13)"
     )
     assert plans.value(query) is True
 

@@ -82,7 +82,7 @@ def test_aggregates_are_called_as_any_other(server: Server) -> None:
             ("joined(DISTINCT (i // 3)::INTEGER, ''::VARCHAR ORDER BY (i // 3)::INTEGER)", "01"),
             ("main.joined(i ORDER BY i) FILTER (i < 2)", "0,1"),
         ):
-            cursor = connection.execute(f"SELECT {call} FROM few")
+            cursor = connection.execute(f"SELECT {call} FROM few".encode())
             assert cursor.fetchall() == [(expected,)], call
             assert cursor.description is not None
             assert cursor.description[0].name == "joined"

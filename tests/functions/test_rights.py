@@ -83,7 +83,7 @@ def forge(connection: psycopg.Connection, body: str) -> None:
     connection.execute("DROP MACRO f")
     connection.execute("CREATE MACRO f(x) AS x")
     text = json.dumps(found, separators=(",", ":")).replace("'", "''")
-    connection.execute(f"COMMENT ON MACRO main.f IS '{text}'")
+    connection.execute(f"COMMENT ON MACRO main.f IS '{text}'".encode())
 
 
 def test_a_forged_definition_does_not_run(tmp_path: Path) -> None:

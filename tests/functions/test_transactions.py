@@ -22,7 +22,8 @@ def server() -> Iterator[Server]:
 
 def create(connection: psycopg.Connection, name: str, step: int, replaces: bool = False) -> None:
     statement = CREATE.format(name=name, step=step)
-    connection.execute(statement.replace("CREATE", "CREATE OR REPLACE") if replaces else statement)
+    text = statement.replace("CREATE", "CREATE OR REPLACE") if replaces else statement
+    connection.execute(text.encode())
 
 
 def test_a_function_is_called_in_its_own_transaction_and_rolled_back(server: Server) -> None:

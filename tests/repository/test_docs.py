@@ -31,6 +31,8 @@ LESSONS = [ROOT / "README.md", *sorted((DOCS / "tutorial").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Languages of programs that read by the ADBC driver from `colonnade serve shop.duckdb`.
 FOREIGN = ("go", "r")
+#: Blocks that need an engine: tests/engines runs them.
+OF_ENGINES = "py"
 #: What README's statements in Go stand in.
 GO_PROGRAM = """\
 package main
@@ -185,7 +187,7 @@ def test_lessons_run_and_print_what_they_say(page: Path, lesson: Lesson) -> None
     for kind, code in BLOCK.findall(page.read_text()):
         if kind == "text":
             assert [line.rstrip() for line in printed.splitlines()] == code.splitlines()
-        elif kind not in FOREIGN:
+        elif kind not in (*FOREIGN, OF_ENGINES):
             assert kind in ("sh", "python"), f"no example is known to be {kind}"
             printed = lesson.sh(code) if kind == "sh" else lesson.python(code)
 

@@ -1,6 +1,6 @@
-"""Who may know whom: `wire, login, sql ← client ← adbc, python`, `wire, login ← server ← duckdb ← python`,
-`sql ← adbc, duckdb, python`, `udf ← python`, `wire ← pg`; nobody knows `adbc`, `python`, `pg` or `bench`. Then the
-rooms of the Python package."""
+"""Who may know whom: `wire, tcp, login, sql ← client ← adbc, python`, `wire, tcp, login, sql ← server`,
+`sql, server ← duckdb ← python`, `wire ← tcp, pg`, `sql ← adbc, python`, `udf ← python`; nobody knows `adbc`,
+`python`, `pg` or `bench`. Then the rooms of the Python package."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ ROOT = Path(__file__).parents[2]
 # Each crate of the workspace, and those of its neighbours that it may depend on.
 MAY_KNOW = {
     "colonnade-wire": set[str](),
+    "colonnade-tcp": {"colonnade-wire"},
     "colonnade-login": set[str](),
     "colonnade-sql": set[str](),
     "colonnade-udf": set[str](),
-    "colonnade-client": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
+    "colonnade-client": {"colonnade-wire", "colonnade-tcp", "colonnade-login", "colonnade-sql"},
     "colonnade-adbc": {"colonnade-sql", "colonnade-client"},
-    "colonnade-server": {"colonnade-wire", "colonnade-login", "colonnade-sql"},
+    "colonnade-server": {"colonnade-wire", "colonnade-tcp", "colonnade-login", "colonnade-sql"},
     "colonnade-duckdb": {"colonnade-sql", "colonnade-server"},
     "colonnade-python": {
         "colonnade-wire",
@@ -68,10 +69,12 @@ ROOMS = {
     "_read": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection"},
     "_write": {"_options", "_errors", "_rows", "_connection"},
     "_lazy": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection"},
+    "_plan": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection", "_read", "_lazy"},
     "dbapi": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames"},
-    "": {"_options", "_core", "_errors", "_frames", "_rows", "_connection", "_read", "_write", "_lazy"},
+    "": {"_options", "_core", "_errors", "_frames", "_rows", "_connection", "_read", "_write", "_lazy", "_plan"},
     "aio": {"_options", "_errors", "_frames", "_rows", "_connection"},
     "_udf": set[str](),
+    "distributed": {"_options", "_libraries", "_errors", "_frames", "_connection", "_plan"},
     "_serve": {"_options", "_core", "_duckdb", "_sources"},
     "_cli": {
         "_options",

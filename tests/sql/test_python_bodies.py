@@ -1,5 +1,5 @@
-"""Where the body of a function in braces ends: where CPython's own tokens say. Each body stands between statements, which
-are counted."""
+"""Where the body of a function in braces ends: where CPython's own tokens say. Each body stands between statements,
+which are counted."""
 
 from __future__ import annotations
 

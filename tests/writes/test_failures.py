@@ -19,6 +19,7 @@ import pytest
 
 from testbed import postgres as pg
 from tests.support.proxy import Proxy
+from tests.support.raw_client import wait_until
 from tests.support.sqlite_files import make
 from tests.writes.places import Place
 
@@ -157,8 +158,9 @@ def test_a_connection_that_is_cut_at_any_byte_leaves_nothing(
     """Or all rows, if the answer to COMMIT is cut: then the error says that nobody knows."""
     proxy = Proxy(("127.0.0.1", cluster.port))
     options = in_postgres.uri.partition("?")[2]
-    uri = f"{cluster.uri(tcp=True).replace(str(cluster.port), str(proxy.port))}?{options}"
+    uri = f"{cluster.uri(tcp=True).replace(str(cluster.port), str(proxy.port))}?application_name=cut&{options}"
     table = pa.table({"a": range(1000)})
+    writers = "select count(*) from pg_stat_activity where application_name = 'cut'"
     try:
         colonnade.write_sql(table, uri, "t")
         length = proxy.passed
@@ -169,6 +171,8 @@ def test_a_connection_that_is_cut_at_any_byte_leaves_nothing(
             try:
                 colonnade.write_sql(table, uri, "t")
             except colonnade.OperationalError as error:
+                # A COMMIT may still be under way.
+                wait_until(lambda: session.execute(writers).fetchone() == (0,))
                 exists = session.execute("select to_regclass('t') is not null").fetchone() == (True,)
                 assert not exists or error.sqlstate == "08007"
                 unknown += error.sqlstate == "08007"

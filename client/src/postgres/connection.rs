@@ -14,7 +14,7 @@ use super::server_connection::{ServerConnection, ServerProperties};
 use super::servers;
 use super::simple::{self, Job};
 use super::target::Conninfo;
-use crate::partition::Offer;
+use crate::partition::{Offer, Spooling};
 use crate::rows::RowStream;
 use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection, Tick};
 use crate::socket::Socket;
@@ -76,7 +76,7 @@ impl Connection for PostgresConnection {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        let (pool, delivery) = (self.pool.clone(), self.delivery());
+        let delivery = self.delivery();
         if *delivery == Delivery::Stock {
             let reader = self.binary(statement, options, Wanted::Rows, keep)?;
             return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?));
@@ -88,14 +88,7 @@ impl Connection for PostgresConnection {
         // `colonnade serve` cannot describe every query that it can run.
         let are_told = options.type_names && matches!(delivery, Delivery::Extension { .. });
         let types = if are_told { self.column_types(&sql, keep)? } else { Vec::new() };
-        let (asked, limits) = (request::chunks(options), request::limits(options));
-        let again = delivery.reload(&copy).map(|both| message::query(&both)).transpose()?;
-        let query = message::query(&copy)?;
-        let reader = self.session.start(keep, move |connection, tick, tell| {
-            let job = Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell };
-            checked(connection, |connection| simple::answer(connection, tick, job, &query, again.as_deref()))
-        })?;
-        Ok(Box::new(CopyOut::open(reader, asked, limits, &types, keep)?))
+        self.copied(&copy, &types, options, keep)
     }
 
     fn query_checked(
@@ -216,6 +209,10 @@ impl Connection for PostgresConnection {
         }
     }
 
+    fn spooling(&self) -> Option<&dyn Spooling> {
+        matches!(self.delivery(), Delivery::Served(_)).then_some(self as &dyn Spooling)
+    }
+
     fn writing(&self) -> Result<&dyn Writing, Error> {
         Ok(self)
     }
@@ -232,6 +229,10 @@ impl Connection for PostgresConnection {
         self.session.name()
     }
 
+    fn address(&self) -> Option<&str> {
+        Some(&self.session.peer.route.target.shareable)
+    }
+
     fn server(&self) -> &str {
         &self.session.peer.software
     }
@@ -246,6 +247,25 @@ impl Connection for PostgresConnection {
 }
 
 impl PostgresConnection {
+    /// Starts a COPY that sends a stream. `types` are those of its columns, if they are to be named.
+    pub(super) fn copied(
+        &self,
+        copy: &str,
+        types: &[u32],
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error> {
+        let pool = self.pool.clone();
+        let (asked, limits) = (request::chunks(options), request::limits(options));
+        let again = self.delivery().reload(copy).map(|both| message::query(&both)).transpose()?;
+        let query = message::query(copy)?;
+        let reader = self.session.start(keep, move |connection, tick, tell| {
+            let job = Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell };
+            checked(connection, |connection| simple::answer(connection, tick, job, &query, again.as_deref()))
+        })?;
+        Ok(Box::new(CopyOut::open(reader, asked, limits, types, keep)?))
+    }
+
     /// Starts a statement by the extended query protocol.
     fn binary(
         &self,

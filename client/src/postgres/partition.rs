@@ -6,6 +6,7 @@
 //! that of another.
 
 mod blocks;
+mod estimate;
 mod keys;
 mod repeatable;
 mod shared;
@@ -18,17 +19,19 @@ use colonnade_sql::{Dialect, quote, tokens};
 use super::connection::PostgresConnection;
 use super::target::Target;
 use crate::partition::key::{self, unsupported};
-use crate::partition::{PartitionSplit, Partitioning, SharedState, StateExport, siblings, text};
+use crate::partition::{PartSize, PartitionSplit, Partitioning, SharedState, StateExport, siblings, text};
 use crate::{Connection, Error, ErrorKind, Keep, QueryOptions};
 
 /// What siblings need from this connection, in rows of a name and a value: first whether it has temporary tables, then its settings, its
-/// user and its role, which depends on the user. Settings of a transaction and the encoding of text are not copied.
+/// user and its role, which depends on the user. Settings of a transaction and the encoding of text are not copied. Settings that a user
+/// may change are copied also if they come from the login or from the role: a reader elsewhere may log in in another way.
 const STATE: &str = "\
     SELECT name, value FROM ( \
       SELECT 1, NULL, EXISTS (SELECT FROM pg_catalog.pg_class \
                               WHERE relnamespace = pg_catalog.pg_my_temp_schema())::pg_catalog.text \
       UNION ALL SELECT 2, name, setting FROM pg_catalog.pg_settings \
-        WHERE source = 'session' AND name <> 'client_encoding' AND name !~ '^transaction_' \
+        WHERE (source = 'session' OR context = 'user' AND source IN ('client', 'user', 'database', 'database user', 'global')) \
+        AND name NOT IN ('client_encoding', 'application_name') AND name !~ '^transaction_' \
       UNION ALL SELECT place, name, pg_catalog.current_setting(name) \
         FROM (VALUES (3, 'session_authorization'), (4, 'role')) AS identity (place, name) \
     ) AS state (place, name, value) ORDER BY place";
@@ -58,8 +61,24 @@ impl Partitioning for PostgresConnection {
         Ok(siblings)
     }
 
+    fn has_shared_states(&self) -> bool {
+        true
+    }
+
     fn share(&self, keep: Keep<'_>) -> Result<Option<StateExport>, Error> {
         self.share_state(keep).map(Some)
+    }
+
+    fn export(&self, keep: Keep<'_>) -> Result<Option<SharedState>, Error> {
+        self.export_state(keep).map(Some)
+    }
+
+    fn enter(&self, state: &SharedState, query: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<(), Error> {
+        self.enter_state(state, query, options, keep)
+    }
+
+    fn estimate(&self, query: &str, keep: Keep<'_>) -> Result<Option<PartSize>, Error> {
+        self.estimated(query, keep)
     }
 
     fn join(
@@ -77,7 +96,13 @@ impl Partitioning for PostgresConnection {
         text::check(tokens(query, Dialect::POSTGRES))?;
         // This also locks the tables, as the parts will.
         let described = self.ask(&format!("SELECT * FROM (\n{query}\n) AS {} LIMIT 0", text::ALIAS), keep)?;
-        let Some(key) = &split.key else { return self.blocks(query, split, keep) };
+        if split.repeatable {
+            self.check_again(query, keep)?;
+        }
+        let Some(key) = &split.key else {
+            let is_whole = split.count == 1 && split.range.is_none();
+            return if is_whole { Ok(vec![query.to_owned()]) } else { self.blocks(query, split, keep) };
+        };
         let key = keys::find(&described.columns, key)?;
         if split.consistent {
             self.check_repeatable(query, key.origin == (0, 0), keep)?;
@@ -110,8 +135,8 @@ impl Place {
         if !self.consistent {
             return Ok((first, None));
         }
-        let exported = first.ask("SELECT pg_catalog.pg_export_snapshot()", keep).map_err(apart)?;
-        Ok((first, exported.text(0, 0).map(str::to_owned)))
+        let snapshot = shared::exported(&first, keep)?;
+        Ok((first, snapshot))
     }
 
     fn open(&self, snapshot: Option<&str>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
@@ -129,18 +154,28 @@ impl Place {
         for statement in &self.setup {
             sibling.execute(statement.into(), keep)?;
         }
-        let level = if self.consistent { "REPEATABLE READ" } else { "READ COMMITTED" };
-        sibling.execute((&format!("BEGIN ISOLATION LEVEL {level} READ ONLY")).into(), keep)?;
+        begin(&sibling, self.consistent, keep)?;
         Ok(sibling)
     }
 
     /// Gives a sibling the settings of the original connection, and those of parts.
     fn settle(&self, sibling: &PostgresConnection, keep: Keep<'_>) -> Result<(), Error> {
-        if !self.settings.is_empty() {
-            sibling.execute((&set(&self.settings)).into(), keep)?;
-        }
-        sibling.execute(STEADY.into(), keep).map(drop)
+        settle(sibling, &self.settings, keep)
     }
+}
+
+/// Begins the transaction of a part.
+fn begin(sibling: &PostgresConnection, consistent: bool, keep: Keep<'_>) -> Result<(), Error> {
+    let level = if consistent { "REPEATABLE READ" } else { "READ COMMITTED" };
+    sibling.execute((&format!("BEGIN ISOLATION LEVEL {level} READ ONLY")).into(), keep).map(drop)
+}
+
+/// Gives a sibling the settings of the original connection, and those of parts.
+fn settle(sibling: &PostgresConnection, settings: &[(String, String)], keep: Keep<'_>) -> Result<(), Error> {
+    if !settings.is_empty() {
+        sibling.execute((&set(settings)).into(), keep)?;
+    }
+    sibling.execute(STEADY.into(), keep).map(drop)
 }
 
 /// Lets a connection see the state of a snapshot.

@@ -27,7 +27,16 @@ const DECIMAL_DIGITS: u8 = 76;
 pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Result<String, Error> {
     let query = plain(sql, options, dialect)?;
     // The line break ends a comment in the query's last line.
-    let mut copy = format!("COPY (\n{query}\n) TO STDOUT ({STREAM}");
+    copy_of(&format!("(\n{query}\n)"), options)
+}
+
+/// `COPY … TO STDOUT (…)` of anything that COPY reads.
+///
+/// # Errors
+/// The value of an option is invalid.
+pub(crate) fn copy_of(source: &str, options: &QueryOptions) -> Result<String, Error> {
+    check(options)?;
+    let mut copy = format!("COPY {source} TO STDOUT ({STREAM}");
     if let Compression::Fixed(config) = options.compression {
         push(&mut copy, "compression", format_args!("'{config}'"));
     }
@@ -75,11 +84,15 @@ pub(crate) fn limits(options: &QueryOptions) -> DecodeLimits {
 /// # Errors
 /// As for [`copy`].
 pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions, dialect: Dialect) -> Result<&'a str, Error> {
-    let usage = |message: String| Err(Error::new(ErrorKind::Usage, message));
     let query = trimmed(sql, dialect);
     if query.is_empty() {
-        return usage("the query is empty".to_owned());
+        return Err(Error::new(ErrorKind::Usage, "the query is empty"));
     }
+    check(options).map(|()| query)
+}
+
+fn check(options: &QueryOptions) -> Result<(), Error> {
+    let usage = |message: String| Err(Error::new(ErrorKind::Usage, message));
     if let Some((name, _)) = sizes(options).into_iter().find(|(_, value)| *value == Some(0)) {
         return usage(format!("{name} must be at least 1"));
     }
@@ -89,7 +102,7 @@ pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions, dialect: Dialect) 
             "numeric must be a precision of 1 to {DECIMAL_DIGITS} and a scale of 0 to the precision"
         ));
     }
-    Ok(query)
+    Ok(())
 }
 
 /// Whether COPY accepts a statement, as far as its words show: it returns rows and does nothing else.

@@ -10,6 +10,7 @@ mod options;
 mod password_file;
 mod service;
 mod settings;
+mod shareable;
 mod uri;
 
 use std::fmt;
@@ -60,6 +61,8 @@ pub struct Target {
     pub(crate) keepalive: Keepalive,
     /// For a gateway's clients, or for this program.
     pub access: Access,
+    /// The same server, user and options as keywords and values, without a password: see [`shareable`].
+    pub(crate) shareable: String,
 }
 
 /// The timing of probes to an idle peer; `None` is the system's default.

@@ -116,6 +116,9 @@ impl Work {
             database.arm();
             // After some errors SQLite has rolled back already. Closing the database also does.
             let _ = database.run("ROLLBACK");
+            // After a failed write to the file, such as on a full disk, ROLLBACK leaves the journal to whoever reads next, and
+            // readers that cannot write would refuse the file.
+            let _ = database.texts("SELECT 1 FROM main.sqlite_schema LIMIT 1");
         }
         written
     }

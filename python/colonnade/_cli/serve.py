@@ -102,8 +102,8 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--udf-python",
         metavar="PATH",
-        help="the interpreter of functions: CPython 3.11 or newer with numpy; its packages are those that functions can "
-        "import (default: this one)",
+        help="the interpreter of functions: CPython 3.11 or newer with numpy; its packages are those that functions "
+        "can import (default: this one)",
     )
     group.add_argument(
         "--udf-preload",
@@ -157,9 +157,12 @@ def _functions(args: argparse.Namespace) -> Functions | None:
 
 
 def _add_limits(group: argparse._ArgumentGroup) -> None:
-    def limit(name: str, metavar: str, type_: Callable[[str], object], default: object, help_: str) -> None:
+    def limit(
+        name: str, metavar: str, type_: Callable[[str], object], default: object, help_: str, dest: str | None = None
+    ) -> None:
         shown = "" if default is None else f" (default: {default})"
-        group.add_argument(name, metavar=metavar, type=type_, default=default, help=help_ + shown)
+        dest = dest or name.strip("-").replace("-", "_")
+        group.add_argument(name, metavar=metavar, type=type_, default=default, help=help_ + shown, dest=dest)
 
     limit("--max-connections", "N", int, 256, "sessions at a time")
     limit("--max-user-connections", "N", int, 0, "sessions of one user at a time")
@@ -191,6 +194,16 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "the most temporary data there, and the most bytes of all suspended results; "
         "by default 90 %% of the free space",
     )
+    limit("--spool-size", "BYTES", size, "10GiB", "all results of colonnade_spool, such as 10GB", dest="ticket_bytes")
+    limit(
+        "--spool-directory",
+        "PATH",
+        str,
+        None,
+        "the directory for results of colonnade_spool; by default that for temporary data",
+        dest="ticket_directory",
+    )
+    limit("--spool-ttl", "SECONDS", _seconds, 3600, "a ticket's life after its last use", dest="ticket_ttl")
     limit("--grace", "SECONDS", _seconds, 30, "after SIGTERM, for statements and transactions to end")
 
 

@@ -15,7 +15,7 @@ from colonnade._frames.values import TYPE_KEY
 from colonnade._libraries import require
 from colonnade._options import expected
 from colonnade._options.query import NAMES, Params, QueryOptions
-from colonnade._sources.names import quoted
+from colonnade._sources.pushed import around, column, in_from
 
 if TYPE_CHECKING:
     import polars as pl
@@ -138,18 +138,10 @@ class _Scan:
         limit = n_rows if predicate is None else None
         if columns == list(self.schema) and condition is None and limit is None:
             return self.query
-        # Without columns, the rows are still counted.
-        shown = ", ".join(f"{self._column(name)} AS {quoted(self.dialect, name)}" for name in columns) or "1 AS one"
-        parts = [f"SELECT {shown} FROM {self.source}"]
-        if condition is not None:
-            parts.append(f"WHERE {condition}")
-        if limit is not None:
-            parts.append(f"LIMIT {limit}")
-        return "\n".join(parts)
+        return around(self.dialect, self.source, columns, condition, limit)
 
     def _column(self, name: str) -> str:
-        # SQLite takes an unknown name in double quotes for a text, unless the table stands before it.
-        return f"q.{quoted(self.dialect, name)}"
+        return column(self.dialect, name)
 
     def _typed(self, result: Result, columns: list[str]) -> Iterator[pl.DataFrame]:
         """The batches, with columns of the types that the frame has announced."""
@@ -176,8 +168,7 @@ def _retyped(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
 def _described(connection: Connection, uri: str, query: str, params: Params | None, options: QueryOptions) -> _Scan:
     """Asks for the columns of a query."""
     dialect = connection._source.dialect
-    # The line break ends a comment in the query's last line.
-    source: str | None = f"(\n{query}\n) AS q"
+    source: str | None = in_from(query)
     schema: Any = None
     if dialect in _DESCRIPTIONS:
         # DuckDB runs an INSERT in a WITH even for a description.
@@ -185,8 +176,7 @@ def _described(connection: Connection, uri: str, query: str, params: Params | No
         try:
             schema = _schema(connection, _DESCRIPTIONS[dialect].format(query), params, options)
             if _DESCRIPTIONS[dialect] != _IN_FROM and not _differ_only_in_case(schema.names):
-                columns = ", ".join(f"q.{quoted(dialect, name)}" for name in schema.names)
-                _schema(connection, f"SELECT {columns} FROM {source} WHERE 1 = 0", params, options)
+                _schema(connection, around(dialect, in_from(query), schema.names, "1 = 0"), params, options)
         except DatabaseError:
             # The statement or its columns' names cannot stand in FROM, or it is wrong. Then the database says so in its
             # own positions.
@@ -203,7 +193,7 @@ def _described(connection: Connection, uri: str, query: str, params: Params | No
         source = None
     if dialect != _CASE_SENSITIVE and _differ_only_in_case(announced):
         source = None
-    comparable = {field.name: announced[field.name] for field in schema if _is_plain(field, requested(options))}
+    comparable = {field.name: announced[field.name] for field in schema if is_plain(field, requested(options))}
     return _Scan(uri, query, params, options, dialect, source, announced, comparable)
 
 
@@ -218,6 +208,6 @@ def _schema(connection: Connection, sql: str, params: Params | None, options: Qu
         return result.to_arrow().schema
 
 
-def _is_plain(field: pa.Field, retyped: Sequence[str] | frozenset[str] | None) -> bool:
+def is_plain(field: pa.Field, retyped: Sequence[str] | frozenset[str] | None) -> bool:
     """Whether the column's values are the database's own, and neither its text for them nor converted."""
     return retyped is not None and field.name not in retyped and TYPE_KEY not in (field.metadata or {})

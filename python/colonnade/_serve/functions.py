@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from colonnade._core import FunctionWorkers, Worker
 
-#: A template's whole environment. One thread for linear algebra: threads that start before a fork do not exist after it.
+#: A template's whole environment. One thread for linear algebra: threads that start before a fork do not exist after
+#: it.
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "OPENBLAS_NUM_THREADS": "1",

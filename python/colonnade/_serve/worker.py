@@ -41,12 +41,17 @@ def main() -> None:
     try:
         worker = Worker()
         settings = Settings.from_json(worker.settings)
-        served, scratch = settings.engine, Path(settings.scratch)
+        served, scratch, options = settings.engine, Path(settings.scratch), settings.options
+        spools = options["ticket_directory"]
+        if spools is not None:
+            Path(spools).mkdir(parents=True, exist_ok=True)
+        # The server creates these directories when it needs them. The sandbox includes both.
+        options["ticket_directory"] = spools or options["spool_directory"] or str(scratch / "spools")
         if isinstance(served, str):
             engine = SourceEngine(lambda: open_source(served, gateway=True))
         else:
-            engine = duckdb_engine(served, scratch, worker)
-        status = worker.serve(engine, settings.options)
+            engine = duckdb_engine(served, scratch, worker, spools)
+        status = worker.serve(engine, options)
         if status == 0 and not isinstance(engine, SourceEngine):
             engine.close()
     except Exception as error:
@@ -56,8 +61,8 @@ def main() -> None:
     os._exit(status)
 
 
-def duckdb_engine(database: Database, scratch: Path, worker: Worker) -> Engine:
-    """Confines this process, and opens the database."""
+def duckdb_engine(database: Database, scratch: Path, worker: Worker, spools: str | None) -> Engine:
+    """Confines this process, and opens the database. `spools` is a directory of its own for spooled results."""
     try:
         from colonnade._duckdb.engine import Engine, resources
         from colonnade._duckdb.fences import Fences
@@ -77,7 +82,7 @@ def duckdb_engine(database: Database, scratch: Path, worker: Worker) -> Engine:
         max_statement_bytes=database.max_statement_bytes or sys.maxsize,
     )
     if not database.allow_files:
-        missing = Worker.confine(directories(database.path, scratch, temporary))
+        missing = Worker.confine(directories(database.path, scratch, temporary, spools))
         if missing is not None:
             print(f"colonnade: the sandbox is incomplete: {missing}", file=sys.stderr, flush=True)
     Worker.limit_memory(int(size(memory) * 1.25) + MEMORY_OVERHEAD + threads * STACK_BYTES)
@@ -99,7 +104,7 @@ def must_exist(database: Database, scratch: Path) -> None:
         raise RuntimeError(f"there is no file {path}: --create makes it")
 
 
-def directories(database: str | None, scratch: Path, temporary: str | None) -> list[Path]:
+def directories(database: str | None, scratch: Path, temporary: str | None, spools: str | None) -> list[Path]:
     """The directories to which the process is confined."""
     found = [scratch]
     if database is not None:
@@ -109,4 +114,6 @@ def directories(database: str | None, scratch: Path, temporary: str | None) -> l
     if temporary is not None:
         Path(temporary).mkdir(parents=True, exist_ok=True)
         found.append(Path(temporary).resolve())
+    if spools is not None:
+        found.append(Path(spools).resolve())
     return found

@@ -62,8 +62,10 @@ class DuckdbSource(ArrowSource[str]):
             self._connection = self._duckdb.connect(path, config=config)
             # A query must not read Python variables of this process, so that it means the same as on a server.
             self._connection.execute("SET python_enable_replacements = false")
-            # A library must not write to the terminal of the program that uses it.
-            self._connection.execute("SET enable_progress_bar = false")
+            # A library must not write to the terminal of the program that uses it. In Jupyter without ipywidgets the
+            # bar is off, and DuckDB refuses every change of the setting.
+            if self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+                self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
             raise OperationalError(str(error), source=self.name) from error
 

@@ -84,10 +84,11 @@ def row_mask(mask: np.ndarray) -> np.ndarray:
     if mask.dtype.names is None:
         return mask
     fields = np.stack([mask[name] for name in mask.dtype.names])
-    partly = fields.any(axis=0) & ~fields.all(axis=0)
+    wholly = np.asarray(fields.all(axis=0))
+    partly = fields.any(axis=0) & ~wholly
     if partly.any():
         raise wrong_result(f"row {int(partly.argmax()) + 1}: some fields of the value are masked, and others are not")
-    return fields.all(axis=0)
+    return wholly
 
 
 def from_items(items: list[Any]) -> Column:

@@ -264,7 +264,8 @@ unsafe fn aggregate(
     let output = inputs.call().map_err(failed)?;
     let column = output.columns.first().ok_or("an aggregate has no result")?;
     // SAFETY: as above.
-    unsafe { results::write(api, result, &bound.definition.result, Some(column), place) }
+    let written = unsafe { results::write(api, result, &bound.definition.result, Some(column), place) };
+    written.map_err(|error| bound.session.result_failed(error, function))
 }
 
 /// Leaves one of equal values.

@@ -1,14 +1,37 @@
 //! From vectors of DuckDB to a worker's ring.
 
+mod nested;
+
 use colonnade_udf::{CallError, CallInputs, Form, NodeSize};
 
-use super::handles::Values;
+use super::handles::{CallbackError, Values};
 use super::sql_type::{SqlType, Storage};
 
 /// The longest text that DuckDB stores within its 16 bytes.
 const INLINE: usize = 12;
 /// The bit by which DuckDB's order of UUIDs differs from that of numbers.
 const UUID_ORDER: u128 = 1 << 127;
+
+/// Why arguments cannot be written.
+#[derive(Debug)]
+pub(super) enum WriteError {
+    /// The worker has no room for them.
+    Call(CallError),
+    /// DuckDB does not give them.
+    Engine(CallbackError),
+}
+
+impl From<CallError> for WriteError {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl From<CallbackError> for WriteError {
+    fn from(error: CallbackError) -> Self {
+        Self::Engine(error)
+    }
+}
 
 /// The rows of a call.
 #[derive(Clone, Copy)]
@@ -43,11 +66,16 @@ pub(super) fn write(
     values: &Values,
     rows: Rows<'_>,
     is_scalar: bool,
-) -> Result<(), CallError> {
+) -> Result<(), WriteError> {
+    if type_.storage.is_nested() {
+        inputs.parameter(if is_scalar { Form::Repeated } else { Form::Array })?;
+        let entries = rows.iter().take(if is_scalar { 1 } else { usize::MAX }).map(Some).collect::<Vec<_>>();
+        return nested::write(inputs, type_, &values.flattened()?, &entries);
+    }
     if is_scalar || values.is_constant {
         inputs.parameter(Form::Repeated)?;
         let entries: Vec<_> = rows.iter().take(1).map(|row| values.entry(row)).collect();
-        return write_entries(inputs, type_, values, &entries);
+        return Ok(write_entries(inputs, type_, values, &entries)?);
     }
     let is_whole = matches!(rows, Rows::First(_)) && values.is_flat();
     if is_whole && let (Storage::Same(width), true) = (type_.storage, values.has_no_null()) {
@@ -67,10 +95,10 @@ pub(super) fn write(
         let node = inputs.node(NodeSize { length: numbers.len(), values: numbers.len() * 4, ..NodeSize::default() })?;
         let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
         node.values.write(0, &bytes);
-        return write_entries(inputs, type_, values, &used);
+        return Ok(write_entries(inputs, type_, values, &used)?);
     }
     inputs.parameter(Form::Array)?;
-    write_entries(inputs, type_, values, &entries)
+    Ok(write_entries(inputs, type_, values, &entries)?)
 }
 
 /// Whether all rows have the same value.
@@ -80,7 +108,9 @@ pub(super) fn is_one_value(type_: &SqlType, values: &Values, rows: Rows<'_>) -> 
     let of = |entry: usize| {
         let mut bytes = Vec::new();
         match type_.storage {
-            Storage::Text if values.is_valid(entry) => with_text(values, entry, |text| bytes.extend_from_slice(text)),
+            Storage::Text | Storage::Enum(_) if values.is_valid(entry) => {
+                with_text(type_, values, entry, |text| bytes.extend_from_slice(text))
+            }
             storage => append_fixed(storage, values, &[entry], &mut bytes),
         }
         (values.is_valid(entry), bytes)
@@ -121,7 +151,7 @@ fn write_entries(
 ) -> Result<(), CallError> {
     let valid = valid(values, entries);
     match type_.storage {
-        Storage::Text => write_texts(inputs, values, entries, &valid),
+        Storage::Text | Storage::Enum(_) => write_texts(inputs, type_, values, entries, &valid),
         storage => {
             let mut bytes = Vec::new();
             append_fixed(storage, values, entries, &mut bytes);
@@ -160,12 +190,23 @@ pub(super) fn append_fixed(storage: Storage, values: &Values, entries: &[usize],
         Storage::Decimal32 => append(values, entries, bytes, |value: i32| i128::from(value).to_le_bytes()),
         Storage::Decimal64 => append(values, entries, bytes, |value: i64| i128::from(value).to_le_bytes()),
         Storage::Uuid => append(values, entries, bytes, |value: u128| (value ^ UUID_ORDER).to_be_bytes()),
-        Storage::Text => {}
+        _ => {}
     }
 }
 
-/// Calls `take` with the bytes of a text.
-pub(super) fn with_text<T>(values: &Values, entry: usize, take: impl FnOnce(&[u8]) -> T) -> T {
+/// Calls `take` with the bytes of a text, or of an enum's label.
+pub(super) fn with_text<T>(type_: &SqlType, values: &Values, entry: usize, take: impl FnOnce(&[u8]) -> T) -> T {
+    if let Storage::Enum(width) = type_.storage {
+        // SAFETY: an enum is stored in this width.
+        let number = unsafe {
+            match width {
+                1 => usize::from(values.value::<u8>(entry)),
+                2 => usize::from(values.value::<u16>(entry)),
+                _ => values.value::<u32>(entry) as usize,
+            }
+        };
+        return take(type_.labels.get(number).map_or(&[], String::as_bytes));
+    }
     // SAFETY: the vector's type is a text or a blob, which is 16 bytes: the length, then the bytes, or four of them and their address.
     let text: [u8; 16] = unsafe { values.value(entry) };
     let [l0, l1, l2, l3, rest @ ..] = text;
@@ -181,6 +222,7 @@ pub(super) fn with_text<T>(values: &Values, entry: usize, take: impl FnOnce(&[u8
 
 fn write_texts(
     inputs: &mut CallInputs<'_>,
+    type_: &SqlType,
     values: &Values,
     entries: &[usize],
     valid: &[bool],
@@ -190,7 +232,7 @@ fn write_texts(
     offsets.push(0);
     for (entry, is_valid) in entries.iter().zip(valid) {
         if *is_valid {
-            with_text(values, *entry, |text| heap.extend_from_slice(text));
+            with_text(type_, values, *entry, |text| heap.extend_from_slice(text));
         }
         offsets.push(heap.len() as u64);
     }

@@ -105,7 +105,7 @@ unsafe fn constant(api: &'static Api, info: Handle, index: u64) -> Result<String
     let mut is_null = false;
     let mut text = RawText { bytes: ptr::null(), length: 0 };
     // SAFETY: the value is this side's until it is destroyed below; the text is copied before.
-    let read = unsafe {
+    unsafe {
         let read = checked(api, |error| (api.v2_value_is_null)(value, &raw mut is_null, error)).and_then(|()| {
             if is_null {
                 return Err(CallbackError::bind("the id of a function is NULL"));
@@ -115,6 +115,5 @@ unsafe fn constant(api: &'static Api, info: Handle, index: u64) -> Result<String
         let read = read.map(|()| copied(&text));
         (api.v2_value_destroy)(&raw mut value);
         read
-    };
-    read
+    }
 }

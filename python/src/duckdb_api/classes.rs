@@ -81,6 +81,11 @@ fn define_function(
     let types = parameters.iter().map(|(_, type_, _)| SqlType::parse(type_)).collect::<Result<Vec<_>, _>>();
     let types = types.map_err(unsupported)?;
     let result = SqlType::parse(result).map_err(unsupported)?;
+    let kind = parse_kind(kind)?;
+    let refused = types.iter().find(|type_| kind != FunctionKind::Scalar && type_.storage.is_nested());
+    if let Some(refused) = refused {
+        return Err(unsupported(UnsupportedType(refused.name.clone())));
+    }
     let column = |name: &str, type_: &SqlType, is_scalar| FunctionColumn {
         name: name.to_owned(),
         type_name: type_.name.clone(),
@@ -94,7 +99,7 @@ fn define_function(
         parameters: columns.collect(),
         results: vec![column("", &result, false)],
         source,
-        kind: parse_kind(kind)?,
+        kind,
         is_strict: strict,
     };
     let volatility = parse_volatility(volatility)?;

@@ -173,7 +173,7 @@ impl Gathered {
             log.of_rows.push(number);
         }
         for ((column, values), type_) in log.columns.iter_mut().zip(arguments).zip(&self.types) {
-            column.append(type_.storage, values, rows);
+            column.append(type_, values, rows);
         }
         Ok(log.bytes() - before)
     }
@@ -282,18 +282,18 @@ impl Column {
     pub fn new(storage: Storage) -> Self {
         let width = match storage {
             Storage::Same(width) => width,
-            Storage::Text => 0,
+            Storage::Text | Storage::Enum(_) => 0,
             _ => 16,
         };
-        let offsets = if storage == Storage::Text { vec![0] } else { Vec::new() };
+        let offsets = if width == 0 { vec![0] } else { Vec::new() };
         Self { valid: Vec::new(), bytes: Vec::new(), offsets, width }
     }
 
     fn rows(&self) -> usize {
-        if self.width == 0 { self.offsets.len() - 1 } else { self.bytes.len() / self.width }
+        self.bytes.len().checked_div(self.width).unwrap_or_else(|| self.offsets.len() - 1)
     }
 
-    fn append(&mut self, storage: Storage, values: &Values, rows: &[usize]) {
+    fn append(&mut self, type_: &SqlType, values: &Values, rows: &[usize]) {
         let before = self.rows();
         let entries: Vec<_> = rows.iter().map(|row| values.entry(*row)).collect();
         if !values.has_no_null() && entries.iter().any(|entry| !values.is_valid(*entry)) {
@@ -302,15 +302,15 @@ impl Column {
         } else if !self.valid.is_empty() {
             self.valid.resize(before + rows.len(), true);
         }
-        if storage == Storage::Text {
+        if self.width == 0 {
             for entry in entries {
                 if values.is_valid(entry) {
-                    with_text(values, entry, |text| self.bytes.extend_from_slice(text));
+                    with_text(type_, values, entry, |text| self.bytes.extend_from_slice(text));
                 }
                 self.offsets.push(self.bytes.len() as u64);
             }
         } else {
-            append_fixed(storage, values, &entries, &mut self.bytes);
+            append_fixed(type_.storage, values, &entries, &mut self.bytes);
         }
     }
 }

@@ -12,6 +12,8 @@ use super::symbols::{Api, Code, Handle, Opaque, RawText, View};
 pub(super) const BINDER: Code = 5003;
 pub(super) const EXECUTOR: Code = 5007;
 pub(super) const INTERRUPT: Code = 8003;
+/// `DUCKDB_V2_ERROR_INPUT_PARAMETER_INVALID`: a function gave a value that its type does not have.
+pub(super) const INVALID_VALUE: Code = 2002;
 const INTERNAL: Code = 8001;
 const FATAL: Code = 8002;
 
@@ -159,13 +161,15 @@ pub(super) unsafe fn object<'a, T>(
 
 /// A vector that may be read.
 pub(super) struct Values {
+    api: &'static Api,
+    vector: Handle,
     view: View,
     pub is_constant: bool,
 }
 
 impl Values {
     /// The values of a vector, which is flattened if it is neither flat nor constant nor a dictionary.
-    pub fn new(api: &Api, vector: Handle) -> Result<Self, CallbackError> {
+    pub fn new(api: &'static Api, vector: Handle) -> Result<Self, CallbackError> {
         let mut kind = OTHER;
         // SAFETY: the vector is an argument of a callback that runs.
         checked(api, |error| unsafe { (api.v2_vector_get_vector_type)(vector, &raw mut kind, error) })?;
@@ -176,12 +180,34 @@ impl Values {
         let mut view = View { data: ptr::null(), validity: ptr::null(), selection: ptr::null(), count: 0 };
         // SAFETY: as above.
         checked(api, |error| unsafe { (api.v2_vector_get_view)(vector, &raw mut view, error) })?;
-        Ok(Self { view, is_constant: kind == CONSTANT })
+        Ok(Self { api, vector, view, is_constant: kind == CONSTANT })
+    }
+
+    /// Flat values, whose children have the same rows.
+    pub fn flattened(&self) -> Result<Self, CallbackError> {
+        // SAFETY: the vector is an argument of a callback that runs, or a child of one.
+        checked(self.api, |error| unsafe { (self.api.v2_vector_flatten)(self.vector, error) })?;
+        Self::new(self.api, self.vector)
+    }
+
+    /// The values of a vector below this one, which is flat.
+    pub fn child(&self, index: u64) -> Result<Self, CallbackError> {
+        let mut child = ptr::null_mut();
+        // SAFETY: as above.
+        checked(self.api, |error| unsafe {
+            (self.api.v2_vector_get_child)(self.vector, index, &raw mut child, error)
+        })?;
+        Self::new(self.api, child)?.flattened()
     }
 
     /// Whether entry i is row i.
     pub fn is_flat(&self) -> bool {
         self.view.selection.is_null()
+    }
+
+    /// Whether there are values, and not only children.
+    pub fn has_memory(&self) -> bool {
+        !self.view.data.is_null()
     }
 
     /// Whether no row is NULL for certain.

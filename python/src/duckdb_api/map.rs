@@ -2,7 +2,7 @@
 
 use colonnade_udf::{CallError, FunctionWorker};
 
-use super::arguments::{self, Rows};
+use super::arguments::{self, Rows, WriteError};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
 use super::handles::{CallbackError, OwnedType, Values, checked, object, owned, report};
 use super::results::{self, NONE, Place};
@@ -121,10 +121,14 @@ unsafe fn map(
             let message = format!("argument \"{}\" of {} has more than one value", parameter.name, function.name);
             return Err(call.session.fail(Failure { code: "22023", message, ..Failure::default() }));
         }
-        arguments::write(&mut inputs, type_, values, called, parameter.is_scalar).map_err(failed)?;
+        arguments::write(&mut inputs, type_, values, called, parameter.is_scalar).map_err(|error| match error {
+            WriteError::Call(error) => failed(error),
+            WriteError::Engine(error) => error,
+        })?;
     }
     let output = inputs.call().map_err(failed)?;
     let column = output.columns.first().ok_or("a function has no result")?;
     // SAFETY: as above.
-    unsafe { results::write(api, result, &call.definition.result, Some(column), place) }
+    let written = unsafe { results::write(api, result, &call.definition.result, Some(column), place) };
+    written.map_err(|error| call.session.result_failed(error, function))
 }

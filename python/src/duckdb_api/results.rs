@@ -1,11 +1,13 @@
 //! From the checked results of a worker to a vector of DuckDB.
 
+mod nested;
+
 use std::ffi::c_void;
 use std::ptr;
 
 use colonnade_udf::{OutputColumn, OutputData};
 
-use super::handles::{CONSTANT, CallbackError, checked};
+use super::handles::{CONSTANT, CallbackError, INVALID_VALUE, checked};
 use super::sql_type::{SqlType, Storage};
 use super::symbols::{Api, Handle};
 
@@ -56,6 +58,10 @@ pub(super) unsafe fn write(
         unsafe { set_nulls(api, vector, place.first, (0..place.count).filter(nulls)) }?;
     }
     let Some(column) = column else { return Ok(()) };
+    if type_.storage.is_nested() {
+        // SAFETY: the caller promises the vector.
+        return unsafe { nested::write(api, vector, type_, column, place) };
+    }
     let mut data: *mut c_void = ptr::null_mut();
     // SAFETY: the caller promises the vector.
     checked(api, |error| unsafe { (api.v2_vector_get_data_mutable)(vector, &raw mut data, error) })?;
@@ -67,7 +73,18 @@ pub(super) unsafe fn write(
             values.copy_to(0, into);
             Ok(())
         }
-        (OutputData::Fixed(values), storage) if storage != Storage::Text => {
+        (OutputData::Bytes { offsets, bytes }, Storage::Enum(width)) => {
+            for row in (0..place.count).filter(|row| is_valid(*row)) {
+                let Some(source) = place.source(row) else { continue };
+                let label = &bytes[offsets[source] as usize..offsets[source + 1] as usize];
+                let number = type_.labels.iter().position(|known| known.as_bytes() == label);
+                let number = number.ok_or_else(|| not_a_label(label, type_))? as u32;
+                // SAFETY: the row is one of the vector, whose type has this storage.
+                unsafe { store(data, place.first + row, Storage::Same(width), &number.to_le_bytes()[..width]) };
+            }
+            Ok(())
+        }
+        (OutputData::Fixed(values), storage) => {
             let bytes = values.to_vec();
             let width = values.width();
             for row in 0..place.count {
@@ -93,6 +110,11 @@ pub(super) unsafe fn write(
         }
         _ => Err("the result has another layout than its type".into()),
     }
+}
+
+fn not_a_label(label: &[u8], type_: &SqlType) -> CallbackError {
+    let text = format!("\"{}\" is no value of {}", String::from_utf8_lossy(label), type_.name);
+    CallbackError { code: INVALID_VALUE, text }
 }
 
 /// # Safety
@@ -139,7 +161,7 @@ unsafe fn store(data: *mut u8, row: usize, storage: Storage, value: &[u8]) {
             Storage::Same(width) => {
                 ptr::copy_nonoverlapping(value.as_ptr(), data.add(row * width), width.min(value.len()))
             }
-            Storage::Text => {}
+            _ => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use colonnade_udf::{CallError, Function, SessionWorkers};
 
-use super::handles::{CallbackError, EXECUTOR, INTERRUPT};
+use super::handles::{CallbackError, EXECUTOR, INTERRUPT, INVALID_VALUE};
 use super::symbols::{Api, Handle};
 
 /// What precedes the number of a failure in DuckDB's error.
@@ -138,6 +138,15 @@ impl Session {
     /// As `fail`, for a call.
     pub fn call_failed(&self, error: &CallError, function: &Function) -> CallbackError {
         self.fail(Failure::of(error, function))
+    }
+
+    /// As `fail`, for a value that the type of the result does not have. Another error stays as it is.
+    pub fn result_failed(&self, error: CallbackError, function: &Function) -> CallbackError {
+        if error.code != INVALID_VALUE {
+            return error;
+        }
+        let message = format!("function \"{}\": {}", function.name, error.text);
+        self.fail(Failure { code: "22023", message, ..Failure::default() })
     }
 
     /// The failure that DuckDB's error names.

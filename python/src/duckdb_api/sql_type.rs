@@ -1,5 +1,7 @@
 //! DuckDB's types as functions take and give them.
 
+mod parser;
+
 use colonnade_udf::{ColumnType, TimestampUnit};
 
 /// A type of DuckDB that functions can have.
@@ -11,6 +13,10 @@ pub(super) struct SqlType {
     pub column_type: ColumnType,
     /// How DuckDB stores a value.
     pub storage: Storage,
+    /// The types of items, fields or members.
+    pub children: Vec<SqlType>,
+    /// The values of an enum.
+    pub labels: Vec<String>,
 }
 
 /// How DuckDB stores the values of a vector.
@@ -28,6 +34,23 @@ pub(super) enum Storage {
     Uuid,
     /// A text or a blob.
     Text,
+    /// The number of a label, in this width.
+    Enum(usize),
+    /// Where the items begin, and their number.
+    List,
+    /// This number of items for each row.
+    Array(usize),
+    /// No values of its own.
+    Struct,
+    /// The number of the member, which is a child before the members.
+    Union,
+}
+
+impl Storage {
+    /// Whether other vectors have the values.
+    pub fn is_nested(self) -> bool {
+        matches!(self, Self::List | Self::Array(_) | Self::Struct | Self::Union)
+    }
 }
 
 /// Why a function cannot have a type.
@@ -43,6 +66,11 @@ impl SqlType {
     /// # Errors
     /// If functions cannot have it.
     pub fn parse(name: &str) -> Result<Self, UnsupportedType> {
+        parser::parse(name, 0).ok_or_else(|| UnsupportedType(name.to_owned()))
+    }
+
+    /// A type without children.
+    fn flat(name: &str) -> Option<Self> {
         use ColumnType as C;
         let column_type = match name {
             "BOOLEAN" => C::Boolean,
@@ -69,7 +97,7 @@ impl SqlType {
             "TIMESTAMP_NS" => C::Timestamp(TimestampUnit::Nanosecond),
             "TIMESTAMP WITH TIME ZONE" => C::TimestampTz,
             "INTERVAL" => C::Interval,
-            _ => decimal(name).ok_or_else(|| UnsupportedType(name.to_owned()))?,
+            _ => decimal(name)?,
         };
         let storage = match &column_type {
             C::Decimal { width: ..=4, .. } => Storage::Decimal16,
@@ -77,9 +105,9 @@ impl SqlType {
             C::Decimal { width: ..=18, .. } => Storage::Decimal64,
             C::Uuid => Storage::Uuid,
             C::Text | C::Blob => Storage::Text,
-            other => Storage::Same(other.width().ok_or_else(|| UnsupportedType(name.to_owned()))?),
+            other => Storage::Same(other.width()?),
         };
-        Ok(Self { name: name.to_owned(), column_type, storage })
+        Some(Self { name: name.to_owned(), column_type, storage, children: Vec::new(), labels: Vec::new() })
     }
 }
 

@@ -174,6 +174,9 @@ api! {
     fn v2_vector_get_data_mutable(Handle, *mut *mut c_void, *mut Handle) -> Code;
     fn v2_vector_flat_get_validity_mutable(Handle, *mut *mut u64, *mut Handle) -> Code;
     fn v2_vector_constant_set_valid(Handle, bool, *mut Handle) -> Code;
+    fn v2_vector_get_child(Handle, u64, *mut Handle, *mut Handle) -> Code;
+    fn v2_vector_get_size(Handle, *mut u64, *mut Handle) -> Code;
+    fn v2_vector_set_size(Handle, u64, *mut Handle) -> Code;
     fn v2_vector_get_arena(Handle, *mut Handle, *mut Handle) -> Code;
     fn v2_arena_allocate(Handle, u64, *mut *mut u8, *mut Handle) -> Code;
 }

@@ -15,6 +15,7 @@ use crate::limits::budget::Budget;
 use crate::limits::{LimitError, Limits, Timeout};
 use crate::observe::{FieldValue, Observer, increment};
 use crate::rows::spool::Spools;
+use crate::rows::tickets::Tickets;
 
 /// Why a statement is stopped. Of several reasons, the last one in this list counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +49,8 @@ pub struct Control {
     pub budget: Arc<Budget>,
     /// Where its results are set aside.
     pub spools: Arc<Spools>,
+    /// The spooled results of all sessions.
+    pub tickets: Arc<Tickets>,
     state: Mutex<State>,
     idle: Condvar,
     interrupt: Arc<dyn Interrupt>,
@@ -88,7 +91,7 @@ impl Control {
     pub(crate) fn new(
         user: SessionUser,
         limits: Arc<Limits>,
-        spools: Arc<Spools>,
+        (spools, tickets): (Arc<Spools>, Arc<Tickets>),
         observer: Arc<Observer>,
         interrupt: Arc<dyn Interrupt>,
         process_exit: Arc<ProcessExit>,
@@ -108,7 +111,19 @@ impl Control {
             sent: 0,
         };
         let (budget, state) = (Budget::new(limits.session_memory), Mutex::new(state));
-        Self { user, limits, budget, spools, observer, state, idle: Condvar::new(), interrupt, process_exit, socket }
+        Self {
+            user,
+            limits,
+            budget,
+            spools,
+            tickets,
+            observer,
+            state,
+            idle: Condvar::new(),
+            interrupt,
+            process_exit,
+            socket,
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -14,6 +14,7 @@ use crate::error::Failure;
 use crate::limits::{LimitError, Limits};
 use crate::observe::Observer;
 use crate::rows::spool::Spools;
+use crate::rows::tickets::Tickets;
 
 /// All sessions, by the numbers that cancel requests use.
 #[derive(Default)]
@@ -62,7 +63,7 @@ impl Registry {
         self: &Arc<Self>,
         new: NewSession,
         limits: &Arc<Limits>,
-        spools: &Arc<Spools>,
+        (spools, tickets): (&Arc<Spools>, &Arc<Tickets>),
         observer: &Arc<Observer>,
     ) -> Result<Registration, Failure> {
         let NewSession { user, interrupt, socket, secret_bytes } = new;
@@ -72,7 +73,7 @@ impl Registry {
         let control = Arc::new(Control::new(
             user,
             Arc::clone(limits),
-            Arc::clone(spools),
+            (Arc::clone(spools), Arc::clone(tickets)),
             Arc::clone(observer),
             interrupt,
             Arc::clone(&self.process_exit),

@@ -1,8 +1,10 @@
 //! A client's socket: TCP or unix, encrypted or not. Reads go into a bounded buffer; writes avoid copies.
 
+use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -241,6 +243,19 @@ impl Socket {
     }
 }
 
+impl Socket {
+    /// Sends bytes of a file from `at` on, which is advanced. Gives their number.
+    fn send_file(&self, file: &File, at: &mut u64, length: usize) -> io::Result<usize> {
+        if let Some(slot) = &self.slot {
+            slot.note_sending();
+        }
+        self.set_write_timeout_to_deadline()?;
+        let sent = rustix::fs::sendfile(self, file, Some(at), length)?;
+        self.sent.fetch_add(sent as u64, Ordering::Relaxed);
+        Ok(sent)
+    }
+}
+
 impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match &self.stream {
@@ -280,6 +295,9 @@ impl Write for Raw<'_> {
         Ok(())
     }
 }
+
+/// Bytes of a file that are encrypted at a time.
+const FILE_BYTES: usize = 256 << 10;
 
 /// Outgoing messages. Small ones are gathered in a buffer; large payloads are written without a copy.
 pub struct Output {
@@ -324,6 +342,30 @@ impl Output {
         self.buffer.clear();
         // A single long value must not hold its memory for the rest of the session.
         self.buffer.shrink_to(4 * FLUSH_BYTES);
+        Ok(())
+    }
+
+    /// Sends bytes of a file. The gathered bytes must have been flushed. Without TLS, the kernel copies them from the file's pages.
+    pub fn send_file(&mut self, file: &File, start: u64, length: u64) -> io::Result<()> {
+        let end = start + length;
+        let mut at = start;
+        let mut copy = Vec::new();
+        while at < end {
+            let rest = usize::try_from(end - at).unwrap_or(usize::MAX);
+            if self.socket.tls().is_some() {
+                copy.resize(rest.min(FILE_BYTES), 0);
+                file.read_exact_at(&mut copy, at)?;
+                self.send(&[&copy])?;
+                at += copy.len() as u64;
+                continue;
+            }
+            match self.socket.send_file(file, &mut at, rest) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! A thread that notices when a client closes its connection while its statement runs, and enforces time limits.
+//! A thread that notices when a client closes its connection while its statement runs, enforces time limits, and ends tickets.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,6 +9,7 @@ use rustix::event::{Timespec, epoll};
 
 use crate::connection::cancel::{StopReason, stop_in_background};
 use crate::connection::registry::Registry;
+use crate::rows::tickets::Tickets;
 
 /// How often clocks are read. Time limits have this precision.
 const TICK: Duration = Duration::from_millis(250);
@@ -20,10 +21,10 @@ pub struct Watch {
 
 impl Watch {
     /// Starts the thread. It lives as long as the process.
-    pub fn start(registry: Arc<Registry>) -> io::Result<Arc<Self>> {
+    pub fn start(registry: Arc<Registry>, tickets: Arc<Tickets>) -> io::Result<Arc<Self>> {
         let watch = Arc::new(Self { epoll: epoll::create(epoll::CreateFlags::CLOEXEC)? });
         let watching = Arc::clone(&watch);
-        std::thread::Builder::new().name("watch".to_owned()).spawn(move || watching.run(&registry))?;
+        std::thread::Builder::new().name("watch".to_owned()).spawn(move || watching.run(&registry, &tickets))?;
         Ok(watch)
     }
 
@@ -36,7 +37,7 @@ impl Watch {
         Ok(epoll::add(&self.epoll, socket, data, flags)?)
     }
 
-    fn run(&self, registry: &Registry) {
+    fn run(&self, registry: &Registry, tickets: &Tickets) {
         let mut events = Vec::with_capacity(64);
         let mut last_tick = Instant::now();
         let mut gone = Vec::new();
@@ -49,6 +50,7 @@ impl Watch {
             }
             if last_tick.elapsed() >= TICK {
                 registry.enforce_limits();
+                tickets.expire(Instant::now());
                 last_tick = Instant::now();
             }
             gone.extend(events.iter().filter_map(|event| i32::try_from(event.data.u64()).ok()));

@@ -7,7 +7,6 @@ use colonnade_wire::{Chunk, Controller, Encoder, Link, Queue, Writer};
 
 use super::Context;
 use super::options::StreamOptions;
-use crate::connection::link;
 use crate::connection::sender::{ChunkMessage, Sender};
 use crate::error::Failure;
 use crate::message::backend;
@@ -44,7 +43,7 @@ pub(super) fn write(
 fn adaptive_controller(context: &Context<'_>, options: &StreamOptions) -> Controller {
     let socket = context.output.socket();
     let link = match socket.link() {
-        Link::Remote if link::queue(socket).is_none() => Link::Unobserved,
+        Link::Remote if socket.tcp().and_then(colonnade_tcp::queue).is_none() => Link::Unobserved,
         link => link,
     };
     let controller = Controller::auto(link, options.codecs, context.encode_cpu).overlapped();
@@ -70,8 +69,10 @@ impl Stream<'_, '_> {
     fn begin(&mut self) -> Result<(), Failure> {
         let message = self.writer.encoder().schema_message();
         self.send_now(&[&message], 0)?;
-        if self.writer.watches_link() {
-            link::limit_unsent(self.context.output.socket());
+        if self.writer.watches_link()
+            && let Some(stream) = self.context.output.socket().tcp()
+        {
+            colonnade_tcp::limit_unsent(stream);
         }
         if !self.writer.is_plain() {
             self.sender = Some(Sender::start(self.context.output.sibling())?);
@@ -139,7 +140,7 @@ impl Stream<'_, '_> {
         let Some(sender) = &mut self.sender else { return Ok(()) };
         let (writer, socket, control) = (&mut self.writer, self.context.output.socket(), self.context.control);
         let mut report_queue = |sender: &Sender, sent_bytes: usize| {
-            if let Some(queue) = link::queue(socket).filter(|_| writer.watches_link()) {
+            if let Some(queue) = socket.tcp().filter(|_| writer.watches_link()).and_then(colonnade_tcp::queue) {
                 let (is_held, sending) = sender.progress();
                 writer.link(sent_bytes, &Queue { is_held, sending, ..queue });
             }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use colonnade_sql::statement::{CopySource, CopyStatement};
+use colonnade_sql::statement::{CopySource, CopyStatement, PartSource};
 
 use super::options::{CopyOptions, Direction};
 use crate::error::Failure;
@@ -63,11 +63,18 @@ impl CopyRequest {
 }
 
 impl CopyOut {
+    /// The part of a spooled result that is sent, if it is one.
+    pub fn part(&self) -> Option<&PartSource> {
+        if let CopySource::Part(part) = &self.source { Some(part) } else { None }
+    }
+
     /// The query that gives the rows, and where it starts in the statement's text. The query of `COPY table` does not occur in the text,
     /// so it has no start.
     pub fn query<'a>(&self, text: &'a str) -> (Cow<'a, str>, Option<usize>) {
         match &self.source {
             CopySource::Query(place) => (Cow::Borrowed(&text[place.clone()]), Some(place.start)),
+            // It has no query.
+            CopySource::Part(_) => (Cow::Borrowed(""), None),
             CopySource::Table { table, columns } => {
                 let columns = columns_of(columns.as_ref(), text).unwrap_or_else(|| "*".to_owned());
                 (Cow::Owned(format!("SELECT {columns} FROM {}", &text[table.clone()])), None)

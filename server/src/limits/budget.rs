@@ -74,6 +74,11 @@ impl Budget {
         self.limit.saturating_sub(self.used.load(Ordering::Relaxed))
     }
 
+    /// The bytes in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+
     fn reserve(&self, bytes: usize) -> Result<(), LimitError> {
         let take = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
         let taken = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);

@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use super::Observer;
+use crate::rows::tickets::SpoolCounts;
 
 /// The time limit for a request, and again for its answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
@@ -13,7 +14,7 @@ const MAX_REQUEST_BYTES: usize = 8 << 10;
 /// The state of the server, for the answer to a request.
 pub(crate) enum ServerState<'a> {
     /// The engine runs. `sessions` is the number of open sessions, and `sent` the number of bytes that they have sent.
-    Serving { observer: &'a Observer, sessions: usize, sent: u64, accepts_sessions: bool },
+    Serving { observer: &'a Observer, sessions: usize, sent: u64, spools: SpoolCounts, accepts_sessions: bool },
     /// The engine's process is being restarted.
     Restarting,
 }
@@ -24,8 +25,8 @@ pub(crate) fn answer<'a>(mut stream: &TcpStream, state: impl FnOnce() -> ServerS
     let request = request(stream)?;
     let words: Vec<_> = request.split(' ').collect();
     let (status, body) = match (&words[..], state()) {
-        (["GET", "/metrics", _], ServerState::Serving { observer, sessions, sent, .. }) => {
-            ("200 OK", observer.metrics(sessions, sent))
+        (["GET", "/metrics", _], ServerState::Serving { observer, sessions, sent, spools, .. }) => {
+            ("200 OK", observer.metrics(sessions, sent, &spools))
         }
         (["GET", "/health", _], ServerState::Serving { accepts_sessions: true, .. }) => ("200 OK", "ok\n".to_owned()),
         (["GET", "/health", _], ServerState::Serving { .. }) => {

@@ -146,7 +146,7 @@ fn write_error(error: io::Error) -> Failure {
 }
 
 /// A new unnamed file in a directory, which is created if it does not exist.
-fn unnamed_file(directory: &Path) -> io::Result<File> {
+pub(super) fn unnamed_file(directory: &Path) -> io::Result<File> {
     if !directory.exists() {
         DirBuilder::new().mode(0o700).create(directory).or_else(|error| match error.kind() {
             // Another session has created it.

@@ -1,6 +1,6 @@
 //! COPY … TO STDOUT.
 
-use colonnade_sql::Statement;
+use colonnade_sql::{Statement, StatementKind};
 
 use crate::copy::options::Format;
 use crate::copy::{self, Context, CopyOut};
@@ -12,6 +12,9 @@ use crate::session::state::Session;
 
 impl Session {
     pub fn copy(&mut self, text: &str, copy: &CopyOut) -> Result<(), Failure> {
+        if let Some(part) = copy.part() {
+            return self.copy_part(part, copy, &[]);
+        }
         let (query, start) = copy.query(text);
         let query = Statement::of(&query, self.engine.dialect());
         // The engine does not have the session's own settings, so the session answers COPY (SHOW …) itself.
@@ -51,6 +54,11 @@ impl Session {
         copy: &CopyOut,
         size: BatchSize,
     ) -> Result<Box<dyn Rows>, Failure> {
+        if let StatementKind::Spool(spool) = &query.kind {
+            let rows = self.spool_rows(spool.as_ref().map_err(Clone::clone)?, &[])?;
+            copy::check(rows.as_ref(), &copy.options)?;
+            return Ok(rows);
+        }
         let options = copy.options.clone();
         let check = Box::new(move |columns: &dyn Rows| copy::check(columns, &options).map_err(EngineError::from));
         match self.run_on_engine(query, |engine| engine.query_checked(query, size, check))? {

@@ -1,6 +1,6 @@
 //! Runs statements on the engine.
 
-use colonnade_sql::{Dialect, Statement, code};
+use colonnade_sql::{Dialect, Statement, StatementKind, code};
 
 use crate::connection::cancel::WorkGuard;
 use crate::engine::{BatchSize, EngineAnswer, EngineError, EngineSession, Parameter};
@@ -63,6 +63,10 @@ impl Session {
         values: &[Parameter],
         formats: &Formats,
     ) -> Result<Outcome, Failure> {
+        if let StatementKind::Spool(spool) = &statement.kind {
+            let rows = self.spool_rows(spool.as_ref().map_err(Clone::clone)?, values)?;
+            return Ok(Outcome::Rows(Cursor::new(rows, formats)?));
+        }
         Ok(match self.answer(statement, values, BATCH)? {
             EngineAnswer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
             EngineAnswer::Done { changed } => Outcome::Done(changed),

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use colonnade_sql::StatementKind;
 
+use crate::copy::{CopyOut, CopyRequest};
 use crate::engine::Columns;
 use crate::error::Failure;
 use crate::message::backend;
 use crate::rows::{Cursor, SentRows};
 use crate::session::execute::Outcome;
 use crate::session::prepared::portal::{Portal, State};
+use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
 use crate::session::state::Session;
 
@@ -43,6 +45,10 @@ impl Session {
             if matches!(statement.kind, StatementKind::Cursor(_)) {
                 self.control.count_statement(&statement.text);
                 return self.prepared_cursors(portal);
+            }
+            if let Some(copy) = part_of(&statement)? {
+                self.control.count_statement(&statement.text);
+                return copy.part().map_or(Ok(()), |part| self.copy_part(part, &copy, &portal.values));
             }
             return self.statement(&statement.statement(), true);
         }
@@ -86,6 +92,15 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// The COPY of a part of a spooled result, which is the only COPY with parameters.
+fn part_of(statement: &PreparedStatement) -> Result<Option<Box<CopyOut>>, Failure> {
+    let StatementKind::Copy(Ok(copy)) = &statement.kind else { return Ok(None) };
+    Ok(match CopyRequest::new(copy, &statement.text)? {
+        CopyRequest::ToStdout(copy) if copy.part().is_some() => Some(copy),
+        _ => None,
+    })
 }
 
 /// Refuses columns that differ from the description which the client has. The client would misread them.

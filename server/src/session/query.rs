@@ -51,6 +51,8 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         StatementKind::Discard(what) => what != "ALL" && source.is_some(),
         // Of the sources, only PostgreSQL has SQL's cursors. For the others, the session has them.
         StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
+        // The session starts it like a statement of the engine.
+        StatementKind::Spool(_) => true,
         StatementKind::Copy(_) | StatementKind::Deallocate(_) | StatementKind::Notification(_) => false,
         StatementKind::CreateFunction(_) | StatementKind::DropFunction(_) | StatementKind::CommentOnFunction(_) => {
             false
@@ -112,7 +114,7 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
     let selected = |word: &str| rows.map_or_else(|| word.to_owned(), |rows| format!("SELECT {rows}"));
     match kind {
         // SELECT … INTO gives no rows, but its tag has their number.
-        StatementKind::Query { .. } => counted("SELECT"),
+        StatementKind::Query { .. } | StatementKind::Spool(_) => counted("SELECT"),
         StatementKind::Insert => {
             changed.or(rows).map_or_else(|| "INSERT".to_owned(), |count| format!("INSERT 0 {count}"))
         }

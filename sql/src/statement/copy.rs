@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::parser::{Parser, SyntaxError};
+use super::spool::{self, PartSource};
 use crate::{Dialect, Token, TokenKind};
 
 /// A COPY statement.
@@ -35,6 +36,8 @@ pub enum CopySource {
         /// The columns' names; `None` for all.
         columns: Option<Range<usize>>,
     },
+    /// A part of a spooled result.
+    Part(PartSource),
 }
 
 /// An option as it was written.
@@ -105,12 +108,17 @@ fn passed(mut parser: Parser<'_>, text: &str) -> Option<CopyStatement> {
     )
 }
 
-/// `(query)`, or `table [(columns)]`.
+/// `(query)`, `table [(columns)]`, or `colonnade_part(ticket, part)`.
 fn source(parser: &mut Parser<'_>) -> Result<CopySource, SyntaxError> {
     if parser.symbol(b'(') {
         return Ok(CopySource::Query(parenthesis(parser)?));
     }
     let first = parser.name().ok_or_else(|| parser.error("a table or a query in parentheses"))?;
+    if first.is_name("colonnade_part")
+        && let Some(part) = spool::part(parser)
+    {
+        return part.map(CopySource::Part);
+    }
     while parser.symbol(b'.') {
         parser.name().ok_or_else(|| parser.error("a name"))?;
     }

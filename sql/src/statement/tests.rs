@@ -286,3 +286,73 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn spools_are_read_by_tokens() {
+    let literal = |text: &str| Argument::Literal(text.to_owned());
+    let spool = |query, options: &[(&str, Argument)]| {
+        let options = options.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        StatementKind::Spool(Ok(SpoolStatement::Spool { query, options }))
+    };
+    for dialect in [Dialect::DuckDb, Dialect::POSTGRES] {
+        let kind = |sql: &str| Statement::of(sql, dialect).kind;
+        for sql in [
+            "SELECT * FROM colonnade_spool('select 1')",
+            "select/**/*\nfrom \"colonnade_spool\" ( $$select 1$$ )",
+            "From Colonnade_Spool(E'select 1') -- x",
+        ] {
+            assert_eq!(kind(sql), spool(literal("select 1"), &[]), "{sql}");
+        }
+        assert_eq!(
+            kind("select * from colonnade_spool($1, bytes => 10, \"TTL\" := $2)"),
+            spool(Argument::Parameter(1), &[("bytes", literal("10")), ("TTL", Argument::Parameter(2))])
+        );
+        let released = SpoolStatement::Release { ticket: literal("a") };
+        assert_eq!(kind("select * from colonnade_release('a')"), StatementKind::Spool(Ok(released)));
+        for sql in [
+            "select * from \"Colonnade_spool\"('a')",
+            "select * from colonnade_spool",
+            "select 'select * from colonnade_spool(1)'",
+            "select a from colonnade_spool('a')",
+            "select * from s.colonnade_spool('a')",
+        ] {
+            assert_eq!(kind(sql), StatementKind::Query { has_with: false }, "{sql}");
+        }
+        for sql in [
+            "select * from colonnade_spool()",
+            "select * from colonnade_spool('a', 3)",
+            "select * from colonnade_spool('a', bytes 3)",
+            "select * from colonnade_spool('a') where ticket = 'b'",
+            "select * from colonnade_spool(a)",
+            "select * from colonnade_spool($0)",
+            "select * from colonnade_spool('a' 'b')",
+            "select * from colonnade_spool('a",
+            "select * from colonnade_release('a', 1)",
+            "from colonnade_release('a'), t",
+        ] {
+            assert!(matches!(kind(sql), StatementKind::Spool(Err(_))), "{sql}");
+        }
+    }
+}
+
+#[test]
+fn parts_are_told_from_tables() {
+    for dialect in [Dialect::DuckDb, Dialect::POSTGRES] {
+        let source = |sql: &str| match Statement::of(sql, dialect).kind {
+            StatementKind::Copy(Ok(CopyStatement::ToStdout(source, _))) => source,
+            other => panic!("{sql}: {other:?}"),
+        };
+        let part = |ticket, part| CopySource::Part(PartSource { ticket, part });
+        let literal = |text: &str| Argument::Literal(text.to_owned());
+        let copied = source("COPY colonnade_part('ab', 2) TO STDOUT (FORMAT colonnade)");
+        assert_eq!(copied, part(literal("ab"), literal("2")));
+        let copied = source("copy /* x */ \"colonnade_part\" ($1 , $2) to stdout");
+        assert_eq!(copied, part(Argument::Parameter(1), Argument::Parameter(2)));
+        for sql in ["copy colonnade_part (a, b) to stdout", "copy colonnade_part to stdout"] {
+            assert!(matches!(source(sql), CopySource::Table { .. }), "{sql}");
+        }
+        for sql in ["copy colonnade_part('a') to stdout", "copy colonnade_part('a', b) to stdout"] {
+            assert!(matches!(Statement::of(sql, dialect).kind, StatementKind::Copy(Err(_))), "{sql}");
+        }
+    }
+}

@@ -6,37 +6,61 @@ use crate::partition::text;
 use crate::postgres::connection::PostgresConnection;
 use crate::{Error, Keep};
 
-/// Functions and words that return the start time of a transaction or statement.
-const CLOCKS: [&str; 9] = [
-    "now",
-    "transaction_timestamp",
-    "statement_timestamp",
-    "age",
-    "current_timestamp",
-    "current_date",
-    "current_time",
-    "localtimestamp",
-    "localtime",
+/// Functions and words that return the start time of a transaction or statement, and whether they are called as functions.
+const CLOCKS: [(&str, bool); 9] = [
+    ("now", true),
+    ("transaction_timestamp", true),
+    ("statement_timestamp", true),
+    ("age", true),
+    ("current_timestamp", false),
+    ("current_date", false),
+    ("current_time", false),
+    ("localtimestamp", false),
+    ("localtime", false),
 ];
 
 impl PostgresConnection {
     /// Refuses a query with a function that is not deterministic, such as random(): a row could be in two parts or in
     /// none. The same applies to a key that is computed from the time.
     pub(super) fn check_repeatable(&self, query: &str, computed: bool, keep: Keep<'_>) -> Result<(), Error> {
+        let (effect, hint) = (
+            "so that a row could be in two parts or in none",
+            "pass consistent=False if that does not matter, or read without partition_num",
+        );
+        self.check_functions(query, computed.then_some("its key is computed and "), effect, hint, keep)
+    }
+
+    /// Refuses the same functions and the time, because each reader would get another value. The plan has what views and functions in SQL
+    /// hide from the text.
+    pub(super) fn check_again(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
+        let plan = self.ask(&format!("EXPLAIN (VERBOSE, COSTS OFF) {query}"), keep)?;
+        let plan: Vec<_> = (0..plan.rows.len()).filter_map(|row| plan.text(row, 0)).collect();
+        let hint = "pass such a value as a parameter, or write it into a table";
+        let effect = "so that each reader would get another one";
+        self.check_functions(&format!("{query}\n{}", plan.join("\n")), Some(""), effect, hint, keep)
+    }
+
+    /// Refuses functions that are not deterministic, and the time if there is a reason.
+    fn check_functions(
+        &self,
+        query: &str,
+        timed: Option<&str>,
+        effect: &str,
+        hint: &str,
+        keep: Keep<'_>,
+    ) -> Result<(), Error> {
         let Some(words) = words(query) else {
             return Err(text::refused("it has a name in the form U&\"…\", which is not read here")
                 .with_hint("write the name in plain double quotes"));
         };
         let has = |expected: &str| words.iter().any(|(word, _)| word == expected);
-        let once = |what: &str| {
-            Err(text::refused(&format!("{what}, so that a row could be in two parts or in none"))
-                .with_hint("pass consistent=False if that does not matter, or read without partition_num"))
-        };
+        let tells = |clock: &(&str, bool)| words.iter().any(|(word, called)| word == clock.0 && (*called || !clock.1));
+        let once = |what: &str| Err(text::refused(&format!("{what}, {effect}")).with_hint(hint));
         if has("tablesample") && !has("repeatable") {
             return once("TABLESAMPLE takes other rows each time");
         }
-        if let Some(clock) = CLOCKS.iter().find(|clock| computed && has(clock)) {
-            return once(&format!("its key is computed and {clock} gives another time in each part"));
+        if let (Some(why), Some(clock)) = (timed, CLOCKS.iter().find(|clock| tells(clock))) {
+            return once(&format!("{why}{} gives another time in each part", clock.0));
         }
         let list = |called: bool| {
             let names = words

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::settings::{Lookup, Settings, usage};
-use super::{Address, Conninfo, Keepalive, Target, password_file};
+use super::{Address, Conninfo, Keepalive, Target, password_file, shareable};
 use crate::require_auth::Requirement;
 use crate::system_user::system_user;
 use crate::tls::{Check, Identity, Roots, TlsOptionNames, TlsOptions, Version};
@@ -127,6 +127,7 @@ pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Connin
                 .map(str::to_owned)
                 .or_else(|| password_file::password(passfile.as_deref()?, &address, &host, &database, &user));
             Target {
+                shareable: shareable::text(settings, &host, &address, &user, &database),
                 address,
                 host,
                 user: user.clone(),

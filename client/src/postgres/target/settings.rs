@@ -106,6 +106,11 @@ impl Settings {
         Ok(())
     }
 
+    /// The names and texts of all parameters that are set, and whether the connection string has set them.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&'static str, &str, bool)> {
+        self.0.iter().map(|(name, setting)| (*name, setting.value.as_str(), setting.place.is_none()))
+    }
+
     /// The text of a parameter; `None` if it is not set. An empty text means the default.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(|setting| setting.value.as_str()).filter(|value| !value.is_empty())

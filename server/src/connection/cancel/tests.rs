@@ -27,9 +27,9 @@ fn limited(
     let (socket, _) = UnixStream::pair().unwrap();
     let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: own, functions: false };
     let socket = Arc::new(Socket::from(socket));
-    let (limits, spools) = (Arc::new(limits.clone()), Spools::new(limits));
+    let (limits, spools, tickets) = (Arc::new(limits.clone()), Spools::new(limits), Tickets::new(limits));
     let new = NewSession { user, interrupt: count.clone(), socket, secret_bytes: 4 };
-    Ok((registry.register(new, &limits, &spools, &Arc::default())?, count))
+    Ok((registry.register(new, &limits, (&spools, &tickets), &Arc::default())?, count))
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn an_ended_session_whose_client_does_not_read_is_closed() {
     let (spools, interrupt) = (Spools::new(&limits), Arc::new(Count::default()));
     let socket = Arc::new(Socket::from(socket));
     let new = NewSession { user, interrupt, socket, secret_bytes: 4 };
-    let registration = registry.register(new, &limits, &spools, &Arc::default()).unwrap();
+    let registration = registry.register(new, &limits, (&spools, &Tickets::new(&limits)), &Arc::default()).unwrap();
     let now = Instant::now();
     assert!(registration.control.stop_if_overdue(now + Duration::from_secs(2)).is_none());
     let mut read = || std::io::Read::read(&mut peer, &mut [0]);

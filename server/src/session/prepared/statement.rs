@@ -9,6 +9,7 @@ use crate::limits::budget::Charge;
 use crate::parameter::{self, InputError, ParameterValue, from_binary, from_text};
 use crate::session::query;
 use crate::session::settings::{self, Command, Settings};
+use crate::session::spool;
 use crate::value::types::{Type, TypeKind};
 
 /// A statement that was parsed, with its description.
@@ -40,6 +41,21 @@ impl PreparedStatement {
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
         let known = oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect();
         let kind = kind.clone();
+        if let Some(described) = spool::description(&kind)? {
+            // The server reads the values itself, also in front of a source.
+            let given = given.map(|type_| type_.unwrap_or_else(Type::text));
+            let types: Vec<_> = given.chain(std::iter::repeat_with(Type::text)).take(described.placeholders).collect();
+            let columns = described.columns.map_or(Columns::None, Columns::Known);
+            return Ok(Self {
+                text: (*text).to_owned(),
+                kind,
+                sent_types: oids.to_vec(),
+                given: known,
+                types,
+                columns,
+                ..Self::default()
+            });
+        }
         let mut prepared = Self { kind, source, sent_types: oids.to_vec(), given: known, ..Self::default() };
         // The statement for the engine, and its first byte in the client's statement.
         let (mut query, mut start, mut is_declaration) = (statement, 0, false);

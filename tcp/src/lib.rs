@@ -1,69 +1,53 @@
-//! The kernel's statistics of a client's socket.
+//! What the kernel reports of a TCP connection, and how many unsent bytes it buffers. Both sides of a transfer need this for the
+//! controller of `wire`, which does no I/O.
+//!
+//! Only Linux reports enough. Elsewhere [`queue`] gives nothing.
+
+#![cfg_attr(not(target_os = "linux"), allow(unused))]
+
+use std::os::fd::AsFd;
 
 use colonnade_wire::Queue;
 
-use crate::connection::socket::Socket;
-
-/// Limits how many unsent bytes the kernel buffers for a TCP connection, because these bytes were encoded for an earlier state of
-/// the link.
-pub(crate) fn limit_unsent(socket: &Socket) {
+/// Limits how many unsent bytes the kernel buffers, because these bytes were encoded for an earlier state of the link. If it fails,
+/// a change of the link is noticed later.
+pub fn limit_unsent(socket: impl AsFd) {
     #[cfg(target_os = "linux")]
-    if let Some(stream) = socket.tcp() {
-        linux::limit_unsent(stream);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = socket;
+    linux::limit_unsent(&socket);
 }
 
-/// What a TCP connection has sent, and what limits it; `None` if the kernel cannot tell. On an encrypted connection these are bytes
-/// of TLS records, some per mille more than the data. Only their growth matters.
-pub(crate) fn queue(socket: &Socket) -> Option<Queue> {
+/// What the connection has sent, and what limits it; `None` if the kernel cannot tell. On an encrypted connection these are bytes of
+/// TLS records, some per mille more than the data. Only their growth matters.
+pub fn queue(socket: impl AsFd) -> Option<Queue> {
     #[cfg(target_os = "linux")]
-    return socket.tcp().and_then(linux::queue);
+    return linux::queue(&socket);
     #[cfg(not(target_os = "linux"))]
     None
 }
 
 #[cfg(target_os = "linux")]
-#[allow(unsafe_code, reason = "socket options that no safe interface has")]
 mod linux {
-    use std::mem::size_of;
     use std::os::fd::{AsFd, AsRawFd};
     use std::time::Duration;
 
     use colonnade_wire::{Queue, UNSENT};
 
-    pub(super) fn limit_unsent(socket: impl AsFd) {
-        let (unsent, size) = (UNSENT as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
-        // SAFETY: the descriptor is open, and the value a c_int that outlives the call. If it fails, a change
-        // of the link is noticed later.
-        unsafe {
-            libc::setsockopt(
-                socket.as_fd().as_raw_fd(),
-                libc::IPPROTO_TCP,
-                libc::TCP_NOTSENT_LOWAT,
-                (&raw const unsent).cast(),
-                size,
-            );
-        }
-    }
-
     /// The first fields of `struct tcp_info` (linux/tcp.h). Older kernels have fewer fields, newer ones more.
     #[repr(C)]
     #[derive(Default)]
     struct TcpInfo {
-        state: [u32; 2],
-        timeouts: [u32; 2],
+        /// Up to tcpi_ato.
+        first: [u32; 4],
         snd_mss: u32,
         rcv_mss: u32,
         unacked: u32,
         sacked: u32,
         /// Up to tcpi_rttvar.
-        unused: [u32; 11],
+        times: [u32; 11],
         snd_ssthresh: u32,
         snd_cwnd: u32,
         /// Up to tcpi_total_retrans.
-        unused_too: [u32; 5],
+        receiving: [u32; 5],
         pacing_rate: u64,
         max_pacing_rate: u64,
         bytes_acked: u64,
@@ -76,11 +60,25 @@ mod linux {
         data_segs_out: u32,
         delivery_rate: u64,
         busy_time: u64,
-        /// Microseconds, as `busy_time`.
+        /// Microseconds.
         rwnd_limited: u64,
     }
 
-    pub(super) fn queue(socket: impl AsFd) -> Option<Queue> {
+    pub(super) fn limit_unsent(socket: &impl AsFd) {
+        let (unsent, size) = (UNSENT as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: the descriptor is open, and the value a c_int that outlives the call.
+        unsafe {
+            libc::setsockopt(
+                socket.as_fd().as_raw_fd(),
+                libc::IPPROTO_TCP,
+                libc::TCP_NOTSENT_LOWAT,
+                (&raw const unsent).cast(),
+                size,
+            );
+        }
+    }
+
+    pub(super) fn queue(socket: &impl AsFd) -> Option<Queue> {
         let mut info = TcpInfo::default();
         let mut length = size_of::<TcpInfo>() as libc::socklen_t;
         // SAFETY: the descriptor is open; the kernel writes at most `length` bytes into `info`, whose fields are all integers.
@@ -105,6 +103,8 @@ mod linux {
 
     #[cfg(test)]
     mod tests {
+        #![allow(clippy::unwrap_used)]
+
         use std::io::{Read, Write};
         use std::net::{TcpListener, TcpStream};
 

@@ -1,0 +1,245 @@
+//! Parts of a result that a server has run once, and whose rows it keeps. PROTOCOL §11.
+
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray as _;
+use arrow_array::types::{Int32Type, Int64Type};
+use arrow_array::{Array as _, RecordBatch};
+use arrow_schema::SchemaRef;
+
+use super::{PartSize, PartTicket, PartitionSplit, PlannedPart, SpooledPart};
+use crate::stats::Meter;
+use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
+
+/// The size of the server's parts, in plain bytes. The parts of a plan are made of them: few enough bytes that the parts of a plan are equal,
+/// and enough that a round trip for each costs little.
+const SERVER_PART: u64 = 8 << 20;
+/// The largest size of a server's part. PROTOCOL §11.1.
+const LARGEST: u64 = 1 << 40;
+
+/// Implemented by the connections of a server that keeps the rows of a query for parts.
+pub trait Spooling: Send + Sync {
+    /// Opens a connection to the same server as the same user.
+    ///
+    /// # Errors
+    /// As for [`connect`](crate::connect).
+    fn another(&self, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error>;
+
+    /// Runs a query once, with the rights, the settings and the transaction of this session. Returns the rows that describe the parts.
+    /// `bytes` is the size at which a part ends.
+    ///
+    /// # Errors
+    /// Those of the query, and those of the server's spool.
+    fn spool(&self, query: &str, bytes: u64, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error>;
+
+    /// Begins to read a part, which the server counts from 1.
+    ///
+    /// # Errors
+    /// There is no such part (SQLSTATE 42704). Otherwise as for [`Connection::query`].
+    fn part(
+        &self,
+        ticket: &str,
+        part: u32,
+        options: &QueryOptions,
+        keep: Keep<'_>,
+    ) -> Result<Box<dyn ResultStream>, Error>;
+
+    /// Removes the rows of a ticket, as soon as nobody reads them.
+    ///
+    /// # Errors
+    /// As for [`Connection::execute`].
+    fn release(&self, ticket: &str, keep: Keep<'_>) -> Result<(), Error>;
+}
+
+/// What a server keeps of one query.
+pub(super) struct Spooled {
+    pub(super) ticket: String,
+    pub(super) parts: Vec<PlannedPart>,
+}
+
+/// Runs a query, and makes at most `split.count` parts of about equal size of the server's.
+///
+/// # Errors
+/// As for [`Spooling::spool`]; an option is one that the server's query does not have.
+pub(super) fn spool(
+    source: &dyn Spooling,
+    query: &str,
+    split: &PartitionSplit,
+    options: &QueryOptions,
+    keep: Keep<'_>,
+) -> Result<Spooled, Error> {
+    for (name, is_given) in [("numeric", options.numeric.is_some()), ("as_text", !options.as_text.is_empty())] {
+        if is_given {
+            let message = format!("the option {name} is not for a result that the server keeps");
+            return Err(Error::new(ErrorKind::Unsupported, message).with_hint("cast the column in the query"));
+        }
+    }
+    let bytes = if split.count <= 1 { LARGEST } else { SERVER_PART };
+    let mut rows = source.spool(query, bytes, keep)?;
+    let mut batches = Vec::new();
+    while let Some(batch) = rows.next(keep)? {
+        batches.push(batch.decode()?);
+    }
+    let (ticket, sizes) = described(&batches)?;
+    let parts = grouped(&sizes, split.count).into_iter().map(|(first, last)| {
+        let within = &sizes[first as usize - 1..last as usize];
+        let sum = |of: fn(&PartSize) -> u64| within.iter().map(of).fold(0, u64::saturating_add);
+        let size = PartSize { rows: sum(|size| size.rows), bytes: sum(|size| size.bytes) };
+        let ticket = PartTicket::Spool(SpooledPart { ticket: ticket.clone(), first, last });
+        PlannedPart { ticket, size: Some(size) }
+    });
+    let parts = parts.collect();
+    Ok(Spooled { ticket, parts })
+}
+
+/// The ticket, and the size of each part in their order.
+fn described(batches: &[RecordBatch]) -> Result<(String, Vec<PartSize>), Error> {
+    let odd = || Error::new(ErrorKind::Protocol, "the server describes the parts of a result in an unknown form");
+    let (mut ticket, mut sizes) = (None, Vec::new());
+    for batch in batches {
+        let column = |name| batch.column_by_name(name).filter(|column| column.null_count() == 0).ok_or_else(odd);
+        let tickets = column("ticket")?.as_string_opt::<i32>().ok_or_else(odd)?;
+        let parts = column("part")?.as_primitive_opt::<Int32Type>().ok_or_else(odd)?;
+        let rows = column("rows")?.as_primitive_opt::<Int64Type>().ok_or_else(odd)?;
+        let bytes = column("plain_bytes")?.as_primitive_opt::<Int64Type>().ok_or_else(odd)?;
+        for row in 0..batch.num_rows() {
+            if usize::try_from(parts.value(row)).ok() != Some(sizes.len() + 1)
+                || ticket.get_or_insert_with(|| tickets.value(row).to_owned()) != tickets.value(row)
+            {
+                return Err(odd());
+            }
+            let number = |value| u64::try_from(value).map_err(|_| odd());
+            sizes.push(PartSize { rows: number(rows.value(row))?, bytes: number(bytes.value(row))? });
+        }
+    }
+    Ok((ticket.ok_or_else(odd)?, sizes))
+}
+
+/// The first and the last of the server's parts in each of at most `count` groups, which have about the same number of bytes.
+fn grouped(sizes: &[PartSize], count: usize) -> Vec<(u32, u32)> {
+    // Without any bytes, parts have the same weight.
+    let weights: Vec<u128> = sizes.iter().map(|size| u128::from(size.bytes)).collect();
+    let is_weighed = weights.iter().any(|weight| *weight > 0);
+    let weight = |at: usize| if is_weighed { weights[at] } else { 1 };
+    let total = (0..sizes.len()).map(weight).sum::<u128>();
+    let (mut groups, mut before, mut current) = (Vec::<(u32, u32)>::new(), 0u128, None);
+    for (at, number) in (0..sizes.len()).zip(1..) {
+        let group = Some(before * count as u128 / total);
+        match groups.last_mut() {
+            Some(last) if current == group => last.1 = number,
+            _ => groups.push((number, number)),
+        }
+        (current, before) = (group, before + weight(at));
+    }
+    groups
+}
+
+/// Begins to read a part of a plan over a connection, which is used up.
+///
+/// # Errors
+/// As for [`Spooling::part`].
+pub(super) fn read(
+    connection: Arc<dyn Connection>,
+    part: &SpooledPart,
+    options: &QueryOptions,
+    keep: Keep<'_>,
+) -> Result<Box<dyn ResultStream>, Error> {
+    let mut meter = Meter::start();
+    let source = connection.spooling().ok_or_else(super::plan::elsewhere)?;
+    let stream = source.part(&part.ticket, part.first, options, keep)?;
+    let (part, options) = (SpooledPart { first: part.first + 1, ..part.clone() }, options.clone());
+    let schema = stream.schema().clone();
+    meter.schema(schema.fields().len());
+    Ok(Box::new(SpooledStream {
+        schema,
+        stream: Some(stream),
+        rest: part,
+        options,
+        meter,
+        before: Stats::default(),
+        connection,
+    }))
+}
+
+/// The server's parts of a plan's part, one after another.
+struct SpooledStream {
+    schema: SchemaRef,
+    /// The part that is being read; `None` at the end.
+    stream: Option<Box<dyn ResultStream>>,
+    /// Those that have not begun.
+    rest: SpooledPart,
+    options: QueryOptions,
+    meter: Meter,
+    /// What the parts before have cost.
+    before: Stats,
+    connection: Arc<dyn Connection>,
+}
+
+impl SpooledStream {
+    /// Begins to read the next part; `None` if there is none.
+    fn following(&mut self, keep: Keep<'_>) -> Result<Option<Box<dyn ResultStream>>, Error> {
+        if self.rest.first > self.rest.last {
+            self.meter.end();
+            return Ok(None);
+        }
+        let source = self.connection.spooling().ok_or_else(super::plan::elsewhere)?;
+        let next = source.part(&self.rest.ticket, self.rest.first, &self.options, keep)?;
+        if *next.schema() != self.schema {
+            return Err(Error::new(ErrorKind::Protocol, "the parts of one result have different columns"));
+        }
+        self.rest.first += 1;
+        Ok(Some(next))
+    }
+}
+
+impl ResultStream for SpooledStream {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+        while let Some(stream) = &mut self.stream {
+            if let Some(batch) = stream.next(keep)? {
+                return Ok(Some(batch));
+            }
+            self.before.encodings.resize_with(self.schema.fields().len(), Default::default);
+            self.before.add(&stream.stats());
+            self.stream = None;
+            self.stream = self.following(keep)?;
+        }
+        Ok(None)
+    }
+
+    fn stats(&self) -> Stats {
+        let mut stats = self.meter.stats();
+        stats.add(&self.before);
+        self.stream.iter().for_each(|stream| stats.add(&stream.stats()));
+        stats
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(bytes: &[u64]) -> Vec<PartSize> {
+        bytes.iter().map(|bytes| PartSize { rows: 1, bytes: *bytes }).collect()
+    }
+
+    #[test]
+    fn each_part_is_in_one_group() {
+        for (bytes, count, expected) in [
+            (&[0][..], 8, vec![(1, 1)]),
+            (&[8, 8, 8, 8], 2, vec![(1, 2), (3, 4)]),
+            (&[8, 8, 8, 8], 4, vec![(1, 1), (2, 2), (3, 3), (4, 4)]),
+            (&[8, 8, 8, 8], 9, vec![(1, 1), (2, 2), (3, 3), (4, 4)]),
+            (&[8, 8, 8, 8, 1], 1, vec![(1, 5)]),
+            (&[100, 1, 1, 1], 3, vec![(1, 1), (2, 4)]),
+            (&[1, 1, 1, 100], 2, vec![(1, 4)]),
+            (&[1, 0, 0, 1], 2, vec![(1, 1), (2, 4)]),
+            (&[0, 0, 0], 2, vec![(1, 2), (3, 3)]),
+        ] {
+            assert_eq!(grouped(&sizes(bytes), count), expected, "{bytes:?} {count}");
+        }
+    }
+}

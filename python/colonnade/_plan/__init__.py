@@ -1,0 +1,1 @@
+"""`plan`: a result in parts, by ticket, for any process that can reach the database."""

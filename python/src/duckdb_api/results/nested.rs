@@ -1,0 +1,95 @@
+//! Lists, arrays, structs and unions of a result.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use colonnade_udf::{OutputColumn, OutputData};
+
+use super::{NONE, Place, write as write_column};
+use crate::duckdb_api::handles::{CallbackError, checked};
+use crate::duckdb_api::sql_type::{SqlType, Storage};
+use crate::duckdb_api::symbols::{Api, Handle};
+
+/// Writes the values of a column, whose NULLs are written.
+///
+/// # Safety
+/// As for `results::write`.
+pub(super) unsafe fn write(
+    api: &Api,
+    vector: Handle,
+    type_: &SqlType,
+    column: &OutputColumn<'_>,
+    place: Place<'_>,
+) -> Result<(), CallbackError> {
+    let mut data: *mut c_void = ptr::null_mut();
+    // SAFETY: the caller promises the vector; each child has its type's layout, and a row for each of the vector's rows, or is a list's
+    // child with as many as it was made to have.
+    unsafe {
+        match (&column.data, type_.storage) {
+            (OutputData::List { offsets, items }, Storage::List) => {
+                checked(api, |error| (api.v2_vector_get_data_mutable)(vector, &raw mut data, error))?;
+                let child = child(api, vector, 0)?;
+                let mut first = 0;
+                checked(api, |error| (api.v2_vector_get_size)(child, &raw mut first, error))?;
+                let count = offsets.last().copied().unwrap_or(0);
+                checked(api, |error| (api.v2_vector_set_size)(child, first + count, error))?;
+                let below = Place { first: first as usize, count: count as usize, sources: None };
+                write_column(api, child, only_child(type_)?, Some(items), below)?;
+                for row in 0..place.count {
+                    let range = place.source(row).map_or((0, 0), |source| (offsets[source], offsets[source + 1]));
+                    let entry = [first + range.0, range.1 - range.0];
+                    data.cast::<[u64; 2]>().add(place.first + row).write_unaligned(entry);
+                }
+                Ok(())
+            }
+            (OutputData::Array(items), Storage::Array(size)) => {
+                let of = |row: usize| place.source(row).map(|source| source * size);
+                let sources: Vec<u32> = (0..place.count)
+                    .flat_map(|row| (0..size).map(move |item| of(row).map_or(NONE, |first| (first + item) as u32)))
+                    .collect();
+                let below = Place { first: place.first * size, count: place.count * size, sources: Some(&sources) };
+                write_column(api, child(api, vector, 0)?, only_child(type_)?, Some(items), below)
+            }
+            (OutputData::Struct(fields), Storage::Struct) => {
+                for (index, (field, field_type)) in (0..).zip(fields.iter().zip(&type_.children)) {
+                    write_column(api, child(api, vector, index)?, field_type, Some(field), place)?;
+                }
+                Ok(())
+            }
+            (OutputData::Union { tags, members }, Storage::Union) => {
+                let tag_vector = child(api, vector, 0)?;
+                checked(api, |error| (api.v2_vector_get_data_mutable)(tag_vector, &raw mut data, error))?;
+                for row in 0..place.count {
+                    let tag = place.source(row).map_or(0, |source| tags[source]);
+                    data.cast::<u8>().add(place.first + row).write(tag);
+                }
+                for (index, (member, member_type)) in (0..).zip(members.iter().zip(&type_.children)) {
+                    // Only the member that the number names has a value.
+                    let sources: Vec<u32> = (0..place.count)
+                        .map(|row| match place.source(row) {
+                            Some(source) if usize::from(tags[source]) == index => source as u32,
+                            _ => NONE,
+                        })
+                        .collect();
+                    let below = Place { sources: Some(&sources), ..place };
+                    write_column(api, child(api, vector, index as u64 + 1)?, member_type, Some(member), below)?;
+                }
+                Ok(())
+            }
+            _ => Err("the result has another layout than its type".into()),
+        }
+    }
+}
+
+/// # Safety
+/// The vector is one of a nested type with this child.
+unsafe fn child(api: &Api, vector: Handle, index: u64) -> Result<Handle, CallbackError> {
+    let mut child = ptr::null_mut();
+    // SAFETY: the caller promises it.
+    checked(api, |error| unsafe { (api.v2_vector_get_child)(vector, index, &raw mut child, error) })?;
+    Ok(child)
+}
+
+fn only_child(type_: &SqlType) -> Result<&SqlType, CallbackError> {
+    type_.children.first().ok_or_else(|| "a list has no type of its items".into())
+}

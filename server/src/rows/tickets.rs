@@ -1,0 +1,179 @@
+//! Spooled results by ticket (PROTOCOL §11): a query has run once, and sessions of its user read its parts.
+
+mod reader;
+mod spooled;
+mod writer;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::engine::{EngineError, SessionUser};
+use crate::error::{Failure, SqlState};
+use crate::limits::budget::Budget;
+use crate::limits::{LimitError, Limits};
+use crate::rows::spool::unnamed_file;
+
+pub use reader::{PartReader, send};
+pub use spooled::{Part, Spooled};
+pub use writer::{CHUNK, SpoolSettings, SpoolingRows};
+
+/// The largest number of tickets. Each has an open file, and a process has few descriptors.
+const MAX_TICKETS: usize = 512;
+/// The largest number of one user's tickets, so that others have some.
+const MAX_USER_TICKETS: usize = MAX_TICKETS / 2;
+
+/// Proof of the right to read a spooled result: 128 random bits, written as 32 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ticket([u8; 16]);
+
+impl Ticket {
+    fn random() -> io::Result<Self> {
+        let mut bits = [0; 16];
+        rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty())?;
+        Ok(Self(bits))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let is_digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_digits.then(|| u128::from_str_radix(text, 16).ok()).flatten().map(|bits| Self(bits.to_be_bytes()))
+    }
+}
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+/// The spooled results of a server.
+pub struct Tickets {
+    directory: PathBuf,
+    space: Arc<Budget>,
+    /// How long a ticket lives after its last use, at most.
+    ttl: Option<Duration>,
+    by_ticket: Mutex<HashMap<Ticket, Arc<Spooled>>>,
+    begun: AtomicU64,
+    parts_sent: AtomicU64,
+}
+
+/// The numbers of spooled results for the operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpoolCounts {
+    /// Tickets that can be used.
+    pub tickets: u64,
+    /// Bytes of all spooled results.
+    pub bytes: u64,
+    /// Spools begun since the start.
+    pub begun: u64,
+    /// Parts sent since the start.
+    pub parts_sent: u64,
+}
+
+impl Tickets {
+    pub fn new(limits: &Limits) -> Arc<Self> {
+        let directory = limits.ticket_directory.clone().unwrap_or_else(std::env::temp_dir);
+        Arc::new(Self {
+            directory,
+            space: Budget::with_error(limits.ticket_bytes, LimitError::Tickets),
+            ttl: limits.ticket_ttl,
+            by_ticket: Mutex::default(),
+            begun: AtomicU64::new(0),
+            parts_sent: AtomicU64::new(0),
+        })
+    }
+
+    fn by_ticket(&self) -> MutexGuard<'_, HashMap<Ticket, Arc<Spooled>>> {
+        self.by_ticket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an empty result of `user` that is being written. `ttl` shortens the server's.
+    ///
+    /// # Errors
+    /// If there are too many tickets, or the directory cannot be written.
+    fn add(&self, user: &SessionUser, ttl: Option<Duration>) -> Result<(Ticket, Arc<Spooled>), Failure> {
+        let ticket = Ticket::random()?;
+        let file = unnamed_file(&self.directory).map_err(unwritable)?;
+        let ttl = ttl.into_iter().chain(self.ttl).min();
+        let spooled = Arc::new(Spooled::new(user, file, self.space.empty_charge(), ttl));
+        let mut by_ticket = self.by_ticket();
+        if by_ticket.len() >= MAX_TICKETS {
+            return Err(LimitError::TicketCount(MAX_TICKETS).into());
+        }
+        if by_ticket.values().filter(|other| other.is_of(user)).count() >= MAX_USER_TICKETS {
+            return Err(LimitError::TicketCount(MAX_USER_TICKETS).into());
+        }
+        by_ticket.insert(ticket, Arc::clone(&spooled));
+        self.begun.fetch_add(1, Relaxed);
+        Ok((ticket, spooled))
+    }
+
+    /// The result of this ticket.
+    ///
+    /// # Errors
+    /// The same for a text that is no ticket, for an unknown ticket, and for one of another user or role: the error must not reveal which
+    /// tickets exist.
+    pub fn find(&self, ticket: &str, user: &SessionUser) -> Result<Arc<Spooled>, Failure> {
+        let by_ticket = self.by_ticket();
+        let found = Ticket::parse(ticket).and_then(|ticket| by_ticket.get(&ticket));
+        let spooled = found.filter(|spooled| spooled.belongs_to(user) && !spooled.has_expired(Instant::now()));
+        spooled.inspect(|spooled| spooled.touch()).cloned().ok_or_else(no_ticket)
+    }
+
+    /// Ends a ticket. Readers of its parts read to the end.
+    ///
+    /// # Errors
+    /// Those of [`Tickets::find`].
+    pub fn release(&self, ticket: &str, user: &SessionUser) -> Result<(), Failure> {
+        let spooled = self.find(ticket, user)?;
+        self.by_ticket().retain(|_, other| !Arc::ptr_eq(other, &spooled));
+        Ok(())
+    }
+
+    fn remove(&self, ticket: Ticket) {
+        let removed = self.by_ticket().remove(&ticket);
+        // The file is freed without the lock.
+        drop(removed);
+    }
+
+    /// Ends the tickets that were not used for their time to live.
+    pub fn expire(&self, now: Instant) {
+        let expired: Vec<_> = self.by_ticket().extract_if(|_, spooled| spooled.has_expired(now)).collect();
+        drop(expired);
+    }
+
+    pub fn count_part(&self) {
+        self.parts_sent.fetch_add(1, Relaxed);
+    }
+
+    pub fn counts(&self) -> SpoolCounts {
+        let by_ticket = self.by_ticket();
+        SpoolCounts {
+            tickets: by_ticket.len() as u64,
+            bytes: self.space.used() as u64,
+            begun: self.begun.load(Relaxed),
+            parts_sent: self.parts_sent.load(Relaxed),
+        }
+    }
+}
+
+fn unwritable(error: io::Error) -> Failure {
+    if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+        return LimitError::TicketDiskFull.into();
+    }
+    EngineError::new(SqlState::IO_ERROR, format!("cannot write to --spool-directory: {error}")).into()
+}
+
+fn no_ticket() -> Failure {
+    let hint = "It is not valid, has expired or was released, belongs to another user, or the server has restarted. \
+                Run colonnade_spool again.";
+    let error = EngineError::new(SqlState::UNDEFINED_OBJECT, "this ticket does not exist");
+    EngineError { hint: Some(hint.to_owned()), ..error }.into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+"""Values of each type through a function that gives them back, with NULLs, in plans and in groups."""
+
+from __future__ import annotations
+
+import pytest
+from colonnade import _core
+
+from tests.functions.plans import Caller, caller
+
+#: For each type values as SQL: extremes, and texts within and beyond 12 bytes.
+VALUES = {
+    "BOOLEAN": ["true", "false"],
+    "TINYINT": ["-128", "127"],
+    "SMALLINT": ["-32768", "32767"],
+    "INTEGER": ["-2147483648", "2147483647"],
+    "BIGINT": ["-9223372036854775808", "9223372036854775807"],
+    "UTINYINT": ["0", "255"],
+    "USMALLINT": ["65535"],
+    "UINTEGER": ["4294967295"],
+    "UBIGINT": ["18446744073709551615"],
+    "HUGEINT": ["-170141183460469231731687303715884105728", "170141183460469231731687303715884105727"],
+    "UHUGEINT": ["340282366920938463463374607431768211455"],
+    "FLOAT": ["'nan'", "1.5", "'-inf'", "1.1"],
+    "DOUBLE": ["'nan'", "5e-324", "'inf'"],
+    "DECIMAL(4,1)": ["-999.9", "999.9", "0"],
+    "DECIMAL(9,0)": ["-999999999", "1"],
+    "DECIMAL(18,9)": ["-999999999.999999999", "0.000000001"],
+    "DECIMAL(38,10)": ["-9999999999999999999999999999.9999999999", "1"],
+    "VARCHAR": ["''", "'twelve bytes'", "'thirteen byte'", "'ñ€🦆'"],
+    "JSON": ["'{\"a\": [1, null]}'"],
+    "BLOB": ["'\\x00\\xFFtwelve and more bytes'", "''"],
+    "UUID": ["'00000000-0000-0000-0000-000000000000'", "'ffffffff-ffff-ffff-ffff-fffffffffff0'"],
+    "DATE": ["'0001-01-01'", "'9999-12-31'"],
+    "TIME": ["'00:00:00'", "'23:59:59.999999'"],
+    "TIMESTAMP": ["'1677-01-01 00:00:00.000001'", "'2262-12-31'"],
+    "TIMESTAMP_S": ["'1999-12-31 23:59:59'"],
+    "TIMESTAMP_MS": ["'1999-12-31 23:59:59.999'"],
+    "TIMESTAMP_NS": ["'1999-12-31 23:59:59.999999999'"],
+    "TIMESTAMP WITH TIME ZONE": ["'1999-12-31 23:59:59.999999+05:30'"],
+    "INTERVAL": ["INTERVAL (-7) MONTH", "INTERVAL '3 days 00:00:00.000001'"],
+    "ENUM('a', 'it''s, (b)')": ["'a'", "'it''s, (b)'"],
+}
+NESTED = {
+    "INTEGER[]": ["[]", "[1, NULL, 3]", "range(100)"],
+    "VARCHAR[][]": ["[['a', NULL], NULL, [], ['thirteen byte']]"],
+    "INTEGER[3]": ["[1, 2, NULL]", "[4, 5, 6]"],
+    'STRUCT(a INTEGER, "b c" VARCHAR, d DECIMAL(9,2)[])': [
+        "{'a': 1, 'b c': 'x', 'd': [1.25, NULL]}",
+        "{'a': NULL, 'b c': NULL, 'd': NULL}",
+    ],
+    "STRUCT(u UUID, e ENUM('x', 'y'))[]": ["[{'u': 'ffffffff-ffff-ffff-ffff-fffffffffff0', 'e': 'y'}, NULL]"],
+}
+
+
+@pytest.mark.parametrize("type_", [*VALUES, *NESTED])
+def test_a_value_comes_back(plans: Caller, type_: str) -> None:
+    plans.define("same", {"x": type_}, type_, "return x", volatility="v")
+    plans.define("strict", {"x": type_}, type_, "return x", strict=True)
+    values = [*(VALUES | NESTED)[type_], "NULL"]
+    listed = ", ".join(f"(CAST({value} AS {type_}))" for value in values)
+    plans.connection.execute(f"CREATE TABLE t AS SELECT x, r FROM (VALUES {listed}) v(x), range(700) r(r)")
+    for name in ("same", "strict"):
+        query = f"SELECT count(*), count_if({name}(x) IS DISTINCT FROM x), any_value(typeof({name}(x))) FROM t {{}}"
+        assert plans.rows(query.format("")) == [(700 * len(values), 0, type_)]
+        assert plans.rows(query.format("WHERE r % 3 = 1")) == [(233 * len(values), 0, type_)]
+    for value in values:
+        constant = f"CAST({value} AS {type_})"
+        assert plans.value(f"SELECT strict({constant}) IS NOT DISTINCT FROM {constant}") is True
+
+
+@pytest.mark.parametrize("type_", VALUES)
+def test_a_value_comes_back_from_its_group(plans: Caller, type_: str) -> None:
+    source = "return x[numpy.searchsorted(aggr_group, numpy.arange(aggr_group[-1] + 1))]"
+    plans.define("first_one", {"x": type_}, type_, source, kind="aggregate")
+    values = [*VALUES[type_], "NULL"]
+    listed = ", ".join(f"({number}, CAST({value} AS {type_}))" for number, value in enumerate(values))
+    query = (
+        "SELECT count(*), count_if(a IS DISTINCT FROM b) FROM (SELECT first_one(x) AS a, any_value(x) AS b "
+        f"FROM (VALUES {listed}) v(n, x), range(150) r(r) GROUP BY n, r % 50)"
+    )
+    assert plans.rows(query) == [(50 * len(values), 0)]
+
+
+def test_a_union_comes_back(plans: Caller) -> None:
+    union = "UNION(n INTEGER, s VARCHAR)"
+    source = "return [('n' if isinstance(v, int) else 's', v) for v in x]"
+    plans.define("same", {"x": union}, union, source, strict=True)
+    value = f"CASE r % 3 WHEN 0 THEN r::INTEGER::{union} WHEN 1 THEN ('text ' || r)::{union} END"
+    query = f"SELECT count_if(same(u) IS DISTINCT FROM u) FROM (SELECT {value} AS u FROM range(500) t(r))"
+    assert plans.value(query) == 0
+
+
+def test_what_a_type_cannot_have_is_an_error(workers: _core.FunctionWorkers) -> None:
+    with caller(workers) as plans:
+        plans.define("label", {"x": "INTEGER"}, "ENUM('a', 'b')", "return ['c'] * len(x)")
+        assert plans.failure("SELECT label(1)")["code"] == "22023"
+        plans.define("endless", {"x": "DATE"}, "DATE", "return x")
+        assert plans.failure("SELECT endless('infinity'::DATE)")["code"] == "22008"
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        "BIT",
+        "MAP(INTEGER, INTEGER)",
+        "TIME WITH TIME ZONE",
+        "VARIANT",
+        "STRUCT(a BIT)",
+        "INTEGER[",
+        "ENUM()",
+        "MAP(INTEGER)",
+    ],
+)
+def test_other_types_are_refused_by_name(type_: str) -> None:
+    with pytest.raises(NotImplementedError, match="cannot have the type"):
+        _core.define_function("00000000000000ab", "main.t", "scalar", [("x", type_, False)], "INTEGER", "return 1")
+
+
+def test_nested_arguments_of_aggregates_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match=r"INTEGER\[\]"):
+        _core.define_function(
+            "00000000000000ad", "main.t", "aggregate", [("x", "INTEGER[]", False)], "INTEGER", "return 1"
+        )

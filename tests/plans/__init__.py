@@ -1,0 +1,1 @@
+"""Plans: results in parts by ticket, read by other processes."""

@@ -53,7 +53,7 @@ return ['x' * random.randrange(5) for _ in a]";
 
 #[test]
 fn an_answer_that_never_comes_ends_with_the_call_s_time() {
-    let session = pool_with(WorkerLimits { call: Some(Duration::from_millis(300)), ..limits() }).session();
+    let session = pool_with(WorkerLimits { call: Some(support::SHORT), ..limits() }).session();
     let mut worker = session.worker();
     // Other numbers than that of the request, as fast as possible; and the ring to be larger, again and again.
     for source in [

@@ -5,7 +5,6 @@
 mod support;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use colonnade_udf::{ColumnType, Function, WorkerLimits};
 use support::{call, function, limits, nodes, numbers, pool_with};

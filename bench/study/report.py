@@ -33,8 +33,8 @@ pre { background: #f6f6f6; padding: .6rem; overflow-x: auto; font-size: 85%; lin
 """
 INTRODUCTION = """<p>This report repeats the measurements of two papers with current systems and with Colonnade:
 “Don't Hold My Data Hostage” (Raasveldt &amp; Mühleisen, VLDB 2017) and “ConnectorX” (Wang et al., VLDB 2022). The last
-chapter repeats those of chapter 6 of “Integrating Analytics with Relational Databases” (Raasveldt, Leiden 2020).
-<code>make study</code> makes it.</p>
+two chapters repeat those of chapters 6 and 4 of “Integrating Analytics with Relational Databases” (Raasveldt, Leiden
+2020). <code>make study</code> makes it.</p>
 <p>A cell of a table is one reading. If a cell was measured several times, it shows the median, followed by the least
 and the greatest reading in small type. Client and server run on the same machine, which each chapter names at its end.
 Lines marked “(paper)” are the papers' figures, measured on the papers' machines.</p>

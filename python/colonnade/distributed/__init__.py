@@ -98,7 +98,7 @@ def spark(
     query: str | None = None,
     **options: Unpack[PlanOptions],
 ) -> pyspark.sql.DataFrame:
-    """Returns a query as a DataFrame of Spark, with a partition for each part. It needs Spark 4.
+    """Returns a query as a DataFrame of Spark, with a partition for each part. It needs Spark 4.3.
 
     The parts arrive as Arrow batches. Spark's Python data sources read all columns of the query; filters remain in
     Spark, because Spark applies a filter that was pushed into a Python data source to later queries of the same frame

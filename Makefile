@@ -43,7 +43,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs test-engines bench-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
+.PHONY: docs test-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -160,13 +160,6 @@ bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and it
 	$(BIN)/python bench/data.py lineitem
 	PYTHONPATH=. $(BIN)/python bench/plans.py --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/plans.md --json $(BENCH_DATA)/plans.json
-
-bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engines extension java ## Read lineitem into Dask, Ray, Spark, Daft and Polars, and by each engine's own reader (BENCH_ROUNDS=5)
-	@test -e /usr/share/java/postgresql.jar || { $(APT) update && $(APT) install libpostgresql-jdbc-java; }
-	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
-		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	$(BIN)/python bench/engines.py --rounds $(BENCH_ROUNDS) --engines $(abspath $(ENGINES)/bin/python) \
-		--markdown $(BENCH_DATA)/engines.md --json $(BENCH_DATA)/engines.json
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }

@@ -74,7 +74,7 @@ def test_only_the_needed_columns_are_read(ledger: Ledger, monkeypatch: pytest.Mo
         assert sorted(frame[["label", "id"]].compute()["id"]) == list(range(1, ROWS + 1))
         assert {tuple(columns) for columns in asked} <= {("label", "id"), ("id", "label")}
         asked.clear()
-        assert len(frame[["day"]]) == ROWS
+        assert frame["day"].count().compute() == ROWS - ROWS // 5
         assert {tuple(columns) for columns in asked} == {("day",)}
 
 
@@ -93,7 +93,7 @@ def test_frames_of_one_plan_have_equal_keys(ledger: Ledger) -> None:
 def test_the_plan_ends_with_the_frame(client: Client, ledger: Ledger) -> None:
     with colonnade.plan(ledger.uri, QUERY, **ledger.options) as plan:
         frame = dask_frame(plan)
-    with pytest.raises(colonnade.InterfaceError) as caught:
+    with pytest.raises(colonnade.Error) as caught:
         frame.compute()
     assert caught.value.sqlstate == "42704"
     del frame

@@ -15,18 +15,19 @@ import psutil
 
 from tests.engines.ledger import QUERY, Ledger
 
-#: Bytes of the server's answers after which a connection is held: more than a planner reads, less than a part has.
+#: Bytes of the server's answers after which a connection is held: more than a login, less than a part has.
 _ENOUGH = 30_000
 _TIMEOUT = 120
 
 
 class _Holding:
-    """A proxy that holds the first connection on which so many bytes have arrived. Others pass."""
+    """A proxy that holds the first connection on which so many bytes have arrived, of those made since it is armed."""
 
     def __init__(self, server: tuple[str, int]) -> None:
         self._server = server
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
+        self.is_armed = False
         self._chosen = threading.Lock()
         self._is_held = threading.Event()
         self._client_port = 0
@@ -53,21 +54,28 @@ class _Holding:
                 client, (_, port) = self._listener.accept()
                 upstream = socket.create_connection(self._server)
                 threading.Thread(target=_forward, args=(client, upstream), daemon=True).start()
-                threading.Thread(target=self._answer, args=(client, upstream, port), daemon=True).start()
+                threading.Thread(
+                    target=self._answer, args=(client, upstream, port if self.is_armed else None), daemon=True
+                ).start()
 
-    def _answer(self, client: socket.socket, upstream: socket.socket, port: int) -> None:
+    def _answer(self, client: socket.socket, upstream: socket.socket, port: int | None) -> None:
         passed = 0
-        with client, upstream, suppress(OSError):
+        with suppress(OSError):
             while data := upstream.recv(16_384):
                 client.sendall(data)
                 passed += len(data)
                 # The lock stays taken: only one connection is ever held.
-                if passed >= _ENOUGH and self._chosen.acquire(blocking=False):
+                if port is not None and passed >= _ENOUGH and self._chosen.acquire(blocking=False):
                     self._client_port = port
                     self._is_held.set()
                     # The kernel closes the socket of a killed process.
                     _wait_for_end(client)
-                    return
+                    break
+        for connection in (client, upstream):
+            # Another thread waits for bytes, so closing alone would not end the connection.
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+            connection.close()
 
 
 def _wait_for_end(client: socket.socket) -> None:
@@ -93,6 +101,7 @@ def plan_of_killed_reader(ledger: Ledger) -> Iterator[colonnade.Plan]:
     killer = threading.Thread(target=lambda: killed.append(proxy.kill()))
     try:
         with colonnade.plan(through, QUERY, **ledger.options) as plan:
+            proxy.is_armed = True
             killer.start()
             yield plan
             killer.join()

@@ -76,7 +76,7 @@ def test_the_size_is_known_before_reading(ledger: Ledger) -> None:
 def test_a_plan_that_has_ended_is_named(ledger: Ledger) -> None:
     with colonnade.plan(ledger.uri, QUERY, **ledger.options) as plan:
         dataset = ray_dataset(plan)
-    with pytest.raises(colonnade.InterfaceError, match="42704"):
+    with pytest.raises(colonnade.Error, match="42704"):
         dataset.materialize()
 
 

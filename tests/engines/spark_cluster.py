@@ -97,9 +97,7 @@ def test_values(session: SparkSession, ledger: Ledger, expression: str, expected
     if expected is None:
         assert {row["id"]: row["v"].asDict() for row in rows} == {row["id"]: row["v"] for row in direct}
     else:
-        assert {str(row["v"]) for row in rows} == {
-            str(bytearray(expected) if isinstance(expected, bytes) else expected)
-        }
+        assert {str(row["v"]) for row in rows} == {str(expected)}
 
 
 @pytest.mark.parametrize(
@@ -107,7 +105,7 @@ def test_values(session: SparkSession, ledger: Ledger, expression: str, expected
     [
         ("interval '1 month'", "'v' has the type month_day_nano_interval"),
         ("'infinity'::date", "'v' has"),
-        ("'0044-03-15 BC'::timestamp", "'v' has"),
+        ("timestamp '0001-01-01' - interval '1 day'", "'v' has"),
         ("'24:00'::time", "'v' has the time 24:00:00"),
     ],
 )

@@ -5,7 +5,7 @@ one state of the database: each row of the result is in the frame once, also if 
 also if a part is read again after a failure.
 
 With a URI, the plan ends when the frame, and what was derived from it, is dropped in this process; with Spark, when
-this process ends. With a `Plan`, the caller ends it. A part whose reading begins later is an `InterfaceError` with the
+this process ends. With a `Plan`, the caller ends it. A part whose reading begins later is a `colonnade.Error` with the
 SQLSTATE 42704.
 
 Workers connect as `Part` says: without a password from here, with their own COLONNADE_URI, PG* variables and ~/.pgpass.
@@ -98,7 +98,7 @@ def spark(
     query: str | None = None,
     **options: Unpack[PlanOptions],
 ) -> pyspark.sql.DataFrame:
-    """Returns a query as a DataFrame of Spark, with a partition for each part. It needs Spark 4.
+    """Returns a query as a DataFrame of Spark, with a partition for each part. It needs Spark 4.3.
 
     The parts arrive as Arrow batches. Spark's Python data sources read all columns of the query; filters remain in
     Spark, because Spark applies a filter that was pushed into a Python data source to later queries of the same frame

@@ -235,3 +235,11 @@ def test_a_server_of_snapshots_keeps_no_rows(cluster: pg.Cluster) -> None:
     with pytest.raises(colonnade.NotSupportedError, match="keep its rows") as error:
         colonnade.plan(cluster.uri(), "select 1", spool=True)
     assert "colonnade serve" in str(error.value)
+
+
+def test_the_exception_of_the_block_is_not_hidden(cluster: pg.Cluster) -> None:
+    uri = cluster.uri(application_name="to be ended")
+    with pytest.raises(KeyError, match="mine"), colonnade.plan(uri, "select id from plans.readings", 2):
+        ended = "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = 'to be ended'"
+        assert counted(cluster, ended) == 1
+        raise KeyError("mine")

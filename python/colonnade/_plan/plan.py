@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from colonnade import _core
 from colonnade._connection import Connection
 from colonnade._core import Connection as CoreConnection
-from colonnade._errors import NotSupportedError
+from colonnade._errors import Error, NotSupportedError
 from colonnade._frames.result import Result
 from colonnade._libraries import require
 from colonnade._options import expected
@@ -162,7 +162,12 @@ class Plan:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except Error:
+            # The exception of the block says more, and a lost connection has ended the plan already.
+            if error is None:
+                raise
 
     def __repr__(self) -> str:
         return f"<colonnade.Plan {self._held.name}, {len(self.parts)} parts{'' if self.is_open else ', closed'}>"

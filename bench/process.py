@@ -25,13 +25,8 @@ def children(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of all threads of the process and its children, including ended threads."""
-    return sum(own_cpu_seconds(process) for process in (pid, *children(pid)))
-
-
-def cpu_of_family(pid: int) -> float:
-    """The same with the children of its children. For `colonnade serve --udf`, these run functions in Python."""
-    return own_cpu_seconds(pid) + sum(cpu_of_family(child) for child in children(pid))
+    """User and system time of all threads of the process, its children and theirs, including ended threads."""
+    return own_cpu_seconds(pid) + sum(cpu_seconds(child) for child in children(pid))
 
 
 def own_cpu_seconds(pid: int) -> float:

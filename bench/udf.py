@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 from colonnade import _core
 from duckdb import DuckDBPyConnection
-
-TICK = os.sysconf("SC_CLK_TCK")
+from process import own_cpu_seconds
 
 
 class Functions:
@@ -51,11 +49,7 @@ class Functions:
 
     def cpu(self) -> float:
         """Seconds of CPU of this process and the workers."""
-        ticks = 0
-        for process in self.session.process_ids:
-            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return time.process_time() + ticks / TICK
+        return time.process_time() + sum(map(own_cpu_seconds, self.session.process_ids))
 
 
 def measure(functions: Functions, work: Callable[[], object]) -> tuple[float, float]:

@@ -11,10 +11,10 @@ this needs and runs it.
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from demo import generate
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from process import cpu_of_family
+from process import cpu_seconds
 
 from testbed import postgres as pg
 from testbed.serving import function_options, serve
@@ -122,7 +122,7 @@ def served(database: Path, arrow: dict[str, float], plpython: dict[str, float]) 
             connection.execute(question.create)
             answers, costs = [], []
             for sql in (question.plain, question.ask):
-                answer, cost = fastest(lambda sql=sql: ask(connection, sql), lambda: cpu_of_family(server.process.pid))
+                answer, cost = fastest(lambda sql=sql: ask(connection, sql), lambda: cpu_seconds(server.process.pid))
                 answers.append(answer)
                 costs.append(cost / rows)
             same.append(answers[0] == answers[1])
@@ -157,14 +157,11 @@ def arrow_costs(database: Path) -> dict[str, float]:
             if question.arrow is not None:
                 function, types, result, sql = question.arrow
                 connection.create_function(function.__name__, function, types, result, type="arrow")
-                _, cost = fastest(lambda sql=sql: connection.execute(sql.format("lineitem")).fetchall(), own_cpu)
+                _, cost = fastest(
+                    lambda sql=sql: connection.execute(sql.format("lineitem")).fetchall(), time.process_time
+                )
                 found[question.name] = cost / rows
     return found
-
-
-def own_cpu() -> float:
-    used = os.times()
-    return used.user + used.system
 
 
 @contextmanager
@@ -190,7 +187,7 @@ def plpython_costs(database: Path) -> dict[str, float]:
                 session.execute(create)
                 statement = sql.format("lineitem")
                 _, cost = fastest(
-                    lambda statement=statement: session.execute(statement).fetchall(), lambda: cpu_of_family(backend)
+                    lambda statement=statement: session.execute(statement).fetchall(), lambda: cpu_seconds(backend)
                 )
                 found[question.name] = cost / PLPYTHON_ROWS
     return found

@@ -59,6 +59,8 @@ impl IdleThread {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+
     use std::sync::mpsc::{Receiver, sync_channel};
     use std::thread::{self, ThreadId};
 

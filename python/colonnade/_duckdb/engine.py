@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from .exact import cast_target, check, exact, literal, quoted
 from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
 from .function_store import FunctionStore
 from .functions import SessionFunctions
+from .table_functions import TableFunctions
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -141,8 +143,12 @@ class Engine:
         #: Whether sessions have functions in Python: whether there are `workers`, which run them.
         self.has_functions = workers is not None
         self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
-        #: The names of aggregates in Python.
-        self.aggregates: list[str] = [] if self._store is None else self._store.load(self._root)
+        #: The names of aggregates in Python, and of table functions.
+        self.aggregates: list[str] = []
+        self.table_functions: list[str] = []
+        if self._store is not None:
+            self.aggregates, self.table_functions = self._store.load(self._root)
+        ((self._threads,),) = self._root.execute("SELECT current_setting('threads')").fetchall()
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""
@@ -157,6 +163,8 @@ class Engine:
             workers, own = self._store.session(connection), session._connection
             names = (user, self._database, self._main_name)
             session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, *names)
+            session.tables = TableFunctions(session.functions, own, session._gate, self._threads)
+            session.functions.tables = session.tables
         return session
 
     def close(self) -> None:
@@ -178,6 +186,14 @@ class Session:
         self._checked: tuple[str, Statement | None] | None = None
         #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
         self.functions: SessionFunctions | None = None
+        #: The table functions in Python, for `python/src/serve/tables.rs`.
+        self.tables: TableFunctions | None = None
+        #: Whether the client's transaction is open.
+        self._is_in_transaction = False
+        #: Whether a transaction for one statement and its table functions is open.
+        self._has_own_transaction = False
+        #: Whether table functions of the next statement have run.
+        self._has_called = False
 
     def execute(
         self,
@@ -192,6 +208,20 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
         that returns no rows is refused and does not run.
         """
+        try:
+            return self._execute(sql, batch_rows, batch_bytes, parameters, gives_rows)
+        except BaseException:
+            self._abandon_own_transaction()
+            raise
+
+    def _execute(
+        self,
+        sql: str,
+        batch_rows: int,
+        batch_bytes: int,
+        parameters: dict[str, object] | None,
+        gives_rows: bool,
+    ) -> Answer:
         limits = (batch_rows, batch_bytes)
         checked, self._checked = self._checked, None
         if checked is not None and checked[0] == sql and parameters is None:
@@ -206,6 +236,8 @@ class Session:
         if statement is None:
             return Answer()
         answer = self._run(statement, sql, limits, parameters)
+        if answer.stream is None:
+            self._end_own_transaction()
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
@@ -214,10 +246,7 @@ class Session:
         self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
     ) -> Answer:
         if statement.kind == "transaction":
-            if isinstance(self._connection, ReadOnlyConnection):
-                self._connection.transaction(sql)
-            else:
-                self._connection.execute(sql)
+            self._transaction(sql)
             return Answer()
         if statement.is_query:
             types = [] if statement.is_late else statement.types
@@ -287,7 +316,11 @@ class Session:
         self._begin()
         if sql in self._remembered:
             return None
-        statement = self._gate.check(self._connection, sql, None)
+        try:
+            statement = self._gate.check(self._connection, sql, None)
+        except BaseException:
+            self._abandon_own_transaction()
+            raise
         if statement is None or not statement.changes or not statement.is_query or statement.is_late:
             # `execute` runs it next, without another check.
             self._checked = (sql, statement)
@@ -344,16 +377,68 @@ class Session:
         keep_catalog(self._connection)
         self._path = search_path(self._connection)
 
+    def _transaction(self, sql: str) -> None:
+        """Run one of `TRANSACTIONS`."""
+        if isinstance(self._connection, ReadOnlyConnection):
+            self._connection.transaction(sql)
+            return
+        if sql == "COMMIT":
+            # No transaction is open afterwards, even if it fails.
+            self._is_in_transaction = False
+        self._connection.execute(sql)
+        self._is_in_transaction = sql.startswith("BEGIN")
+
     def _begin(self) -> None:
         """End the previous statement, and forget what its functions have left."""
+        if self._has_called:
+            # Its table functions have begun it.
+            self._has_called = False
+            return
         self.finish()
         if self.functions is not None:
             self.functions.workers.begin_statement()
 
+    def begin_calls(self) -> None:
+        """Begin a statement with the calls of its table functions, in a transaction in which it then runs."""
+        self._has_called = False
+        self._begin()
+        if not isinstance(self._connection, ReadOnlyConnection) and not self._is_in_transaction:
+            self._connection.execute("BEGIN TRANSACTION")
+            self._has_own_transaction = True
+        self._has_called = True
+
+    def abandon_calls(self) -> None:
+        """End the calls of a statement that does not run."""
+        self._has_called = False
+        self._abandon_own_transaction()
+        self.finish()
+
+    def _abandon_own_transaction(self) -> None:
+        """Roll back the transaction of a statement that has called table functions, and has failed."""
+        if not self._has_own_transaction:
+            return
+        self._has_own_transaction = False
+        # None is open if COMMIT has failed.
+        with contextlib.suppress(duckdb.TransactionException):
+            self._connection.execute("ROLLBACK")
+
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
+        if self.tables is not None:
+            self.tables.release()
         if isinstance(self._connection, ReadOnlyConnection):
             self._connection.finish()
+        self._end_own_transaction()
+
+    def _end_own_transaction(self) -> None:
+        """Commit the transaction of a statement that has called table functions."""
+        if not self._has_own_transaction:
+            return
+        try:
+            self._connection.execute("COMMIT")
+            self._has_own_transaction = False
+        finally:
+            self._abandon_own_transaction()
 
     def interrupt(self) -> None:
         self._connection.interrupt()

@@ -20,6 +20,9 @@ Volatility = Literal["i", "s", "v"]
 #: PARALLEL SAFE, RESTRICTED, UNSAFE.
 ParallelSafety = Literal["s", "r", "u"]
 
+#: The type of `*`: of parameters that take any arguments, and of a result that has any columns. Their name is `*` too.
+ANY = "ANY"
+
 #: The beginning of the comment of a macro that is a function in Python.
 PREFIX = '{"colonnade_functions":'
 

@@ -5,9 +5,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +13,7 @@ import duckdb
 
 from colonnade._core import Refused, register_functions
 
+from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
@@ -22,6 +21,7 @@ from .exact import cast_target, check, exact, literal, quoted
 from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
 from .function_store import FunctionStore
 from .functions import SessionFunctions
+from .statement_transaction import StatementTransaction
 from .table_functions import TableFunctions
 
 try:
@@ -31,8 +31,6 @@ except ImportError:
     pyarrow = None
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
@@ -41,74 +39,10 @@ if TYPE_CHECKING:
     from .fences import Statement
 
 
-@dataclass(frozen=True)
-class RememberedStatement:
-    """The columns of a statement at its last run. The statement only reads, and its columns need no conversion.
-
-    DuckDB binds a statement again on each run. If its columns then differ, because a table or a setting was changed,
-    the statement is checked and run again. That has no visible effect, because the statement only reads.
-    """
-
-    #: DuckDB's names and types of the columns.
-    description: Sequence[tuple[object, ...]]
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    row_bytes: int
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer to a statement: a stream of rows, or the number of changed rows, or neither."""
-
-    stream: ArrowStream | None = None
-    changed: int | None = None
-    #: The name of each column, as clients see it (`column_names.py`).
-    names: tuple[str, ...] = ()
-    #: The DuckDB type of each column.
-    types: tuple[str, ...] = ()
-    #: Positions of the columns that were cast to text, because Arrow has no exact form of their type.
-    cast: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Description:
-    """A statement's parameters and columns, each with its DuckDB type. `columns` is None if it returns no rows."""
-
-    parameters: list[tuple[str, str]] = field(default_factory=list)
-    columns: list[tuple[str, str]] | None = None
-    #: Whether the columns are unknown until the statement runs.
-    late: bool = False
-
-
 #: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
 MAX_REMEMBERED = 32
 MAX_REMEMBERED_CHARACTERS = 2048
 MAX_REMEMBERED_COLUMNS = 64
-
-
-class Capsule:
-    """A running stream with Arrow's PyCapsule interface."""
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._capsule
-
-
-class ReleasableTable:
-    """A table that can be released while DuckDB still has its name."""
-
-    def __init__(self, table: ArrowStream) -> None:
-        self._table: ArrowStream | None = table
-
-    def release(self) -> None:
-        self._table = None
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        if self._table is None:
-            raise LookupError("the rows have been released")
-        return self._table.__arrow_c_stream__()
 
 
 class Engine:
@@ -175,7 +109,8 @@ class Session:
     """One client's connection. While a statement runs, only `interrupt` may be called."""
 
     def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
-        self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
+        self._transactions = ReadOnlyConnection(connection) if gate.read_only else StatementTransaction(connection)
+        self._connection = self._transactions if isinstance(self._transactions, ReadOnlyConnection) else connection
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
@@ -188,10 +123,6 @@ class Session:
         self.functions: SessionFunctions | None = None
         #: The table functions in Python, for `python/src/serve/tables.rs`.
         self.tables: TableFunctions | None = None
-        #: Whether the client's transaction is open.
-        self._is_in_transaction = False
-        #: Whether a transaction for one statement and its table functions is open.
-        self._has_own_transaction = False
         #: Whether table functions of the next statement have run.
         self._has_called = False
 
@@ -211,7 +142,7 @@ class Session:
         try:
             return self._execute(sql, batch_rows, batch_bytes, parameters, gives_rows)
         except BaseException:
-            self._abandon_own_transaction()
+            self._transactions.roll_back()
             raise
 
     def _execute(
@@ -237,7 +168,7 @@ class Session:
             return Answer()
         answer = self._run(statement, sql, limits, parameters)
         if answer.stream is None:
-            self._end_own_transaction()
+            self._transactions.commit()
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
@@ -246,7 +177,7 @@ class Session:
         self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
     ) -> Answer:
         if statement.kind == "transaction":
-            self._transaction(sql)
+            self._transactions.client(sql)
             return Answer()
         if statement.is_query:
             types = [] if statement.is_late else statement.types
@@ -319,7 +250,7 @@ class Session:
         try:
             statement = self._gate.check(self._connection, sql, None)
         except BaseException:
-            self._abandon_own_transaction()
+            self._transactions.roll_back()
             raise
         if statement is None or not statement.changes or not statement.is_query or statement.is_late:
             # `execute` runs it next, without another check.
@@ -377,17 +308,6 @@ class Session:
         keep_catalog(self._connection)
         self._path = search_path(self._connection)
 
-    def _transaction(self, sql: str) -> None:
-        """Run one of `TRANSACTIONS`."""
-        if isinstance(self._connection, ReadOnlyConnection):
-            self._connection.transaction(sql)
-            return
-        if sql == "COMMIT":
-            # No transaction is open afterwards, even if it fails.
-            self._is_in_transaction = False
-        self._connection.execute(sql)
-        self._is_in_transaction = sql.startswith("BEGIN")
-
     def _begin(self) -> None:
         """End the previous statement, and forget what its functions have left."""
         if self._has_called:
@@ -402,43 +322,20 @@ class Session:
         """Begin a statement with the calls of its table functions, in a transaction in which it then runs."""
         self._has_called = False
         self._begin()
-        if not isinstance(self._connection, ReadOnlyConnection) and not self._is_in_transaction:
-            self._connection.execute("BEGIN TRANSACTION")
-            self._has_own_transaction = True
+        self._transactions.begin()
         self._has_called = True
 
     def abandon_calls(self) -> None:
         """End the calls of a statement that does not run."""
         self._has_called = False
-        self._abandon_own_transaction()
+        self._transactions.roll_back()
         self.finish()
-
-    def _abandon_own_transaction(self) -> None:
-        """Roll back the transaction of a statement that has called table functions, and has failed."""
-        if not self._has_own_transaction:
-            return
-        self._has_own_transaction = False
-        # None is open if COMMIT has failed.
-        with contextlib.suppress(duckdb.TransactionException):
-            self._connection.execute("ROLLBACK")
 
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
         if self.tables is not None:
             self.tables.release()
-        if isinstance(self._connection, ReadOnlyConnection):
-            self._connection.finish()
-        self._end_own_transaction()
-
-    def _end_own_transaction(self) -> None:
-        """Commit the transaction of a statement that has called table functions."""
-        if not self._has_own_transaction:
-            return
-        try:
-            self._connection.execute("COMMIT")
-            self._has_own_transaction = False
-        finally:
-            self._abandon_own_transaction()
+        self._transactions.commit()
 
     def interrupt(self) -> None:
         self._connection.interrupt()

@@ -59,6 +59,16 @@ class Definition:
         return tuple(parameter.type for parameter in self.parameters)
 
     @property
+    def is_variadic(self) -> bool:
+        """Whether it takes any arguments."""
+        return any(parameter.type == ANY for parameter in self.parameters)
+
+    @property
+    def has_any_columns(self) -> bool:
+        """Whether the columns of its result depend on the rows."""
+        return any(type_ == ANY for _, type_ in self.results)
+
+    @property
     def id(self) -> str:
         """64 bits of SHA-256 of the definition, in 16 hexadecimal digits."""
         return hashlib.sha256(canonical(asdict(self))).hexdigest()[:16]

@@ -1,7 +1,8 @@
 """Calls of table functions in Python.
 
-A call runs before its statement, on the session's connection and in the same transaction: the rows of its queries are
-collected, the worker is called, and the statement reads the result under a random name (`python/src/duckdb_api/table.rs`).
+A call runs before its statement, on the session's connection and in the same transaction. The rows of its queries are
+collected, the worker is called, and the statement reads the result under a random name
+(`python/src/duckdb_api/table.rs`).
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ class TableFunctions:
             bound = [self._bind(found, None) for found in inputs]
             definition = self._choose(name, candidates, bound).definition
         else:
-            definition = candidates[0].definition
-        if definition.results[0][1] == ANY:
+            definition = next(iter(candidates)).definition
+        if definition.has_any_columns:
             return None
         columns = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(column)}" for column, type_ in definition.results)
         sources = [f"({found.sql}) AS {quoted(f'q{at}')}" for at, found in enumerate(inputs) if found.is_query]
@@ -143,7 +144,7 @@ class TableFunctions:
 
     def check(self, definition: Definition) -> Any:
         """Compile a function. Returns why it is no Python, or None."""
-        parameters = () if is_variadic(definition) else definition.parameters
+        parameters = () if definition.is_variadic else definition.parameters
         arguments = [Argument(parameter, 0, "") for parameter in parameters]
         return self._new_call(definition, arguments, None).check()
 
@@ -198,7 +199,7 @@ class TableFunctions:
 
     def _score(self, definition: Definition, columns: list[tuple[str, bool]]) -> int | None:
         """How many types are those of the parameters; None if the columns do not fit."""
-        if is_variadic(definition):
+        if definition.is_variadic:
             return 0
         parameters = definition.parameters
         if len(columns) > len(parameters) or any(parameter.default is None for parameter in parameters[len(columns) :]):
@@ -232,7 +233,7 @@ class TableFunctions:
                 values += 1
                 ((_, type_),) = found.columns
                 sources.append((0, found.given.sql, f"arg{values}", type_, found.given.parameters))
-        if is_variadic(definition):
+        if definition.is_variadic:
             parameters = [replaced(definition, name, known(type_)) for _, _, name, type_, _ in sources]
             names = [parameter.name for parameter in parameters]
             twice = next((name for name in names if names.count(name) > 1), None)
@@ -255,7 +256,7 @@ class TableFunctions:
             )
             for argument in arguments
         ]
-        results = [] if definition.results[0][1] == ANY else list(definition.results)
+        results = [] if definition.has_any_columns else list(definition.results)
         # A worker keeps a function for each way in which it is called.
         identity = hashlib.sha256(canonical([definition.id, given])).hexdigest()[:16]
         name = f"{definition.schema}.{definition.name}"
@@ -309,11 +310,6 @@ class TableFunctions:
         return self.connection.execute(sql, values or None).fetchall()
 
 
-def is_variadic(definition: Definition) -> bool:
-    """Whether it takes any arguments."""
-    return any(parameter.type == ANY for parameter in definition.parameters)
-
-
 def known(type_: str) -> str:
     """A type for a value without one."""
     return "VARCHAR" if type_ in UNKNOWN else type_
@@ -327,7 +323,7 @@ def replaced(definition: Definition, name: str, type_: str) -> Parameter:
 
 def may_take(definition: Definition, inputs: list[Input]) -> bool:
     """Whether it may take so many arguments; a query has at least one column."""
-    if is_variadic(definition):
+    if definition.is_variadic:
         return True
     required = sum(parameter.default is None for parameter in definition.parameters)
     has_query = any(found.is_query for found in inputs)

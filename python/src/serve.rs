@@ -222,6 +222,14 @@ impl LibraryConnection for PyConnection {
         answer
     }
 
+    fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError> {
+        let answer = self.call("read", (&statement.text, size.rows, size.bytes), statement);
+        if answer.is_err() {
+            self.finish();
+        }
+        answer
+    }
+
     fn query_checked(
         &mut self,
         statement: &Translated,

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -280,6 +280,17 @@ class Session:
         if len(self._remembered) >= MAX_REMEMBERED:
             del self._remembered[next(iter(self._remembered))]
         self._remembered[sql] = remembered
+
+    def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
+        """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
+        and does not run."""
+        statement = replace(self._gate, read_only=True).check(self._connection, sql, None)
+        if statement is None:
+            raise Refused("_conn.execute() needs a query, and this text has none", "42601", None)
+        if statement.kind != "select" or statement.changes:
+            what = "this query writes" if statement.kind == "select" else f"this is {statement.kind.upper()}"
+            raise Refused(f"_conn.execute() runs queries that only read, and {what}", "25006", None)
+        return self._run(statement, sql, (batch_rows, batch_bytes), None)
 
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other

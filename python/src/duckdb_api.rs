@@ -14,6 +14,7 @@ mod aggregate;
 mod arguments;
 mod bound;
 mod classes;
+mod columns;
 mod entry;
 mod gathered;
 mod handles;
@@ -24,4 +25,5 @@ mod session;
 mod sql_type;
 mod symbols;
 
-pub(crate) use classes::register;
+pub(crate) use classes::{FunctionSession, register};
+pub(crate) use columns::{WriteError, column, write as write_column};

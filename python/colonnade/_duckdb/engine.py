@@ -18,7 +18,7 @@ from .batch_rows import row_bytes, rows_per_batch
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
-from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
+from .fences import OWN_SETTINGS, Fences, Gate, ReadOnlyConnection, configure, fence_for, in_sql, refuse
 from .function_store import FunctionStore
 from .functions import SessionFunctions
 
@@ -84,6 +84,12 @@ MAX_REMEMBERED_CHARACTERS = 2048
 MAX_REMEMBERED_COLUMNS = 64
 
 
+#: The settings of a session that the queries of its functions follow, besides the search path.
+FOLLOWED_SETTINGS = tuple(
+    name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar")
+)
+
+
 class Capsule:
     """A running stream with Arrow's PyCapsule interface."""
 
@@ -146,15 +152,29 @@ class Engine:
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""
+        return self._open(user, read_only, None)
+
+    def sibling(self, caller: Session) -> Session:
+        """A connection on which the caller's functions run their queries: read-only, for the same user, with the same
+        worker processes."""
+        session = self._open(caller.user, True, caller)
+        session.follow(caller)
+        return session
+
+    def _open(self, user: str, read_only: bool, caller: Session | None) -> Session:
         with self._lock:
             connection, parser = self._root.cursor(), self._root.cursor()
         connection.execute(f"USE {quoted(self._database)}")
         keep_catalog(connection)
         # The value of current_user. No permission depends on it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
+        session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only), user)
         if self._store is not None:
-            workers, own = self._store.session(connection), session._connection
+            if caller is not None and caller.functions is not None:
+                workers = self._store.sibling(caller.functions.workers, connection)
+            else:
+                workers = self._store.session(connection)
+            own = session._connection
             names = (user, self._database, self._main_name)
             session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, *names)
         return session
@@ -166,12 +186,15 @@ class Engine:
 class Session:
     """One client's connection. While a statement runs, only `interrupt` may be called."""
 
-    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
+    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, user: str) -> None:
+        self.user = user
         self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
         self._path = self._first_path = search_path(connection)
+        #: The session's settings that its functions' queries follow: the statements that the client has run.
+        self._settings: dict[str, object] = {}
         #: By the statement's text; the oldest entry is the first.
         self._remembered: dict[str, RememberedStatement] = {}
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
@@ -354,6 +377,22 @@ class Session:
             self._connection.execute(f"SET search_path = {literal(self._first_path)}")
         keep_catalog(self._connection)
         self._path = search_path(self._connection)
+        if self.functions is not None:
+            query = f"SELECT {', '.join(f'current_setting({literal(name)})' for name in FOLLOWED_SETTINGS)}"
+            values = self._connection.execute(query).fetchone()
+            assert values is not None
+            self._settings = dict(zip(FOLLOWED_SETTINGS, values, strict=True))
+
+    def follow(self, caller: Session) -> None:
+        """Take over the caller's settings. The caller may be running a statement."""
+        if self._path != caller._path:
+            self._connection.execute(f"SET search_path = {literal(caller._path)}")
+            self._path = caller._path
+        for name, value in caller._settings.items():
+            if self._settings.get(name) != value:
+                self._connection.execute(f"SET {name} = {in_sql(value)}")
+        self._settings = dict(caller._settings)
+        self.finish()
 
     def _begin(self) -> None:
         """End the previous statement, and forget what its functions have left."""

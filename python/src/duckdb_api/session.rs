@@ -133,8 +133,7 @@ impl Session {
     /// If the session has none.
     pub fn worker_between_statements(&self) -> Result<FunctionWorker, CallbackError> {
         let loopback = lock(&self.loopback).as_ref().map(|queries| Arc::clone(&queries.between_statements));
-        // The connection's own flag ends what its queries call.
-        Ok(self.workers()?.worker().with_loopback(loopback, StopFlag::default()))
+        Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
     }
 
     /// A worker for a thread that executes a statement.

@@ -13,6 +13,7 @@ use crate::duckdb_api::sql_type::SqlType;
 /// Why a call has no result.
 pub(super) enum RunError {
     Call(CallError),
+    /// The session has no workers.
     Engine(CallbackError),
     /// The parameter with this name is one value, and its argument has several.
     SeveralValues(String),
@@ -52,7 +53,8 @@ impl Call {
         let groups = taken(&self.groups);
         let output = match &self.batches {
             None => {
-                let called = call(&mut self.session.table_worker()?, &self.function, &self.arguments, &groups);
+                let mut worker = self.session.worker_between_statements()?;
+                let called = call(&mut worker, &self.function, &self.arguments, &groups);
                 vec![called.map_err(|error| self.run_failed(error))?]
             }
             Some(batches) => {

@@ -8,7 +8,7 @@ use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
 use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter};
 
-use crate::{AggregateDispatch, Translated};
+use crate::{AggregateDispatch, TableFunctions, Translated};
 
 /// One connection of DuckDB's library to its database. It checks each statement with the [`fence`](crate::fence) before it runs, and
 /// reads the library's errors by [`Translated::error`].
@@ -24,6 +24,13 @@ pub trait LibraryConnection: Send {
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError>;
+
+    /// Runs a query of a function in Python. A statement that is no query, or changes anything, is refused (25006) and does not run. Within
+    /// a transaction of the client it is part of it, and otherwise has one of its own.
+    ///
+    /// # Errors
+    /// DuckDB's error.
+    fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError>;
 
     /// Runs a statement that must give rows. If it changes the database, it runs only if `check` accepts its columns.
     ///
@@ -70,6 +77,11 @@ pub trait LibraryConnection: Send {
     ) -> Result<Option<AggregateDispatch>, EngineError> {
         let _ = (schema, name, arguments);
         Ok(None)
+    }
+
+    /// The table functions in Python, if the database has any.
+    fn tables(&mut self) -> Option<&mut dyn TableFunctions> {
+        None
     }
 
     /// The lines that functions have printed since the last call.

@@ -12,8 +12,10 @@
 
 mod aggregate;
 mod arguments;
+mod beside;
 mod bound;
 mod classes;
+mod deferral;
 mod entry;
 mod gathered;
 mod handles;

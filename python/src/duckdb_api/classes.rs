@@ -7,18 +7,25 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::{ArrayRef, StructArray};
 use colonnade_udf::{
     Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, TemplateSource, WorkerLimits, WorkerPool,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyCapsule, PyDict};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::beside::BesidePlan;
+use super::deferral::is_deferrable;
 use super::entry;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Session};
 use super::sql_type::{SqlType, UnsupportedType};
+use crate::capsule::{stream, take_stream};
+use crate::ffi_stream;
+use crate::stream::struct_field;
 use crate::supervise::PyTemplates;
 
 /// Adds functions in Python to the module.
@@ -28,6 +35,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(define_function, module)?)?;
     module.add_function(wrap_pyfunction!(has_function, module)?)?;
     module.add_class::<FunctionWorkers>()?;
+    module.add_class::<BoundFunction>()?;
+    module.add_class::<BesideStream>()?;
     module.add_class::<FunctionSession>()
 }
 
@@ -237,6 +246,39 @@ impl FunctionSession {
         self.session.take_failure(message).map(|failure| failure_dict(py, failure)).transpose()
     }
 
+    fn begin_binding(&self, defers: bool) {
+        self.session.deferral.begin(defers);
+    }
+
+    fn end_binding(&self) -> Vec<BoundFunction> {
+        let call = |definition: Arc<Definition>| {
+            let function = &definition.function;
+            let parameters = function.parameters.iter().map(|parameter| parameter.name.clone()).collect();
+            BoundFunction {
+                id: format!("{:016x}", function.id),
+                name: function.name.clone(),
+                dispatcher: definition.dispatcher(),
+                parameters,
+                result: definition.result.name.clone(),
+                is_deferrable: is_deferrable(&definition),
+                mark: self.session.deferral.mark(&definition),
+            }
+        };
+        self.session.deferral.end().into_iter().map(call).collect()
+    }
+
+    fn beside_plan(&self, stream: &Bound<'_, PyAny>, columns: Vec<(usize, String)>) -> PyResult<BesideStream> {
+        let reader =
+            RecordBatchStreamReader::try_new(take_stream(stream)?).map_err(|error| wrong(&error.to_string()))?;
+        let definition = |(column, id): (usize, String)| {
+            let definition = registry::find(id_number(&id)?);
+            Ok((column, definition.ok_or_else(|| wrong(&format!("no function has the id {id}")))?))
+        };
+        let columns = columns.into_iter().map(definition).collect::<PyResult<_>>()?;
+        let made = BesidePlan::new(&self.session, self.workers.worker(), reader, columns);
+        Ok(BesideStream(Mutex::new(Some(made.map_err(|text| wrong(&text))?))))
+    }
+
     fn end_idle(&self, py: Python<'_>) {
         py.detach(|| self.workers.end_idle());
     }
@@ -251,6 +293,44 @@ impl FunctionSession {
             self.session.close();
             self.workers.end();
         });
+    }
+}
+
+fn wrong(text: &str) -> PyErr {
+    PyValueError::new_err(text.to_owned())
+}
+
+/// The function of a call that was bound.
+#[pyclass(frozen, get_all, module = "colonnade._core")]
+struct BoundFunction {
+    id: String,
+    name: String,
+    dispatcher: &'static str,
+    parameters: Vec<String>,
+    result: String,
+    is_deferrable: bool,
+    mark: String,
+}
+
+/// A result whose functions run beside its plan. It can be read once.
+#[pyclass(frozen, module = "colonnade._core")]
+struct BesideStream(Mutex<Option<BesidePlan>>);
+
+#[pymethods]
+impl BesideStream {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A producer may leave the wish out of account.
+        drop(requested_schema);
+        let plan = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut plan = plan.ok_or_else(|| wrong("the stream was read already"))?;
+        let field = struct_field(&plan.schema());
+        let next = move || Ok(plan.next()?.map(|batch| Arc::new(StructArray::from(batch)) as ArrayRef));
+        stream(py, ffi_stream::export(field, Box::new(next)))
     }
 }
 

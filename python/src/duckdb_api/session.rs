@@ -9,6 +9,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use colonnade_udf::{CallError, Function, SessionWorkers};
 
+use super::deferral::Deferral;
 use super::handles::{CallbackError, EXECUTOR, INTERRUPT, INVALID_VALUE};
 use super::symbols::{Api, Handle};
 
@@ -39,6 +40,7 @@ pub(super) struct Session {
     /// The most bytes of a worker, and of the rows that an aggregate gathers.
     memory: AtomicU64,
     failures: Mutex<VecDeque<(u64, Failure)>>,
+    pub deferral: Deferral,
 }
 
 /// A connection: the number of its database in this process, and its id there.
@@ -81,6 +83,7 @@ impl Session {
             workers: Mutex::default(),
             memory: AtomicU64::new(0),
             failures: Mutex::default(),
+            deferral: Deferral::new(random_token()?),
         });
         sessions.by_token.insert(token, place);
         sessions.by_place.insert(place, Arc::clone(&session));

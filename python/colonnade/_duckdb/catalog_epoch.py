@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: For the name of a macro, what is known of the macros with it.
+Found = dict[str, "frozenset[str] | None"]
+
 #: DuckDB's kinds of statements that change no catalog. Transactions are told apart.
-ROWS = frozenset(("select", "insert", "update", "delete", "merge_into", "explain"))
+ROWS = frozenset(("select", "insert", "update", "delete", "merge_into", "explain", "prepare", "execute", "copy", "vacuum"))
 #: Kinds whose text says what they create or drop.
 DEFINITIONS = frozenset(("create", "drop", "alter"))
 
@@ -35,30 +38,76 @@ class CatalogEpoch:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.now = Epoch()
-
-    def change(self, macros: bool) -> None:
-        with self._lock:
-            self.now = Epoch(self.now.objects + 1, self.now.macros + macros)
-
-
-class SessionEpoch:
-    """The catalog as one session sees it."""
-
-    def __init__(self, catalog: CatalogEpoch) -> None:
-        self._catalog = catalog
-        #: When the session's transaction began, if one is open. Its snapshot is of that time or later.
-        self._begun: Epoch | None = None
-        #: What the open transaction has changed: nothing, objects, or macros too.
-        self._changed: bool | None = None
-        #: Whether the session may have objects that others do not see.
-        self.has_own = False
+        self._epoch = Epoch()
+        self._changes = 0
+        #: What sessions have found out of the macros of an epoch, except those with macros of their own.
+        self._found: tuple[int, Found] = (0, {})
 
     @property
     def now(self) -> Epoch | None:
-        """The state that the session sees for certain; None if that is not known."""
+        """The catalog's state; None while a statement changes it."""
+        with self._lock:
+            return None if self._changes else self._epoch
+
+    @contextmanager
+    def changing(self, macros: bool) -> Iterator[None]:
+        """While a statement changes the catalog."""
+        with self._lock:
+            self._changes += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._changes -= 1
+                self._epoch = Epoch(self._epoch.objects + 1, self._epoch.macros + macros)
+
+    def found(self, epoch: Epoch) -> Found:
+        """What is known of the macros of this epoch."""
+        with self._lock:
+            if self._found[0] < epoch.macros:
+                self._found = (epoch.macros, {})
+            # Who still looks at an older catalog keeps what it finds to itself.
+            return self._found[1] if self._found[0] == epoch.macros else {}
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The catalog as one session sees it."""
+
+    epoch: Epoch
+    #: How often the session has changed its settings, such as the search path.
+    settings: int
+
+
+class SessionEpoch:
+    """What a session does to the catalog, and what it sees of it."""
+
+    def __init__(self, catalog: CatalogEpoch) -> None:
+        self._catalog = catalog
+        self._in_transaction = False
+        #: When the transaction began, if that is known. Its snapshot is of that time or later.
+        self._begun: Epoch | None = None
+        #: What the open transaction has changed: nothing, objects, or macros too.
+        self._changed: bool | None = None
+        self._settings = 0
+        #: What this session has found out of macros, if it may have some that others do not see, and in which epoch.
+        self._own: tuple[int, Found] | None = None
+
+    @property
+    def now(self) -> Sight | None:
+        """What the session sees for certain; None if that is not known."""
         now = self._catalog.now
-        return now if self._begun in (None, now) else None
+        if now is None or (self._in_transaction and self._begun != now):
+            return None
+        return Sight(now, self._settings)
+
+    def found(self, sight: Sight) -> Found:
+        """What is known of the macros that the session sees."""
+        if self._own is None:
+            return self._catalog.found(sight.epoch)
+        if self._own[0] != sight.epoch.macros:
+            self._own = (sight.epoch.macros, {})
+        return self._own[1]
 
     @contextmanager
     def running(self, kind: str, sql: str) -> Iterator[None]:
@@ -68,6 +117,9 @@ class SessionEpoch:
         elif kind == "transaction":
             with self._ending() if sql in ("COMMIT", "ROLLBACK") else self._beginning():
                 yield
+        elif kind == "set":
+            self._settings += 1
+            yield
         else:
             text = sql.lower()
             with self.changing(kind not in DEFINITIONS or "macro" in text or "function" in text):
@@ -76,19 +128,19 @@ class SessionEpoch:
     @contextmanager
     def changing(self, macros: bool) -> Iterator[None]:
         """While a statement runs that may change the catalog."""
-        self.has_own = True
-        if self._begun is not None:
+        if self._in_transaction:
             self._changed = macros or bool(self._changed)
-        # Before, so that who sees the change knows of it; after, so that nobody takes the state before for the new one.
-        self._catalog.change(macros)
-        try:
+        if macros:
+            self._own = (-1, {})
+        with self._catalog.changing(macros):
             yield
-        finally:
-            self._catalog.change(macros)
+        if self._in_transaction and self._begun is not None:
+            # Its own change belongs to what it sees. A change of others at the same time is not told apart.
+            self._begun = None
 
     @contextmanager
     def _beginning(self) -> Iterator[None]:
-        self._begun = self._catalog.now
+        self._in_transaction, self._begun = True, self._catalog.now
         yield
 
     @contextmanager
@@ -101,4 +153,4 @@ class SessionEpoch:
                 with self.changing(changed):
                     yield
         finally:
-            self._begun, self._changed = None, None
+            self._in_transaction, self._begun, self._changed = False, None, None

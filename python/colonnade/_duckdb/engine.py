@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +13,19 @@ import duckdb
 
 from colonnade._core import Refused, register_functions
 
+from .answers import (
+    MAX_REMEMBERED,
+    MAX_REMEMBERED_CHARACTERS,
+    MAX_REMEMBERED_COLUMNS,
+    Answer,
+    Description,
+    ReleasableTable,
+    RememberedStatement,
+)
 from .batch_rows import row_bytes, rows_per_batch
+from .beside_plan import BesidePlan, Capsule
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
+from .catalog_epoch import CatalogEpoch, SessionEpoch
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
 from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
@@ -37,76 +47,6 @@ if TYPE_CHECKING:
     from colonnade._core import ArrowStream, FunctionWorkers
 
     from .fences import Statement
-
-
-@dataclass(frozen=True)
-class RememberedStatement:
-    """The columns of a statement at its last run. The statement only reads, and its columns need no conversion.
-
-    DuckDB binds a statement again on each run. If its columns then differ, because a table or a setting was changed,
-    the statement is checked and run again. That has no visible effect, because the statement only reads.
-    """
-
-    #: DuckDB's names and types of the columns.
-    description: Sequence[tuple[object, ...]]
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    row_bytes: int
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer to a statement: a stream of rows, or the number of changed rows, or neither."""
-
-    stream: ArrowStream | None = None
-    changed: int | None = None
-    #: The name of each column, as clients see it (`column_names.py`).
-    names: tuple[str, ...] = ()
-    #: The DuckDB type of each column.
-    types: tuple[str, ...] = ()
-    #: Positions of the columns that were cast to text, because Arrow has no exact form of their type.
-    cast: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Description:
-    """A statement's parameters and columns, each with its DuckDB type. `columns` is None if it returns no rows."""
-
-    parameters: list[tuple[str, str]] = field(default_factory=list)
-    columns: list[tuple[str, str]] | None = None
-    #: Whether the columns are unknown until the statement runs.
-    late: bool = False
-
-
-#: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
-MAX_REMEMBERED = 32
-MAX_REMEMBERED_CHARACTERS = 2048
-MAX_REMEMBERED_COLUMNS = 64
-
-
-class Capsule:
-    """A running stream with Arrow's PyCapsule interface."""
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._capsule
-
-
-class ReleasableTable:
-    """A table that can be released while DuckDB still has its name."""
-
-    def __init__(self, table: ArrowStream) -> None:
-        self._table: ArrowStream | None = table
-
-    def release(self) -> None:
-        self._table = None
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        if self._table is None:
-            raise LookupError("the rows have been released")
-        return self._table.__arrow_c_stream__()
 
 
 class Engine:
@@ -141,6 +81,7 @@ class Engine:
         #: Whether sessions have functions in Python: whether there are `workers`, which run them.
         self.has_functions = workers is not None
         self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
+        self._epoch = CatalogEpoch()
         #: The names of aggregates in Python.
         self.aggregates: list[str] = [] if self._store is None else self._store.load(self._root)
 
@@ -156,7 +97,9 @@ class Engine:
         if self._store is not None:
             workers, own = self._store.session(connection), session._connection
             names = (user, self._database, self._main_name)
-            session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, *names)
+            epoch = SessionEpoch(self._epoch)
+            session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, epoch, *names)
+            session.beside = BesidePlan(own, parser, workers, epoch)
         return session
 
     def close(self) -> None:
@@ -178,6 +121,8 @@ class Session:
         self._checked: tuple[str, Statement | None] | None = None
         #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
         self.functions: SessionFunctions | None = None
+        #: The same functions beside the plan.
+        self.beside: BesidePlan | None = None
 
     def execute(
         self,
@@ -200,15 +145,26 @@ class Session:
             self._begin()
             if (answer := self._run_remembered(sql, limits, parameters)) is not None:
                 return answer
-            statement = self._gate.check(self._connection, sql, parameters)
+            statement = self._bound(sql, parameters)
         if gives_rows and (statement is None or not statement.is_query):
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
         if statement is None:
             return Answer()
-        answer = self._run(statement, sql, limits, parameters)
+        if self.beside is None:
+            answer = self._run(statement, sql, limits, parameters)
+        else:
+            with self.beside.epoch.running(statement.kind, sql):
+                answer = self._run(statement, sql, limits, parameters)
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
+
+    def _bound(self, sql: str, parameters: dict[str, object] | None) -> Statement | None:
+        """A statement that will run, if it may."""
+        if self.beside is None:
+            return self._gate.check(self._connection, sql, parameters)
+        with self.beside.noting():
+            return self._gate.check(self._connection, sql, parameters)
 
     def _run(
         self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
@@ -244,10 +200,18 @@ class Session:
     ) -> Answer:
         """Run a query whose columns need no conversion, and remember it."""
         bytes_ = row_bytes(statement.types)
-        # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
-        result = self._connection._submit(sql, parameters, "stream", rows_per_batch(bytes_, *limits))
+        rows = rows_per_batch(bytes_, *limits)
         names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
-        self._remember(sql, RememberedStatement(result.description, names, types, bytes_))
+        proof = None if self.beside is None else self.beside.proof(sql)
+        if self.beside is not None and proof is not None:
+            stream = self.beside.submit((sql, parameters, rows), statement.types, proof)
+            if stream is not None:
+                self._remember(sql, RememberedStatement(statement.types, names, types, bytes_, proof))
+                return Answer(stream=stream, names=names, types=types)
+        # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
+        result = self._connection._submit(sql, parameters, "stream", rows)
+        if self.beside is None or self.beside.is_decided:
+            self._remember(sql, RememberedStatement(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
     def _rows(
@@ -267,8 +231,15 @@ class Session:
         remembered = self._remembered.get(sql)
         if remembered is None:
             return None
-        result = self._connection._submit(sql, parameters, "stream", rows_per_batch(remembered.row_bytes, *limits))
-        if result.description != remembered.description:
+        rows = rows_per_batch(remembered.row_bytes, *limits)
+        if self.beside is not None and remembered.proof is not None:
+            stream = self.beside.submit((sql, parameters, rows), remembered.columns, remembered.proof)
+            if stream is None:
+                del self._remembered[sql]
+                return None
+            return Answer(stream=stream, names=remembered.names, types=remembered.types)
+        result = self._connection._submit(sql, parameters, "stream", rows)
+        if result.description != remembered.columns:
             result.close()
             del self._remembered[sql]
             return None
@@ -287,7 +258,7 @@ class Session:
         self._begin()
         if sql in self._remembered:
             return None
-        statement = self._gate.check(self._connection, sql, None)
+        statement = self._bound(sql, None)
         if statement is None or not statement.changes or not statement.is_query or statement.is_late:
             # `execute` runs it next, without another check.
             self._checked = (sql, statement)

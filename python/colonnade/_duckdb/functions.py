@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from colonnade._core import FunctionSession
 
+    from .catalog_epoch import SessionEpoch
     from .fences import Gate, ReadOnlyConnection
     from .function_store import FunctionStore
 
@@ -69,6 +70,7 @@ class SessionFunctions:
     #: Another connection, where an error does not abort the session's transaction.
     other: DuckDBPyConnection
     gate: Gate
+    epoch: SessionEpoch
     user: str
     database: str
     #: The name of DuckDB's `main` for clients.
@@ -124,7 +126,8 @@ class SessionFunctions:
                 self._write(name, replace(macro, entries=rest))
             else:
                 kind = "MACRO TABLE" if macro.is_table else "MACRO"
-                self.connection.execute(f"DROP {kind} {name.sql}{' CASCADE' if cascades else ''}")
+                with self.epoch.changing(True):
+                    self.connection.execute(f"DROP {kind} {name.sql}{' CASCADE' if cascades else ''}")
         return True
 
     def comment(self, schema: str | None, given: str, types: list[str] | None, text: str | None) -> bool:
@@ -323,7 +326,8 @@ class SessionFunctions:
 
     def _write(self, name: Name, macro: Macro) -> None:
         calls = ", ".join(overload(entry.definition) for entry in macro.entries)
-        self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
+        with self.epoch.changing(True):
+            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
         self._write_comment(name, macro)
 
     def _write_comment(self, name: Name, macro: Macro) -> None:

@@ -7,7 +7,7 @@
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use colonnade_udf::FunctionKind;
 
@@ -24,8 +24,8 @@ const VECTOR_ROWS: usize = 2048;
 pub(super) struct Deferral {
     secret: String,
     is_on: AtomicBool,
-    /// The functions of the calls that were bound since `begin`, in the order of binding.
-    calls: Mutex<Vec<Arc<Definition>>>,
+    /// The functions of the calls that were bound since `begin`, in the order of binding; `None` after `end`.
+    calls: Mutex<Option<Vec<Arc<Definition>>>>,
     types: KnownTypes,
 }
 
@@ -36,23 +36,27 @@ impl Deferral {
 
     /// Begins to note calls. `defers`: calls of functions that can be deferred are.
     pub fn begin(&self, defers: bool) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.calls() = Some(Vec::new());
         self.is_on.store(defers, Ordering::SeqCst);
     }
 
     /// Ends deferring, and gives the functions of the calls that were bound.
     pub fn end(&self) -> Vec<Arc<Definition>> {
         self.is_on.store(false, Ordering::SeqCst);
-        std::mem::take(&mut *self.calls.lock().unwrap_or_else(PoisonError::into_inner))
+        self.calls().take().unwrap_or_default()
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Option<Vec<Arc<Definition>>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn is_on(&self) -> bool {
         self.is_on.load(Ordering::SeqCst)
     }
 
-    /// Notes a call that is bound.
+    /// Notes a call that is bound, after `begin`.
     pub fn note(&self, definition: &Arc<Definition>) {
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(definition));
+        self.calls().as_mut().into_iter().for_each(|calls| calls.push(Arc::clone(definition)));
     }
 
     /// The name of the first field of a deferred call's result.

@@ -21,6 +21,8 @@ Found = dict[str, "frozenset[str] | None"]
 ROWS = frozenset(("select", "insert", "update", "delete", "merge_into", "explain", "prepare", "execute", "copy", "vacuum"))
 #: Kinds whose text says what they create or drop.
 DEFINITIONS = frozenset(("create", "drop", "alter"))
+#: Without any of these words they neither make nor drop a macro.
+MACRO_WORDS = ("macro", "function", "schema")
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,7 @@ class SessionEpoch:
             self._settings += 1
             yield
         else:
-            text = sql.lower()
-            with self.changing(kind not in DEFINITIONS or "macro" in text or "function" in text):
+            with self.changing(kind not in DEFINITIONS or any(word in sql.lower() for word in MACRO_WORDS)):
                 yield
 
     @contextmanager

@@ -15,6 +15,7 @@ mod arguments;
 mod beside;
 mod bound;
 mod classes;
+mod columns;
 mod deferral;
 mod entry;
 mod gathered;
@@ -26,4 +27,5 @@ mod session;
 mod sql_type;
 mod symbols;
 
-pub(crate) use classes::register;
+pub(crate) use classes::{FunctionSession, register};
+pub(crate) use columns::{WriteError, column, write as write_column};

@@ -5,6 +5,8 @@
 
 mod functions;
 mod rows;
+#[cfg(target_os = "linux")]
+mod siblings;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,6 +30,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use rows::PyRows;
 pub(crate) use rows::producer_text;
 
+use crate::attached::attached;
 use crate::capsule::take_stream;
 use crate::fence::Refused;
 use crate::table::Table;
@@ -66,10 +69,15 @@ impl Engine for PyEngine {
     }
 
     fn session(&self, user: &SessionUser) -> Result<Box<dyn EngineSession>, EngineError> {
-        Python::attach(|py| {
+        attached(|py| {
             let is_read_only = user.role == Role::ReadOnly;
             let session = self.engine.bind(py).call_method1("session", (&user.name, is_read_only));
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
+            #[cfg(target_os = "linux")]
+            if self.has_functions {
+                siblings::Siblings::install(self.engine.bind(py), &session, &self.served, &self.aggregates, 0)
+                    .map_err(|error| engine_error(py, &error, &Translated::default()))?;
+            }
             let session = Arc::new(PySession(session.unbind()));
             let connection = PyConnection {
                 session,
@@ -89,7 +97,7 @@ impl PySession {
     /// Calls a method and ignores its outcome: if `finish` fails, the next statement fails too and reports the cause. Nobody
     /// waits for the outcome of `close` and `interrupt`.
     fn tell(&self, method: &str) {
-        Python::attach(|py| drop(self.0.bind(py).call_method0(method)));
+        attached(|py| drop(self.0.bind(py).call_method0(method)));
     }
 }
 
@@ -166,7 +174,7 @@ impl PyConnection {
         statement: &Translated,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Result<T, EngineError> {
-        Python::attach(|py| {
+        attached(|py| {
             let session = self.session.0.bind(py);
             work(session).map_err(|error| {
                 let of_function =
@@ -218,6 +226,14 @@ impl LibraryConnection for PyConnection {
         let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows);
         let answer = self.call("execute", arguments, statement);
         if !matches!(answer, Ok(EngineAnswer::Rows(_))) {
+            self.finish();
+        }
+        answer
+    }
+
+    fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError> {
+        let answer = self.call("read", (&statement.text, size.rows, size.bytes), statement);
+        if answer.is_err() {
             self.finish();
         }
         answer
@@ -291,7 +307,7 @@ impl LibraryConnection for PyConnection {
         if !self.has_functions {
             return Vec::new();
         }
-        let printed = Python::attach(|py| functions::printed(self.session.0.bind(py)));
+        let printed = attached(|py| functions::printed(self.session.0.bind(py)));
         printed.lines().map(str::to_owned).collect()
     }
 

@@ -20,6 +20,7 @@
 //!     column.validity: Option<Vec<u8>>                      // Arrow's bitmap: 1 is a value
 //!     column.data: OutputData::{Fixed(f), Bytes{offsets, bytes}, List{offsets, items}, Array(items), Struct(fields), Union{tags, members}}
 //!     f.copy_to(at_row, &mut [u8])                          // from the ring or from checked memory into the caller's
+//! worker.with_loopback(queries, stop_flag)                  // who runs the queries of functions: an Arc<dyn Loopback>
 //! session.cancel();                                         // from any thread: kills the workers, calls return Cancelled
 //! session.take_notices() -> String                          // printed text
 //! worker.check(&function)?                                  // at CREATE: CallError::Syntax with line and position
@@ -38,6 +39,7 @@ mod error;
 mod function;
 mod inputs;
 mod layout;
+mod loopback;
 mod output;
 mod pace;
 mod pool;
@@ -53,6 +55,7 @@ pub use check::hostile::check_bytes;
 pub use error::{CallError, FunctionError, ValueFault};
 pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, TimestampUnit};
 pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};
+pub use loopback::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, ReplyError, StopFlag};
 pub use output::{CallOutput, FixedValues, OutputColumn, OutputData};
 pub use pool::{Isolation, WorkerLimits, WorkerPool};
 pub use ring::RingSlice;

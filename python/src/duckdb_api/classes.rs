@@ -10,7 +10,8 @@ use std::time::Duration;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{ArrayRef, StructArray};
 use colonnade_udf::{
-    Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, TemplateSource, WorkerLimits, WorkerPool,
+    Function, FunctionColumn, FunctionKind, Isolation, Loopback, SessionWorkers, StopFlag, TemplateSource,
+    WorkerLimits, WorkerPool,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -209,6 +210,20 @@ impl FunctionWorkers {
 pub(crate) struct FunctionSession {
     session: Arc<Session>,
     workers: SessionWorkers,
+    /// Whether the workers, and the statement for which they work, are those of another session.
+    is_sibling: bool,
+}
+
+impl FunctionSession {
+    /// Sets where functions run their queries.
+    pub(crate) fn set_loopback(&self, loopback: Arc<dyn Loopback>) {
+        self.session.set_loopback(loopback);
+    }
+
+    /// What ends the calls of this connection, and no others of the session.
+    pub(crate) fn stop_flag(&self) -> StopFlag {
+        self.session.stop.clone()
+    }
 }
 
 #[pymethods]
@@ -219,11 +234,20 @@ impl FunctionSession {
         let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
         let (workers, memory) = (workers.pool.session(), workers.memory);
         session.set_workers(Some(workers.clone()), memory);
-        Ok(Self { session, workers })
+        Ok(Self { session, workers, is_sibling: false })
+    }
+
+    fn sibling(&self, token: &str) -> PyResult<Self> {
+        let found = Session::find(token);
+        let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
+        session.set_workers(Some(self.workers.clone()), self.session.memory() as u64);
+        Ok(Self { session, workers: self.workers.clone(), is_sibling: true })
     }
 
     fn begin_statement(&self) {
-        self.workers.begin_statement();
+        if !self.is_sibling {
+            self.workers.begin_statement();
+        }
         self.session.begin_statement();
     }
 
@@ -235,7 +259,7 @@ impl FunctionSession {
     }
 
     fn cancel(&self, py: Python<'_>) {
-        py.detach(|| self.workers.cancel());
+        py.detach(|| if self.is_sibling { self.session.stop.stop() } else { self.workers.cancel() });
     }
 
     fn take_notices(&self) -> String {
@@ -275,7 +299,8 @@ impl FunctionSession {
             Ok((column, definition.ok_or_else(|| wrong(&format!("no function has the id {id}")))?))
         };
         let columns = columns.into_iter().map(definition).collect::<PyResult<_>>()?;
-        let made = BesidePlan::new(&self.session, self.workers.worker(), reader, columns);
+        let worker = self.session.worker().map_err(|error| wrong(&error.text))?;
+        let made = BesidePlan::new(&self.session, worker, reader, columns);
         Ok(BesideStream(Mutex::new(Some(made.map_err(|text| wrong(&text))?))))
     }
 
@@ -291,7 +316,9 @@ impl FunctionSession {
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
             self.session.close();
-            self.workers.end();
+            if !self.is_sibling {
+                self.workers.end();
+            }
         });
     }
 }
@@ -336,7 +363,7 @@ impl BesideStream {
 
 fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("code", failure.code)?;
+    dict.set_item("code", failure.code.as_ref())?;
     dict.set_item("message", failure.message)?;
     dict.set_item("detail", failure.detail)?;
     dict.set_item("context", failure.context)?;

@@ -7,9 +7,9 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_schema::{ArrowError, SchemaRef};
 use colonnade_duckdb::Translated;
 use colonnade_server::{EngineError, Rows};
-use pyo3::prelude::*;
 
 use super::{PySession, functions};
+use crate::attached::attached;
 
 /// A result that DuckDB streams.
 pub(super) struct PyRows {
@@ -38,8 +38,7 @@ impl Rows for PyRows {
         next.transpose().map_err(|error| {
             let text = producer_text(&error);
             let session = self.session.as_ref().filter(|_| self.has_functions);
-            let of_function =
-                session.and_then(|session| Python::attach(|py| functions::failure(session.0.bind(py), text)));
+            let of_function = session.and_then(|session| attached(|py| functions::failure(session.0.bind(py), text)));
             of_function.unwrap_or_else(|| self.statement.error(text))
         })
     }

@@ -1,4 +1,4 @@
-"""What a session of the server answers, and what it remembers of statements."""
+"""What a session tells the server of its statements."""
 
 from __future__ import annotations
 
@@ -54,10 +54,14 @@ class Description:
     late: bool = False
 
 
-#: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
-MAX_REMEMBERED = 32
-MAX_REMEMBERED_CHARACTERS = 2048
-MAX_REMEMBERED_COLUMNS = 64
+class Capsule:
+    """A running stream with Arrow's PyCapsule interface."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._capsule
 
 
 class ReleasableTable:

@@ -75,9 +75,10 @@ class BesidePlan:
         self.runs = 0
 
     @contextmanager
-    def noting(self) -> Iterator[None]:
-        """While a statement is bound: its calls are noted."""
-        self._sight = self.epoch.now
+    def noting(self, is_begun: bool) -> Iterator[None]:
+        """While a statement is bound: its calls are noted. With `is_begun`, its transaction may be older than what
+        `epoch` knows of."""
+        self._sight = None if is_begun else self.epoch.now
         self._workers.begin_binding(False)
         try:
             yield

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +15,9 @@ import duckdb
 
 from colonnade._core import Refused, register_functions
 
-from .answers import (
-    MAX_REMEMBERED,
-    MAX_REMEMBERED_CHARACTERS,
-    MAX_REMEMBERED_COLUMNS,
-    Answer,
-    Description,
-    ReleasableTable,
-    RememberedStatement,
-)
+from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
-from .beside_plan import BesidePlan, Capsule
+from .beside_plan import BesidePlan
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .catalog_epoch import CatalogEpoch, SessionEpoch
 from .column_names import column_names
@@ -32,6 +25,8 @@ from .exact import cast_target, check, exact, literal, quoted
 from .fences import OWN_SETTINGS, Fences, Gate, ReadOnlyConnection, configure, fence_for, in_sql, refuse
 from .function_store import FunctionStore
 from .functions import SessionFunctions
+from .statement_transaction import StatementTransaction
+from .table_functions import TableFunctions
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -40,8 +35,6 @@ except ImportError:
     pyarrow = None
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
@@ -54,6 +47,11 @@ if TYPE_CHECKING:
 FOLLOWED_SETTINGS = tuple(
     name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar")
 )
+
+#: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
+MAX_REMEMBERED = 32
+MAX_REMEMBERED_CHARACTERS = 2048
+MAX_REMEMBERED_COLUMNS = 64
 
 
 class Engine:
@@ -89,8 +87,12 @@ class Engine:
         self.has_functions = workers is not None
         self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
         self._epoch = CatalogEpoch()
-        #: The names of aggregates in Python.
-        self.aggregates: list[str] = [] if self._store is None else self._store.load(self._root)
+        #: The names of aggregates in Python, and of table functions.
+        self.aggregates: list[str] = []
+        self.table_functions: list[str] = []
+        if self._store is not None:
+            self.aggregates, self.table_functions = self._store.load(self._root)
+        ((self._threads,),) = self._root.execute("SELECT current_setting('threads')").fetchall()
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""
@@ -121,6 +123,8 @@ class Engine:
             epoch = SessionEpoch(self._epoch)
             session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, epoch, *names)
             session.beside = BesidePlan(own, parser, workers, epoch)
+            session.tables = TableFunctions(session.functions, own, session._gate, self._threads)
+            session.functions.tables = session.tables
         return session
 
     def close(self) -> None:
@@ -132,7 +136,8 @@ class Session:
 
     def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, user: str) -> None:
         self.user = user
-        self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
+        self._transactions = ReadOnlyConnection(connection) if gate.read_only else StatementTransaction(connection)
+        self._connection = self._transactions if isinstance(self._transactions, ReadOnlyConnection) else connection
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
@@ -147,6 +152,12 @@ class Session:
         self.functions: SessionFunctions | None = None
         #: The same functions beside the plan.
         self.beside: BesidePlan | None = None
+        #: The table functions in Python, for `python/src/serve/tables.rs`.
+        self.tables: TableFunctions | None = None
+        #: Whether table functions of the next statement have run.
+        self._has_called = False
+        #: Whether the transaction of the statement that runs is older than it.
+        self._is_begun = False
 
     def execute(
         self,
@@ -161,6 +172,20 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
         that returns no rows is refused and does not run.
         """
+        try:
+            return self._execute(sql, batch_rows, batch_bytes, parameters, gives_rows)
+        except BaseException:
+            self._transactions.roll_back()
+            raise
+
+    def _execute(
+        self,
+        sql: str,
+        batch_rows: int,
+        batch_bytes: int,
+        parameters: dict[str, object] | None,
+        gives_rows: bool,
+    ) -> Answer:
         limits = (batch_rows, batch_bytes)
         checked, self._checked = self._checked, None
         if checked is not None and checked[0] == sql and parameters is None:
@@ -174,11 +199,10 @@ class Session:
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
         if statement is None:
             return Answer()
-        if self.beside is None:
+        with contextlib.nullcontext() if self.beside is None else self.beside.epoch.running(statement.kind, sql):
             answer = self._run(statement, sql, limits, parameters)
-        else:
-            with self.beside.epoch.running(statement.kind, sql):
-                answer = self._run(statement, sql, limits, parameters)
+            if answer.stream is None:
+                self._transactions.commit()
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
@@ -187,17 +211,14 @@ class Session:
         """A statement that will run, if it may."""
         if self.beside is None:
             return self._gate.check(self._connection, sql, parameters)
-        with self.beside.noting():
+        with self.beside.noting(self._is_begun):
             return self._gate.check(self._connection, sql, parameters)
 
     def _run(
         self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
     ) -> Answer:
         if statement.kind == "transaction":
-            if isinstance(self._connection, ReadOnlyConnection):
-                self._connection.transaction(sql)
-            else:
-                self._connection.execute(sql)
+            self._transactions.client(sql)
             return Answer()
         if statement.is_query:
             types = [] if statement.is_late else statement.types
@@ -293,7 +314,11 @@ class Session:
         self._begin()
         if sql in self._remembered:
             return None
-        statement = self._bound(sql, None)
+        try:
+            statement = self._bound(sql, None)
+        except BaseException:
+            self._transactions.roll_back()
+            raise
         if statement is None or not statement.changes or not statement.is_query or statement.is_late:
             # `execute` runs it next, without another check.
             self._checked = (sql, statement)
@@ -368,14 +393,32 @@ class Session:
 
     def _begin(self) -> None:
         """End the previous statement, and forget what its functions have left."""
+        self._is_begun, self._has_called = self._has_called, False
+        if self._is_begun:
+            # By its table functions.
+            return
         self.finish()
         if self.functions is not None:
             self.functions.workers.begin_statement()
 
+    def begin_calls(self) -> None:
+        """Begin a statement with the calls of its table functions, in a transaction in which it then runs."""
+        self._has_called = False
+        self._begin()
+        self._transactions.begin()
+        self._has_called = True
+
+    def abandon_calls(self) -> None:
+        """End the calls of a statement that does not run."""
+        self._has_called = False
+        self._transactions.roll_back()
+        self.finish()
+
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
-        if isinstance(self._connection, ReadOnlyConnection):
-            self._connection.finish()
+        if self.tables is not None:
+            self.tables.release()
+        self._transactions.commit()
 
     def interrupt(self) -> None:
         self._connection.interrupt()

@@ -4,6 +4,7 @@
 //! A round trip to a worker costs as much for many rows as for few. Within the plan, a call has at most the 2,048 rows of a vector.
 
 mod arguments;
+mod classes;
 mod results;
 
 use std::sync::Arc;
@@ -19,6 +20,8 @@ use self::results::Results;
 use super::registry::Definition;
 use super::session::Session;
 use crate::serve::producer_text;
+
+pub(super) use classes::{BesideStream, BoundFunction};
 
 /// The fewest rows of a call: as many as a vector of DuckDB has, so that no limit of a call is met earlier than in the plan.
 const FEWEST_ROWS: usize = 2048;

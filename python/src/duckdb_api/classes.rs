@@ -8,25 +8,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{ArrayRef, StructArray};
 use colonnade_udf::{
     Function, FunctionColumn, FunctionKind, Isolation, Loopback, SessionWorkers, StopFlag, TemplateSource,
     WorkerLimits, WorkerPool,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::PyDict;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use super::beside::BesidePlan;
-use super::deferral::is_deferrable;
+use super::beside::{BesidePlan, BesideStream, BoundFunction};
 use super::entry;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Session};
 use super::sql_type::{SqlType, UnsupportedType};
-use crate::capsule::{stream, take_stream};
-use crate::ffi_stream;
-use crate::stream::struct_field;
+use super::table::TableCall;
+use crate::capsule::take_stream;
 use crate::supervise::PyTemplates;
 
 /// Adds functions in Python to the module.
@@ -38,7 +35,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<FunctionWorkers>()?;
     module.add_class::<BoundFunction>()?;
     module.add_class::<BesideStream>()?;
-    module.add_class::<FunctionSession>()
+    module.add_class::<FunctionSession>()?;
+    module.add_class::<TableCall>()
 }
 
 #[pyfunction]
@@ -70,7 +68,7 @@ fn function_dispatcher(kind: &str, volatility: &str) -> PyResult<&'static str> {
     Ok(registry::dispatcher(parse_kind(kind)?, parse_volatility(volatility)?))
 }
 
-fn id_number(id: &str) -> PyResult<u64> {
+pub(super) fn id_number(id: &str) -> PyResult<u64> {
     registry::parse_id(id).ok_or_else(|| PyValueError::new_err(format!("{id:?} is no id of a function")))
 }
 
@@ -208,8 +206,8 @@ impl FunctionWorkers {
 
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct FunctionSession {
-    session: Arc<Session>,
-    workers: SessionWorkers,
+    pub(super) session: Arc<Session>,
+    pub(super) workers: SessionWorkers,
     /// Whether the workers, and the statement for which they work, are those of another session.
     is_sibling: bool,
 }
@@ -275,33 +273,21 @@ impl FunctionSession {
     }
 
     fn end_binding(&self) -> Vec<BoundFunction> {
-        let call = |definition: Arc<Definition>| {
-            let function = &definition.function;
-            let parameters = function.parameters.iter().map(|parameter| parameter.name.clone()).collect();
-            BoundFunction {
-                id: format!("{:016x}", function.id),
-                name: function.name.clone(),
-                dispatcher: definition.dispatcher(),
-                parameters,
-                result: definition.result.name.clone(),
-                is_deferrable: is_deferrable(&definition),
-                mark: self.session.deferral.mark(&definition),
-            }
-        };
-        self.session.deferral.end().into_iter().map(call).collect()
+        let deferral = &self.session.deferral;
+        deferral.end().iter().map(|definition| BoundFunction::new(definition, deferral)).collect()
     }
 
     fn beside_plan(&self, stream: &Bound<'_, PyAny>, columns: Vec<(usize, String)>) -> PyResult<BesideStream> {
+        let wrong = |text: String| PyValueError::new_err(text);
         let reader =
-            RecordBatchStreamReader::try_new(take_stream(stream)?).map_err(|error| wrong(&error.to_string()))?;
+            RecordBatchStreamReader::try_new(take_stream(stream)?).map_err(|error| wrong(error.to_string()))?;
         let definition = |(column, id): (usize, String)| {
             let definition = registry::find(id_number(&id)?);
-            Ok((column, definition.ok_or_else(|| wrong(&format!("no function has the id {id}")))?))
+            Ok((column, definition.ok_or_else(|| wrong(format!("no function has the id {id}")))?))
         };
         let columns = columns.into_iter().map(definition).collect::<PyResult<_>>()?;
-        let worker = self.session.worker().map_err(|error| wrong(&error.text))?;
-        let made = BesidePlan::new(&self.session, worker, reader, columns);
-        Ok(BesideStream(Mutex::new(Some(made.map_err(|text| wrong(&text))?))))
+        let worker = self.session.worker().map_err(|error| wrong(error.text))?;
+        BesidePlan::new(&self.session, worker, reader, columns).map(BesideStream::new).map_err(wrong)
     }
 
     fn end_idle(&self, py: Python<'_>) {
@@ -323,45 +309,7 @@ impl FunctionSession {
     }
 }
 
-fn wrong(text: &str) -> PyErr {
-    PyValueError::new_err(text.to_owned())
-}
-
-/// The function of a call that was bound.
-#[pyclass(frozen, get_all, module = "colonnade._core")]
-struct BoundFunction {
-    id: String,
-    name: String,
-    dispatcher: &'static str,
-    parameters: Vec<String>,
-    result: String,
-    is_deferrable: bool,
-    mark: String,
-}
-
-/// A result whose functions run beside its plan. It can be read once.
-#[pyclass(frozen, module = "colonnade._core")]
-struct BesideStream(Mutex<Option<BesidePlan>>);
-
-#[pymethods]
-impl BesideStream {
-    #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(
-        &self,
-        py: Python<'py>,
-        requested_schema: Option<Bound<'py, PyAny>>,
-    ) -> PyResult<Bound<'py, PyCapsule>> {
-        // A producer may leave the wish out of account.
-        drop(requested_schema);
-        let plan = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut plan = plan.ok_or_else(|| wrong("the stream was read already"))?;
-        let field = struct_field(&plan.schema());
-        let next = move || Ok(plan.next()?.map(|batch| Arc::new(StructArray::from(batch)) as ArrayRef));
-        stream(py, ffi_stream::export(field, Box::new(next)))
-    }
-}
-
-fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>> {
+pub(super) fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("code", failure.code.as_ref())?;
     dict.set_item("message", failure.message)?;

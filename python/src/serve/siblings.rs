@@ -14,7 +14,7 @@ use colonnade_udf::{
 };
 use pyo3::prelude::*;
 
-use super::functions::AggregateNames;
+use super::functions::FunctionNames;
 use super::{PyConnection, PySession, engine_error};
 use crate::attached::attached;
 use crate::duckdb_api::{FunctionSession, WriteError, column, write_column};
@@ -31,7 +31,8 @@ pub(super) struct Siblings {
     /// The `engine.Session` of the caller.
     caller: Py<PyAny>,
     served: ServedDatabase,
-    aggregates: AggregateNames,
+    aggregates: FunctionNames,
+    tables: FunctionNames,
     /// How many functions call each other by queries, up to the caller.
     depth: usize,
     /// Those that no call uses.
@@ -56,7 +57,7 @@ impl Siblings {
         engine: &Bound<'_, PyAny>,
         caller: &Bound<'_, PyAny>,
         served: &ServedDatabase,
-        aggregates: &AggregateNames,
+        (aggregates, tables): (&FunctionNames, &FunctionNames),
         depth: usize,
     ) -> PyResult<()> {
         let siblings = Self {
@@ -64,6 +65,7 @@ impl Siblings {
             caller: caller.clone().unbind(),
             served: served.clone(),
             aggregates: aggregates.clone(),
+            tables: tables.clone(),
             depth,
             idle: Mutex::default(),
         };
@@ -76,7 +78,7 @@ impl Siblings {
             let opened = || -> PyResult<Sibling> {
                 let engine = self.engine.bind(py);
                 let session = engine.call_method1("sibling", (&self.caller,))?;
-                Self::install(engine, &session, &self.served, &self.aggregates, self.depth + 1)?;
+                Self::install(engine, &session, &self.served, (&self.aggregates, &self.tables), self.depth + 1)?;
                 let stop = function_session(&session)?.get().stop_flag();
                 let handle = Arc::new(PySession(session.unbind()));
                 let connection = PyConnection {
@@ -84,6 +86,8 @@ impl Siblings {
                     is_read_only: true,
                     has_functions: true,
                     aggregates: self.aggregates.clone(),
+                    tables: self.tables.clone(),
+                    ends_transaction: false,
                 };
                 Ok(Sibling { session: TranslatingSession::new(connection, self.served.clone()), handle, stop })
             };

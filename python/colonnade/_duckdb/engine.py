@@ -44,9 +44,7 @@ if TYPE_CHECKING:
 
 
 #: The settings of a session that the queries of its functions follow, besides the search path.
-FOLLOWED_SETTINGS = tuple(
-    name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar")
-)
+FOLLOWED_SETTINGS = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
 
 #: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
 MAX_REMEMBERED = 32
@@ -376,8 +374,7 @@ class Session:
         self._path = search_path(self._connection)
         if self.functions is not None:
             query = f"SELECT {', '.join(f'current_setting({literal(name)})' for name in FOLLOWED_SETTINGS)}"
-            values = self._connection.execute(query).fetchone()
-            assert values is not None
+            (values,) = self._connection.execute(query).fetchall()
             self._settings = dict(zip(FOLLOWED_SETTINGS, values, strict=True))
 
     def follow(self, caller: Session) -> None:

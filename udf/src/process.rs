@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::layout::{AnswerHead, RequestHead};
 use crate::pool::{Place, PoolState};
@@ -26,6 +27,10 @@ pub(crate) struct Process {
     template: Arc<Template>,
     /// Whether a thread waits for an answer.
     is_busy: AtomicBool,
+    /// Whether its first thread is bound to one CPU, which threads that it starts inherit.
+    is_bound: AtomicBool,
+    /// The CPUs on which it may run.
+    processors: CpuSet,
     /// Whether this process was killed by the server.
     is_killed: AtomicBool,
     /// One of the places of the pool, free again when this is dropped.
@@ -62,6 +67,8 @@ impl Process {
             ring,
             template,
             is_busy: AtomicBool::new(false),
+            is_bound: AtomicBool::new(false),
+            processors: pool.processors,
             is_killed: AtomicBool::new(false),
             _place: place,
         })
@@ -102,11 +109,33 @@ impl Process {
             }
             if now >= next_look {
                 next_look = now + LOOK_INTERVAL;
+                // So long a call may have started threads.
+                self.free();
                 if self.has_ended() {
                     let is_late = !is_cancelled();
                     return Err(if is_late { NoAnswer::Died } else { NoAnswer::Cancelled });
                 }
             }
+        }
+    }
+
+    /// Binds the process's first thread to a CPU. Gives whether it is.
+    pub fn bind(&self, processor: usize) -> bool {
+        let mut only = CpuSet::new();
+        if processor >= CpuSet::MAX_CPU {
+            return false;
+        }
+        only.set(processor);
+        self.is_bound.store(true, Ordering::SeqCst);
+        sched_setaffinity(Some(self.pid), &only).is_ok()
+    }
+
+    /// Lets the process run on all CPUs, with the threads that it has started meanwhile.
+    pub fn free(&self) {
+        if self.is_bound.swap(false, Ordering::SeqCst) {
+            // It fails if the process has ended. Then the call fails too.
+            let _ = sched_setaffinity(Some(self.pid), &self.processors);
+            self.template.free_threads(self.id);
         }
     }
 

@@ -4,6 +4,10 @@
 //! too. Reading, encoding and sending happen without the lock.
 
 mod functions;
+#[cfg(target_os = "linux")]
+mod open_rows;
+#[cfg(target_os = "linux")]
+mod own_connection;
 mod rows;
 #[cfg(target_os = "linux")]
 mod siblings;
@@ -99,6 +103,7 @@ impl Engine for PyEngine {
                 aggregates: self.aggregates.clone(),
                 tables: self.tables.clone(),
                 ends_transaction: false,
+                is_owner: true,
             };
             Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
@@ -131,6 +136,8 @@ struct PyConnection {
     tables: functions::FunctionNames,
     /// Whether the statement has called table functions, so that `finish` may end a transaction too.
     ends_transaction: bool,
+    /// Whether the session ends with this.
+    is_owner: bool,
 }
 
 /// An `engine.Answer`.
@@ -253,6 +260,7 @@ impl LibraryConnection for PyConnection {
 
     fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError> {
         let answer = self.call("read", (&statement.text, size.rows, size.bytes), statement);
+        self.ends_transaction = false;
         if answer.is_err() {
             self.finish();
         }
@@ -342,7 +350,9 @@ impl LibraryConnection for PyConnection {
 
 impl Drop for PyConnection {
     fn drop(&mut self) {
-        self.session.tell("close");
+        if self.is_owner {
+            self.session.tell("close");
+        }
     }
 }
 

@@ -417,6 +417,10 @@ class Session:
             self.tables.release()
         self._transactions.commit()
 
+    def interrupt_query(self) -> None:
+        """End the query that `read` runs, but not the statement whose function has it run."""
+        self._connection.interrupt()
+
     def interrupt(self) -> None:
         self._connection.interrupt()
         if self.functions is not None:

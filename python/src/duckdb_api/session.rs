@@ -34,6 +34,14 @@ pub(super) struct Failure {
     pub unknown: Option<String>,
 }
 
+/// Where functions run their queries.
+pub(crate) struct Queries {
+    /// For calls in the plan of a statement, which occupies the connection.
+    pub within_statements: Arc<dyn Loopback>,
+    /// For calls between two statements: on the connection itself.
+    pub between_statements: Arc<dyn Loopback>,
+}
+
 /// What belongs to a connection of DuckDB.
 pub(super) struct Session {
     pub token: String,
@@ -43,7 +51,7 @@ pub(super) struct Session {
     failures: Mutex<VecDeque<(u64, Failure)>>,
     pub deferral: Deferral,
     /// Where its functions run their queries.
-    loopback: Mutex<Option<Arc<dyn Loopback>>>,
+    loopback: Mutex<Option<Queries>>,
     /// Ends the calls of its statement.
     pub stop: StopFlag,
 }
@@ -118,16 +126,25 @@ impl Session {
     }
 
     /// Sets where functions run their queries.
-    pub fn set_loopback(&self, loopback: Arc<dyn Loopback>) {
-        *lock(&self.loopback) = Some(loopback);
+    pub fn set_loopback(&self, queries: Queries) {
+        *lock(&self.loopback) = Some(queries);
     }
 
-    /// A worker for a thread.
+    /// A worker for a call between two statements of the connection, whose queries run on the connection itself.
+    ///
+    /// # Errors
+    /// If the session has none.
+    pub fn worker_between_statements(&self) -> Result<FunctionWorker, CallbackError> {
+        let loopback = lock(&self.loopback).as_ref().map(|queries| Arc::clone(&queries.between_statements));
+        Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
+    }
+
+    /// A worker for a thread that executes a statement.
     ///
     /// # Errors
     /// If the session has none.
     pub fn worker(&self) -> Result<FunctionWorker, CallbackError> {
-        let loopback = lock(&self.loopback).clone();
+        let loopback = lock(&self.loopback).as_ref().map(|queries| Arc::clone(&queries.within_statements));
         Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
     }
 

@@ -10,6 +10,8 @@ use crate::duckdb_api::handles::CallbackError;
 /// Why a call has no result.
 pub(super) enum RunError {
     Call(CallError),
+    /// The session has no workers.
+    Engine(CallbackError),
     /// The parameter with this name is one value, and its argument has several.
     SeveralValues(String),
 }
@@ -48,7 +50,8 @@ impl Call {
         let groups = taken(&self.groups);
         let output = match &self.batches {
             None => {
-                let called = call(&mut self.workers.worker(), &self.function, &self.arguments, &groups);
+                let mut worker = self.session.worker_between_statements()?;
+                let called = call(&mut worker, &self.function, &self.arguments, &groups);
                 vec![called.map_err(|error| self.run_failed(error))?]
             }
             Some(batches) => {
@@ -72,6 +75,7 @@ impl Call {
     pub(super) fn run_failed(&self, error: RunError) -> CallbackError {
         match error {
             RunError::Call(error) => self.failed(&error),
+            RunError::Engine(error) => error,
             RunError::SeveralValues(name) => self.several_values(&name),
         }
     }

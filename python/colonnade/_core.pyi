@@ -342,6 +342,39 @@ class FunctionFailure(TypedDict):
     unknown: str | None
 
 @final
+class BoundFunction:
+    """The function of a call that DuckDB has bound."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def name(self) -> str:
+        """With its schema."""
+
+    @property
+    def dispatcher(self) -> str: ...
+    @property
+    def parameters(self) -> list[str]: ...
+    @property
+    def result(self) -> str:
+        """DuckDB's name of the result's type."""
+
+    @property
+    def is_deferrable(self) -> bool:
+        """Whether its calls can be deferred."""
+
+    @property
+    def mark(self) -> str:
+        """The name of the first field of its deferred calls, which differs between connections."""
+
+@final
+class BesideStream:
+    """The rows of a statement whose functions run beside its plan."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
+        """Raises ValueError the second time."""
+
+@final
 class FunctionSession:
     """The worker processes of one connection of DuckDB, which its statements use from now on.
 
@@ -369,6 +402,17 @@ class FunctionSession:
 
     def take_failure(self, message: str) -> FunctionFailure | None:
         """The full record of an error whose text DuckDB has reported. None if no function has failed with this text."""
+
+    def begin_binding(self, defers: bool) -> None:
+        """Note the calls of functions that the connection binds from now on. With `defers`, those that can be deferred
+        give a STRUCT of their arguments, whose first field has the name `BoundFunction.mark`."""
+
+    def end_binding(self) -> list[BoundFunction]:
+        """End that, and give the functions of the calls in the order of binding."""
+
+    def beside_plan(self, stream: ArrowStream, columns: Sequence[tuple[int, str]]) -> BesideStream:
+        """A stream in which functions have been called for their deferred calls. `columns`: the numbers of columns,
+        from 0, and the ids of their functions. Raises ValueError if a column has no deferred calls of its function."""
 
     def end_idle(self) -> None:
         """End worker processes that nobody has used for a minute."""

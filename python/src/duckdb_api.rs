@@ -14,9 +14,11 @@
 
 mod aggregate;
 mod arguments;
+mod beside;
 mod bound;
 mod classes;
 mod columns;
+mod deferral;
 mod entry;
 mod gathered;
 mod handles;

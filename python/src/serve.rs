@@ -33,7 +33,8 @@ use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use rows::{PyRows, producer_text};
+use rows::PyRows;
+pub(crate) use rows::producer_text;
 
 use crate::attached::attached;
 use crate::capsule::take_stream;

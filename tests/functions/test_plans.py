@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import duckdb
@@ -169,3 +170,22 @@ def test_a_statement_without_workers_is_refused(workers: _core.FunctionWorkers) 
         with pytest.raises(duckdb.Error, match="this connection has no functions"):
             cursor.execute("SELECT rest(1)")
         cursor.close()
+
+
+def test_threads_of_a_function_run_on_all_cpus(plans: Caller) -> None:
+    """Short calls follow the engine's thread to its CPU, and threads inherit the CPU of the one that starts them."""
+    body = (
+        "import os, threading, time\n"
+        "if x[0] < 0:\n"
+        "  threading.Thread(target=time.sleep, args=(10,), daemon=True).start()\n"
+        "  time.sleep(0.3)\n"
+        "  others = [int(thread) for thread in os.listdir('/proc/self/task') if int(thread) != os.getpid()]\n"
+        "  return numpy.full(len(x), min(len(os.sched_getaffinity(thread)) for thread in others))\n"
+        "return numpy.full(len(x), len(os.sched_getaffinity(0)))"
+    )
+    plans.define("cpus", {"x": "INTEGER"}, "INTEGER", body, volatility="v")
+    plans.connection.execute("SET threads = 1")
+    short = "SELECT min(cpus(x::INTEGER)) FROM range(200000) t(x)"
+    # On a busy machine the calls may take too long for that at first.
+    assert any(plans.value(short) == 1 for _ in range(50)), "the process never followed"
+    assert plans.value("SELECT cpus(-1)") == len(os.sched_getaffinity(0))

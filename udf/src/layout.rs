@@ -50,6 +50,9 @@ pub(crate) enum Request {
     Rows = 5,
     /// A query has failed: `groups_at` and `groups` are the place and the bytes of its error.
     QueryFailed = 6,
+    /// Call a function, and everything is as at the last call, which is done, except for the bytes of values. So the worker need not read
+    /// the head and the words again.
+    CallAgain = 7,
 }
 
 /// What an answer says.
@@ -77,7 +80,7 @@ impl Answer {
 }
 
 /// The head of a request, in the order of its words.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RequestHead {
     pub request: Request,
     pub function: u64,

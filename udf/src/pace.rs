@@ -2,11 +2,15 @@
 //!
 //! Waking a process on another CPU costs ten times a wake on the same one, so a worker of short calls follows the thread that calls it. A
 //! worker of long calls runs where it likes, beside that thread.
+//!
+//! Threads inherit the CPU to which the thread that starts them is bound. Such threads are freed with the worker: when its calls become
+//! long, or one takes longer than `process.rs` waits without a look.
 
 use std::time::Duration;
 
-use rustix::process::Pid;
-use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity};
+use rustix::thread::sched_getcpu;
+
+use crate::process::Process;
 
 /// A worker that is free begins to follow if its calls are shorter than this, which includes a wake on another CPU.
 const FOLLOW_BELOW: Duration = Duration::from_micros(100);
@@ -26,20 +30,15 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// Moves the process to the CPU of this thread, or frees it.
-    pub fn before_call(&mut self, process: Pid, processors: &CpuSet) {
+    pub fn before_call(&mut self, process: &Process) {
         let Some(average) = self.average else { return };
         if self.followed.is_some() && average > FREE_ABOVE {
             self.followed = None;
-            // It fails if the process has ended. Then the call fails too.
-            let _ = sched_setaffinity(Some(process), processors);
+            process.free();
         } else if self.followed.is_some() || average < FOLLOW_BELOW {
             let here = sched_getcpu();
             if self.followed != Some(here) {
-                let mut only = CpuSet::new();
-                if here < CpuSet::MAX_CPU {
-                    only.set(here);
-                    self.followed = sched_setaffinity(Some(process), &only).is_ok().then_some(here);
-                }
+                self.followed = process.bind(here).then_some(here);
             }
         }
     }

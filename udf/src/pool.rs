@@ -10,6 +10,7 @@ use std::time::Duration;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::CallError;
+use crate::local::LocalSource;
 use crate::sandbox::{self, SeccompFilter};
 use crate::session::SessionWorkers;
 use crate::template::{Template, TemplateSource};
@@ -44,7 +45,7 @@ pub struct WorkerPool(Arc<PoolState>);
 
 pub(crate) struct PoolState {
     pub limits: WorkerLimits,
-    source: Box<dyn TemplateSource>,
+    pub source: Source,
     template: Mutex<Option<Arc<Template>>>,
     pub filter: SeccompFilter,
     /// The CPUs of this process, to which workers return.
@@ -53,7 +54,23 @@ pub(crate) struct PoolState {
     last_id: AtomicU64,
 }
 
+/// Who runs functions.
+pub(crate) enum Source {
+    Templates(Box<dyn TemplateSource>),
+    /// This process.
+    Local(Box<dyn LocalSource>),
+}
+
 impl WorkerPool {
+    /// A pool that runs functions in this process. Of the limits, `memory` is that of the values of calls, and a call that takes longer than
+    /// `call` fails when it returns.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn local(source: Box<dyn LocalSource>, limits: WorkerLimits) -> io::Result<Self> {
+        Self::with_source(Source::Local(source), limits)
+    }
+
     /// A pool that gets its templates from `source`. The first one is started at the first call.
     ///
     /// # Errors
@@ -64,6 +81,10 @@ impl WorkerPool {
                         in processes without a sandbox, if you trust all who may create functions";
             return Err(io::Error::new(io::ErrorKind::Unsupported, text));
         }
+        Self::with_source(Source::Templates(source), limits)
+    }
+
+    fn with_source(source: Source, limits: WorkerLimits) -> io::Result<Self> {
         Ok(Self(Arc::new(PoolState {
             limits,
             source,
@@ -119,7 +140,10 @@ impl PoolState {
         match &*template {
             Some(running) if !running.is_dead() => Ok(Arc::clone(running)),
             _ => {
-                let started = Arc::new(Template::begin(self.source.start()?)?);
+                let Source::Templates(source) = &self.source else {
+                    return Err(CallError::Start("functions run in this process".to_owned()));
+                };
+                let started = Arc::new(Template::begin(source.start()?)?);
                 *template = Some(Arc::clone(&started));
                 Ok(started)
             }

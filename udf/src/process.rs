@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::CallError;
 use crate::layout::{AnswerHead, RequestHead};
-use crate::pool::{Place, PoolState};
+use crate::local::LocalWorker;
+use crate::pool::{Place, PoolState, Source};
 use crate::ring::Ring;
 use crate::template::{EndStatus, ForkRequest, Template};
 
 /// How often a waiting thread looks whether the worker lives and the time is over.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
+/// A process that runs functions, or the server's own process, with a ring.
 #[derive(Debug)]
 pub(crate) struct Process {
-    /// The number by which the template knows it.
-    id: u64,
-    pub pid: Pid,
-    descriptor: OwnedFd,
+    runner: Runner,
     pub ring: Ring,
-    template: Arc<Template>,
     /// Whether a thread waits for an answer.
     is_busy: AtomicBool,
     /// Whether this process was killed by the server.
@@ -32,18 +32,29 @@ pub(crate) struct Process {
     _place: Place,
 }
 
-/// Why there is no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoAnswer {
-    Cancelled,
-    Late,
-    Died,
+#[derive(Debug)]
+enum Runner {
+    Forked(ForkedProcess),
+    /// The server itself, which cannot be killed.
+    Local(Box<dyn LocalWorker>),
 }
 
-impl Process {
-    /// Has the template fork a worker.
-    pub fn start(pool: &Arc<PoolState>, place: Place) -> Result<Self, crate::CallError> {
-        let ring = Ring::new(usize::try_from(pool.limits.memory).unwrap_or(usize::MAX / 4))?;
+/// A process that the template has forked.
+#[derive(Debug)]
+struct ForkedProcess {
+    /// The number by which the template knows it.
+    id: u64,
+    pid: Pid,
+    descriptor: OwnedFd,
+    template: Arc<Template>,
+    /// Whether its first thread is bound to one CPU, which threads that it starts inherit.
+    is_bound: AtomicBool,
+    /// The CPUs on which it may run.
+    processors: CpuSet,
+}
+
+impl ForkedProcess {
+    fn start(pool: &Arc<PoolState>, ring: &Ring) -> Result<Self, CallError> {
         let template = pool.template()?;
         let rules = pool.rules(&template)?;
         let id = pool.next_id();
@@ -55,16 +66,63 @@ impl Process {
             sandbox: rules.as_ref().map(|rules| (rules.as_fd(), &pool.filter)),
         };
         let forked = template.fork(&request)?;
-        Ok(Self {
-            id,
-            pid: forked.process,
-            descriptor: forked.descriptor,
-            ring,
-            template,
-            is_busy: AtomicBool::new(false),
-            is_killed: AtomicBool::new(false),
-            _place: place,
-        })
+        let (pid, descriptor, processors) = (forked.process, forked.descriptor, pool.processors);
+        Ok(Self { id, pid, descriptor, template, is_bound: AtomicBool::new(false), processors })
+    }
+
+    /// Binds the process's first thread to a CPU. Gives whether it is.
+    fn bind(&self, processor: usize) -> bool {
+        let mut only = CpuSet::new();
+        if processor >= CpuSet::MAX_CPU {
+            return false;
+        }
+        only.set(processor);
+        self.is_bound.store(true, Ordering::SeqCst);
+        sched_setaffinity(Some(self.pid), &only).is_ok()
+    }
+
+    /// Lets the process run on all CPUs, with the threads that it has started meanwhile.
+    fn free(&self) {
+        if self.is_bound.swap(false, Ordering::SeqCst) {
+            // It fails if the process has ended. Then the call fails too.
+            let _ = sched_setaffinity(Some(self.pid), &self.processors);
+            self.template.free_threads(self.id);
+        }
+    }
+
+    /// Whether the process has ended.
+    fn has_ended(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut descriptors = [PollFd::new(&self.descriptor, PollFlags::IN)];
+        poll(&mut descriptors, Some(&now)).is_ok_and(|ready| ready > 0)
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoAnswer {
+    Cancelled,
+    Late,
+    Died,
+}
+
+impl Process {
+    /// Starts a worker.
+    pub fn start(pool: &Arc<PoolState>, place: Place) -> Result<Self, crate::CallError> {
+        let ring = Ring::new(usize::try_from(pool.limits.memory).unwrap_or(usize::MAX / 4))?;
+        let runner = match &pool.source {
+            Source::Templates(_) => Runner::Forked(ForkedProcess::start(pool, &ring)?),
+            Source::Local(source) => {
+                // Nobody else could make it larger during a call.
+                if !ring.grow(ring.limit()) {
+                    return Err(CallError::Start("there is no memory for the values of functions".to_owned()));
+                }
+                let whole = ring.slice(0, ring.limit()).map_or(0, |slice| slice.as_mut_ptr() as usize);
+                Runner::Local(source.start(whole, ring.limit())?)
+            }
+        };
+        let (is_busy, is_killed) = (AtomicBool::new(false), AtomicBool::new(false));
+        Ok(Self { runner, ring, is_busy, is_killed, _place: place })
     }
 
     /// Sends a request and waits for its answer: until `deadline`, and until `is_cancelled`.
@@ -75,12 +133,33 @@ impl Process {
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<AnswerHead, NoAnswer> {
         self.is_busy.store(true, Ordering::SeqCst);
-        let answer = self.wait(self.ring.send(head), deadline, is_cancelled);
+        let answer = match &self.runner {
+            Runner::Forked(forked) => {
+                let number = self.ring.send(head);
+                self.wait(forked, number, deadline, is_cancelled)
+            }
+            Runner::Local(worker) if !is_cancelled() => {
+                self.ring.send(head);
+                worker.handle();
+                match deadline {
+                    _ if is_cancelled() => Err(NoAnswer::Cancelled),
+                    Some(deadline) if Instant::now() >= deadline => Err(NoAnswer::Late),
+                    _ => Ok(()),
+                }
+            }
+            Runner::Local(_) => Err(NoAnswer::Cancelled),
+        };
         self.is_busy.store(false, Ordering::SeqCst);
         answer.map(|()| self.ring.answer_head())
     }
 
-    fn wait(&self, number: u32, deadline: Option<Instant>, is_cancelled: &dyn Fn() -> bool) -> Result<(), NoAnswer> {
+    fn wait(
+        &self,
+        forked: &ForkedProcess,
+        number: u32,
+        deadline: Option<Instant>,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<(), NoAnswer> {
         let begun = Instant::now();
         let mut next_look = begun + LOOK_INTERVAL;
         // A worker may answer each request at once with another wish.
@@ -102,7 +181,9 @@ impl Process {
             }
             if now >= next_look {
                 next_look = now + LOOK_INTERVAL;
-                if self.has_ended() {
+                // So long a call may have started threads.
+                forked.free();
+                if forked.has_ended() {
                     let is_late = !is_cancelled();
                     return Err(if is_late { NoAnswer::Died } else { NoAnswer::Cancelled });
                 }
@@ -110,22 +191,51 @@ impl Process {
         }
     }
 
+    /// Binds a forked process's first thread to a CPU. Gives whether it is.
+    pub fn bind(&self, processor: usize) -> bool {
+        match &self.runner {
+            Runner::Forked(forked) => forked.bind(processor),
+            Runner::Local(_) => false,
+        }
+    }
+
+    /// Lets the process run on all CPUs, with the threads that it has started meanwhile.
+    pub fn free(&self) {
+        if let Runner::Forked(forked) = &self.runner {
+            forked.free();
+        }
+    }
+
+    /// The process's id; `None` if it is the server's own.
+    pub fn id(&self) -> Option<i32> {
+        match &self.runner {
+            Runner::Forked(forked) => Some(forked.pid.as_raw_nonzero().get()),
+            Runner::Local(_) => None,
+        }
+    }
+
     /// Whether the process has ended.
     pub fn has_ended(&self) -> bool {
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let mut descriptors = [PollFd::new(&self.descriptor, PollFlags::IN)];
-        poll(&mut descriptors, Some(&now)).is_ok_and(|ready| ready > 0)
+        match &self.runner {
+            Runner::Forked(forked) => forked.has_ended(),
+            Runner::Local(_) => self.is_killed(),
+        }
     }
 
     /// How the process has ended. `None` if the template has ended too, and all its workers with it.
     pub fn end_status(&self) -> Option<EndStatus> {
-        self.template.status(self.id).ok()
+        match &self.runner {
+            Runner::Forked(forked) => forked.template.status(forked.id).ok(),
+            Runner::Local(_) => None,
+        }
     }
 
     /// Kills the process, and wakes the thread that waits for its answer.
     pub fn kill(&self) {
-        if !self.is_killed.swap(true, Ordering::SeqCst) {
-            self.template.end(self.id);
+        if !self.is_killed.swap(true, Ordering::SeqCst)
+            && let Runner::Forked(forked) = &self.runner
+        {
+            forked.template.end(forked.id);
         }
         self.ring.wake_waiting();
     }

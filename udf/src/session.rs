@@ -91,7 +91,7 @@ impl SessionWorkers {
     /// The ids of the session's worker processes.
     pub fn process_ids(&self) -> Vec<i32> {
         let running = lock(&self.0.running);
-        running.iter().filter_map(Weak::upgrade).map(|process| process.pid.as_raw_nonzero().get()).collect()
+        running.iter().filter_map(Weak::upgrade).filter_map(|process| process.id()).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The template process: Python with its libraries loaded, which forks a worker on request and runs no code of a user.
 //!
-//! Requests and answers are messages over a socket pair, one at a time; only a request to end a worker has no answer.
+//! Requests and answers are messages over a socket pair, one at a time; only requests to end a worker, and to free its threads, have no
+//! answer.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -34,6 +35,7 @@ const FORK: u8 = b'F';
 const FORKED: u8 = b'f';
 const END: u8 = b'K';
 const STATUS: u8 = b'S';
+const FREE: u8 = b'A';
 const ENDED: u8 = b's';
 const FAILED: u8 = b'e';
 
@@ -150,6 +152,15 @@ impl Template {
         let mut bytes = vec![END];
         bytes.extend(id.to_le_bytes());
         // If the template is dead, the kernel has killed its workers.
+        if self.send(&bytes, &[]).is_err() {
+            self.is_dead.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Lets all threads of a worker but its first one run on all CPUs. The server's own sandbox hides threads of other processes.
+    pub fn free_threads(&self, id: u64) {
+        let mut bytes = vec![FREE];
+        bytes.extend(id.to_le_bytes());
         if self.send(&bytes, &[]).is_err() {
             self.is_dead.store(true, Ordering::Relaxed);
         }

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from colonnade._core import ArrowStream
 
+    from .beside_plan import Proof
+
 
 @dataclass(frozen=True)
 class RememberedStatement:
@@ -19,11 +21,13 @@ class RememberedStatement:
     the statement is checked and run again. That has no visible effect, because the statement only reads.
     """
 
-    #: DuckDB's names and types of the columns.
-    description: Sequence[tuple[object, ...]]
+    #: DuckDB's names and types of the columns; with a proof, the types alone.
+    columns: Sequence[object]
     names: tuple[str, ...]
     types: tuple[str, ...]
     row_bytes: int
+    #: If its functions run beside the plan: the proof that they can.
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True)

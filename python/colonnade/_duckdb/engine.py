@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from colonnade._core import Refused, register_functions
 
 from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
+from .beside_plan import BesidePlan
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
+from .catalog_epoch import CatalogEpoch, SessionEpoch
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
 from .fences import OWN_SETTINGS, Fences, Gate, ReadOnlyConnection, configure, fence_for, in_sql, refuse
@@ -40,14 +43,13 @@ if TYPE_CHECKING:
     from .fences import Statement
 
 
+#: The settings of a session that the queries of its functions follow, besides the search path.
+FOLLOWED_SETTINGS = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
+
 #: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
 MAX_REMEMBERED = 32
 MAX_REMEMBERED_CHARACTERS = 2048
 MAX_REMEMBERED_COLUMNS = 64
-
-
-#: The settings of a session that the queries of its functions follow, besides the search path.
-FOLLOWED_SETTINGS = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
 
 
 class Engine:
@@ -82,6 +84,7 @@ class Engine:
         #: Whether sessions have functions in Python: whether there are `workers`, which run them.
         self.has_functions = workers is not None
         self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
+        self._epoch = CatalogEpoch()
         #: The names of aggregates in Python, and of table functions.
         self.aggregates: list[str] = []
         self.table_functions: list[str] = []
@@ -115,7 +118,9 @@ class Engine:
                 workers = self._store.session(connection)
             own = session._connection
             names = (user, self._database, self._main_name)
-            session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, *names)
+            epoch = SessionEpoch(self._epoch)
+            session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, epoch, *names)
+            session.beside = BesidePlan(own, parser, workers, epoch)
             session.tables = TableFunctions(session.functions, own, session._gate, self._threads)
             session.functions.tables = session.tables
         return session
@@ -143,10 +148,14 @@ class Session:
         self._checked: tuple[str, Statement | None] | None = None
         #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
         self.functions: SessionFunctions | None = None
+        #: The same functions beside the plan.
+        self.beside: BesidePlan | None = None
         #: The table functions in Python, for `python/src/serve/tables.rs`.
         self.tables: TableFunctions | None = None
         #: Whether table functions of the next statement have run.
         self._has_called = False
+        #: Whether the transaction of the statement that runs is older than it.
+        self._is_begun = False
 
     def execute(
         self,
@@ -183,17 +192,25 @@ class Session:
             self._begin()
             if (answer := self._run_remembered(sql, limits, parameters)) is not None:
                 return answer
-            statement = self._gate.check(self._connection, sql, parameters)
+            statement = self._bound(sql, parameters)
         if gives_rows and (statement is None or not statement.is_query):
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
         if statement is None:
             return Answer()
-        answer = self._run(statement, sql, limits, parameters)
-        if answer.stream is None:
-            self._transactions.commit()
+        with contextlib.nullcontext() if self.beside is None else self.beside.epoch.running(statement.kind, sql):
+            answer = self._run(statement, sql, limits, parameters)
+            if answer.stream is None:
+                self._transactions.commit()
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
+
+    def _bound(self, sql: str, parameters: dict[str, object] | None) -> Statement | None:
+        """A statement that will run, if it may."""
+        if self.beside is None:
+            return self._gate.check(self._connection, sql, parameters)
+        with self.beside.noting(self._is_begun):
+            return self._gate.check(self._connection, sql, parameters)
 
     def _run(
         self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
@@ -226,10 +243,18 @@ class Session:
     ) -> Answer:
         """Run a query whose columns need no conversion, and remember it."""
         bytes_ = row_bytes(statement.types)
-        # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
-        result = self._connection._submit(sql, parameters, "stream", rows_per_batch(bytes_, *limits))
+        rows = rows_per_batch(bytes_, *limits)
         names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
-        self._remember(sql, RememberedStatement(result.description, names, types, bytes_))
+        proof = None if self.beside is None else self.beside.proof(sql)
+        if self.beside is not None and proof is not None:
+            stream = self.beside.submit((sql, parameters, rows), statement.types, proof)
+            if stream is not None:
+                self._remember(sql, RememberedStatement(statement.types, names, types, bytes_, proof))
+                return Answer(stream=stream, names=names, types=types)
+        # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
+        result = self._connection._submit(sql, parameters, "stream", rows)
+        if self.beside is None or self.beside.is_decided:
+            self._remember(sql, RememberedStatement(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
     def _rows(
@@ -249,8 +274,15 @@ class Session:
         remembered = self._remembered.get(sql)
         if remembered is None:
             return None
-        result = self._connection._submit(sql, parameters, "stream", rows_per_batch(remembered.row_bytes, *limits))
-        if result.description != remembered.description:
+        rows = rows_per_batch(remembered.row_bytes, *limits)
+        if self.beside is not None and remembered.proof is not None:
+            stream = self.beside.submit((sql, parameters, rows), remembered.columns, remembered.proof)
+            if stream is None:
+                del self._remembered[sql]
+                return None
+            return Answer(stream=stream, names=remembered.names, types=remembered.types)
+        result = self._connection._submit(sql, parameters, "stream", rows)
+        if result.description != remembered.columns:
             result.close()
             del self._remembered[sql]
             return None
@@ -281,7 +313,7 @@ class Session:
         if sql in self._remembered:
             return None
         try:
-            statement = self._gate.check(self._connection, sql, None)
+            statement = self._bound(sql, None)
         except BaseException:
             self._transactions.roll_back()
             raise
@@ -358,9 +390,9 @@ class Session:
 
     def _begin(self) -> None:
         """End the previous statement, and forget what its functions have left."""
-        if self._has_called:
-            # Its table functions have begun it.
-            self._has_called = False
+        self._is_begun, self._has_called = self._has_called, False
+        if self._is_begun:
+            # By its table functions.
             return
         self.finish()
         if self.functions is not None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from colonnade._core import FunctionFailure, FunctionSession
 
+    from .catalog_epoch import SessionEpoch
     from .fences import Gate, ReadOnlyConnection
     from .function_store import FunctionStore, TableMacro
     from .table_functions import TableFunctions
@@ -70,6 +71,7 @@ class SessionFunctions:
     #: Another connection, where an error does not abort the session's transaction.
     other: DuckDBPyConnection
     gate: Gate
+    epoch: SessionEpoch
     user: str
     database: str
     #: The name of DuckDB's `main` for clients.
@@ -127,7 +129,8 @@ class SessionFunctions:
                 self._write(name, replace(macro, entries=rest))
             else:
                 kind = "MACRO TABLE" if macro.is_table else "MACRO"
-                self.connection.execute(f"DROP {kind} {name.sql}{' CASCADE' if cascades else ''}")
+                with self.epoch.changing(True):
+                    self.connection.execute(f"DROP {kind} {name.sql}{' CASCADE' if cascades else ''}")
         return True
 
     def comment(self, schema: str | None, given: str, types: list[str] | None, text: str | None) -> bool:
@@ -367,10 +370,10 @@ class SessionFunctions:
             # its column says which these are: binding it is much faster than listing all functions.
             text = literal(f"table function {name.name} cannot be called here")
             ids = ", ".join(f"({literal(entry.definition.id)})" for entry in macro.entries)
-            body = f"SELECT error({text}) AS {quoted(macro.digest)} FROM (VALUES {ids}) AS functions(id)"
-            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}() AS TABLE {body}")
+            calls = f"() AS TABLE SELECT error({text}) AS {quoted(macro.digest)} FROM (VALUES {ids}) AS functions(id)"
         else:
             calls = ", ".join(overload(entry.definition) for entry in macro.entries)
+        with self.epoch.changing(True):
             self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
         self._write_comment(name, macro)
 

@@ -57,6 +57,11 @@ class Call:
         """Call the function, and answer."""
         raise NotImplementedError
 
+    def again(self, ring: Ring) -> bool:
+        """Call the function as it was called last, with other values at the same places, and answer. False if that is
+        not possible, and nothing has happened."""
+        return False
+
     def run(self, arguments: list[Any], *specials: Any) -> Any:
         """The function's result."""
         if self.needs_columns:
@@ -129,8 +134,8 @@ class ScalarCall(Call):
 
     def __init__(self, description: dict[str, Any], file_name: str) -> None:
         super().__init__(description, file_name)
-        #: The words of the last call, if it had only numbers without NULLs: then the next one with the same words has
-        #: the same arrays, and its result goes to the same place.
+        #: The words of the last call, its rows, and where its arguments ended, if it had only numbers without NULLs: then
+        #: the next one with the same words has the same arrays, and its result goes to the same place.
         self.last: tuple[bytes, int, int] | None = None
         self.last_arrays: list[Any] = []
         self.last_result: tuple[np.ndarray, int, bytes] | None = None
@@ -164,6 +169,27 @@ class ScalarCall(Call):
         else:
             self.finish(ring, result, rows)
 
+    def again(self, ring: Ring) -> bool:
+        last = self.last_result
+        if ring.repeated is not self or last is None or self.last is None:
+            return False
+        ring.is_called = True
+        result = self.run(self.last_arrays)
+        view = last[0]
+        if (
+            type(result) is np.ndarray
+            and result.dtype == self.result_dtype
+            and result.shape == view.shape
+            and not ring.printed
+            and ring.repeated is self
+        ):
+            view[:] = result
+            ring.answer_again()
+        else:
+            ring.at = self.last[2]
+            self.answer_plain(ring, result, len(view))
+        return True
+
     def answer_plain(self, ring: Ring, result: Any, rows: int) -> None:
         """Answer a call whose arguments are plain numbers. If its result is of the right type, nothing is converted."""
         if type(result) is not np.ndarray or result.dtype != self.result_dtype or result.shape != (rows,):
@@ -180,6 +206,7 @@ class ScalarCall(Call):
             ring.memory[ANSWER_WORDS : ANSWER_WORDS + len(nodes)] = nodes
             ring.words = nodes
         ring.answer(DONE, rows, 6)
+        ring.repeated = self
 
 
 def _offsets(ring: Ring, groups_at: int, groups: int) -> np.ndarray:

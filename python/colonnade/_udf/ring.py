@@ -24,7 +24,7 @@ ALIGNMENT = 64
 #: The longest query of a function, in bytes.
 MAX_QUERY = 1 << 20
 
-DEFINE, CALL, GROWN, REFUSED, ROWS, QUERY_FAILED = 1, 2, 3, 4, 5, 6
+DEFINE, CALL, GROWN, REFUSED, ROWS, QUERY_FAILED, CALL_AGAIN = 1, 2, 3, 4, 5, 6, 7
 DONE, FAILED, GROW, QUERY, NEXT_ROWS = 1, 2, 3, 4, 5
 
 HEAD = struct.Struct("<8Q")
@@ -54,9 +54,20 @@ class Ring:
         self.printed: list[str] = []
         #: Whether a call is not answered yet, so that the server serves queries.
         self.is_called = False
+        #: What may give the same answer again: nothing in the ring has changed since it gave it last.
+        self.repeated: object = None
 
     def wait(self) -> tuple[int, ...]:
         """Wait for the next request, and give its head."""
+        self.wait_kind()
+        return self.head()
+
+    def head(self) -> tuple[int, ...]:
+        """The head of the last request."""
+        return HEAD.unpack_from(self.memory, REQUEST_HEAD)
+
+    def wait_kind(self) -> int:
+        """Wait for the next request, and give its kind."""
         last = self.last.value = self.number
         while True:
             # Called at least once, also if the request is there: a system call orders the reads of memory.
@@ -65,14 +76,21 @@ class Ring:
             if number != last:
                 break
         self.number = number
-        return HEAD.unpack_from(self.memory, REQUEST_HEAD)
+        return self.numbers[REQUEST_HEAD // 4]
 
     def answer(self, kind: int, rows: int = 0, words: int = 0, record: int = 0, wanted: int = 0) -> None:
         """Answer the last request."""
         notices = self._write_printed() if self.printed else 0
+        self.repeated = None
         if kind <= FAILED:
             self.is_called = False
         HEAD.pack_into(self.memory, ANSWER_HEAD, kind, rows, words, record, notices, wanted, 0, 0)
+        self.numbers[ANSWER_NUMBER // 4] = self.number
+        system.quick_call(*self.wake_arguments)
+
+    def answer_again(self) -> None:
+        """Answer as `repeated` has answered last."""
+        self.is_called = False
         self.numbers[ANSWER_NUMBER // 4] = self.number
         system.quick_call(*self.wake_arguments)
 

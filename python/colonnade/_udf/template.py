@@ -6,6 +6,7 @@ Messages are those of `udf/src/template.rs`."""
 from __future__ import annotations
 
 import array
+import contextlib
 import gc
 import importlib
 import os
@@ -18,6 +19,8 @@ from pathlib import Path
 
 FORK_HEAD = struct.Struct("<QQQ")
 MAX_MESSAGE = 64 << 10
+#: How often the threads of a worker are listed until there are no new ones.
+FREE_ROUNDS = 5
 
 
 def main(modules: list[str]) -> None:
@@ -52,6 +55,8 @@ def main(modules: list[str]) -> None:
             workers.fork(server, text, descriptors)
         elif kind == b"K":
             workers.end(int.from_bytes(text, "little"))
+        elif kind == b"A":
+            workers.free_threads(int.from_bytes(text, "little"))
         elif kind == b"S":
             server.send(b"s" + struct.pack("<i", workers.status(int.from_bytes(text, "little"))))
 
@@ -85,6 +90,7 @@ class Workers:
 
     def __init__(self) -> None:
         self.processes: dict[int, int] = {}
+        self.processors = os.sched_getaffinity(0)
         #: How those ended that were waited for.
         self.statuses: dict[int, int] = {}
 
@@ -131,6 +137,26 @@ class Workers:
             self.status(number)
         self.processes.pop(number, None)
         self.statuses.pop(number, None)
+
+    def free_threads(self, number: int) -> None:
+        """Let all threads of a worker but the first one run on all CPUs."""
+        process = self.processes.get(number)
+        if process is None or number in self.statuses:
+            return
+        known = {process}
+        # Threads may start others meanwhile, which inherit what their starter has.
+        for _ in range(FREE_ROUNDS):
+            try:
+                found = set(map(int, os.listdir(f"/proc/{process}/task"))) - known
+            except OSError:
+                return
+            if not found:
+                return
+            known |= found
+            for thread in found:
+                # It may have ended.
+                with contextlib.suppress(OSError):
+                    os.sched_setaffinity(thread, self.processors)
 
     def end_all(self) -> None:
         for number in list(self.processes):

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy
@@ -51,18 +52,25 @@ def main(start: Start) -> None:
     sys.stdout = Printed(ring)
     functions: dict[int, Call] = {}
     connection = Connection(ring)
+    again: Callable[[Ring], bool] | None = None
     while True:
-        head = ring.wait()
-        kind, number, rows, groups_at, groups, data_end, ring.capacity, words = head
-        ring.at = data_end
+        kind = ring.wait_kind()
         try:
+            if kind == layout.CALL_AGAIN and again is not None and again(ring):
+                continue
+            head = ring.head()
+            kind, number, rows, groups_at, groups, data_end, ring.capacity, words = head
+            ring.at = data_end
+            again = None
             if kind == layout.DEFINE:
                 description = json.loads(bytes(ring.memory[layout.DATA : layout.DATA + rows]))
                 functions[number] = define(description, failures, connection)
                 ring.answer(layout.DONE)
             else:
                 ring.is_called = True
-                functions[number].call(ring, rows, groups_at, groups, words)
+                call = functions[number]
+                call.call(ring, rows, groups_at, groups, words)
+                again = call.again
         except BaseException as error:
             try:
                 record = failures.record_of(error)

@@ -8,7 +8,8 @@ use colonnade_udf::{CallError, Form};
 use super::arguments::{write_bytes, write_fixed};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
 use super::gathered::{COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, State, contiguous};
-use super::handles::{CallbackError, OwnedType, Values, checked, object, owned, report};
+use super::handles::{CallbackError, Values, checked, object, owned, report};
+use super::registry::TYPES;
 use super::results::{self, NONE, Place};
 use super::session::Failure;
 use super::symbols::{Api, Code, Handle};
@@ -65,7 +66,8 @@ pub(super) unsafe extern "C" fn bind(info: Handle, types: Handle, context: Handl
     unsafe {
         report(error, |api| {
             let call = BoundCall::read(api, info, context)?;
-            let result = OwnedType::parse(api, context, &call.definition.result.name)?;
+            call.session.deferral.note(&call.definition);
+            let result = TYPES.parse(api, context, &call.definition.result.name)?;
             checked(api, |error| (api.v2_aggregate_function_bind_set_return_type)(types, result.handle, error))?;
             let gathered = Gathered::new(call.definition.parameters.clone(), call.session.memory());
             let mut data = owned(AggregateCall { call, gathered });

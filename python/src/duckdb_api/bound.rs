@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
+use super::deferral;
 use super::handles::{CallbackError, OwnedType, checked, copied, object, owned};
 use super::registry::{self, Definition};
 use super::session::{Failure, Session, given_during};
@@ -16,6 +17,8 @@ pub(super) const OWN_ARGUMENTS: u64 = 2;
 pub(super) struct BoundCall {
     pub session: Arc<Session>,
     pub definition: Arc<Definition>,
+    /// Whether the call gives its arguments instead of its result (`deferral.rs`).
+    pub is_deferred: bool,
 }
 
 impl BoundCall {
@@ -70,7 +73,7 @@ impl BoundCall {
             let found = OwnedType::new(api, |out, error| unsafe {
                 (api.v2_function_bind_get_arg_type)(info, number, out, error)
             })?;
-            let wanted = OwnedType::parse(api, context, &parameter.name)?;
+            let wanted = registry::TYPES.parse(api, context, &parameter.name)?;
             let mut is_equal = false;
             // SAFETY: both types live.
             checked(api, |error| unsafe {
@@ -83,7 +86,8 @@ impl BoundCall {
             }
         }
         session.workers()?;
-        Ok(Self { session, definition })
+        let is_deferred = session.deferral.is_on() && deferral::is_deferrable(&definition);
+        Ok(Self { session, definition, is_deferred })
     }
 
     /// The call as data of DuckDB's.
@@ -96,7 +100,9 @@ impl BoundCall {
 unsafe extern "C" fn is_same(left: *mut c_void, right: *mut c_void) -> bool {
     // SAFETY: DuckDB compares the data of one function, which `into_opaque` has made, while it lives.
     let (left, right) = unsafe { (&*left.cast::<BoundCall>(), &*right.cast::<BoundCall>()) };
-    Arc::ptr_eq(&left.definition, &right.definition) && Arc::ptr_eq(&left.session, &right.session)
+    Arc::ptr_eq(&left.definition, &right.definition)
+        && Arc::ptr_eq(&left.session, &right.session)
+        && left.is_deferred == right.is_deferred
 }
 
 /// An argument that is a constant text.

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use arrow_array::ffi_stream::RecordBatchStreamReader;
 use colonnade_udf::{
     Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, StopFlag, TemplateSource, WorkerLimits,
     WorkerPool,
@@ -16,11 +17,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::beside::{BesidePlan, BesideStream, BoundFunction};
 use super::entry;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Queries, Session};
 use super::sql_type::{SqlType, UnsupportedType};
 use super::table::TableCall;
+use crate::capsule::take_stream;
 use crate::supervise::PyTemplates;
 
 /// Adds functions in Python to the module.
@@ -30,6 +33,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(define_function, module)?)?;
     module.add_function(wrap_pyfunction!(has_function, module)?)?;
     module.add_class::<FunctionWorkers>()?;
+    module.add_class::<BoundFunction>()?;
+    module.add_class::<BesideStream>()?;
     module.add_class::<FunctionSession>()?;
     module.add_class::<TableCall>()
 }
@@ -261,6 +266,28 @@ impl FunctionSession {
 
     fn take_failure<'py>(&self, py: Python<'py>, message: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         self.session.take_failure(message).map(|failure| failure_dict(py, failure)).transpose()
+    }
+
+    fn begin_binding(&self, defers: bool) {
+        self.session.deferral.begin(defers);
+    }
+
+    fn end_binding(&self) -> Vec<BoundFunction> {
+        let deferral = &self.session.deferral;
+        deferral.end().iter().map(|definition| BoundFunction::new(definition, deferral)).collect()
+    }
+
+    fn beside_plan(&self, stream: &Bound<'_, PyAny>, columns: Vec<(usize, String)>) -> PyResult<BesideStream> {
+        let wrong = |text: String| PyValueError::new_err(text);
+        let reader =
+            RecordBatchStreamReader::try_new(take_stream(stream)?).map_err(|error| wrong(error.to_string()))?;
+        let definition = |(column, id): (usize, String)| {
+            let definition = registry::find(id_number(&id)?);
+            Ok((column, definition.ok_or_else(|| wrong(format!("no function has the id {id}")))?))
+        };
+        let columns = columns.into_iter().map(definition).collect::<PyResult<_>>()?;
+        let worker = self.session.worker().map_err(|error| wrong(error.text))?;
+        BesidePlan::new(&self.session, worker, reader, columns).map(BesideStream::new).map_err(wrong)
     }
 
     fn end_idle(&self, py: Python<'_>) {

@@ -4,7 +4,9 @@ use colonnade_udf::{CallError, FunctionWorker};
 
 use super::arguments::{self, Rows, WriteError};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
-use super::handles::{CallbackError, OwnedType, Values, checked, object, owned, report};
+use super::deferral;
+use super::handles::{CallbackError, Values, checked, object, owned, report};
+use super::registry::TYPES;
 use super::results::{self, NONE, Place};
 use super::session::Failure;
 use super::symbols::{Api, Handle};
@@ -20,7 +22,12 @@ pub(super) unsafe extern "C" fn resolve(info: Handle, types: Handle, context: Ha
     unsafe {
         report(error, |api| {
             let call = BoundCall::read(api, info, context)?;
-            let result = OwnedType::parse(api, context, &call.definition.result.name)?;
+            call.session.deferral.note(&call.definition);
+            let result = if call.is_deferred {
+                call.session.deferral.result_type(api, context, &call.definition)?
+            } else {
+                TYPES.parse(api, context, &call.definition.result.name)?
+            };
             checked(api, |error| (api.v2_scalar_function_resolve_types_set_return_type)(types, result.handle, error))
         });
     }
@@ -68,6 +75,9 @@ pub(super) unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Han
             let mut result = std::ptr::null_mut();
             checked(api, |error| (api.v2_scalar_function_exec_get_result)(info, &raw mut result, error))?;
             let parameters = call.definition.parameters.len() as u64;
+            if call.is_deferred {
+                return deferral::give_arguments(api, info, &call.definition, result);
+            }
             let arguments = (OWN_ARGUMENTS..OWN_ARGUMENTS + parameters).map(|index| {
                 let mut vector = std::ptr::null_mut();
                 checked(api, |error| (api.v2_scalar_function_exec_get_arg)(info, index, &raw mut vector, error))?;

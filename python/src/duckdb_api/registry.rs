@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use colonnade_udf::{Function, FunctionKind};
 
+use super::handles::KnownTypes;
 use super::sql_type::SqlType;
 
 /// How stable a function's result is.
@@ -49,6 +50,9 @@ pub(super) const MAP_IMMUTABLE: &str = "colonnade_map";
 pub(super) const MAP_STABLE: &str = "colonnade_map_stable";
 pub(super) const MAP_VOLATILE: &str = "colonnade_map_volatile";
 pub(super) const AGGREGATE: &str = "colonnade_aggregate";
+
+/// The types of all definitions.
+pub(super) static TYPES: LazyLock<KnownTypes> = LazyLock::new(KnownTypes::default);
 
 static DEFINITIONS: LazyLock<RwLock<HashMap<u64, Arc<Definition>>>> = LazyLock::new(RwLock::default);
 

@@ -10,6 +10,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use colonnade_udf::{CallError, Function, FunctionWorker, Loopback, SessionWorkers, StopFlag};
 
+use super::deferral::Deferral;
 use super::handles::{CallbackError, EXECUTOR, INTERRUPT, INVALID_VALUE};
 use super::symbols::{Api, Handle};
 
@@ -48,6 +49,7 @@ pub(super) struct Session {
     /// The most bytes of a worker, and of the rows that an aggregate gathers.
     memory: AtomicU64,
     failures: Mutex<VecDeque<(u64, Failure)>>,
+    pub deferral: Deferral,
     /// Where its functions run their queries.
     loopback: Mutex<Option<Queries>>,
     /// Ends the calls of its statement.
@@ -94,6 +96,7 @@ impl Session {
             workers: Mutex::default(),
             memory: AtomicU64::new(0),
             failures: Mutex::default(),
+            deferral: Deferral::new(random_token()?),
             loopback: Mutex::default(),
             stop: StopFlag::default(),
         });

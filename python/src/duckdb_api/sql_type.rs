@@ -2,6 +2,7 @@
 
 mod parser;
 
+use arrow_schema::{DataType, TimeUnit};
 use colonnade_udf::{ColumnType, TimestampUnit};
 
 /// A type of DuckDB that functions can have.
@@ -67,6 +68,26 @@ impl SqlType {
     /// If functions cannot have it.
     pub fn parse(name: &str) -> Result<Self, UnsupportedType> {
         parser::parse(name, 0).ok_or_else(|| UnsupportedType(name.to_owned()))
+    }
+
+    /// Its type in Arrow; `None` if that depends on settings, or if it is not needed.
+    pub fn arrow(&self) -> Option<DataType> {
+        Some(match self.column_type {
+            ColumnType::Boolean => DataType::Boolean,
+            ColumnType::Int8 => DataType::Int8,
+            ColumnType::Int16 => DataType::Int16,
+            ColumnType::Int32 => DataType::Int32,
+            ColumnType::Int64 => DataType::Int64,
+            ColumnType::UInt8 => DataType::UInt8,
+            ColumnType::UInt16 => DataType::UInt16,
+            ColumnType::UInt32 => DataType::UInt32,
+            ColumnType::UInt64 => DataType::UInt64,
+            ColumnType::Float32 => DataType::Float32,
+            ColumnType::Float64 => DataType::Float64,
+            ColumnType::Date => DataType::Date32,
+            ColumnType::Timestamp(TimestampUnit::Microsecond) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            _ => return None,
+        })
     }
 
     /// A type without children.

@@ -191,6 +191,7 @@ api! {
     fn v2_vector_flat_get_validity_mutable(Handle, *mut *mut u64, *mut Handle) -> Code;
     fn v2_vector_constant_set_valid(Handle, bool, *mut Handle) -> Code;
     fn v2_vector_get_child(Handle, u64, *mut Handle, *mut Handle) -> Code;
+    fn v2_vector_reference(Handle, Handle, *mut Handle) -> Code;
     fn v2_vector_get_size(Handle, *mut u64, *mut Handle) -> Code;
     fn v2_vector_set_size(Handle, u64, *mut Handle) -> Code;
     fn v2_vector_get_arena(Handle, *mut Handle, *mut Handle) -> Code;

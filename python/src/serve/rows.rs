@@ -74,7 +74,7 @@ impl Drop for PyRows {
 }
 
 /// DuckDB's message, without the prefixes that pyarrow and arrow-rs put before it.
-pub(super) fn producer_text(error: &ArrowError) -> &str {
+pub(crate) fn producer_text(error: &ArrowError) -> &str {
     match error {
         ArrowError::CDataInterface(text) => {
             let text = text.split_once("Producer error: ").map_or(text.as_str(), |(_, text)| text);

@@ -1,0 +1,222 @@
+"""Functions beside the plan: which statements may run so, and how.
+
+Within a plan, a function is called for the rows of each vector. If a call is a whole item of the outermost SELECT list,
+nothing in the plan needs its result. Then the plan gives the arguments, and the function is called for whole batches of
+the result (`python/src/duckdb_api/deferral.rs`, `beside.rs`).
+
+That needs proof that nothing else uses the result, because DuckDB would give it a STRUCT:
+
+- The parse tree: the call is an item of a plain SELECT.
+- The catalog: all macros with the item's name are functions in Python, so that the item is the call of a dispatcher.
+- The binding: there are as many calls as such items, so that no view, subquery or macro has another one.
+
+The proof holds as long as the session sees the same catalog.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from .column_names import MAX_CHARACTERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duckdb import DuckDBPyConnection
+
+    from colonnade._core import ArrowStream, BoundFunction, FunctionSession
+
+    from .catalog_epoch import SessionEpoch, Sight
+    from .fences import ReadOnlyConnection, Statement
+
+#: The parts of a SELECT's tree that do not use the values of its items.
+HARMLESS = frozenset(("type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "aggregate_handling"))
+#: A macro that only calls a dispatcher: DuckDB's text of its body.
+BODY = re.compile(r"(colonnade_map\w*)\('([0-9a-f]{16})', colonnade_session\(\), (.*)\)")
+#: A macro of one of these names would be called instead of the dispatcher.
+DISPATCHERS = ("colonnade_map", "colonnade_map_stable", "colonnade_map_volatile", "colonnade_session")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """That a statement's functions can run beside its plan."""
+
+    #: The ids of the functions that its items call, in order.
+    ids: tuple[str, ...]
+    #: The catalog for which it was proved.
+    sight: Sight
+
+
+class BesidePlan:
+    """The functions beside the plans of one session."""
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection | ReadOnlyConnection,
+        parser: DuckDBPyConnection,
+        workers: FunctionSession,
+        epoch: SessionEpoch,
+    ) -> None:
+        self._connection = connection
+        #: Another connection, for parse trees.
+        self._parser = parser
+        self._workers = workers
+        self.epoch = epoch
+        #: The calls of the statement that was bound last.
+        self._calls: list[BoundFunction] = []
+        self._sight: Sight | None = None
+        #: How many statements have run so.
+        self.runs = 0
+
+    @contextmanager
+    def noting(self, is_begun: bool) -> Iterator[None]:
+        """While a statement is bound: its calls are noted. With `is_begun`, its transaction may be older than what
+        `epoch` knows of."""
+        self._sight = None if is_begun else self.epoch.now
+        self._workers.begin_binding(False)
+        try:
+            yield
+        finally:
+            self._calls = self._workers.end_binding()
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the statement that was bound last has no functions, or `proof` could say whether they can run beside
+        its plan."""
+        return not self._calls or self._sight is not None
+
+    def proof(self, sql: str) -> Proof | None:
+        """The proof that the functions of the statement that was bound last can run beside its plan. None if they
+        cannot, or if nobody knows."""
+        calls, sight = self._calls, self._sight
+        if not calls or sight is None or len(sql) > MAX_CHARACTERS:
+            return None
+        if not all(call.is_deferrable for call in calls):
+            return None
+        try:
+            items = called_items(self._parser, sql)
+            found = [ids for ids in map(self._of_name(items, sight).get, items) if ids is not None]
+        except (RecursionError, LookupError, duckdb.Error):
+            return None
+        if len(found) != len(calls) or sight != self.epoch.now:
+            return None
+        if not all(call.id in ids for call, ids in zip(calls, found, strict=True)):
+            return None
+        return Proof(tuple(call.id for call in calls), sight)
+
+    def submit(
+        self, statement: tuple[str, dict[str, object] | None, int], types: Sequence[object], proof: Proof
+    ) -> ArrowStream | None:
+        """Run a statement: its text, the values of its parameters, and the rows of a batch. `types` are those of its
+        columns. Gives the stream of its rows, or None if the proof holds no more."""
+        sql, parameters, rows = statement
+        if proof.sight != self.epoch.now:
+            return None
+        self._workers.begin_binding(True)
+        try:
+            result = self._connection._submit(sql, parameters, "stream", rows)
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error:
+            # The statement runs again within the plan, and reports its error.
+            return None
+        finally:
+            calls = self._workers.end_binding()
+        columns = marked(calls, result.description, types)
+        is_proved = tuple(call.id for call in calls) == proof.ids and proof.sight == self.epoch.now
+        if columns is None or not is_proved:
+            result.close()
+            return None
+        self.runs += 1
+        return self._workers.beside_plan(Capsule(result.arrow_capsule()), columns)
+
+    def _of_name(self, names: Sequence[str], sight: Sight) -> dict[str, frozenset[str] | None]:
+        """The ids that the macros of these names call, by name; None if some macro of the name does something else."""
+        known = self.epoch.found(sight)
+        missing = [name for name in names if name not in known]
+        if missing:
+            known.update(plain_macros(self._connection, missing))
+        return known
+
+
+class Capsule:
+    """A running stream with Arrow's PyCapsule interface."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._capsule
+
+
+def called_items(parser: DuckDBPyConnection, sql: str) -> list[str]:
+    """The names of the functions that are whole items of a SELECT, in lower case. None if something else in the
+    statement may use the items' values."""
+    options = "skip_null := true, skip_empty := true, skip_default := true"
+    ((text,),) = parser.execute(f"SELECT json_serialize_sql($1, {options})", [sql]).fetchall()
+    tree = json.loads(text)
+    if tree["error"] or len(tree["statements"]) != 1:
+        return []
+    node = tree["statements"][0]["node"]
+    is_plain = (
+        node["type"] == "SELECT_NODE"
+        and set(node) <= HARMLESS
+        and node["aggregate_handling"] == "STANDARD_HANDLING"
+        and all(modifier["type"] == "LIMIT_MODIFIER" for modifier in node.get("modifiers", []))
+    )
+    return list(names_of(node["select_list"])) if is_plain else []
+
+
+def names_of(items: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for item in items:
+        if item["class"] == "FUNCTION" and not item.get("is_operator"):
+            yield item["function_name"].lower()
+
+
+def plain_macros(
+    connection: DuckDBPyConnection | ReadOnlyConnection, names: Sequence[str]
+) -> dict[str, frozenset[str] | None]:
+    """For each name, the ids of the functions that its macros call, in all databases and schemas. None if there is no
+    macro, or if one of them does something else."""
+    query = (
+        "SELECT DISTINCT system.main.lower(function_name), parameters, macro_definition "
+        "FROM system.main.duckdb_functions() WHERE function_type IN ('macro', 'table_macro') "
+        "AND system.main.list_contains($1, system.main.lower(function_name))"
+    )
+    found: dict[str, set[str] | None] = {}
+    rows = connection.execute(query, [[*names, *DISPATCHERS]]).fetchall()
+    for name, parameters, body in rows:
+        if name in DISPATCHERS:
+            return dict.fromkeys(names)
+        known = found.setdefault(name, set())
+        match = BODY.fullmatch(body or "")
+        if known is None or match is None or match[1] not in DISPATCHERS or match[3] != ", ".join(parameters):
+            found[name] = None
+        else:
+            known.add(match[2])
+    return {name: None if (ids := found.get(name)) is None else frozenset(ids) for name in names}
+
+
+def marked(
+    calls: Sequence[BoundFunction], description: Sequence[tuple[Any, ...]], types: Sequence[object]
+) -> list[tuple[int, str]] | None:
+    """The columns that have the arguments of calls, each with the function's id. None if not each call has one, or if
+    another column has another type than in `types`."""
+    waiting = iter(calls)
+    found = []
+    if len(description) != len(types):
+        return None
+    for position, ((_, type_, *_), expected) in enumerate(zip(description, types, strict=True)):
+        if str(type_) == str(expected):
+            continue
+        call = next(waiting, None)
+        if call is None or call.result != str(expected) or not str(type_).startswith(f'STRUCT("{call.mark}"'):
+            return None
+        found.append((position, call.id))
+    return None if next(waiting, None) is not None else found

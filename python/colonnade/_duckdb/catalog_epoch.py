@@ -1,0 +1,157 @@
+"""Whether the catalog may have changed, for sessions that remember what names mean in it.
+
+All statements of a database run in sessions of one `Engine`. Each session says here which of its statements may change
+the catalog, before and after it runs them.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: For the name of a macro, what is known of the macros with it.
+Found = dict[str, "frozenset[str] | None"]
+
+#: DuckDB's kinds of statements that change no catalog. Transactions are told apart.
+ROWS = frozenset(("select", "insert", "update", "delete", "merge_into", "explain", "prepare", "execute", "copy", "vacuum"))
+#: Kinds whose text says what they create or drop.
+DEFINITIONS = frozenset(("create", "drop", "alter"))
+#: Without any of these words they neither make nor drop a macro.
+MACRO_WORDS = ("macro", "function", "schema")
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A state of the catalog. It is new after each change."""
+
+    #: Of all objects.
+    objects: int = 0
+    #: Of macros, of which functions in Python are made.
+    macros: int = 0
+
+
+class CatalogEpoch:
+    """The catalog of one engine."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._epoch = Epoch()
+        self._changes = 0
+        #: What sessions have found out of the macros of an epoch, except those with macros of their own.
+        self._found: tuple[int, Found] = (0, {})
+
+    @property
+    def now(self) -> Epoch | None:
+        """The catalog's state; None while a statement changes it."""
+        with self._lock:
+            return None if self._changes else self._epoch
+
+    @contextmanager
+    def changing(self, macros: bool) -> Iterator[None]:
+        """While a statement changes the catalog."""
+        with self._lock:
+            self._changes += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._changes -= 1
+                self._epoch = Epoch(self._epoch.objects + 1, self._epoch.macros + macros)
+
+    def found(self, epoch: Epoch) -> Found:
+        """What is known of the macros of this epoch."""
+        with self._lock:
+            if self._found[0] < epoch.macros:
+                self._found = (epoch.macros, {})
+            # Who still looks at an older catalog keeps what it finds to itself.
+            return self._found[1] if self._found[0] == epoch.macros else {}
+
+
+@dataclass(frozen=True)
+class Sight:
+    """The catalog as one session sees it."""
+
+    epoch: Epoch
+    #: How often the session has changed its settings, such as the search path.
+    settings: int
+
+
+class SessionEpoch:
+    """What a session does to the catalog, and what it sees of it."""
+
+    def __init__(self, catalog: CatalogEpoch) -> None:
+        self._catalog = catalog
+        self._in_transaction = False
+        #: When the transaction began, if that is known. Its snapshot is of that time or later.
+        self._begun: Epoch | None = None
+        #: What the open transaction has changed: nothing, objects, or macros too.
+        self._changed: bool | None = None
+        self._settings = 0
+        #: What this session has found out of macros, if it may have some that others do not see, and in which epoch.
+        self._own: tuple[int, Found] | None = None
+
+    @property
+    def now(self) -> Sight | None:
+        """What the session sees for certain; None if that is not known."""
+        now = self._catalog.now
+        if now is None or (self._in_transaction and self._begun != now):
+            return None
+        return Sight(now, self._settings)
+
+    def found(self, sight: Sight) -> Found:
+        """What is known of the macros that the session sees."""
+        if self._own is None:
+            return self._catalog.found(sight.epoch)
+        if self._own[0] != sight.epoch.macros:
+            self._own = (sight.epoch.macros, {})
+        return self._own[1]
+
+    @contextmanager
+    def running(self, kind: str, sql: str) -> Iterator[None]:
+        """While a statement of this kind runs."""
+        if kind in ROWS:
+            yield
+        elif kind == "transaction":
+            with self._ending() if sql in ("COMMIT", "ROLLBACK") else self._beginning():
+                yield
+        elif kind == "set":
+            self._settings += 1
+            yield
+        else:
+            with self.changing(kind not in DEFINITIONS or any(word in sql.lower() for word in MACRO_WORDS)):
+                yield
+
+    @contextmanager
+    def changing(self, macros: bool) -> Iterator[None]:
+        """While a statement runs that may change the catalog."""
+        if self._in_transaction:
+            self._changed = macros or bool(self._changed)
+        if macros:
+            self._own = (-1, {})
+        with self._catalog.changing(macros):
+            yield
+        if self._in_transaction and self._begun is not None:
+            # Its own change belongs to what it sees. A change of others at the same time is not told apart.
+            self._begun = None
+
+    @contextmanager
+    def _beginning(self) -> Iterator[None]:
+        self._in_transaction, self._begun = True, self._catalog.now
+        yield
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        changed = self._changed
+        try:
+            if changed is None:
+                yield
+            else:
+                with self.changing(changed):
+                    yield
+        finally:
+            self._in_transaction, self._begun, self._changed = False, None, None

@@ -1,0 +1,99 @@
+"""The server's engine in this process: sessions, and which of their functions run beside the plan."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+from colonnade import _core
+from colonnade._duckdb.engine import Engine, Session
+
+#: Parameters: names and types.
+Parameters = dict[str, str]
+
+
+class Client:
+    """A session, with the checks of the server."""
+
+    def __init__(self, session: Session) -> None:
+        assert session.beside is not None
+        self.session = session
+        self.beside = session.beside
+
+    def define(
+        self,
+        name: str,
+        parameters: Parameters,
+        result: str,
+        source: str,
+        *,
+        strict: bool = False,
+        volatility: str = "i",
+        scalar: Sequence[str] = (),
+        kind: str = "scalar",
+    ) -> None:
+        """CREATE OR REPLACE FUNCTION."""
+        given = [(parameter, type_, None, parameter in scalar) for parameter, type_ in parameters.items()]
+        assert self.session.functions is not None
+        self.session.functions.create(
+            {
+                "or_replace": True,
+                "schema": None,
+                "name": name,
+                "kind": kind,
+                "language": "python_map" if kind == "scalar" else "python",
+                "parameters": given,
+                "results": [("", result)],
+                "volatility": volatility,
+                "strict": strict,
+                "parallel": "s",
+                "source": source,
+            }
+        )
+
+    def run(self, sql: str) -> None:
+        """Run a statement that gives no rows."""
+        self.session.execute(sql, 1, 1, None)
+
+    def table(self, query: str, batch_rows: int = 122_880) -> pa.Table:
+        """The rows of a query, as the server gets them."""
+        answer = self.session.execute(query, batch_rows, 1 << 24, None)
+        assert answer.stream is not None
+        return pa.RecordBatchReader.from_stream(answer.stream).read_all()
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        columns = [column.to_pylist() for column in self.table(query).columns]
+        return list(zip(*columns, strict=True))
+
+    def both(self, items: str, source: str) -> tuple[pa.Table, pa.Table]:
+        """The rows of a query beside the plan and within it. The columns have no names."""
+        names = [f"c{at}" for at in range(len(self.table(f"SELECT {items} {source} LIMIT 0").columns))]
+        before = self.beside.runs
+        beside = self.table(f"SELECT {items} {source}").rename_columns(names)
+        assert self.beside.runs == before + 1, "it did not run beside the plan"
+        within = self.table(f"SELECT * FROM (SELECT {items} {source})").rename_columns(names)
+        assert self.beside.runs == before + 1, "it did not run within the plan"
+        return beside, within
+
+
+@contextmanager
+def engine(workers: _core.FunctionWorkers) -> Iterator[Engine]:
+    """A database in memory."""
+    with tempfile.TemporaryDirectory() as scratch:
+        made = Engine(":memory:", workers=workers, scratch=Path(scratch))
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+@contextmanager
+def client(made: Engine) -> Iterator[Client]:
+    session = made.session()
+    try:
+        yield Client(session)
+    finally:
+        session.close()

@@ -43,7 +43,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs test-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
+.PHONY: docs test-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -155,6 +155,17 @@ bench-writes: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## M
 		--markdown $(BENCH_DATA)/writes.md --json $(BENCH_DATA)/writes.json
 	$(BIN)/python bench/writes_links.py --rounds $(LINKS_ROUNDS) --peers $(abspath $(PEERS)/bin/python) \
 		--markdown $(BENCH_DATA)/writes_links.md --json $(BENCH_DATA)/writes_links.json
+
+# Maven gets the JDBC driver that tests/clients uses. Without Maven, Spark's own way is not measured.
+bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension java ## Measure Dask, Ray, Spark, Daft and Polars: their own ways to read PostgreSQL, against ours (BENCH_ROUNDS=5)
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(BIN)/python bench/data.py lineitem
+	mvn --quiet --batch-mode --file tests/clients/jdbc/pom.xml dependency:copy-dependencies \
+		-DoutputDirectory=$(abspath $(BENCH_DATA))/jdbc || true
+	PYTHONPATH=. $(BIN)/python bench/engines.py --engines $(abspath $(ENGINES)/bin/python) --rounds $(BENCH_ROUNDS) \
+		--jdbc "$$(ls $(abspath $(BENCH_DATA))/jdbc/postgresql-*.jar 2>/dev/null | head -1)" \
+		--markdown $(BENCH_DATA)/engines.md --json $(BENCH_DATA)/engines.json
 
 bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server (BENCH_ROUNDS=5)
 	$(BIN)/python bench/data.py lineitem
@@ -289,6 +300,10 @@ $(ENGINES)/.engines: requirements/engines.txt
 $(DIST)/.dist: requirements/dist.txt
 $(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(ENGINES)/.engines $(DIST)/.dist: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
+	@touch $@
+
+$(ENGINES)/.engine-peers: requirements/engine-peers.txt $(ENGINES)/.engines
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@
 

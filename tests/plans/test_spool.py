@@ -11,6 +11,7 @@ from typing import Any
 
 import colonnade
 import polars as pl
+import psycopg
 import pyarrow as pa
 import pytest
 
@@ -20,6 +21,7 @@ from tests.support.fronts import colonnade_uri
 from tests.support.metrics import base, numbers
 from tests.support.proxy import Proxy
 from tests.support.raw_client import wait_until
+from tests.support.spools import part_bytes
 
 #: Wide enough that the result has several of the server's parts.
 QUERY = "select i::int as id, repeat('x', 100) as filler, i % 7 as sort from range(400000) r(i)"
@@ -95,6 +97,26 @@ def test_a_plan_of_no_rows_and_many_columns_has_its_schema(uri: str) -> None:
     with colonnade.plan(uri, f"select {columns} where false") as plan:
         assert plan.schema.names == [f"c{at}" for at in range(300)]
         assert plan.parts[0].read("arrow") == plan.schema.empty_table()
+
+
+def test_rows_are_kept_in_the_compression_of_the_plan(server: Server, uri: str) -> None:
+    query = "select i // 3 as i from range(200000) r(i)"
+    proxy = Proxy(server)
+    received = {}
+    try:
+        for compression in ("plain", "light", "light+zstd-3"):
+            with colonnade.plan(uri, query, 1, compression=compression) as plan:
+                (part,) = plan.parts
+                table = part.read("arrow", uri=proxy.uri)
+                received[compression] = proxy.passed
+                assert table["i"].to_pylist() == [i // 3 for i in range(200_000)]
+                with psycopg.connect(server.dsn, autocommit=True) as session:
+                    ticket = part.ticket[27:59].decode()
+                    kept = part_bytes(session, ticket, 1, f"FORMAT colonnade, compression '{compression}'")
+                    assert kept == part_bytes(session, ticket, 1), "as it is kept"
+    finally:
+        proxy.close()
+    assert received["plain"] > 1_600_000 > received["light"] > received["light+zstd-3"]
 
 
 def test_the_planner_receives_no_rows(server: Server) -> None:

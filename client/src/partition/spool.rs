@@ -8,7 +8,7 @@ use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::{PartSize, PartTicket, PartitionSplit, PlannedPart, SpooledPart};
-use crate::{Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream};
+use crate::{Compression, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream};
 
 /// The largest size of the server's parts, in plain bytes. The parts of a plan are made of them: few enough bytes that the parts of a plan are
 /// equal, and enough that the headers of each cost little.
@@ -27,6 +27,8 @@ pub struct SpoolCut {
     pub bytes: u64,
     /// The number of equal shares that are made of the parts. The parts of a small result are smaller then.
     pub shares: Option<usize>,
+    /// How the server keeps the chunks. Readers that ask for the same get them as they are, also on other machines.
+    pub compression: Compression,
 }
 
 /// The columns and rows that a reader asks for.
@@ -94,9 +96,10 @@ pub(super) fn spool(
             return Err(Error::new(ErrorKind::Unsupported, message).with_hint("cast the column in the query"));
         }
     }
+    let compression = options.compression;
     let cut = match split.count {
-        0 | 1 => SpoolCut { bytes: LARGEST, shares: None },
-        count => SpoolCut { bytes: SERVER_PART, shares: Some(count.min(MOST_SHARES)) },
+        0 | 1 => SpoolCut { bytes: LARGEST, shares: None, compression },
+        count => SpoolCut { bytes: SERVER_PART, shares: Some(count.min(MOST_SHARES)), compression },
     };
     let mut rows = source.spool(query, cut, keep)?;
     let mut batches = Vec::new();

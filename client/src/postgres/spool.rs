@@ -9,7 +9,7 @@ use super::connection::PostgresConnection;
 use super::copy_out::CopyAnswer;
 use super::request;
 use crate::partition::{SpoolCut, SpoolSelection, SpooledPart, Spooling};
-use crate::{Connection, Error, Keep, QueryOptions, ResultStream};
+use crate::{Compression, Connection, Error, Keep, QueryOptions, ResultStream};
 
 impl Spooling for PostgresConnection {
     fn another(&self, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
@@ -20,8 +20,14 @@ impl Spooling for PostgresConnection {
 
     fn spool(&self, query: &str, cut: SpoolCut, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
         let query = quote::string(trimmed(query, self.dialect()), Dialect::POSTGRES);
-        let shares = cut.shares.map_or_else(String::new, |shares| format!(", parts => {shares}"));
-        let sql = format!("SELECT * FROM colonnade_spool({query}, bytes => {}{shares})", cut.bytes);
+        let mut sql = format!("SELECT * FROM colonnade_spool({query}, bytes => {}", cut.bytes);
+        if let Some(shares) = cut.shares {
+            sql.push_str(&format!(", parts => {shares}"));
+        }
+        if let Compression::Fixed(config) = cut.compression {
+            sql.push_str(&format!(", compression => '{config}'"));
+        }
+        sql.push(')');
         self.query((&sql).into(), &QueryOptions::default(), keep)
     }
 

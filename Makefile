@@ -101,7 +101,7 @@ test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary
 test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask, Ray, Spark and Daft on local clusters
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	set -e; for engine in dask_cluster ray_cluster spark_cluster daft_runner; do \
+	set -e; for engine in dask_cluster ray_cluster spark_cluster spark_executors daft_runner daft_on_ray; do \
 		$(ENGINES)/bin/python -m pytest --timeout=300 -W default tests/engines/$$engine.py $(PYTEST_ARGS); \
 	done
 

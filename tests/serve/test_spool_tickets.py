@@ -135,6 +135,23 @@ def test_an_unused_ticket_expires_and_frees_its_space() -> None:
         assert refusal(client, part.ticket)[0] == refusal(client, brief.ticket)[0] == "42704"
 
 
+def test_a_reader_that_dies_holds_nothing() -> None:
+    with serve("--spool-ttl", "1", "--metrics", "127.0.0.1:0") as server:
+        url = base(server)
+        with psycopg.connect(server.dsn, autocommit=True) as client:
+            [part] = spool(client, "from range(5000000)", compression="plain")
+        reader = psycopg.connect(server.dsn, autocommit=True)
+        reader.pgconn.exec_(f"COPY colonnade_part('{part.ticket}', 1) TO STDOUT (FORMAT colonnade)".encode())
+        assert reader.pgconn.get_copy_data(0)[0] > 0
+        began = time.monotonic()
+        # Longer than the ticket's time: a part that is being read does not expire.
+        wait_until(lambda: numbers(url)["spools_total"] == 1 and time.monotonic() - began > 2)
+        assert numbers(url)["spool_tickets"] == 1
+        reader.pgconn.finish()
+        wait_until(lambda: numbers(url)["spool_tickets"] == 0)
+        assert numbers(url)["spool_bytes"] == 0
+
+
 def test_spools_share_one_space_and_others_go_on(tmp_path: Path) -> None:
     options = ("--spool-size", "20MB", "--spool-directory", tmp_path / "spools")
     with serve(*options) as server, ExitStack() as stack:

@@ -167,10 +167,16 @@ bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension ja
 		--jdbc "$$(ls $(abspath $(BENCH_DATA))/jdbc/postgresql-*.jar 2>/dev/null | head -1)" \
 		--markdown $(BENCH_DATA)/engines.md --json $(BENCH_DATA)/engines.json
 
-bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server (BENCH_ROUNDS=5)
+bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server, and what several readers gain (root, for links; BENCH_ROUNDS=5)
+	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
+	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	$(BIN)/python bench/data.py lineitem
 	PYTHONPATH=. $(BIN)/python bench/plans.py --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/plans.md --json $(BENCH_DATA)/plans.json
+	$(CARGO) build --release --locked -p colonnade-shaper
+	$(SUDO) env PATH="$$PATH" PYTHONPATH=. COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) \
+		bench/plans_readers.py --rounds $(BENCH_ROUNDS) \
+		--markdown $(BENCH_DATA)/plans_readers.md --json $(BENCH_DATA)/plans_readers.json
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }

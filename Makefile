@@ -43,8 +43,9 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # The newest PostgreSQL of Debian, or the one in the PATH. It is looked up each time, because a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
-.PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench bench-wire bench-end-to-end
-.PHONY: docs test-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
+.PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
+.PHONY: bench-wire bench-end-to-end docs test-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines study fuzz deny
+.PHONY: wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -102,7 +103,7 @@ test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary
 test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask, Ray, Spark and Daft on local clusters
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	set -e; for engine in dask_cluster ray_cluster spark_cluster daft_runner; do \
+	set -e; for engine in dask_cluster ray_cluster spark_cluster spark_executors daft_runner daft_on_ray; do \
 		$(ENGINES)/bin/python -m pytest --timeout=300 -W default tests/engines/$$engine.py $(PYTEST_ARGS); \
 	done
 
@@ -160,10 +161,27 @@ bench-writes: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## M
 	$(BIN)/python bench/writes_links.py --rounds $(LINKS_ROUNDS) --peers $(abspath $(PEERS)/bin/python) \
 		--markdown $(BENCH_DATA)/writes_links.md --json $(BENCH_DATA)/writes_links.json
 
-bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server (BENCH_ROUNDS=5)
+# Maven gets the JDBC driver that tests/clients uses. Without Maven, Spark's own way is not measured.
+bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension java ## Measure Dask, Ray, Spark, Daft and Polars: their own ways to read PostgreSQL, against ours (BENCH_ROUNDS=5)
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(BIN)/python bench/data.py lineitem
+	mvn --quiet --batch-mode --file tests/clients/jdbc/pom.xml dependency:copy-dependencies \
+		-DoutputDirectory=$(abspath $(BENCH_DATA))/jdbc || true
+	PYTHONPATH=. $(BIN)/python bench/engines.py --engines $(abspath $(ENGINES)/bin/python) --rounds $(BENCH_ROUNDS) \
+		--jdbc "$$(ls $(abspath $(BENCH_DATA))/jdbc/postgresql-*.jar 2>/dev/null | head -1)" \
+		--markdown $(BENCH_DATA)/engines.md --json $(BENCH_DATA)/engines.json
+
+bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server, and what several readers gain (root, for links; BENCH_ROUNDS=5)
+	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
+	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	$(BIN)/python bench/data.py lineitem
 	PYTHONPATH=. $(BIN)/python bench/plans.py --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/plans.md --json $(BENCH_DATA)/plans.json
+	$(CARGO) build --release --locked -p colonnade-shaper
+	$(SUDO) env PATH="$$PATH" PYTHONPATH=. COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) \
+		bench/plans_readers.py --rounds $(BENCH_ROUNDS) \
+		--markdown $(BENCH_DATA)/plans_readers.md --json $(BENCH_DATA)/plans_readers.json
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -293,6 +311,10 @@ $(ENGINES)/.engines: requirements/engines.txt
 $(DIST)/.dist: requirements/dist.txt
 $(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(ENGINES)/.engines $(DIST)/.dist: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
+	@touch $@
+
+$(ENGINES)/.engine-peers: requirements/engine-peers.txt $(ENGINES)/.engines
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@
 

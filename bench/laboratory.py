@@ -23,7 +23,7 @@ from typing import IO, Any
 
 from process import cpu_seconds
 
-SERVER, CLIENT = "10.99.7.1", "10.99.7.2"
+SERVER = "10.99.7.1"
 #: The user's name and password.
 USER = "laboratory:laboratory"
 #: The namespaces, and the devices in them. Each process has its own names, so that several can measure at the same
@@ -120,6 +120,36 @@ def within(namespace: str) -> Iterator[None]:
             enter(own.fileno())
 
 
+@dataclass(frozen=True)
+class Ends:
+    """The ends of a link. The server's namespace may have several links, each to a client's namespace of its own."""
+
+    number: int = 0
+
+    @property
+    def device(self) -> str:
+        """The server's device."""
+        return SERVER_SIDE if self.number == 0 else f"col-s{self.number}-{os.getpid()}"
+
+    @property
+    def client_side(self) -> str:
+        """The client's namespace, and its device."""
+        return CLIENT_SIDE if self.number == 0 else f"col-c{self.number}-{os.getpid()}"
+
+    @property
+    def server(self) -> str:
+        """The server's address for this client."""
+        return f"10.99.{7 + self.number}.1"
+
+    @property
+    def client(self) -> str:
+        return f"10.99.{7 + self.number}.2"
+
+    @property
+    def network(self) -> str:
+        return f"10.99.{7 + self.number}.0/30"
+
+
 @contextmanager
 def shaped(link: Link, shaper: Path) -> Iterator[Swing | None]:
     """The namespaces, and the link between them, during the block."""
@@ -129,9 +159,10 @@ def shaped(link: Link, shaper: Path) -> Iterator[Swing | None]:
 
 
 @contextmanager
-def namespaces() -> Iterator[None]:
+def namespaces(links: int = 1) -> Iterator[None]:
+    """The server's namespace, and one for the client of each link."""
     with ExitStack() as stack:
-        for namespace in (SERVER_SIDE, CLIENT_SIDE):
+        for namespace in (SERVER_SIDE, *(Ends(number).client_side for number in range(links))):
             run("ip", "netns", "add", namespace)
             stack.callback(run, "ip", "netns", "delete", namespace)
             run(*inside(namespace, "ip", "link", "set", "lo", "up"))
@@ -139,27 +170,28 @@ def namespaces() -> Iterator[None]:
 
 
 @contextmanager
-def wire(link: Link, shaper: Path) -> Iterator[Swing]:
+def wire(link: Link, shaper: Path, ends: Ends = Ends()) -> Iterator[Swing]:
     """The link, during the block."""
     offload = link.loss == 0 and max(link.swings or (link.rate or 0,)) > 200
     shape = [link.rate, round(link.delay * 1000), link.loss, link.queue, int(offload)]
-    command = [shaper, SERVER_SIDE, CLIENT_SIDE, *shape, SERVER]
+    command = [shaper, ends.device, ends.client_side, *shape, ends.server]
     with subprocess.Popen(list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None and process.stdout is not None
         if process.stdout.readline() != "ready\n":
             raise RuntimeError("the shaper did not start")
-        for device, address in ((SERVER_SIDE, SERVER), (CLIENT_SIDE, CLIENT)):
-            run("ip", "link", "set", device, "netns", device)
-            run(*inside(device, "ip", "address", "add", f"{address}/30", "dev", device))
+        sides = (ends.device, SERVER_SIDE, ends.server), (ends.client_side, ends.client_side, ends.client)
+        for device, namespace, address in sides:
+            run("ip", "link", "set", device, "netns", namespace)
+            run(*inside(namespace, "ip", "address", "add", f"{address}/30", "dev", device))
             if link.swings:
-                run(*inside(device, "ip", "link", "set", device, "gso_max_size", str(SMALL_UNIT)))
-            run(*inside(device, "ip", "link", "set", device, "txqueuelen", "10000", "up"))
+                run(*inside(namespace, "ip", "link", "set", device, "gso_max_size", str(SMALL_UNIT)))
+            run(*inside(namespace, "ip", "link", "set", device, "txqueuelen", "10000", "up"))
             # Set on the route, because the default of new namespaces can only be changed for the whole machine.
-            route = ("10.99.7.0/30", "dev", device, "src", address, "congctl", link.congestion)
-            run(*inside(device, "ip", "route", "replace", *route, "proto", "kernel", "scope", "link"))
+            route = (ends.network, "dev", device, "src", address, "congctl", link.congestion)
+            run(*inside(namespace, "ip", "route", "replace", *route, "proto", "kernel", "scope", "link"))
             # Measurements of earlier transfers on the path must not affect this one.
-            run(*inside(device, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"))
-        run(*inside(SERVER_SIDE, "sysctl", "-qw", f"net.ipv4.conf.{SERVER_SIDE}.route_localnet=1"))
+            run(*inside(namespace, "sysctl", "-qw", "net.ipv4.tcp_no_metrics_save=1"))
+        run(*inside(SERVER_SIDE, "sysctl", "-qw", f"net.ipv4.conf.{ends.device}.route_localnet=1"))
         swing = Swing(link.swings, link.period, process.stdin)
         try:
             yield swing

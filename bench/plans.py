@@ -45,13 +45,18 @@ class Sample:
 
 
 @contextmanager
-def lineitem_server() -> Iterator[Server]:
+def lineitem_database() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(dir=DIRECTORY) as directory:
         path = Path(directory) / "lineitem.duckdb"
         with duckdb.connect(str(path)) as connection:
             connection.execute("CREATE TABLE lineitem AS FROM read_parquet(?)", [str(DIRECTORY / "lineitem.parquet")])
-        with serve(path, "--read-only") as server:
-            yield server
+        yield path
+
+
+@contextmanager
+def lineitem_server() -> Iterator[Server]:
+    with lineitem_database() as path, serve(path, "--read-only") as server:
+        yield server
 
 
 def receive(client: psycopg.Connection[Any], copy: str) -> int:

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use adbc_core::error::{Error, Result, Status};
 use arrow_schema::{Schema, SchemaRef};
-use colonnade_client::partition::{self, Offer, PartConnection, PartPlan, PartTicket, PartitionSplit};
+use colonnade_client::partition::{self, Offer, PartConnection, PartPlan, PartRequest, PartTicket, PartitionSplit};
 use colonnade_client::{self as client, Batch, Connection, Keep, ResultStream, Stats};
 
 use crate::connection::not_implemented;
@@ -90,13 +90,7 @@ fn queries(
     split: &PartitionSplit,
 ) -> std::result::Result<Vec<String>, client::Error> {
     let Offer::Parts(source) = source.partitioning() else { return Ok(vec![sql.to_owned()]) };
-    if source.has_types_by_values(sql, &mut || true)? {
-        let message = "the columns' types depend on the rows, so that parts could have different ones";
-        return Err(
-            client::Error::new(client::ErrorKind::Unsupported, message).with_hint("cast the columns in the query")
-        );
-    }
-    source.parts(sql, split, &mut || true)
+    partition::part_queries(source, sql, split, &mut || true)
 }
 
 /// Begins to read the part that a descriptor stands for.
@@ -111,7 +105,7 @@ pub(crate) fn read(session: &Session, descriptor: &[u8], options: &ReadOptions) 
             session.shared_source(),
             PartConnection::Another,
             &ticket,
-            None,
+            &PartRequest::Whole,
             &options,
             &mut || true,
         );

@@ -29,9 +29,11 @@ mod ticket;
 
 use std::sync::Arc;
 
-pub use plan::{OpenedPart, PartConnection, PartPlan, PlannedPart, has_plans, open_part, plan, read_part};
+pub use plan::{
+    OpenedPart, PartConnection, PartPlan, PartRequest, PlannedPart, has_plans, open_part, part_queries, plan, read_part,
+};
 pub use reader::{read, read_each};
-pub use spool::Spooling;
+pub use spool::{SpoolCut, SpoolSelection, Spooling};
 pub use ticket::{PartTicket, SnapshotPart, SpooledPart};
 
 use crate::{Connection, Error, Keep, QueryOptions};

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Literal, Protocol, TypedDict, Unpack, final, type_check_only
+from typing import Literal, Protocol, TypeAlias, TypedDict, Unpack, final, type_check_only
 
 from typing_extensions import CapsuleType
 
@@ -92,10 +92,15 @@ def plan(
     own: bool,
     **options: Unpack[QueryOptions],
 ) -> HeldPlan: ...
+
+#: What the database does of a reading: a query over a snapshot part's own and its columns, or the numbers of the columns
+#: of a spooled part, from 0, and the largest number of rows.
+_PushedReading: TypeAlias = tuple[str, list[str]] | tuple[list[int] | None, int | None]
+
 def read_part(
     connection: Connection,
     ticket: bytes,
-    pushed: tuple[str, list[str]] | None,
+    pushed: _PushedReading | None,
     **options: Unpack[QueryOptions],
 ) -> Stream: ...
 def ticket_query(ticket: bytes) -> str | None: ...
@@ -155,9 +160,7 @@ class HeldPlan:
     @property
     def parts(self) -> list[tuple[bytes, int | None, int | None]]: ...
     def empty(self) -> Stream: ...
-    def read_part(
-        self, ticket: bytes, pushed: tuple[str, list[str]] | None, **options: Unpack[QueryOptions]
-    ) -> Stream: ...
+    def read_part(self, ticket: bytes, pushed: _PushedReading | None, **options: Unpack[QueryOptions]) -> Stream: ...
     def close(self) -> None: ...
 
 @final

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use client::partition::{self, PartConnection, PartPlan, PartTicket, PartitionSplit, PlannedPart};
+use client::partition::{
+    self, PartConnection, PartPlan, PartRequest, PartTicket, PartitionSplit, PlannedPart, SpoolSelection,
+};
 use client::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
@@ -15,8 +17,14 @@ use crate::params;
 use crate::signals::wait;
 use crate::stream::Stream;
 
-/// A query, and the columns that it has.
-type Pushed = (String, Vec<String>);
+/// What the database does of a reading.
+#[derive(FromPyObject)]
+pub(crate) enum Pushed {
+    /// Of a snapshot's part: a query over its own, and the columns that it has.
+    Query(String, Vec<String>),
+    /// Of a spooled part: the numbers of the columns, from 0, and the largest number of rows.
+    Selection(Option<Vec<usize>>, Option<u64>),
+}
 
 /// The query of a part, which runs in the planner's snapshot; None if the server has spooled the part's rows.
 #[pyfunction]
@@ -114,7 +122,8 @@ impl HeldPlan {
     }
 }
 
-/// Begins to read a part over a connection, which is used up. `pushed` is a query over a snapshot part's own, and its columns.
+/// Begins to read a part over a connection, which is used up. `pushed` is what the database does of the reading: for a snapshot's
+/// part a query over its own and its columns, for a spooled part the numbers of columns and the largest number of rows.
 #[pyfunction]
 #[pyo3(signature = (connection, ticket, pushed, **options))]
 pub(crate) fn read_part(
@@ -137,11 +146,17 @@ fn read(
 ) -> PyResult<Stream> {
     let ticket = decoded(py, ticket)?;
     let mut options = ticket.options(&query_options(options)?);
-    if let Some((_, columns)) = &pushed {
-        options.as_text.retain(|name| columns.contains(name));
-    }
-    let query = pushed.as_ref().map(|(query, _)| query.as_str());
-    let stream = wait(py, |keep| partition::read_part(connection, whose, &ticket, query, &options, keep))?;
+    let request = match &pushed {
+        None => PartRequest::Whole,
+        Some(Pushed::Query(query, columns)) => {
+            options.as_text.retain(|name| columns.contains(name));
+            PartRequest::Query(query)
+        }
+        Some(Pushed::Selection(columns, limit)) => {
+            PartRequest::Selection(SpoolSelection { columns: columns.clone(), limit: *limit })
+        }
+    };
+    let stream = wait(py, |keep| partition::read_part(connection, whose, &ticket, &request, &options, keep))?;
     Stream::new(py, stream, connection.name(), connection.server())
 }
 

@@ -133,6 +133,7 @@ fn server_options(given: &Bound<'_, PyDict>) -> PyResult<ServeOptions> {
         spool_bytes: limit("spool_bytes")?,
         spool_directory: given.get_item("spool_directory")?.extract()?,
         ticket_bytes: limit("ticket_bytes")?,
+        user_ticket_bytes: limit("user_ticket_bytes")?,
         ticket_directory: given.get_item("ticket_directory")?.extract()?,
         ticket_ttl: time("ticket_ttl")?,
     };

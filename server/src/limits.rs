@@ -34,6 +34,8 @@ pub struct Limits {
     pub spool_directory: Option<PathBuf>,
     /// Bytes of all spooled results, which have tickets.
     pub ticket_bytes: Option<usize>,
+    /// Bytes of the spooled results of one user.
+    pub user_ticket_bytes: Option<usize>,
     /// The directory of their files; `None` is the system's directory for temporary files.
     pub ticket_directory: Option<PathBuf>,
     /// How long a ticket lives after its last use.
@@ -58,6 +60,7 @@ impl Default for Limits {
             spool_bytes: None,
             spool_directory: None,
             ticket_bytes: Some(10 << 30),
+            user_ticket_bytes: None,
             ticket_directory: None,
             ticket_ttl: Some(hour),
         }
@@ -132,6 +135,11 @@ pub enum LimitError {
     /// The size of all spooled results.
     #[error("canceling statement because spooled results would take more than --spool-size ({0} bytes)")]
     Tickets(usize),
+    /// The size of one user's spooled results.
+    #[error(
+        "canceling statement because spooled results of this user would take more than --spool-user-size ({0} bytes)"
+    )]
+    UserTickets(usize),
     /// The number of tickets, or of a result's parts.
     #[error("more than {0} tickets, or parts of one result")]
     TicketCount(usize),
@@ -153,7 +161,7 @@ impl LimitError {
             Self::IdleInTransaction => SqlState::new("25P03"),
             Self::Result(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::SessionMemory(_) => SqlState::OUT_OF_MEMORY,
-            Self::Spool(_) | Self::Tickets(_) | Self::TicketCount(_) => SqlState::new("53400"),
+            Self::Spool(_) | Self::Tickets(_) | Self::UserTickets(_) | Self::TicketCount(_) => SqlState::new("53400"),
             Self::DiskFull | Self::TicketDiskFull => SqlState::new("53100"),
             Self::Draining => SqlState::new("57P03"),
         }
@@ -163,7 +171,7 @@ impl LimitError {
     pub fn is_fatal(&self) -> bool {
         match self {
             Self::Statement | Self::Result(_) | Self::SessionMemory(_) | Self::Spool(_) | Self::DiskFull => false,
-            Self::Tickets(_) | Self::TicketCount(_) | Self::TicketDiskFull => false,
+            Self::Tickets(_) | Self::UserTickets(_) | Self::TicketCount(_) | Self::TicketDiskFull => false,
             Self::Connections | Self::UserConnections(_) | Self::AddressLogins => true,
             Self::Idle | Self::IdleInTransaction | Self::Draining => true,
         }
@@ -179,7 +187,7 @@ impl LimitError {
             Self::SessionMemory(_) => {
                 "Close prepared statements and portals, send shorter messages, or ask the operator for more."
             }
-            Self::Tickets(_) | Self::TicketDiskFull => {
+            Self::Tickets(_) | Self::UserTickets(_) | Self::TicketDiskFull => {
                 "Release tickets that are not needed (colonnade_release), spool less, or ask the operator for more."
             }
             Self::TicketCount(_) => "Release tickets that are not needed (colonnade_release), or ask for larger parts.",

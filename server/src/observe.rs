@@ -71,6 +71,7 @@ impl Observer {
         add("gauge", "sessions", "Open sessions.", sessions as u64);
         add("gauge", "spool_tickets", "Spooled results.", spools.tickets);
         add("gauge", "spool_bytes", "Bytes of all spooled results.", spools.bytes);
+        add("gauge", "spool_largest_user_bytes", "Bytes of the user who has most of them.", spools.largest_user_bytes);
         let sent = self.sent.load(Relaxed) + sent;
         for (name, help, value) in [
             ("connections_total", "Connections accepted.", self.connections.load(Relaxed)),
@@ -80,6 +81,7 @@ impl Observer {
             ("statements_total", "Statements run.", self.statements.load(Relaxed)),
             ("errors_total", "Statements failed.", self.errors.load(Relaxed)),
             ("spools_total", "Results spooled.", spools.begun),
+            ("spools_refused_total", "Results that a limit of the spool has ended.", spools.refused),
             ("spool_parts_sent_total", "Parts of spooled results that sessions have requested.", spools.parts_sent),
             ("sent_bytes_total", "Bytes sent to clients, before encryption.", sent),
         ] {

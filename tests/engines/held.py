@@ -14,6 +14,7 @@ import colonnade
 import psutil
 
 from tests.engines.ledger import QUERY, Ledger
+from tests.support.proxy import end, forward
 
 #: Bytes of the server's answers after which a connection is held: more than a login, less than a part has.
 _ENOUGH = 30_000
@@ -53,7 +54,7 @@ class _Holding:
             while True:
                 client, (_, port) = self._listener.accept()
                 upstream = socket.create_connection(self._server)
-                threading.Thread(target=_forward, args=(client, upstream), daemon=True).start()
+                threading.Thread(target=forward, args=(client, upstream), daemon=True).start()
                 threading.Thread(
                     target=self._answer, args=(client, upstream, port if self.is_armed else None), daemon=True
                 ).start()
@@ -71,24 +72,13 @@ class _Holding:
                     # The kernel closes the socket of a killed process.
                     _wait_for_end(client)
                     break
-        for connection in (client, upstream):
-            # Another thread waits for bytes, so closing alone would not end the connection.
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
+        end(client, upstream)
 
 
 def _wait_for_end(client: socket.socket) -> None:
     """Waits until the peer has closed. What it says is read by another thread."""
     while client.recv(1, socket.MSG_PEEK):
         threading.Event().wait(0.05)
-
-
-def _forward(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
-        while data := source.recv(65536):
-            target.sendall(data)
-        target.shutdown(socket.SHUT_WR)
 
 
 @contextmanager

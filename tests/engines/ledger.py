@@ -16,7 +16,7 @@ ROWS = 200_000
 QUERY = "select * from ledger"
 #: PostgreSQL's numeric is text otherwise.
 POSTGRES: Any = {"parts": 6, "numeric": (12, 2)}
-#: The server keeps 8 MiB in a part, so the table has three.
+#: The server cuts any result into equal parts.
 SERVE: Any = {"parts": 6}
 
 SETUP = f"""

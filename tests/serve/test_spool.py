@@ -167,6 +167,78 @@ def test_all_formats_of_copy(client: psycopg.Connection) -> None:
         part_bytes(client, part.ticket, 1, "FORMAT xml")
 
 
+def part_rows(client: psycopg.Connection, source: str, options: str = "FORMAT csv") -> bytes:
+    with client.cursor().copy(f"COPY colonnade_part({source}) TO STDOUT ({options})") as copy:
+        return b"".join(map(bytes, copy))
+
+
+def test_several_parts_are_streams_one_after_another(client: psycopg.Connection) -> None:
+    parts = spool(client, "select i, -i as m from range(300000) r(i)", bytes=1_000_000)
+    ticket, last = parts[0].ticket, len(parts)
+    assert last >= 4
+    one_by_one = b"".join(part_bytes(client, ticket, number) for number in range(2, last + 1))
+    assert part_rows(client, f"'{ticket}', 2, last => {last}", "FORMAT colonnade") == one_by_one
+    # Encoded again, they are one stream.
+    again = read_stream(part_rows(client, f"'{ticket}', 2, last => {last}", "FORMAT colonnade, compression plain"))
+    assert again.to_json()["rows"] == sum(part.rows for part in parts[1:])
+    csv = part_rows(client, f"'{ticket}', 1, last => {last}").splitlines()
+    assert sorted(csv, key=lambda row: int(row.split(b",")[0])) == [b"%d,%d" % (i, -i) for i in range(300_000)]
+    client.pgconn.prepare(b"range", b"COPY colonnade_part($1, $2, last => $3, limit => $4) TO STDOUT (FORMAT csv)")
+    assert client.pgconn.describe_prepared(b"range").nparams == 4
+    client.execute("deallocate range")
+
+
+def test_columns_and_rows_are_chosen(client: psycopg.Connection) -> None:
+    query = "select 1 as a, 'x' as b, uuid '00112233-4455-6677-8899-aabbccddeeff' as a, bit '101' as c from range(9)"
+    [part] = spool(client, query)
+    ticket = part.ticket
+    assert part_rows(client, f"'{ticket}', 1, columns => '4, 2', limit => 2", "FORMAT csv, HEADER") == (
+        b"c,b\n101,x\n101,x\n"
+    )
+    assert part_rows(client, f"'{ticket}', 1, columns => 3, limit => 1") == b"00112233-4455-6677-8899-aabbccddeeff\n"
+    assert part_rows(client, f"'{ticket}', 1, limit => 0", "FORMAT csv, HEADER") == b"a,b,a,c\n"
+    assert part_rows(client, f"'{ticket}', 1, limit => 99") == part_rows(client, f"'{ticket}', 1")
+    found = read_stream(part_rows(client, f"'{ticket}', 1, columns => '1', limit => 3", "FORMAT colonnade")).to_json()
+    assert found["columns"] == [["1"] * 3] or found["columns"] == [[1] * 3]
+    empty = read_stream(part_rows(client, f"'{ticket}', 1, limit => 0", "FORMAT colonnade")).to_json()
+    assert empty["rows"] == 0 and len(empty["columns"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ("columns => ''", errors.InvalidParameterValue),
+        ("columns => '1,1'", errors.InvalidParameterValue),
+        ("columns => '0'", errors.InvalidParameterValue),
+        ("columns => 'a'", errors.InvalidParameterValue),
+        ("columns => '1,2,99'", errors.UndefinedColumn),
+        ("columns => '18446744073709551615'", errors.UndefinedColumn),
+        ("limit => -1", errors.SyntaxError),
+        ("limit => '-1'", errors.InvalidParameterValue),
+        ("limit => 1, limit => 2", errors.SyntaxError),
+        ("last => 2", errors.UndefinedObject),
+        ("last => 0", errors.UndefinedObject),
+        ("last => 'x'", errors.InvalidParameterValue),
+        ("rows => 1", errors.InvalidParameterValue),
+    ],
+)
+def test_wrong_choices_are_refused(client: psycopg.Connection, options: str, error: type[psycopg.Error]) -> None:
+    [part] = spool(client, "select 1 as a, 2 as b")
+    with pytest.raises(error):
+        part_rows(client, f"'{part.ticket}', 1, {options}")
+    assert part_rows(client, f"'{part.ticket}', 1") == b"1,2\n"
+
+
+def test_parts_of_equal_shares_are_small_first(client: psycopg.Connection) -> None:
+    parts = spool(client, "select i from range(200000) r(i)", parts=2)
+    sizes = [part.rows for part in parts]
+    assert sizes[:8] == [1024] * 8 and sum(sizes) == 200_000
+    assert all(rows <= max(1024, sum(sizes[:at]) // 8) for at, rows in enumerate(sizes))
+    for wrong in (0, 10_001, "x"):
+        with pytest.raises(errors.InvalidParameterValue, match="from 1 to 10000"):
+            spool(client, "select 1", parts=wrong)
+
+
 def test_the_query_runs_in_its_sessions_transaction(client: psycopg.Connection) -> None:
     client.execute("create temp table t (i int)")
     client.execute("begin")

@@ -135,6 +135,23 @@ def test_an_unused_ticket_expires_and_frees_its_space() -> None:
         assert refusal(client, part.ticket)[0] == refusal(client, brief.ticket)[0] == "42704"
 
 
+def test_a_reader_that_dies_holds_nothing() -> None:
+    with serve("--spool-ttl", "1", "--metrics", "127.0.0.1:0") as server:
+        url = base(server)
+        with psycopg.connect(server.dsn, autocommit=True) as client:
+            [part] = spool(client, "from range(5000000)", compression="plain")
+        reader = psycopg.connect(server.dsn, autocommit=True)
+        reader.pgconn.exec_(f"COPY colonnade_part('{part.ticket}', 1) TO STDOUT (FORMAT colonnade)".encode())
+        assert reader.pgconn.get_copy_data(0)[0] > 0
+        began = time.monotonic()
+        # Longer than the ticket's time: a part that is being read does not expire.
+        wait_until(lambda: numbers(url)["spools_total"] == 1 and time.monotonic() - began > 2)
+        assert numbers(url)["spool_tickets"] == 1
+        reader.pgconn.finish()
+        wait_until(lambda: numbers(url)["spool_tickets"] == 0)
+        assert numbers(url)["spool_bytes"] == 0
+
+
 def test_spools_share_one_space_and_others_go_on(tmp_path: Path) -> None:
     options = ("--spool-size", "20MB", "--spool-directory", tmp_path / "spools")
     with serve(*options) as server, ExitStack() as stack:
@@ -153,6 +170,29 @@ def test_spools_share_one_space_and_others_go_on(tmp_path: Path) -> None:
         [second] = spool(two, "from range(1500000)", compression="plain")
         assert part_table(two, second.ticket, 1).num_rows == 1_500_000
         assert part_table(one, small.ticket, 1).num_rows == 500_000
+
+
+def test_a_users_results_leave_space_for_those_of_others(users: Path, tmp_path: Path) -> None:
+    options = ("--users", users, "--metrics", "127.0.0.1:0", "--spool-size", "20MB", "--spool-directory", tmp_path)
+    with serve(*options) as server, connect(server, "alice") as alice, connect(server, "bob") as bob:
+        url = base(server)
+        [kept] = spool(alice, "from range(1000000)", compression="plain")
+        # Half of the space is the default with users.
+        with pytest.raises(errors.ConfigurationLimitExceeded, match=r"--spool-user-size \(10000000 bytes\)") as raised:
+            spool(alice, "from range(1000000)", compression="plain")
+        assert raised.value.diag.message_hint is not None
+        [other] = spool(bob, "from range(1200000)", compression="plain")
+        found = numbers(url)
+        assert found["spool_largest_user_bytes"] >= other.encoded_bytes > kept.encoded_bytes
+        assert found["spool_bytes"] >= kept.encoded_bytes + other.encoded_bytes
+        assert (found["spools_total"], found["spools_refused_total"], found["spool_tickets"]) == (3, 1, 2)
+        assert part_table(alice, kept.ticket, 1).num_rows == 1_000_000
+        alice.execute("SELECT * FROM colonnade_release(%s)", (kept.ticket,))
+        assert spool(alice, "from range(1200000)", compression="plain")[0].rows == 1_200_000
+    with serve(*options, "--spool-user-size", "1MB") as server, connect(server, "bob") as bob:
+        with pytest.raises(errors.ConfigurationLimitExceeded, match="1000000 bytes"):
+            spool(bob, "from range(1000000)", compression="plain")
+        assert spool(bob, "from range(100000)", compression="plain")[0].rows == 100_000
 
 
 def test_the_limit_of_a_result_holds_for_a_spool() -> None:

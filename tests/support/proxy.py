@@ -42,7 +42,7 @@ class Proxy:
                 client, _ = self._listener.accept()
                 upstream = socket.create_connection(next(self._targets))
                 self.passed = 0
-                threading.Thread(target=_forward, args=(client, upstream), daemon=True).start()
+                threading.Thread(target=forward, args=(client, upstream), daemon=True).start()
                 threading.Thread(target=self._answer, args=(client, upstream), daemon=True).start()
 
     def _answer(self, client: socket.socket, upstream: socket.socket) -> None:
@@ -58,13 +58,19 @@ class Proxy:
                 passed += len(data)
                 self.passed = passed
                 client.sendall(data)
-        for connection in (client, upstream):
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-            connection.close()
+        end(client, upstream)
 
 
-def _forward(source: socket.socket, target: socket.socket) -> None:
+def end(*connections: socket.socket) -> None:
+    """Ends connections. Another thread may wait for their bytes, so closing alone would not end them."""
+    for connection in connections:
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+        connection.close()
+
+
+def forward(source: socket.socket, target: socket.socket) -> None:
+    """Passes on what one side says, to its end."""
     with suppress(OSError):
         while data := source.recv(65536):
             target.sendall(data)
@@ -78,7 +84,7 @@ def gate(server: tuple[str, int], kind: bytes) -> Iterator[str]:
     noticed = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as closing:
 
-        def forward(client: socket.socket, upstream: socket.socket) -> None:
+        def hold(client: socket.socket, upstream: socket.socket) -> None:
             with suppress(OSError):
                 while data := client.recv(65536):
                     if data.startswith(kind):
@@ -87,7 +93,7 @@ def gate(server: tuple[str, int], kind: bytes) -> Iterator[str]:
                 upstream.shutdown(socket.SHUT_WR)
 
         def answer(client: socket.socket, upstream: socket.socket, last: threading.Event) -> None:
-            _forward(upstream, client)
+            forward(upstream, client)
             last.set()
 
         def serve() -> None:
@@ -98,7 +104,7 @@ def gate(server: tuple[str, int], kind: bytes) -> Iterator[str]:
                     upstream = socket.create_connection(server)
                     for connection in (client, upstream):
                         closing.enter_context(connection)
-                    threading.Thread(target=forward, args=(client, upstream), daemon=True).start()
+                    threading.Thread(target=hold, args=(client, upstream), daemon=True).start()
                     threading.Thread(target=answer, args=(client, upstream, ends), daemon=True).start()
                     ends = noticed
 

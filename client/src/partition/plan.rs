@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use arrow_schema::{Schema, SchemaRef};
 
-use super::spool::{self, Spooled, Spooling};
+use super::spool::{self, SpoolSelection, Spooled, Spooling};
 use super::{Offer, PartSize, PartTicket, PartitionSplit, Partitioning, SnapshotPart, StateExport, key, text};
 use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
 
@@ -139,11 +139,9 @@ fn spooled(
     let Spooled { ticket, parts } = spool::spool(source, query, split, options, keep)?;
     let schema = SchemaRef::new(Schema::empty());
     // From here on, an error releases the rows.
-    let mut plan = PartPlan { holder, ticket: Some(ticket), parts, schema };
+    let mut plan = PartPlan { holder, ticket: Some(ticket.clone()), parts, schema };
     let reader = plan.holder.spooling().ok_or_else(elsewhere)?;
-    if let (Some(ticket), true) = (&plan.ticket, !plan.parts.is_empty()) {
-        plan.schema = reader.part(ticket, 1, options, keep)?.schema().clone();
-    }
+    plan.schema = spool::schema(reader, &ticket, options, keep)?;
     Ok(plan)
 }
 
@@ -185,27 +183,51 @@ fn cut(
     keep: Keep<'_>,
 ) -> Result<Vec<(String, Option<PartSize>)>, Error> {
     let Offer::Parts(source) = holder.partitioning() else { return Err(only_here()) };
+    let queries = part_queries(source, query, split, keep)?;
+    queries.into_iter().map(|query| source.estimate(&query, keep).map(|size| (query, size))).collect()
+}
+
+/// The queries of parts that are read apart from one another, so that nothing can adapt the types of one to those of the others.
+///
+/// # Errors
+/// `Unsupported` if the types of the columns depend on the rows. Otherwise as for [`Partitioning::parts`].
+pub fn part_queries(
+    source: &dyn Partitioning,
+    query: &str,
+    split: &PartitionSplit,
+    keep: Keep<'_>,
+) -> Result<Vec<String>, Error> {
     if source.has_types_by_values(query, keep)? {
         let message = "the columns' types depend on the rows, so that parts could have different ones";
         return Err(Error::new(ErrorKind::Unsupported, message).with_hint("cast the columns in the query"));
     }
-    let queries = source.parts(query, split, keep)?;
-    queries.into_iter().map(|query| source.estimate(&query, keep).map(|size| (query, size))).collect()
+    source.parts(query, split, keep)
 }
 
-/// Begins to read a part. `query` takes the place of a snapshot part's own, which it is made of: it may choose columns and rows.
+/// What is read of a part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PartRequest<'a> {
+    /// All of it.
+    Whole,
+    /// Of a snapshot's part: this query, which is made of the part's own. It may choose columns and rows.
+    Query(&'a str),
+    /// Of a spooled part: these columns and rows.
+    Selection(SpoolSelection),
+}
+
+/// Begins to read a part.
 ///
 /// # Errors
-/// The part is gone (SQLSTATE 42704), or this connection cannot read it. Otherwise as for [`Connection::query`].
+/// The part is gone (SQLSTATE 42704), the request is for the other kind of part, or this connection cannot read it. Otherwise as for [`Connection::query`].
 pub fn read_part(
     connection: &Arc<dyn Connection>,
     whose: PartConnection,
     ticket: &PartTicket,
-    query: Option<&str>,
+    request: &PartRequest<'_>,
     options: &QueryOptions,
     keep: Keep<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {
-    let (stream, _connection) = open_part(connection, whose, ticket, query, options, keep)?;
+    let (stream, _connection) = open_part(connection, whose, ticket, request, options, keep)?;
     Ok(Box::new(PartStream { stream, _connection }))
 }
 
@@ -217,22 +239,34 @@ pub fn open_part(
     connection: &Arc<dyn Connection>,
     whose: PartConnection,
     ticket: &PartTicket,
-    query: Option<&str>,
+    request: &PartRequest<'_>,
     options: &QueryOptions,
     keep: Keep<'_>,
 ) -> Result<OpenedPart, Error> {
     let opened = match (ticket, connection.spooling(), connection.partitioning()) {
         (PartTicket::Snapshot(part), _, Offer::Parts(source)) => {
-            let query = query.unwrap_or(&part.query);
+            let query = match request {
+                PartRequest::Whole => &part.query,
+                PartRequest::Query(query) => *query,
+                PartRequest::Selection(_) => return Err(unsuited()),
+            };
             joined(connection, source, whose, part, query, options, keep)
                 .and_then(|reader| Ok((reader.query(query.into(), options, keep)?, reader)))
         }
         (PartTicket::Spool(part), Some(source), _) => {
+            let selection = match request {
+                PartRequest::Whole => SpoolSelection::default(),
+                PartRequest::Selection(selection) => selection.clone(),
+                PartRequest::Query(_) => return Err(unsuited()),
+            };
             let reader = match whose {
                 PartConnection::Another => source.another(keep),
                 PartConnection::Own => Ok(connection.clone()),
             };
-            reader.and_then(|reader| Ok((spool::read(reader.clone(), part, options, keep)?, reader)))
+            reader.and_then(|reader| {
+                let source = reader.spooling().ok_or_else(elsewhere)?;
+                Ok((spool::read(source, part, &selection, options, keep)?, reader))
+            })
         }
         _ => Err(elsewhere()),
     };
@@ -267,8 +301,16 @@ fn no_spool() -> Error {
         .with_hint("leave spool out, or put a server in front of it (colonnade serve --source URI) and plan there")
 }
 
+/// The error of a request for the other kind of part.
+fn unsuited() -> Error {
+    Error::new(
+        ErrorKind::Usage,
+        "a query is for the part of a snapshot, and a selection is for a part of a spooled result",
+    )
+}
+
 /// The error of a part that is read at another kind of server.
-pub(super) fn elsewhere() -> Error {
+fn elsewhere() -> Error {
     Error::new(ErrorKind::Unavailable, "there is no such part here: it is of another kind of server")
         .with_sqlstate("42704")
         .with_hint("read it at the server and database of its plan")

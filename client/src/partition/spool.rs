@@ -8,14 +8,37 @@ use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::{PartSize, PartTicket, PartitionSplit, PlannedPart, SpooledPart};
-use crate::stats::Meter;
-use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
+use crate::{Compression, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream};
 
-/// The size of the server's parts, in plain bytes. The parts of a plan are made of them: few enough bytes that the parts of a plan are equal,
-/// and enough that a round trip for each costs little.
+/// The largest size of the server's parts, in plain bytes. The parts of a plan are made of them: few enough bytes that the parts of a plan are
+/// equal, and enough that the headers of each cost little.
 const SERVER_PART: u64 = 8 << 20;
+/// The SQLSTATE of a ticket or of a part that does not exist. PROTOCOL §11.4.
+const GONE: &str = "42704";
 /// The largest size of a server's part. PROTOCOL §11.1.
 const LARGEST: u64 = 1 << 40;
+/// The largest number of equal shares that a server prepares for. PROTOCOL §11.1.
+const MOST_SHARES: usize = 10_000;
+
+/// How a server cuts a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpoolCut {
+    /// The plain bytes at which a part ends.
+    pub bytes: u64,
+    /// The number of equal shares that are made of the parts. The parts of a small result are smaller then.
+    pub shares: Option<usize>,
+    /// How the server keeps the chunks. Readers that ask for the same get them as they are, also on other machines.
+    pub compression: Compression,
+}
+
+/// The columns and rows that a reader asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SpoolSelection {
+    /// The numbers of the columns, from 0, in the reader's order; at least one. `None` is all.
+    pub columns: Option<Vec<usize>>,
+    /// The largest number of rows.
+    pub limit: Option<u64>,
+}
 
 /// Implemented by the connections of a server that keeps the rows of a query for parts.
 pub trait Spooling: Send + Sync {
@@ -26,20 +49,19 @@ pub trait Spooling: Send + Sync {
     fn another(&self, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error>;
 
     /// Runs a query once, with the rights, the settings and the transaction of this session. Returns the rows that describe the parts.
-    /// `bytes` is the size at which a part ends.
     ///
     /// # Errors
     /// Those of the query, and those of the server's spool.
-    fn spool(&self, query: &str, bytes: u64, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error>;
+    fn spool(&self, query: &str, cut: SpoolCut, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error>;
 
-    /// Begins to read a part, which the server counts from 1.
+    /// Begins to read the server's parts of a ticket.
     ///
     /// # Errors
     /// There is no such part (SQLSTATE 42704). Otherwise as for [`Connection::query`].
-    fn part(
+    fn parts(
         &self,
-        ticket: &str,
-        part: u32,
+        part: &SpooledPart,
+        selection: &SpoolSelection,
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error>;
@@ -74,8 +96,12 @@ pub(super) fn spool(
             return Err(Error::new(ErrorKind::Unsupported, message).with_hint("cast the column in the query"));
         }
     }
-    let bytes = if split.count <= 1 { LARGEST } else { SERVER_PART };
-    let mut rows = source.spool(query, bytes, keep)?;
+    let compression = options.compression;
+    let cut = match split.count {
+        0 | 1 => SpoolCut { bytes: LARGEST, shares: None, compression },
+        count => SpoolCut { bytes: SERVER_PART, shares: Some(count.min(MOST_SHARES)), compression },
+    };
+    let mut rows = source.spool(query, cut, keep)?;
     let mut batches = Vec::new();
     while let Some(batch) = rows.next(keep)? {
         batches.push(batch.decode()?);
@@ -134,88 +160,47 @@ fn grouped(sizes: &[PartSize], count: usize) -> Vec<(u32, u32)> {
     groups
 }
 
-/// Begins to read a part of a plan over a connection, which is used up.
+/// The columns of a result. No row is sent.
 ///
 /// # Errors
-/// As for [`Spooling::part`].
+/// As for [`Spooling::parts`].
+pub(super) fn schema(
+    source: &dyn Spooling,
+    ticket: &str,
+    options: &QueryOptions,
+    keep: Keep<'_>,
+) -> Result<SchemaRef, Error> {
+    let part = SpooledPart { ticket: ticket.to_owned(), first: 1, last: 1 };
+    let nothing = SpoolSelection { limit: Some(0), ..SpoolSelection::default() };
+    let mut stream = source.parts(&part, &nothing, options, keep)?;
+    while stream.next(keep)?.is_some() {}
+    Ok(stream.schema().clone())
+}
+
+/// Begins to read a part of a plan.
+///
+/// # Errors
+/// The part is gone (SQLSTATE 42704). Otherwise as for [`Spooling::parts`].
 pub(super) fn read(
-    connection: Arc<dyn Connection>,
+    source: &dyn Spooling,
     part: &SpooledPart,
+    selection: &SpoolSelection,
     options: &QueryOptions,
     keep: Keep<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {
-    let mut meter = Meter::start();
-    let source = connection.spooling().ok_or_else(super::plan::elsewhere)?;
-    let stream = source.part(&part.ticket, part.first, options, keep)?;
-    let (part, options) = (SpooledPart { first: part.first + 1, ..part.clone() }, options.clone());
-    let schema = stream.schema().clone();
-    meter.schema(schema.fields().len());
-    Ok(Box::new(SpooledStream {
-        schema,
-        stream: Some(stream),
-        rest: part,
-        options,
-        meter,
-        before: Stats::default(),
-        connection,
-    }))
+    source
+        .parts(part, selection, options, keep)
+        .map_err(|error| if error.sqlstate() == Some(GONE) { gone().with_cause(error) } else { error })
 }
 
-/// The server's parts of a plan's part, one after another.
-struct SpooledStream {
-    schema: SchemaRef,
-    /// The part that is being read; `None` at the end.
-    stream: Option<Box<dyn ResultStream>>,
-    /// Those that have not begun.
-    rest: SpooledPart,
-    options: QueryOptions,
-    meter: Meter,
-    /// What the parts before have cost.
-    before: Stats,
-    connection: Arc<dyn Connection>,
-}
-
-impl SpooledStream {
-    /// Begins to read the next part; `None` if there is none.
-    fn following(&mut self, keep: Keep<'_>) -> Result<Option<Box<dyn ResultStream>>, Error> {
-        if self.rest.first > self.rest.last {
-            self.meter.end();
-            return Ok(None);
-        }
-        let source = self.connection.spooling().ok_or_else(super::plan::elsewhere)?;
-        let next = source.part(&self.rest.ticket, self.rest.first, &self.options, keep)?;
-        if *next.schema() != self.schema {
-            return Err(Error::new(ErrorKind::Protocol, "the parts of one result have different columns"));
-        }
-        self.rest.first += 1;
-        Ok(Some(next))
-    }
-}
-
-impl ResultStream for SpooledStream {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
-        while let Some(stream) = &mut self.stream {
-            if let Some(batch) = stream.next(keep)? {
-                return Ok(Some(batch));
-            }
-            self.before.encodings.resize_with(self.schema.fields().len(), Default::default);
-            self.before.add(&stream.stats());
-            self.stream = None;
-            self.stream = self.following(keep)?;
-        }
-        Ok(None)
-    }
-
-    fn stats(&self) -> Stats {
-        let mut stats = self.meter.stats();
-        stats.add(&self.before);
-        self.stream.iter().for_each(|stream| stats.add(&stream.stats()));
-        stats
-    }
+/// The error of a part whose rows the server does not keep, or does not show to this user: the server has one error for both.
+fn gone() -> Error {
+    Error::new(ErrorKind::Unavailable, "there is no such part any more: the server has no rows for its ticket")
+        .with_sqlstate(GONE)
+        .with_hint(
+            "its plan was closed, its time is over, or the server has restarted; or it is of another user: make the plan again, and read as \
+             the planner's user",
+        )
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::binary::{self, Wanted};
 use super::cancel;
-use super::copy_out::CopyOut;
+use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::{Delivery, extension_versions};
 use super::message;
 use super::parameters::{self, takes_values};
@@ -88,7 +88,7 @@ impl Connection for PostgresConnection {
         // `colonnade serve` cannot describe every query that it can run.
         let are_told = options.type_names && matches!(delivery, Delivery::Extension { .. });
         let types = if are_told { self.column_types(&sql, keep)? } else { Vec::new() };
-        self.copied(&copy, &types, options, keep)
+        self.copied(&copy, CopyAnswer::Stream { types: &types }, options, keep)
     }
 
     fn query_checked(
@@ -247,11 +247,11 @@ impl Connection for PostgresConnection {
 }
 
 impl PostgresConnection {
-    /// Starts a COPY that sends a stream. `types` are those of its columns, if they are to be named.
+    /// Starts a COPY that sends streams.
     pub(super) fn copied(
         &self,
         copy: &str,
-        types: &[u32],
+        answer: CopyAnswer<'_>,
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
@@ -263,7 +263,7 @@ impl PostgresConnection {
             let job = Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell };
             checked(connection, |connection| simple::answer(connection, tick, job, &query, again.as_deref()))
         })?;
-        Ok(Box::new(CopyOut::open(reader, asked, limits, types, keep)?))
+        Ok(Box::new(CopyOut::open(reader, asked, limits, answer, keep)?))
     }
 
     /// Starts a statement by the extended query protocol.

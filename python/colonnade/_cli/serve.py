@@ -196,6 +196,14 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
     )
     limit("--spool-size", "BYTES", size, "10GiB", "all results of colonnade_spool, such as 10GB", dest="ticket_bytes")
     limit(
+        "--spool-user-size",
+        "BYTES",
+        size,
+        None,
+        "those of one user; by default half of --spool-size with --users, and all of it without",
+        dest="user_ticket_bytes",
+    )
+    limit(
         "--spool-directory",
         "PATH",
         str,
@@ -248,6 +256,9 @@ def run(args: argparse.Namespace) -> int:
     if args.log_statements and args.log is None:
         raise SystemExit("colonnade: --log-statements needs --log")
     args.spool_bytes = _spool_bytes(args.temp_size)
+    if args.user_ticket_bytes is None:
+        # 0 is no limit of its own.
+        args.user_ticket_bytes = (args.ticket_bytes + 1) // 2 if args.users is not None else 0
     if args.source is not None:
         check_source_arguments(args)
     elif importlib.util.find_spec("duckdb") is None:

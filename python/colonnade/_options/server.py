@@ -35,8 +35,10 @@ class ServerOptions(TypedDict):
     #: The most bytes of all suspended results in `spool_directory`. If that is None, they stay in the session's memory.
     spool_bytes: int
     spool_directory: str | None
-    #: The most bytes of all spooled results, which have tickets, and how long a ticket lives after its last use.
+    #: The most bytes of all spooled results, which have tickets, and of those of one user, and how long a ticket lives
+    #: after its last use.
     ticket_bytes: int
+    user_ticket_bytes: int
     ticket_directory: str | None
     ticket_ttl: float
     log_statements: bool

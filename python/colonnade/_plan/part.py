@@ -277,12 +277,7 @@ class _Reading:
     @property
     def is_all_done(self) -> bool:
         """Whether the stream has exactly the rows and columns of the result."""
-        return (
-            self.where is None
-            and (self.needed is None or self.needed == self.schema.names != [])
-            and (self.limit is None or self.part.kind == "snapshot")
-            and (self.needed is None or self.part.kind == "snapshot")
-        )
+        return self.where is None and (self.needed is None or self.needed == self.schema.names != [])
 
     def open(self, uri: str | None, opened: ExitStack) -> Stream:
         """Begins to read. `opened` closes the connection."""
@@ -298,14 +293,20 @@ class _Reading:
             )
         return read_part(source, self.part.ticket, self._pushed(), **self.options)
 
-    def _pushed(self) -> tuple[str, list[str]] | None:
-        """The part's query with what the database does of the reading, and its columns; None for the part as it is."""
-        query = ticket_query(self.part.ticket)
-        if query is None:
-            return None
-        schema = self.part.schema
-        where = None if self.where is None else self.where.condition("postgresql", schema, self.part._options)
+    def _pushed(self) -> tuple[str, list[str]] | tuple[list[int] | None, int | None] | None:
+        """What the database does of the reading; None for the part as it is.
+
+        For a part of a snapshot, its query with that around it, and its columns. For spooled rows, the numbers of the
+        columns and the limit: the server does not run a predicate.
+        """
         limit = self.limit if self.where is None else None
+        schema, query = self.part.schema, ticket_query(self.part.ticket)
+        if query is None:
+            if self.needed is None:
+                return None if limit is None else (None, limit)
+            # A column is needed to count the rows.
+            return [schema.names.index(name) for name in self.needed] or [0], limit
+        where = None if self.where is None else self.where.condition("postgresql", schema, self.part._options)
         if self.needed is None and where is None and limit is None:
             return None
         sql = around("postgresql", in_from(query), self.needed, where, limit)

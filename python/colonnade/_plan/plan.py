@@ -67,7 +67,9 @@ def plan(
         params: Values for `$1`, `$2`, … or for `$name`, as for `Connection.query`.
         partition_range: With `partition_on`: `(low, high)`, as for `read_sql`.
         options: The options of `Connection.query` with which each part is read: `dtype`, `numeric`, `as_text`,
-            `max_result_bytes` (of a part) and others, except `progress`.
+            `max_result_bytes` (of a part) and others, except `progress`. `colonnade serve` keeps the rows in the
+            `compression` that is given here, so readers on other machines get them without further work of the
+            server. By default it encodes them for each reader's link.
 
     Returns:
         The plan. It is a context manager, and its end releases the snapshot or the spooled rows.

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use crate::engine::{EngineError, SessionUser};
@@ -18,7 +18,7 @@ use crate::limits::budget::Budget;
 use crate::limits::{LimitError, Limits};
 use crate::rows::spool::unnamed_file;
 
-pub use reader::{PartReader, send};
+pub use reader::{PartReader, Selection, send};
 pub use spooled::{Part, Spooled};
 pub use writer::{CHUNK, SpoolSettings, SpoolingRows};
 
@@ -54,10 +54,15 @@ impl fmt::Display for Ticket {
 pub struct Tickets {
     directory: PathBuf,
     space: Arc<Budget>,
+    /// The most bytes of one user's results.
+    user_bytes: Option<usize>,
+    /// The space of each user who has results.
+    user_spaces: Mutex<HashMap<String, Weak<Budget>>>,
     /// How long a ticket lives after its last use, at most.
     ttl: Option<Duration>,
     by_ticket: Mutex<HashMap<Ticket, Arc<Spooled>>>,
     begun: AtomicU64,
+    refused: AtomicU64,
     parts_sent: AtomicU64,
 }
 
@@ -68,8 +73,12 @@ pub struct SpoolCounts {
     pub tickets: u64,
     /// Bytes of all spooled results.
     pub bytes: u64,
+    /// Bytes of the user who has most.
+    pub largest_user_bytes: u64,
     /// Spools begun since the start.
     pub begun: u64,
+    /// Spools that a limit of the spool ended or prevented since the start.
+    pub refused: u64,
     /// Parts sent since the start.
     pub parts_sent: u64,
 }
@@ -80,15 +89,30 @@ impl Tickets {
         Arc::new(Self {
             directory,
             space: Budget::with_error(limits.ticket_bytes, LimitError::Tickets),
+            user_bytes: limits.user_ticket_bytes,
+            user_spaces: Mutex::default(),
             ttl: limits.ticket_ttl,
             by_ticket: Mutex::default(),
             begun: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
             parts_sent: AtomicU64::new(0),
         })
     }
 
     fn by_ticket(&self) -> MutexGuard<'_, HashMap<Ticket, Arc<Spooled>>> {
         self.by_ticket.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The space of a user. It exists as long as the user has results, so a reader's last one counts too.
+    fn user_space(&self, user: &SessionUser) -> Arc<Budget> {
+        let mut spaces = self.user_spaces.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(space) = spaces.get(&user.name).and_then(Weak::upgrade) {
+            return space;
+        }
+        spaces.retain(|_, space| space.strong_count() > 0);
+        let space = Budget::with_error(self.user_bytes, LimitError::UserTickets);
+        spaces.insert(user.name.clone(), Arc::downgrade(&space));
+        space
     }
 
     /// Adds an empty result of `user` that is being written. `ttl` shortens the server's.
@@ -99,7 +123,8 @@ impl Tickets {
         let ticket = Ticket::random()?;
         let file = unnamed_file(&self.directory).map_err(unwritable)?;
         let ttl = ttl.into_iter().chain(self.ttl).min();
-        let spooled = Arc::new(Spooled::new(user, file, self.space.empty_charge(), ttl));
+        let space = [self.space.empty_charge(), self.user_space(user).empty_charge()];
+        let spooled = Arc::new(Spooled::new(user, file, space, ttl));
         let mut by_ticket = self.by_ticket();
         if by_ticket.len() >= MAX_TICKETS {
             return Err(LimitError::TicketCount(MAX_TICKETS).into());
@@ -146,16 +171,28 @@ impl Tickets {
         drop(expired);
     }
 
-    pub fn count_part(&self) {
-        self.parts_sent.fetch_add(1, Relaxed);
+    /// Counts a spool that has failed, if a limit of the spool is the reason.
+    fn count_failure(&self, failure: &Failure) {
+        use LimitError::{TicketCount, TicketDiskFull, Tickets, UserTickets};
+        if let Failure::Limit(Tickets(_) | UserTickets(_) | TicketCount(_) | TicketDiskFull) = failure {
+            self.refused.fetch_add(1, Relaxed);
+        }
+    }
+
+    pub fn count_parts(&self, count: usize) {
+        self.parts_sent.fetch_add(count as u64, Relaxed);
     }
 
     pub fn counts(&self) -> SpoolCounts {
-        let by_ticket = self.by_ticket();
+        let spaces = self.user_spaces.lock().unwrap_or_else(PoisonError::into_inner);
+        let largest = spaces.values().filter_map(Weak::upgrade).map(|space| space.used()).max();
+        drop(spaces);
         SpoolCounts {
-            tickets: by_ticket.len() as u64,
+            tickets: self.by_ticket().len() as u64,
             bytes: self.space.used() as u64,
+            largest_user_bytes: largest.unwrap_or_default() as u64,
             begun: self.begun.load(Relaxed),
+            refused: self.refused.load(Relaxed),
             parts_sent: self.parts_sent.load(Relaxed),
         }
     }
@@ -175,5 +212,7 @@ fn no_ticket() -> Failure {
     EngineError { hint: Some(hint.to_owned()), ..error }.into()
 }
 
+#[cfg(test)]
+mod quota_tests;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Results in parts, by ticket (PROTOCOL §11): `colonnade_spool`, `colonnade_release`, and COPY of `colonnade_part`.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::engine::{EngineAnswer, EngineError, Parameter, Rows};
 use crate::error::{Failure, SqlState};
 use crate::message::backend;
 use crate::parameter::ParameterValue;
-use crate::rows::tickets::{self, CHUNK, PartReader, SpoolSettings, SpoolingRows};
+use crate::rows::tickets::{self, CHUNK, PartReader, Selection, SpoolSettings, SpoolingRows};
 use crate::session::query;
 use crate::session::state::Session;
 use crate::value::types::{Type, TypeKind};
@@ -25,6 +26,8 @@ use crate::value::types::{Type, TypeKind};
 const PART_BYTES: u64 = 64 << 20;
 /// The largest value of the option `bytes`.
 const MAX_PART_BYTES: u64 = 1 << 40;
+/// The largest value of the option `parts`.
+const MAX_PARTS: u64 = 10_000;
 
 /// How chunks are kept by default. For lineitem this takes less CPU time than plain chunks, also on the server's machine, because fewer bytes
 /// are written and sent (bench/plans.py).
@@ -64,38 +67,22 @@ impl Session {
     }
 
     fn spool_settings(&self, options: &[(String, Argument)], values: &[Parameter]) -> Result<SpoolSettings, Failure> {
-        let mut settings = SpoolSettings { part_bytes: PART_BYTES, ttl: None, config: KEPT };
-        for (at, (name, value)) in options.iter().enumerate() {
-            if options[..at].iter().any(|(earlier, _)| earlier == name) {
-                return Err(OptionError::Redundant(name.clone()).into());
-            }
-            let value = text(value, values)?;
-            let odd = |expected: String| {
-                Failure::from(OptionError::Value { name: name.clone(), value: value.to_owned(), expected })
-            };
-            match name.as_str() {
-                "bytes" => {
-                    let bytes = value.parse().ok().filter(|bytes| (1..=MAX_PART_BYTES).contains(bytes));
-                    settings.part_bytes =
-                        bytes.ok_or_else(|| odd(format!("a whole number from 1 to {MAX_PART_BYTES}")))?;
-                }
+        let mut settings = SpoolSettings { part_bytes: PART_BYTES, parts: None, ttl: None, config: KEPT };
+        for option in given(options, values)? {
+            match option.name {
+                "bytes" => settings.part_bytes = option.number(1, MAX_PART_BYTES)?,
+                "parts" => settings.parts = Some(option.number(1, MAX_PARTS)?),
                 "ttl" => {
                     let most = self.control.limits.ticket_ttl.map_or(u64::from(u32::MAX), |ttl| ttl.as_secs());
-                    let seconds = value.parse().ok().filter(|seconds| (1..=most).contains(seconds));
-                    let seconds = seconds.ok_or_else(|| odd(format!("a whole number of seconds from 1 to {most}")))?;
-                    settings.ttl = Some(Duration::from_secs(seconds));
+                    settings.ttl = Some(Duration::from_secs(option.number(1, most)?));
                 }
-                "compression" if value == "auto" => {}
+                "compression" if option.value == "auto" => {}
                 "compression" => {
+                    let config = option.value.parse();
                     settings.config =
-                        value.parse().map_err(|error: colonnade_wire::UnknownName| odd(error.to_string()))?;
+                        config.map_err(|error: colonnade_wire::UnknownName| option.odd(error.to_string()))?;
                 }
-                _ => {
-                    let hint = Some("The options are bytes, ttl and compression.".to_owned());
-                    let message = format!("option \"{name}\" of colonnade_spool is not recognized");
-                    let error = EngineError::new(SqlState::INVALID_PARAMETER_VALUE, message);
-                    return Err(EngineError { hint, ..error }.into());
-                }
+                _ => return Err(option.unknown("colonnade_spool", "bytes, parts, ttl and compression")),
             }
         }
         Ok(settings)
@@ -125,28 +112,28 @@ impl Session {
         }
     }
 
-    /// Sends a part of a spooled result. The engine runs nothing.
+    /// Sends parts of a spooled result. The engine runs nothing.
     pub fn copy_part(&mut self, source: &PartSource, copy: &CopyOut, values: &[Parameter]) -> Result<(), Failure> {
         let _running = self.start()?;
         let tickets = Arc::clone(&self.control.tickets);
         let spooled = tickets.find(text(&source.ticket, values)?, &self.control.user)?;
-        let number = text(&source.part, values)?;
-        let number = number.parse().map_err(|_| {
-            let message = format!("the number of a part is a whole number, not \"{number}\"");
-            EngineError::new(SqlState::INVALID_PARAMETER_VALUE, message)
-        })?;
-        let (part, _reading) = spooled.part(number)?;
-        tickets.count_part();
-        let options = &copy.options;
+        let first = part_number(text(&source.part, values)?)?;
+        let (last, selection) = part_options(&source.options, values)?;
+        let (parts, _reading) = spooled.parts(first, last.unwrap_or(first))?;
+        tickets.count_parts(parts.len());
+        let (options, link) = (&copy.options, self.output.socket().link());
         let form = spooled.form().filter(|form| {
-            options.format == Format::Colonnade && form.suits(&part, &options.colonnade, self.output.socket().link())
+            let suits = |part| form.suits(part, &options.colonnade, link);
+            options.format == Format::Colonnade && selection.is_all() && parts.iter().all(suits)
         });
         let rows = match form {
             Some(form) => {
                 backend::copy_out_response(self.output.buffer(), true, form.columns);
-                tickets::send(&mut self.output, &self.control, &spooled.file, &part)?;
+                for part in &parts {
+                    tickets::send(&mut self.output, &self.control, &spooled.file, part)?;
+                }
                 backend::copy_done(self.output.buffer());
-                part.rows
+                parts.iter().map(|part| part.rows).sum()
             }
             None => {
                 let context = Context {
@@ -154,13 +141,78 @@ impl Session {
                     control: &self.control,
                     encode_cpu: self.encode_cpu,
                     link_estimate: &mut self.link_estimate,
-                    rows: Box::new(PartReader::new(&spooled, &part)?),
+                    rows: Box::new(PartReader::new(&spooled, parts, selection)?),
                 };
                 copy::copy_out(context, options)?
             }
         };
         backend::command_complete(self.output.buffer(), &format!("COPY {rows}"));
         Ok(())
+    }
+}
+
+fn part_number(value: &str) -> Result<i64, Failure> {
+    value.parse().map_err(|_| {
+        let message = format!("the number of a part is a whole number, not \"{value}\"");
+        EngineError::new(SqlState::INVALID_PARAMETER_VALUE, message).into()
+    })
+}
+
+/// The options of `colonnade_part`: the number of the last part, and what is sent of the parts.
+fn part_options(options: &[(String, Argument)], values: &[Parameter]) -> Result<(Option<i64>, Selection), Failure> {
+    let (mut last, mut selection) = (None, Selection::default());
+    for option in given(options, values)? {
+        match option.name {
+            "last" => last = Some(part_number(option.value)?),
+            "limit" => selection.limit = Some(option.number(0, i64::MAX as u64)?),
+            "columns" => selection.columns = Some(option.columns()?),
+            _ => return Err(option.unknown("colonnade_part", "last, columns and limit")),
+        }
+    }
+    Ok((last, selection))
+}
+
+/// An option of a statement about spooled results.
+struct GivenOption<'a> {
+    name: &'a str,
+    value: &'a str,
+}
+
+/// The options with their values. Refuses one that is given twice.
+fn given<'a>(options: &'a [(String, Argument)], values: &'a [Parameter]) -> Result<Vec<GivenOption<'a>>, Failure> {
+    let is_repeated = |at: usize, name: &String| options[..at].iter().any(|(earlier, _)| earlier == name);
+    let given = options.iter().enumerate().map(|(at, (name, value))| {
+        if is_repeated(at, name) {
+            return Err(OptionError::Redundant(name.clone()).into());
+        }
+        Ok(GivenOption { name, value: text(value, values)? })
+    });
+    given.collect()
+}
+
+impl GivenOption<'_> {
+    fn odd(&self, expected: String) -> Failure {
+        OptionError::Value { name: self.name.to_owned(), value: self.value.to_owned(), expected }.into()
+    }
+
+    fn unknown(&self, statement: &str, known: &str) -> Failure {
+        let message = format!("option \"{}\" of {statement} is not recognized", self.name);
+        let hint = Some(format!("The options are {known}."));
+        EngineError { hint, ..EngineError::new(SqlState::INVALID_PARAMETER_VALUE, message) }.into()
+    }
+
+    fn number(&self, least: u64, most: u64) -> Result<u64, Failure> {
+        let number = self.value.parse().ok().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| self.odd(format!("a whole number from {least} to {most}")))
+    }
+
+    /// The numbers of columns, which count from 0; those of the statement count from 1.
+    fn columns(&self) -> Result<Vec<usize>, Failure> {
+        let index = |word: &str| word.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let columns = self.value.split(',').map(index).collect::<Option<Vec<_>>>();
+        let mut seen = HashSet::new();
+        let columns = columns.filter(|columns| columns.iter().all(|column| seen.insert(*column)));
+        columns.ok_or_else(|| self.odd("different numbers of columns from 1, separated by commas".to_owned()))
     }
 }
 

@@ -45,28 +45,33 @@ impl SpoolStatement {
     /// The largest number of a placeholder; 0 if there is none.
     pub fn placeholders(&self) -> usize {
         match self {
-            Self::Spool { query, options } => {
-                options.iter().map(|(_, value)| value.number()).fold(query.number(), usize::max)
-            }
+            Self::Spool { query, options } => largest(options).max(query.number()),
             Self::Release { ticket } => ticket.number(),
         }
     }
 }
 
-/// The part of a spooled result that COPY sends: `colonnade_part(ticket, part)`.
+/// What COPY sends of a spooled result: `colonnade_part(ticket, part, option => value, …)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartSource {
     /// The ticket.
     pub ticket: Argument,
     /// The part's number, from 1.
     pub part: Argument,
+    /// The options, in lower case unless quoted, and their values.
+    pub options: Vec<(String, Argument)>,
 }
 
 impl PartSource {
     /// The largest number of a placeholder; 0 if there is none.
     pub fn placeholders(&self) -> usize {
-        self.ticket.number().max(self.part.number())
+        largest(&self.options).max(self.ticket.number()).max(self.part.number())
     }
+}
+
+/// The largest number of a placeholder in options.
+fn largest(options: &[(String, Argument)]) -> usize {
+    options.iter().map(|(_, value)| value.number()).max().unwrap_or_default()
 }
 
 /// Reads a query after SELECT or FROM. `None` if it is not about spooled results.
@@ -84,6 +89,13 @@ pub(super) fn read(mut parser: Parser<'_>, is_select: bool) -> Option<Result<Spo
 
 fn spool(mut parser: Parser<'_>) -> Result<SpoolStatement, SyntaxError> {
     let query = argument(&mut parser, "the query as a string, or $1")?;
+    let options = options(&mut parser)?;
+    parser.expect_end()?;
+    Ok(SpoolStatement::Spool { query, options })
+}
+
+/// Reads `, option => value …)`.
+fn options(parser: &mut Parser<'_>) -> Result<Vec<(String, Argument)>, SyntaxError> {
     let mut options = Vec::new();
     while !parser.symbol(b')') {
         if !parser.symbol(b',') {
@@ -94,10 +106,9 @@ fn spool(mut parser: Parser<'_>) -> Result<SpoolStatement, SyntaxError> {
         if !is_named {
             return Err(parser.error("\"=>\" and a value"));
         }
-        options.push((name.folded().into_owned(), argument(&mut parser, "a number, a string, or a placeholder")?));
+        options.push((name.folded().into_owned(), argument(parser, "a number, a string, or a placeholder")?));
     }
-    parser.expect_end()?;
-    Ok(SpoolStatement::Spool { query, options })
+    Ok(options)
 }
 
 fn release(mut parser: Parser<'_>) -> Result<SpoolStatement, SyntaxError> {
@@ -109,7 +120,7 @@ fn release(mut parser: Parser<'_>) -> Result<SpoolStatement, SyntaxError> {
     Ok(SpoolStatement::Release { ticket })
 }
 
-/// Reads `(ticket, part)` after the name `colonnade_part` in COPY. `None` if a list of columns is there, which has names.
+/// Reads `(ticket, part, …)` after the name `colonnade_part` in COPY. `None` if a list of columns is there, which has names.
 pub(super) fn part(parser: &mut Parser<'_>) -> Option<Result<PartSource, SyntaxError>> {
     let mut ahead = parser.clone();
     let is_part = ahead.symbol(b'(')
@@ -127,10 +138,7 @@ fn part_arguments(parser: &mut Parser<'_>) -> Result<PartSource, SyntaxError> {
         return Err(parser.error("\",\" and the number of a part"));
     }
     let part = argument(parser, "the number of a part")?;
-    if !parser.symbol(b')') {
-        return Err(parser.error("\")\""));
-    }
-    Ok(PartSource { ticket, part })
+    Ok(PartSource { ticket, part, options: options(parser)? })
 }
 
 fn argument(parser: &mut Parser<'_>, expected: &'static str) -> Result<Argument, SyntaxError> {

@@ -342,16 +342,25 @@ fn parts_are_told_from_tables() {
             StatementKind::Copy(Ok(CopyStatement::ToStdout(source, _))) => source,
             other => panic!("{sql}: {other:?}"),
         };
-        let part = |ticket, part| CopySource::Part(PartSource { ticket, part });
+        let part = |ticket, part| CopySource::Part(PartSource { ticket, part, options: Vec::new() });
         let literal = |text: &str| Argument::Literal(text.to_owned());
         let copied = source("COPY colonnade_part('ab', 2) TO STDOUT (FORMAT colonnade)");
         assert_eq!(copied, part(literal("ab"), literal("2")));
         let copied = source("copy /* x */ \"colonnade_part\" ($1 , $2) to stdout");
         assert_eq!(copied, part(Argument::Parameter(1), Argument::Parameter(2)));
+        let copied = source("copy colonnade_part('ab', 2, LAST => $3, columns := '1,2') to stdout");
+        let options = vec![("last".to_owned(), Argument::Parameter(3)), ("columns".to_owned(), literal("1,2"))];
+        let chosen = PartSource { ticket: literal("ab"), part: literal("2"), options };
+        assert_eq!(chosen.placeholders(), 3);
+        assert_eq!(copied, CopySource::Part(chosen));
         for sql in ["copy colonnade_part (a, b) to stdout", "copy colonnade_part to stdout"] {
             assert!(matches!(source(sql), CopySource::Table { .. }), "{sql}");
         }
-        for sql in ["copy colonnade_part('a') to stdout", "copy colonnade_part('a', b) to stdout"] {
+        for sql in [
+            "copy colonnade_part('a') to stdout",
+            "copy colonnade_part('a', b) to stdout",
+            "copy colonnade_part('a', 1, 2) to stdout",
+        ] {
             assert!(matches!(Statement::of(sql, dialect).kind, StatementKind::Copy(Err(_))), "{sql}");
         }
     }

@@ -1,4 +1,4 @@
-//! Reads a part of a spooled result: as it is in the file, or decoded into batches.
+//! Reads parts of a spooled result: as they are in the file, or decoded into batches.
 
 use std::fs::File;
 use std::io;
@@ -22,6 +22,8 @@ use crate::error::{Failure, SqlState};
 
 /// The bytes of CopyData before its payload.
 const FRAME: u64 = 5;
+/// The server wrote the file itself, so only the protocol's own limit holds.
+const LIMITS: DecodeLimits = DecodeLimits { message_bytes: i32::MAX as u64, decoded_bytes: u64::MAX };
 
 impl KeptForm {
     /// Whether a reader with these options gets the chunks of `part` as they are. `link` is the distance to the reader: for one on another
@@ -71,33 +73,87 @@ fn unreadable(error: io::Error) -> Failure {
     EngineError::new(SqlState::IO_ERROR, format!("cannot read a spooled result: {error}")).into()
 }
 
-/// Decodes a part. For readers that cannot take its chunks as they are, and for the other formats of COPY.
+/// The columns and rows that a reader asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The numbers of the columns, from 0, in the reader's order; `None` is all.
+    pub columns: Option<Vec<usize>>,
+    /// The largest number of rows.
+    pub limit: Option<u64>,
+}
+
+impl Selection {
+    /// Whether it is everything.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Decodes parts that follow one another. For readers that cannot take their chunks as they are or want less of them, and for the other
+/// formats of COPY.
 pub struct PartReader {
     spooled: Arc<Spooled>,
+    parts: std::vec::IntoIter<Part>,
     decoder: Decoder,
+    /// The columns of the reader.
     schema: SchemaRef,
+    type_names: Vec<String>,
+    columns: Option<Vec<usize>>,
+    /// The rows that are left; `None` is all.
+    left: Option<u64>,
     at: u64,
     end: u64,
 }
 
 impl PartReader {
-    /// Begins to read a part.
+    /// Begins to read parts, of which there is at least one.
     ///
     /// # Errors
-    /// If the file cannot be read.
-    pub fn new(spooled: &Arc<Spooled>, part: &Part) -> Result<Self, Failure> {
-        let limits = DecodeLimits { message_bytes: i32::MAX as u64, decoded_bytes: u64::MAX };
+    /// If the file cannot be read, or there is no such column.
+    pub fn new(spooled: &Arc<Spooled>, parts: Vec<Part>, selection: Selection) -> Result<Self, Failure> {
         let mut reader = Self {
             spooled: Arc::clone(spooled),
-            decoder: Decoder::new(limits),
+            parts: parts.into_iter(),
+            decoder: Decoder::new(LIMITS),
             schema: Arc::new(arrow_schema::Schema::empty()),
-            at: part.start,
-            end: part.start + part.length,
+            type_names: spooled.form().map_or_else(Vec::new, |form| form.type_names.clone()),
+            columns: None,
+            left: selection.limit,
+            at: 0,
+            end: 0,
         };
+        reader.begin_part();
         if let Some(Message::Schema(schema)) = reader.message()? {
             reader.schema = Arc::new(schema_to_arrow(&schema));
         }
+        if let Some(columns) = selection.columns {
+            reader.choose(columns)?;
+        }
         Ok(reader)
+    }
+
+    /// Restricts the columns.
+    fn choose(&mut self, columns: Vec<usize>) -> Result<(), Failure> {
+        let count = self.schema.fields().len();
+        if let Some(odd) = columns.iter().find(|column| **column >= count) {
+            let message = format!("column {} does not exist", odd.saturating_add(1));
+            let hint = Some(format!("The columns are 1 to {count}."));
+            return Err(EngineError { hint, ..EngineError::new(SqlState::UNDEFINED_COLUMN, message) }.into());
+        }
+        self.schema = Arc::new(self.schema.project(&columns)?);
+        if self.type_names.len() == count {
+            self.type_names = columns.iter().map(|column| self.type_names[*column].clone()).collect();
+        }
+        self.columns = Some(columns);
+        Ok(())
+    }
+
+    /// Goes to the next part. Says whether there is one.
+    fn begin_part(&mut self) -> bool {
+        let Some(part) = self.parts.next() else { return false };
+        (self.at, self.end) = (part.start, part.start + part.length);
+        self.decoder = Decoder::new(LIMITS);
+        true
     }
 
     fn message(&mut self) -> Result<Option<Message>, Failure> {
@@ -114,20 +170,34 @@ impl PartReader {
     }
 
     fn batch(&self, chunk: &EncodedChunk) -> Result<RecordBatch, Failure> {
-        let fields = chunk.schema().fields.iter().enumerate();
-        let arrays = fields.map(|(at, field)| Ok(array_from_column(field, chunk.column(at).map_err(damaged)?)));
-        let arrays = arrays.collect::<Result<Vec<_>, Failure>>()?;
+        let array = |at: usize| Ok(array_from_column(&chunk.schema().fields[at], chunk.column(at).map_err(damaged)?));
+        let arrays = match &self.columns {
+            None => (0..chunk.columns()).map(array).collect::<Result<Vec<_>, Failure>>()?,
+            Some(columns) => columns.iter().copied().map(array).collect::<Result<Vec<_>, Failure>>()?,
+        };
         let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows()));
         Ok(RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?)
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, Failure> {
-        while let Some(message) = self.message()? {
-            if let Message::Chunk(chunk) = message {
-                return self.batch(&chunk).map(Some);
+        while self.left != Some(0) {
+            match self.message()? {
+                Some(Message::Chunk(chunk)) => {
+                    let batch = self.batch(&chunk)?;
+                    let Some(left) = &mut self.left else { return Ok(Some(batch)) };
+                    let rows = usize::try_from(*left).map_or(batch.num_rows(), |left| left.min(batch.num_rows()));
+                    *left -= rows as u64;
+                    return Ok(Some(batch.slice(0, rows)));
+                }
+                Some(_) => {}
+                None => {
+                    self.decoder.finish().map_err(damaged)?;
+                    if !self.begin_part() {
+                        return Ok(None);
+                    }
+                }
             }
         }
-        self.decoder.finish().map_err(damaged)?;
         Ok(None)
     }
 }
@@ -151,7 +221,7 @@ impl Rows for PartReader {
     }
 
     fn type_names(&self) -> &[String] {
-        self.spooled.form().map_or(&[], |form| &form.type_names)
+        &self.type_names
     }
 
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {

@@ -39,7 +39,8 @@ struct State {
     /// The number of sessions that are reading a part.
     readers: usize,
     last_use: Instant,
-    space: Charge,
+    /// The file's bytes, in the space of all and in that of the user.
+    space: [Charge; 2],
 }
 
 /// One part of a result.
@@ -64,7 +65,7 @@ pub struct Part {
 }
 
 impl Spooled {
-    pub(super) fn new(user: &SessionUser, file: File, space: Charge, ttl: Option<Duration>) -> Self {
+    pub(super) fn new(user: &SessionUser, file: File, space: [Charge; 2], ttl: Option<Duration>) -> Self {
         let state = State { parts: Vec::new(), is_complete: false, readers: 0, last_use: Instant::now(), space };
         let (user, role) = (user.name.clone(), user.role);
         Self { user, role, ttl, file, form: OnceLock::new(), state: Mutex::new(state) }
@@ -103,7 +104,15 @@ impl Spooled {
 
     /// Charges the file's bytes before they are written.
     pub(super) fn charge(&self, bytes: u64) -> Result<(), LimitError> {
-        self.state().space.set(usize::try_from(bytes).unwrap_or(usize::MAX))
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let mut state = self.state();
+        let [all, own] = &mut state.space;
+        let before = all.bytes();
+        all.set(bytes)?;
+        own.set(bytes).inspect_err(|_| {
+            // Less is always possible.
+            let _ = all.set(before);
+        })
     }
 
     /// Adds a part that is completely in the file. Gives its number.
@@ -119,31 +128,37 @@ impl Spooled {
         (state.is_complete, state.last_use) = (true, Instant::now());
     }
 
-    /// The part with this number, from 1. The ticket does not expire until the guard is dropped.
+    /// The parts from `first` to `last`, which count from 1. The ticket does not expire until the guard is dropped.
     ///
     /// # Errors
     /// If there is no such part, or it is not complete.
-    pub fn part(&self, number: i64) -> Result<(Part, ReadGuard<'_>), Failure> {
+    pub fn parts(&self, first: i64, last: i64) -> Result<(Vec<Part>, ReadGuard<'_>), Failure> {
         let mut state = self.state();
-        let index = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        let part = index.and_then(|index| state.parts.get(index).copied());
-        let (count, is_complete) = (state.parts.len(), state.is_complete);
         let error = |code, message, hint: String| EngineError { hint: Some(hint), ..EngineError::new(code, message) };
-        match part {
-            Some(part) => {
-                state.readers += 1;
-                Ok((part, ReadGuard(self)))
+        let index = |number: i64| usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let count = state.parts.len();
+        for number in [first, last] {
+            if index(number).is_some_and(|index| index < count) {
+                continue;
             }
-            None if index.is_some() && !is_complete => {
+            if number > 0 && !state.is_complete {
                 let message = format!("part {number} is not complete: the query still runs");
                 let hint = "Read a part after colonnade_spool has given its row.".to_owned();
-                Err(error(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, hint).into())
+                return Err(error(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message, hint).into());
             }
-            None => {
-                let message = format!("part {number} does not exist");
-                Err(error(SqlState::UNDEFINED_OBJECT, message, format!("The parts are 1 to {count}.")).into())
-            }
+            let message = format!("part {number} does not exist");
+            return Err(error(SqlState::UNDEFINED_OBJECT, message, format!("The parts are 1 to {count}.")).into());
         }
+        let range = index(first)
+            .zip(index(last))
+            .and_then(|(first, last)| state.parts.get(first..=last).filter(|parts| !parts.is_empty()));
+        let Some(parts) = range.map(<[Part]>::to_vec) else {
+            let message = format!("part {last} is not after part {first}");
+            let hint = "Name the first part, and with the option last the last one.".to_owned();
+            return Err(error(SqlState::INVALID_PARAMETER_VALUE, message, hint).into());
+        };
+        state.readers += 1;
+        Ok((parts, ReadGuard(self)))
     }
 }
 

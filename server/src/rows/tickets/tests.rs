@@ -13,15 +13,15 @@ use crate::copy::options::StreamOptions;
 use crate::engine::{Interrupt, Role, Rows};
 use crate::rows::spool::Spools;
 
-fn user(name: &str, role: Role) -> SessionUser {
+pub(super) fn user(name: &str, role: Role) -> SessionUser {
     SessionUser { name: name.to_owned(), role, connections: None, functions: false }
 }
 
-fn tickets(bytes: Option<usize>, ttl: Option<Duration>) -> Arc<Tickets> {
+pub(super) fn tickets(bytes: Option<usize>, ttl: Option<Duration>) -> Arc<Tickets> {
     Tickets::new(&Limits { ticket_bytes: bytes, ticket_ttl: ttl, ..Limits::default() })
 }
 
-fn add(tickets: &Tickets, name: &str) -> (String, Arc<Spooled>) {
+pub(super) fn add(tickets: &Tickets, name: &str) -> (String, Arc<Spooled>) {
     let (ticket, spooled) = tickets.add(&user(name, Role::ReadOnly), None).unwrap();
     (ticket.to_string(), spooled)
 }
@@ -69,14 +69,14 @@ fn a_ticket_expires_if_its_result_is_complete_and_nobody_reads() {
     assert_eq!(tickets.counts().tickets, 1, "a result that is written has expired");
     spooled.complete();
     {
-        let (_, _reading) = spooled.part(1).unwrap();
+        let (_, _reading) = spooled.parts(1, 1).unwrap();
         tickets.expire(late);
         assert_eq!(tickets.counts().tickets, 1, "a result that is read has expired");
     }
     tickets.expire(Instant::now());
     assert_eq!(tickets.counts().tickets, 1);
     tickets.expire(late);
-    assert_eq!(tickets.counts(), SpoolCounts { tickets: 0, bytes: 0, begun: 1, parts_sent: 0 });
+    assert_eq!(tickets.counts(), SpoolCounts { begun: 1, ..SpoolCounts::default() });
 }
 
 #[test]
@@ -92,52 +92,30 @@ fn a_session_can_shorten_the_time_and_not_extend_it() {
 }
 
 #[test]
-fn the_space_of_all_results_is_limited_and_freed() {
-    let tickets = tickets(Some(1000), None);
-    let (ticket, first) = add(&tickets, "a");
-    first.charge(700).unwrap();
-    let (_, second) = add(&tickets, "b");
-    assert_eq!(second.charge(400), Err(LimitError::Tickets(1000)));
-    assert_eq!(tickets.counts().bytes, 700);
-    tickets.release(&ticket, &user("a", Role::ReadOnly)).unwrap();
-    // A reader still has it.
-    assert_eq!(second.charge(400), Err(LimitError::Tickets(1000)));
-    drop(first);
-    second.charge(400).unwrap();
-    assert_eq!(tickets.counts().bytes, 400);
-}
-
-#[test]
-fn the_number_of_tickets_is_limited() {
-    let tickets = tickets(None, None);
-    let add_until_refused = |name: &str| {
-        let mut added = 0;
-        loop {
-            match tickets.add(&user(name, Role::ReadWrite), None) {
-                Ok(_) => added += 1,
-                Err(Failure::Limit(LimitError::TicketCount(most))) => return (added, most),
-                Err(other) => panic!("{other}"),
-            }
-        }
-    };
-    assert_eq!(add_until_refused("a"), (MAX_USER_TICKETS, MAX_USER_TICKETS));
-    assert_eq!(add_until_refused("b"), (MAX_USER_TICKETS, MAX_TICKETS));
-    assert_eq!(add_until_refused("c"), (0, MAX_TICKETS));
-}
-
-#[test]
 fn a_missing_part_has_an_error_of_its_own() {
     let tickets = tickets(None, None);
     let (_, spooled) = add(&tickets, "a");
-    let code = |number| match spooled.part(number) {
+    let code_of = |first, last| match spooled.parts(first, last) {
         Err(failure) => failure.code().as_str().to_owned(),
-        Ok(_) => "00000".to_owned(),
+        Ok((parts, _)) => format!("{:05}", parts.len()),
     };
+    let code = |number| code_of(number, number);
     assert_eq!((code(1), code(0), code(-1)), ("55000".to_owned(), "42704".to_owned(), "42704".to_owned()));
     spooled.add(Part::default());
-    assert_eq!((code(1), code(2)), ("00000".to_owned(), "55000".to_owned()));
+    assert_eq!((code(1), code(2)), ("00001".to_owned(), "55000".to_owned()));
+    spooled.add(Part::default());
     spooled.complete();
-    assert_eq!((code(2), code(i64::MAX)), ("42704".to_owned(), "42704".to_owned()));
+    for (first, last, expected) in [
+        (3, 3, "42704"),
+        (i64::MAX, i64::MAX, "42704"),
+        (1, 3, "42704"),
+        (0, 1, "42704"),
+        (1, 0, "42704"),
+        (2, 1, "22023"),
+        (1, 2, "00002"),
+    ] {
+        assert_eq!(code_of(first, last), expected, "{first} to {last}");
+    }
 }
 
 #[test]
@@ -207,7 +185,7 @@ fn session(tickets: &Arc<Tickets>) -> (Arc<Control>, Output, UnixStream) {
 }
 
 fn settings(part_bytes: u64, config: Config) -> SpoolSettings {
-    SpoolSettings { part_bytes, ttl: None, config }
+    SpoolSettings { part_bytes, parts: None, ttl: None, config }
 }
 
 /// Writes a spool to its end. Gives its parts, and the rows of `colonnade_spool`.
@@ -219,7 +197,8 @@ fn spool(control: &Arc<Control>, batches: Vec<usize>, settings: SpoolSettings) -
     while let Some(batch) = rows.next().unwrap() {
         assert_eq!(batch.num_rows(), 1);
         // A part can be read as soon as its row is there.
-        parts.push(spooled.part(parts.len() as i64 + 1).unwrap().0);
+        let number = parts.len() as i64 + 1;
+        parts.extend(spooled.parts(number, number).unwrap().0);
     }
     drop(rows);
     (spooled, parts)
@@ -240,6 +219,17 @@ fn values(mut frames: &[u8]) -> Vec<i64> {
         frames = &frames[1 + length..];
     }
     assert_eq!(decoder.finish().unwrap().rows, values.len() as u64);
+    values
+}
+
+/// The values of parts as the server decodes them.
+fn decoded_values(spooled: &Arc<Spooled>, parts: Vec<Part>, selection: Selection) -> Vec<i64> {
+    let mut reader = PartReader::new(spooled, parts, selection).unwrap();
+    let mut values = Vec::new();
+    while let Some(batch) = reader.next().unwrap() {
+        let column = batch.column(0).as_any().downcast_ref::<arrow_array::Int64Array>().unwrap();
+        values.extend(column.values().iter().copied());
+    }
     values
 }
 
@@ -276,14 +266,14 @@ proptest! {
             prop_assert_eq!(part.plain_bytes, 8 * part.rows);
             prop_assert!(part.plain_bytes >= part_bytes || at + 1 == parts.len());
             sent.extend(numbers);
-            let mut reader = PartReader::new(&spooled, part).unwrap();
-            while let Some(batch) = reader.next().unwrap() {
-                let column = batch.column(0).as_any().downcast_ref::<arrow_array::Int64Array>().unwrap();
-                decoded.extend(column.values().iter().copied());
-            }
+            decoded.extend(decoded_values(&spooled, vec![*part], Selection::default()));
         }
         prop_assert!(sent == (0..total as i64).collect::<Vec<_>>());
         prop_assert!(decoded == sent);
+        prop_assert!(decoded_values(&spooled, parts.clone(), Selection::default()) == sent);
+        let most = total / 2;
+        let limited = Selection { limit: Some(most as u64), columns: Some(vec![0]) };
+        prop_assert!(decoded_values(&spooled, parts.clone(), limited) == sent[..most]);
         let bytes: u64 = parts.iter().map(|part| part.length).sum();
         prop_assert_eq!(control.tickets.counts().bytes, bytes);
     }
@@ -306,7 +296,7 @@ fn a_failed_or_abandoned_spool_has_no_ticket_and_takes_no_space() {
     assert!(abandoned.next().unwrap().is_some());
     assert_eq!(tickets.counts().tickets, 1);
     drop(abandoned);
-    assert_eq!(tickets.counts(), SpoolCounts { tickets: 0, bytes: 0, begun: 2, parts_sent: 0 });
+    assert_eq!(tickets.counts(), SpoolCounts { begun: 2, ..SpoolCounts::default() });
 }
 
 #[test]
@@ -314,7 +304,7 @@ fn a_damaged_file_is_noticed() {
     let (control, _output, _peer) = session(&tickets(None, None));
     let (spooled, parts) = spool(&control, vec![1000], settings(u64::MAX, Config::PLAIN));
     let read = |part: &Part| {
-        let mut reader = PartReader::new(&spooled, part)?;
+        let mut reader = PartReader::new(&spooled, vec![*part], Selection::default())?;
         while reader.next()?.is_some() {}
         Ok::<(), Failure>(())
     };
@@ -322,4 +312,39 @@ fn a_damaged_file_is_noticed() {
     let place = parts[0].start + parts[0].length / 2;
     spooled.file.write_all_at(&[0x55], place).unwrap();
     assert_eq!(read(&parts[0]).unwrap_err().code(), SqlState::IO_ERROR);
+}
+
+#[test]
+fn a_result_that_is_to_be_shared_has_small_parts_first() {
+    let (control, _output, _peer) = session(&tickets(None, None));
+    let shared = |shares| SpoolSettings { parts: Some(shares), ..settings(8 << 20, Config::PLAIN) };
+    let rows = |batches, shares| {
+        let (_, parts) = spool(&control, batches, shared(shares));
+        parts.iter().map(|part| part.rows).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(vec![], 8), [0]);
+    assert_eq!(rows(vec![1000], 8), [1000]);
+    assert_eq!(rows(vec![4096, 4096], 8), [1024; 8]);
+    let many = rows(vec![65_536; 64], 8);
+    let total: u64 = many.iter().sum();
+    assert_eq!(total, 64 * 65_536);
+    let mut before = 0;
+    for part in &many {
+        assert!(*part <= 1024.max(before / 16), "{part} of {before}");
+        before += part;
+    }
+    assert!(many.len() < 400, "{}", many.len());
+}
+
+#[test]
+fn columns_are_chosen_by_their_numbers() {
+    let (control, _output, _peer) = session(&tickets(None, None));
+    let (spooled, parts) = spool(&control, vec![10], settings(1, Config::PLAIN));
+    let columns = |columns| Selection { columns: Some(columns), limit: None };
+    let error = PartReader::new(&spooled, parts.clone(), columns(vec![0, 1])).err().unwrap();
+    assert_eq!(error.code(), SqlState::UNDEFINED_COLUMN);
+    let nothing = Selection { columns: None, limit: Some(0) };
+    let mut reader = PartReader::new(&spooled, parts, nothing).unwrap();
+    assert_eq!(reader.schema().fields().len(), 1);
+    assert!(reader.next().unwrap().is_none());
 }

@@ -21,6 +21,12 @@ use crate::rows::interrupted;
 
 /// The size of the chunks. It is the default of COPY, so that readers with the defaults get the chunks as they are.
 pub const CHUNK: BatchSize = BatchSize { rows: 65_536, bytes: 4 << 20 };
+/// The smallest parts of a result that its reader wants in equal shares, unless the whole result is smaller. Smaller ones would cost more
+/// than their rows.
+const SMALL_PART: BatchSize = BatchSize { rows: 1024, bytes: 16 << 10 };
+/// So many of the parts written so far have the size of the share of one reader. A share is made of whole parts, so shares differ by a part
+/// at most.
+const PARTS_PER_SHARE: u64 = 4;
 /// Larger pieces are written without a copy.
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -29,6 +35,8 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub struct SpoolSettings {
     /// A part ends when its columns have this size as plain Arrow buffers.
     pub part_bytes: u64,
+    /// The number of equal shares that will be made of the parts; `None` if all parts may have the full size.
+    pub parts: Option<u64>,
     /// How long the ticket lives after its last use, if that is less than the server's time.
     pub ttl: Option<Duration>,
     /// How the chunks are encoded.
@@ -53,6 +61,9 @@ pub struct SpoolingRows {
     written: u64,
     /// Bytes of all streams.
     encoded: u64,
+    /// Rows, and the size of the columns as plain Arrow buffers, of the parts so far.
+    rows_before: u64,
+    plain_before: u64,
     is_complete: bool,
     has_failed: bool,
 }
@@ -69,7 +80,8 @@ impl SpoolingRows {
         if i16::try_from(columns).is_err() {
             return Err(Failure::TooManyColumns(columns));
         }
-        let (ticket, spooled) = tickets.add(&control.user, settings.ttl)?;
+        let added = tickets.add(&control.user, settings.ttl);
+        let (ticket, spooled) = added.inspect_err(|failure| tickets.count_failure(failure))?;
         spooled.set_form(KeptForm { config: settings.config, type_names: rows.type_names().to_vec(), columns });
         let file = match spooled.file.try_clone() {
             Ok(file) => file,
@@ -91,6 +103,8 @@ impl SpoolingRows {
             writer: BufWriter::with_capacity(BUFFER_BYTES, file),
             written: 0,
             encoded: 0,
+            rows_before: 0,
+            plain_before: 0,
             is_complete: false,
             has_failed: false,
         })
@@ -109,12 +123,16 @@ impl SpoolingRows {
             return Ok(None);
         }
         let mut part = Part { start: self.written, ..Part::default() };
+        let share = self.share().unwrap_or(BatchSize { rows: usize::MAX, bytes: usize::MAX });
+        let most_bytes = self.settings.part_bytes.min(share.bytes as u64);
         let mut encoder = Encoder::new(self.stream_schema.clone());
         let message = encoder.schema_message();
         self.write_message(&mut part, &[&message], 0)?;
         while let Some(rows) = batch.take() {
-            self.write_chunk(&mut part, &mut encoder, rows)?;
-            if part.plain_bytes >= self.settings.part_bytes {
+            let rows_left = share.rows.saturating_sub(part.rows as usize);
+            let most = BatchSize { rows: rows_left, bytes: CHUNK.bytes.min(share.bytes) };
+            self.write_chunk(&mut part, &mut encoder, rows, most)?;
+            if part.plain_bytes >= most_bytes || part.rows >= share.rows as u64 {
                 break;
             }
             batch = self.next_batch()?;
@@ -123,7 +141,20 @@ impl SpoolingRows {
         self.write_message(&mut part, &[&message], 0)?;
         self.writer.flush().map_err(unwritable)?;
         part.length = self.written - part.start;
+        self.rows_before += part.rows;
+        self.plain_before = self.plain_before.saturating_add(part.plain_bytes);
         Ok(Some((self.spooled.add(part), part)))
+    }
+
+    /// The size of the next part if the result is to be shared, and of its chunks. How large the result will be is unknown. So parts are small
+    /// at first, and grow with what is written: their number grows with the logarithm of the result's size.
+    fn share(&self) -> Option<BatchSize> {
+        let parts = self.settings.parts?.saturating_mul(PARTS_PER_SHARE);
+        let size = |before: u64, least: usize| usize::try_from(before / parts).unwrap_or(usize::MAX).max(least);
+        Some(BatchSize {
+            rows: size(self.rows_before, SMALL_PART.rows),
+            bytes: size(self.plain_before, SMALL_PART.bytes),
+        })
     }
 
     fn finish(&mut self) {
@@ -154,12 +185,18 @@ impl SpoolingRows {
         }
     }
 
-    /// Writes the first rows of `batch` as one chunk. Keeps its other rows for the next one.
-    fn write_chunk(&mut self, part: &mut Part, encoder: &mut Encoder, batch: RecordBatch) -> Result<(), Failure> {
+    /// Writes the first rows of `batch` as one chunk of this size at most. Keeps its other rows for the next one.
+    fn write_chunk(
+        &mut self,
+        part: &mut Part,
+        encoder: &mut Encoder,
+        batch: RecordBatch,
+        most: BatchSize,
+    ) -> Result<(), Failure> {
         self.control.check()?;
-        let mut rows = batch.clone();
+        let mut rows = batch.slice(0, batch.num_rows().min(most.rows));
         loop {
-            let step = rows_per_chunk(&rows, CHUNK.rows, CHUNK.bytes);
+            let step = rows_per_chunk(&rows, CHUNK.rows, most.bytes);
             if step >= rows.num_rows() {
                 break;
             }
@@ -230,6 +267,7 @@ impl Rows for SpoolingRows {
             Err(failure) => {
                 (self.rows, self.has_failed) = (None, true);
                 self.tickets.remove(self.ticket);
+                self.tickets.count_failure(&failure);
                 Err(failure.into())
             }
         }

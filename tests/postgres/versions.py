@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from testbed import postgres, versions
 #: All versions that the extension's source supports, except those whose headers no package registry carries.
 VERSIONS = (15, 16, 17, 18)
 BUILDS = postgres.ROOT / "target/extension"
+#: Those of PostgreSQL's flags that its macros need. The others are for the compiler with which the server was built.
+FLAGS = "-O2 -g -fno-strict-aliasing -fwrapv -fexcess-precision=standard"
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,14 @@ def run(version: int, tests: list[str], processes: int) -> Outcome:
 
 def build(version: int, config: Path) -> Path:
     """Builds the extension in a folder of its own. Returns the folder in which it is installed."""
-    source, folder = postgres.ROOT / "pg", BUILDS / f"postgres-{version}"
+    folder = BUILDS / f"postgres-{version}"
+    shutil.rmtree(folder, ignore_errors=True)
+    # Not the objects and the library, which are for another version.
+    built = shutil.ignore_patterns("*.o", "*.so", "encoder", "results")
+    shutil.copytree(postgres.ROOT / "pg", folder / "pg", ignore=built)
     files = folder / "files"
-    folder.mkdir(parents=True, exist_ok=True)
-    make = ["make", "-s", "-C", folder, "-f", source / "Makefile", f"VPATH={source}", f"PG_CONFIG={config}"]
-    subprocess.run([*make, f"DESTDIR={files}", "install"], check=True)
+    make = ["make", "-s", "-C", folder / "pg", f"ROOT={postgres.ROOT}", f"PG_CONFIG={config}", f"DESTDIR={files}"]
+    subprocess.run([*make, f"CFLAGS={FLAGS}", "install"], check=True)
     return files
 
 

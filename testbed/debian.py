@@ -18,7 +18,11 @@ _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 _MIRROR = "http://deb.debian.org/debian"
 #: Where packages put libraries, from the root of the folder.
 _LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib", "lib/x86_64-linux-gnu")
-_LOADERS = ("usr/lib64/ld-linux-x86-64.so.2", "lib64/ld-linux-x86-64.so.2", "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2")
+_LOADERS = (
+    "usr/lib64/ld-linux-x86-64.so.2",
+    "lib64/ld-linux-x86-64.so.2",
+    "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+)
 
 
 @dataclass(frozen=True)

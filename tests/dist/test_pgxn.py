@@ -38,7 +38,12 @@ def check(meta: dict[str, Any]) -> None:
     assert meta["provides"]
     for name, extension in meta["provides"].items():
         assert TERM.fullmatch(name) and VERSION.fullmatch(extension["version"])
-        assert extension.keys() >= {"file", "version"} and extension.keys() <= {"abstract", "file", "docfile", "version"}
+        assert extension.keys() >= {"file", "version"} and extension.keys() <= {
+            "abstract",
+            "file",
+            "docfile",
+            "version",
+        }
     for phase, relations in meta.get("prereqs", {}).items():
         assert phase in {"configure", "runtime", "build", "test", "develop"}
         for kind, needed in relations.items():

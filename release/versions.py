@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -60,6 +61,7 @@ def bump(root: Path, new: str) -> None:
         _replace(root / lock, _LOCKED, lambda found: found["before"] + new, None)
     _replace(root / "pg/colonnade.control", _CONTROL, lambda found: found["before"] + new, 1)
     _bump_extension(root / "pg", old, new)
+    _bump_pgxn(root / "pg/META.json", new)
 
 
 def check_extension(root: Path, old: str, new: str) -> None:
@@ -83,6 +85,14 @@ def _bump_extension(pg: Path, old: str, new: str) -> None:
         upgrade.write_text(_UPGRADE.format(old=old, new=new))
     upgrades = sorted(path.name for path in pg.glob("colonnade--*--*.sql"))
     _replace(pg / "Makefile", _DATA, lambda _: " ".join(["DATA =", f"colonnade--{new}.sql", *upgrades]), 1)
+
+
+def _bump_pgxn(file: Path, new: str) -> None:
+    """PGXN's description of the extension."""
+    meta = json.loads(file.read_text())
+    meta["version"] = new
+    meta["provides"]["colonnade"] |= {"version": new, "file": f"colonnade--{new}.sql"}
+    file.write_text(json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
 
 
 def _replace(file: Path, pattern: re.Pattern[str], by: object, expected: int | None) -> None:

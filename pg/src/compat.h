@@ -14,6 +14,11 @@
 #error "column buffers are little-endian (FORMAT.md §1), and values are copied into them unchanged"
 #endif
 
+/* With some of the compiler flags of servers, gcc warns about the variable that 16's PG_TRY declares and never changes. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wclobbered"
+#endif
+
 /*
  * The receiver that core's COPY (query) TO passes to the executor, DR_copy in src/backend/commands/copyto.c. Only
  * `processed` is written here. The command tag, pg_stat_statements and COPY's progress take the number of rows from it. The

@@ -62,6 +62,9 @@ def test_the_version_is_in_every_place(copy: Path) -> None:
         assert {one["version"] for one in own if one["name"] != "colonnade-fuzz"} == {"97.98.99"}
     assert "default_version = '97.98.99'" in (copy / "pg/colonnade.control").read_text()
     assert f"\nDATA = colonnade--97.98.99.sql colonnade--{old}--97.98.99.sql\n" in (copy / "pg/Makefile").read_text()
+    pgxn = json.loads((copy / "pg/META.json").read_text())
+    assert {pgxn["version"], pgxn["provides"]["colonnade"]["version"]} == {"97.98.99"}
+    assert (copy / "pg" / pgxn["provides"]["colonnade"]["file"]).is_file()
     assert sorted(path.name for path in (copy / "pg").glob("*.sql")) == [
         f"colonnade--{old}--97.98.99.sql",
         "colonnade--97.98.99.sql",

@@ -1,0 +1,96 @@
+"""Programs of other releases of Debian, in a folder of their own.
+
+apt resolves and verifies the packages in a state of its own, so the system's packages stay as they are. The packages are
+unpacked, and no script of theirs runs. patchelf makes the programs load the C library and the other libraries of
+their release from the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+_MIRROR = "http://deb.debian.org/debian"
+#: Where packages put libraries, from the root of the folder.
+_LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib", "lib/x86_64-linux-gnu")
+_LOADERS = (
+    "usr/lib64/ld-linux-x86-64.so.2",
+    "lib64/ld-linux-x86-64.so.2",
+    "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
+)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release of Debian. `base` is the one in which the other packages are, if it is only a part."""
+
+    suite: str
+    base: str | None = None
+
+    def unpack(self, folder: Path, packages: Sequence[str], alone: Sequence[str] = ()) -> None:
+        """Unpacks packages with all that they depend on, and others without, into `folder`."""
+        state = folder.with_name(f"{folder.name}.apt")
+        shutil.rmtree(state, ignore_errors=True)
+        environment = self._state(state)
+
+        def apt(*arguments: str, where: Path = state) -> None:
+            subprocess.run(["apt-get", "-q", "-q", *arguments], check=True, cwd=where, env=environment)
+
+        apt("update")
+        target = ("--target-release", self.suite)
+        apt("--yes", "--download-only", "--no-install-recommends", *target, "install", *packages)
+        archives = state / "cache/archives"
+        if alone:
+            apt(*target, "download", *alone, where=archives)
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for archive in sorted(archives.glob("*.deb")):
+            subprocess.run(["dpkg-deb", "--extract", archive, folder], check=True)
+        shutil.rmtree(state)
+
+    def _state(self, state: Path) -> dict[str, str]:
+        """Makes a state of apt in which nothing is installed. Returns the variables with which apt uses it."""
+        for name in ("lists/partial", "cache/archives/partial", "etc"):
+            (state / name).mkdir(parents=True)
+        (state / "status").touch()
+        suites = [suite for suite in (self.suite, self.base) if suite]
+        lines = (f"deb [arch=amd64 signed-by={_KEYRING}] {_MIRROR} {suite} main\n" for suite in suites)
+        (state / "sources.list").write_text("".join(lines))
+        settings = {
+            "Dir::State": state,
+            "Dir::State::lists": state / "lists",
+            "Dir::State::status": state / "status",
+            "Dir::Cache": state / "cache",
+            "Dir::Etc::sourcelist": state / "sources.list",
+            "Dir::Etc::sourceparts": "/dev/null",
+            "Dir::Etc::preferencesparts": "/dev/null",
+            "APT::Sandbox::User": "root",
+        }
+        file = state / "apt.conf"
+        file.write_text("".join(f'{name} "{value}";\n' for name, value in settings.items()))
+        return os.environ | {"APT_CONFIG": str(file), "DEBIAN_FRONTEND": "noninteractive"}
+
+
+def relocate(root: Path, programs: Iterable[Path]) -> None:
+    """Makes programs that were unpacked into `root` load that release's libraries. A copy of such a program works
+    anywhere, because the paths are absolute."""
+    loader = next(root / name for name in _LOADERS if (root / name).exists())
+    libraries = ":".join(str(root / name) for name in _LIBRARIES if (root / name).is_dir())
+    for program in programs:
+        if is_elf(program):
+            # As DT_RPATH it is also used for the libraries that libraries need, and for those that are loaded later.
+            change = ["--set-interpreter", loader, "--force-rpath", "--set-rpath", libraries]
+            subprocess.run(["patchelf", *change, program], check=True)
+
+
+def is_elf(file: Path) -> bool:
+    """Whether a file is a program or a library, and not a script or a link."""
+    if file.is_symlink() or not file.is_file():
+        return False
+    with file.open("rb") as opened:
+        return opened.read(4) == b"\x7fELF"

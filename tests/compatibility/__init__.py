@@ -1,0 +1,1 @@
+"""Recorded conversations of each release, against today's client, server and extension."""

@@ -32,6 +32,7 @@ def body(part: str, last: str, table: str, allowed: Sequence[str]) -> str:
     """The body of a function. Imports of other parts are left out, because their text stands in front."""
     pieces = [f"TABLE = {table!r}", f"ALLOWED = {list(allowed)!r}"]
     for name, tree in needed(part).items():
+        # The type checker's settings stand in front of the docstring.
         lines = part_text(name).splitlines()
         dropped = [
             node
@@ -41,6 +42,7 @@ def body(part: str, last: str, table: str, allowed: Sequence[str]) -> str:
         ]
         for node in reversed(dropped):
             del lines[node.lineno - 1 : node.end_lineno]
+        lines = [line for line in lines if not line.startswith("# pyright:")]
         pieces.append("\n".join(lines).strip("\n"))
     return "\n\n\n".join([*pieces, last])
 

@@ -5,3 +5,7 @@ and the worker's interpreter, which need not have this package, runs them. So a 
 numpy, the libraries of machine learning and, by their names, other parts. Python's side of `colonnade.ml` imports the
 same modules.
 """
+
+from colonnade._libraries import require
+
+require("numpy", "colonnade.ml", "ml")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+from collections.abc import Callable
 from typing import Any
-
-import numpy
 
 from .graphs import converted_graph, graph_difference, graph_session
 from .pickled import pickled_model, unpickled_model
@@ -30,7 +29,12 @@ def library_versions() -> dict[str, str]:
 
 
 def new_artifact(
-    model: Any, spec: dict[str, Any], format: str, columns: list[Any], rows: numpy.ndarray
+    model: Any,
+    spec: dict[str, Any],
+    format: str,
+    columns: list[Any],
+    rows: Any,
+    convert: Callable[[Any, dict[str, Any], str], bytes] = converted_graph,
 ) -> tuple[str, bytes]:
     """The format and the artifact of a trained model. `auto` is ONNX if the converted model predicts the same."""
     if format not in FORMATS:
@@ -39,7 +43,7 @@ def new_artifact(
     # Trees compare 32-bit floats, and other estimators compute with 64 bits, for which not all have a conversion.
     for dtype in () if format == "pickle" else dict.fromkeys((spec["dtype"], "float32")):
         try:
-            artifact = converted_graph(model, spec, dtype)
+            artifact = convert(model, spec, dtype)
             running, _ = graph_session(artifact)
             reasons.append(graph_difference(running, model, spec, columns, rows))
             if not reasons[-1]:

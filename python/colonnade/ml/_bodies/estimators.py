@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """Estimators by name, within the list that the operator allows, and the preparation of columns that each needs."""
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def with_preparation(path: str, estimator: Any, features: list[dict[str, Any]]) 
     others = [at for at, one in enumerate(features) if one["kind"] == "number"]
     steps: list[Any] = [("numbers", StandardScaler(), others)] if others else []
     if texts:
-        categories = [[float(code) for code in range(len(features[at]["categories"]))] for at in texts]
-        coder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)  # type: ignore[arg-type]
+        categories: Any = [[float(code) for code in range(len(features[at]["categories"]))] for at in texts]
+        coder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
         steps.append(("texts", coder, texts))
     return Pipeline([("columns", ColumnTransformer(steps)), ("estimator", estimator)])
 

@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """Models as ONNX: one input for each feature, with its name and type, then the preparation, then the estimator."""
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ def column_graph(features: list[dict[str, Any]], dtype: str, opsets: list[Any], 
     from onnx import TensorProto, helper
 
     nodes, inputs, constants, joined = [], [], [], []
+    to = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
     for at, one in enumerate(features):
         name, made = one["name"], f"colonnade/{at}"
         if one["kind"] == "number":
@@ -46,7 +48,6 @@ def column_graph(features: list[dict[str, Any]], dtype: str, opsets: list[Any], 
                     default_float=-1.0,
                 )
             )
-        to = TensorProto.FLOAT if dtype == "float32" else TensorProto.DOUBLE
         nodes.append(helper.make_node("Cast", [before], [f"{made}/cast"], to=to))
         joined.append(f"{made}/cast")
     nodes.append(helper.make_node("Concat", joined, ["colonnade/matrix"], axis=1))

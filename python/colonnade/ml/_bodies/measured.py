@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """How good a model is: metrics on rows with a label, and cross-validation."""
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ def metrics(task: str, wanted: Any, found: Any, chances: Any, classes: list[Any]
         }
     measured = {
         "accuracy": float(known.accuracy_score(wanted, found)),
-        "precision": float(known.precision_score(wanted, found, average="macro", zero_division=0)),
-        "recall": float(known.recall_score(wanted, found, average="macro", zero_division=0)),
-        "f1": float(known.f1_score(wanted, found, average="macro", zero_division=0)),
+        "precision": float(known.precision_score(wanted, found, average="macro")),
+        "recall": float(known.recall_score(wanted, found, average="macro")),
+        "f1": float(known.f1_score(wanted, found, average="macro")),
     }
     if chances is not None and set(numpy.unique(wanted)) <= set(classes):
         chances = numpy.asarray(chances, numpy.float64)

@@ -21,10 +21,8 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def identity(name: str | None) -> tuple[str, int | None]:
+def identity(name: str) -> tuple[str, int | None]:
     """The name and the version of `name` or `name@version`."""
-    if not name:
-        raise ModelError("the last argument is the name of a model")
     bare, at, version = name.rpartition("@")
     if not at:
         return name, None
@@ -63,8 +61,10 @@ def artifact_of(connection: Any, table: str, row: dict[str, Any]) -> bytes:
     return bytes(found["artifact"])
 
 
-def model_of(connection: Any, table: str, name: str) -> tuple[Any, dict[str, Any]]:
+def model_of(connection: Any, table: str, name: str | None) -> tuple[Any, dict[str, Any]]:
     """A model that can be applied. The process keeps the last ones, by the hash of their bytes."""
+    if not name:
+        raise ModelError("the last argument is the name of a model")
     row = row_of(connection, table, name)
     kept = kept_models()
     key = (row["sha256"], row["format"], row["python"], row["libraries"])
@@ -79,12 +79,7 @@ def model_of(connection: Any, table: str, name: str) -> tuple[Any, dict[str, Any
 
 def kept_models() -> dict[Any, tuple[Any, dict[str, Any]]]:
     """The models that this process has opened."""
-    global models_of_process
-    try:
-        return models_of_process
-    except NameError:
-        models_of_process = {}
-        return models_of_process
+    return globals().setdefault("colonnade_models", {})
 
 
 def next_version(connection: Any, table: str, name: str) -> int:

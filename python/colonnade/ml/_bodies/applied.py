@@ -23,6 +23,12 @@ def applied(model: Any, spec: dict[str, Any], columns: dict[str, Any], chances: 
     else:
         rows = inputs_of(model, spec, found)
         probabilities = None
+        if not len(rows):
+            # scikit-learn refuses a matrix without rows.
+            if spec["task"] == "regression":
+                return numpy.empty(0), None
+            codes = numpy.empty(0, numpy.int64)
+            return as_classes(codes, spec["classes"]), numpy.empty((0, len(spec["classes"])))
         if chances and hasattr(model, "predict_proba"):
             probabilities = model.predict_proba(rows)
             predictions = numpy.argmax(probabilities, axis=1)

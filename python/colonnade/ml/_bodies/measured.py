@@ -27,11 +27,13 @@ def metrics(task: str, wanted: Any, found: Any, chances: Any, classes: list[Any]
             "mean_absolute_error": float(known.mean_absolute_error(wanted, found)),
             "root_mean_squared_error": float(known.mean_squared_error(wanted, found) ** 0.5),
         }
+    # A class that is never predicted has the precision 0.
+    mean: dict[str, Any] = {"average": "macro", "zero_division": 0}
     measured = {
         "accuracy": float(known.accuracy_score(wanted, found)),
-        "precision": float(known.precision_score(wanted, found, average="macro")),
-        "recall": float(known.recall_score(wanted, found, average="macro")),
-        "f1": float(known.f1_score(wanted, found, average="macro")),
+        "precision": float(known.precision_score(wanted, found, **mean)),
+        "recall": float(known.recall_score(wanted, found, **mean)),
+        "f1": float(known.f1_score(wanted, found, **mean)),
     }
     if chances is not None and set(numpy.unique(wanted)) <= set(classes):
         chances = numpy.asarray(chances, numpy.float64)

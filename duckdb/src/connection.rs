@@ -8,7 +8,7 @@ use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
 use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter};
 
-use crate::{AggregateDispatch, Translated};
+use crate::{AggregateDispatch, TableFunctions, Translated};
 
 /// One connection of DuckDB's library to its database. It checks each statement with the [`fence`](crate::fence) before it runs, and
 /// reads the library's errors by [`Translated::error`].
@@ -70,6 +70,11 @@ pub trait LibraryConnection: Send {
     ) -> Result<Option<AggregateDispatch>, EngineError> {
         let _ = (schema, name, arguments);
         Ok(None)
+    }
+
+    /// The table functions in Python, if the database has any.
+    fn tables(&mut self) -> Option<&mut dyn TableFunctions> {
+        None
     }
 
     /// The lines that functions have printed since the last call.

@@ -51,6 +51,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let translated = self.translated(statement);
         let translated = self.with_aggregates(translated)?;
         if parameters.is_empty() {
+            let translated = self.with_tables(translated, &[])?;
             return self.connection.execute(&translated, &[], size, must_give_rows);
         }
         let placeholders = Placeholders::find(&translated.text);
@@ -63,6 +64,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             values.push(parameter);
         }
         let translated = translated.edited(|_| placeholders.casts(&casts));
+        let translated = self.with_tables(translated, &values)?;
+        // Those of calls of table functions do not occur any more.
+        let placeholders = Placeholders::find(&translated.text);
+        values.retain(|parameter| placeholders.has(parameter.number - 1));
         self.connection.execute(&translated, &values, size, must_give_rows)
     }
 }
@@ -103,6 +108,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     ) -> Result<EngineAnswer, EngineError> {
         let statement = self.translated(statement.text);
         let statement = self.with_aggregates(statement)?;
+        let statement = self.with_tables(statement, &[])?;
         self.connection.query_checked(&statement, size, check)
     }
 

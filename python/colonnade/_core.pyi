@@ -377,6 +377,49 @@ class FunctionSession:
         """End the worker processes. Calls of the connection fail from now on."""
 
 @final
+class TableCall:
+    """A call of a table function, between the statement that collects its rows and the one that reads its result.
+
+    An argument has its name, its type, whether it is one value, and the number of its query. Query 0 has the arguments
+    that are single values. With `threads`, the function is called with parts of the rows of query 1, as many at a time.
+    `SELECT colonnade_collect(name, number of the query, number of the row, ...)` collects rows, and
+    `colonnade_rows(name)` is the result.
+    """
+
+    def __new__(
+        cls,
+        session: FunctionSession,
+        id: str,
+        name: str,
+        arguments: list[tuple[str, str, bool, int]],
+        results: list[tuple[str, str]],
+        source: str,
+        *,
+        threads: int | None = None,
+    ) -> TableCall:
+        """Raises NotImplementedError if functions cannot have one of the types."""
+
+    @property
+    def name(self) -> str:
+        """The random name by which DuckDB's functions find the call."""
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """The names and types of the result's columns."""
+
+    def check(self) -> FunctionFailure | None:
+        """Compile the function. Returns why it is no Python, with the place, or None."""
+
+    def rows(self, group: int) -> int:
+        """The number of rows that a query has collected."""
+
+    def run(self) -> None:
+        """Call the function. RuntimeError with a text for `FunctionSession.take_failure`."""
+
+    def close(self) -> None:
+        """Forget the call. A statement that reads its result keeps it."""
+
+@final
 class Table:
     @property
     def num_rows(self) -> int: ...

@@ -9,6 +9,8 @@
 //! execute  arguments.rs  vectors of DuckDB to a worker's ring      (map.rs, or aggregate.rs after it has gathered groups)
 //!          results.rs    checked results of the worker to a vector of DuckDB
 //! ```
+//!
+//! Table functions are called between two statements (`table.rs`).
 
 mod aggregate;
 mod arguments;
@@ -23,5 +25,6 @@ mod results;
 mod session;
 mod sql_type;
 mod symbols;
+mod table;
 
 pub(crate) use classes::register;

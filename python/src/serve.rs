@@ -5,6 +5,7 @@
 
 mod functions;
 mod rows;
+mod tables;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,7 +14,8 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{
-    AggregateDispatch, LibraryConnection, ServedDatabase, StatementTypes, Translated, TranslatingSession, types,
+    AggregateDispatch, LibraryConnection, ServedDatabase, StatementTypes, TableFunctions, Translated,
+    TranslatingSession, types,
 };
 use colonnade_server::functions::Functions;
 use colonnade_server::{
@@ -39,7 +41,8 @@ pub(crate) struct PyEngine {
     served: ServedDatabase,
     /// Whether sessions have functions in Python.
     has_functions: bool,
-    aggregates: functions::AggregateNames,
+    aggregates: functions::FunctionNames,
+    tables: functions::FunctionNames,
 }
 
 impl PyEngine {
@@ -48,10 +51,14 @@ impl PyEngine {
         let (name, has_public) = engine.getattr("served")?.extract()?;
         let served = ServedDatabase { database: name, has_public };
         let has_functions = engine.getattr("has_functions")?.extract()?;
-        let aggregates = functions::AggregateNames::default();
-        let names: Vec<String> = engine.getattr("aggregates")?.extract()?;
-        names.iter().for_each(|name| aggregates.add(name));
-        Ok(Self { version, database, served, has_functions, aggregates, engine: engine.clone().unbind() })
+        let names = |attribute: &str| -> PyResult<functions::FunctionNames> {
+            let (known, names) =
+                (functions::FunctionNames::default(), engine.getattr(attribute)?.extract::<Vec<String>>()?);
+            names.iter().for_each(|name| known.add(name));
+            Ok(known)
+        };
+        let (aggregates, tables) = (names("aggregates")?, names("table_functions")?);
+        Ok(Self { version, database, served, has_functions, aggregates, tables, engine: engine.clone().unbind() })
     }
 }
 
@@ -75,6 +82,8 @@ impl Engine for PyEngine {
                 is_read_only,
                 has_functions: self.has_functions,
                 aggregates: self.aggregates.clone(),
+                tables: self.tables.clone(),
+                ends_transaction: false,
             };
             Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
@@ -103,7 +112,10 @@ struct PyConnection {
     /// If so, each statement runs in a transaction that `finish` ends.
     is_read_only: bool,
     has_functions: bool,
-    aggregates: functions::AggregateNames,
+    aggregates: functions::FunctionNames,
+    tables: functions::FunctionNames,
+    /// Whether the statement has called table functions, so that `finish` may end a transaction too.
+    ends_transaction: bool,
 }
 
 /// An `engine.Answer`.
@@ -152,7 +164,7 @@ impl<'py> IntoPyObject<'py> for PyValue<'_> {
 }
 
 impl PyConnection {
-    /// Ends a statement that has no more rows, and the transaction of a read-only user's statement.
+    /// Ends a statement that has no more rows, and its transaction, if it has one of its own.
     fn finish(&self) {
         if self.is_read_only {
             self.session.tell("finish");
@@ -193,10 +205,11 @@ impl PyConnection {
         let schema = named(&reader.schema(), &names, &types, &cast);
         let session = (self.is_read_only || self.has_functions).then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.clone());
-        let (is_read_only, has_functions) = (self.is_read_only, self.has_functions);
+        let has_functions = self.has_functions;
         Ok(EngineAnswer::Rows(Box::new(PyRows {
             session,
-            is_read_only,
+            ends_transaction: self.is_read_only || self.ends_transaction,
+            is_changing: self.ends_transaction,
             has_functions,
             reader,
             schema,
@@ -216,6 +229,7 @@ impl LibraryConnection for PyConnection {
     ) -> Result<EngineAnswer, EngineError> {
         let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows);
         let answer = self.call("execute", arguments, statement);
+        self.ends_transaction = false;
         if !matches!(answer, Ok(EngineAnswer::Rows(_))) {
             self.finish();
         }
@@ -270,6 +284,10 @@ impl LibraryConnection for PyConnection {
     }
 
     fn functions(&mut self) -> Option<&mut dyn Functions> {
+        if self.has_functions { Some(self) } else { None }
+    }
+
+    fn tables(&mut self) -> Option<&mut dyn TableFunctions> {
         if self.has_functions { Some(self) } else { None }
     }
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ import duckdb
 
 from colonnade._core import Refused, register_functions
 
+from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
@@ -21,6 +21,8 @@ from .exact import cast_target, check, exact, literal, quoted
 from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
 from .function_store import FunctionStore
 from .functions import SessionFunctions
+from .statement_transaction import StatementTransaction
+from .table_functions import TableFunctions
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -29,8 +31,6 @@ except ImportError:
     pyarrow = None
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
@@ -39,74 +39,10 @@ if TYPE_CHECKING:
     from .fences import Statement
 
 
-@dataclass(frozen=True)
-class RememberedStatement:
-    """The columns of a statement at its last run. The statement only reads, and its columns need no conversion.
-
-    DuckDB binds a statement again on each run. If its columns then differ, because a table or a setting was changed,
-    the statement is checked and run again. That has no visible effect, because the statement only reads.
-    """
-
-    #: DuckDB's names and types of the columns.
-    description: Sequence[tuple[object, ...]]
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    row_bytes: int
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer to a statement: a stream of rows, or the number of changed rows, or neither."""
-
-    stream: ArrowStream | None = None
-    changed: int | None = None
-    #: The name of each column, as clients see it (`column_names.py`).
-    names: tuple[str, ...] = ()
-    #: The DuckDB type of each column.
-    types: tuple[str, ...] = ()
-    #: Positions of the columns that were cast to text, because Arrow has no exact form of their type.
-    cast: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Description:
-    """A statement's parameters and columns, each with its DuckDB type. `columns` is None if it returns no rows."""
-
-    parameters: list[tuple[str, str]] = field(default_factory=list)
-    columns: list[tuple[str, str]] | None = None
-    #: Whether the columns are unknown until the statement runs.
-    late: bool = False
-
-
 #: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
 MAX_REMEMBERED = 32
 MAX_REMEMBERED_CHARACTERS = 2048
 MAX_REMEMBERED_COLUMNS = 64
-
-
-class Capsule:
-    """A running stream with Arrow's PyCapsule interface."""
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._capsule
-
-
-class ReleasableTable:
-    """A table that can be released while DuckDB still has its name."""
-
-    def __init__(self, table: ArrowStream) -> None:
-        self._table: ArrowStream | None = table
-
-    def release(self) -> None:
-        self._table = None
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        if self._table is None:
-            raise LookupError("the rows have been released")
-        return self._table.__arrow_c_stream__()
 
 
 class Engine:
@@ -141,8 +77,12 @@ class Engine:
         #: Whether sessions have functions in Python: whether there are `workers`, which run them.
         self.has_functions = workers is not None
         self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
-        #: The names of aggregates in Python.
-        self.aggregates: list[str] = [] if self._store is None else self._store.load(self._root)
+        #: The names of aggregates in Python, and of table functions.
+        self.aggregates: list[str] = []
+        self.table_functions: list[str] = []
+        if self._store is not None:
+            self.aggregates, self.table_functions = self._store.load(self._root)
+        ((self._threads,),) = self._root.execute("SELECT current_setting('threads')").fetchall()
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""
@@ -157,6 +97,8 @@ class Engine:
             workers, own = self._store.session(connection), session._connection
             names = (user, self._database, self._main_name)
             session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, *names)
+            session.tables = TableFunctions(session.functions, own, session._gate, self._threads)
+            session.functions.tables = session.tables
         return session
 
     def close(self) -> None:
@@ -167,7 +109,8 @@ class Session:
     """One client's connection. While a statement runs, only `interrupt` may be called."""
 
     def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
-        self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
+        self._transactions = ReadOnlyConnection(connection) if gate.read_only else StatementTransaction(connection)
+        self._connection = self._transactions if isinstance(self._transactions, ReadOnlyConnection) else connection
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
@@ -178,6 +121,10 @@ class Session:
         self._checked: tuple[str, Statement | None] | None = None
         #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
         self.functions: SessionFunctions | None = None
+        #: The table functions in Python, for `python/src/serve/tables.rs`.
+        self.tables: TableFunctions | None = None
+        #: Whether table functions of the next statement have run.
+        self._has_called = False
 
     def execute(
         self,
@@ -192,6 +139,20 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
         that returns no rows is refused and does not run.
         """
+        try:
+            return self._execute(sql, batch_rows, batch_bytes, parameters, gives_rows)
+        except BaseException:
+            self._transactions.roll_back()
+            raise
+
+    def _execute(
+        self,
+        sql: str,
+        batch_rows: int,
+        batch_bytes: int,
+        parameters: dict[str, object] | None,
+        gives_rows: bool,
+    ) -> Answer:
         limits = (batch_rows, batch_bytes)
         checked, self._checked = self._checked, None
         if checked is not None and checked[0] == sql and parameters is None:
@@ -206,6 +167,8 @@ class Session:
         if statement is None:
             return Answer()
         answer = self._run(statement, sql, limits, parameters)
+        if answer.stream is None:
+            self._transactions.commit()
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
@@ -214,10 +177,7 @@ class Session:
         self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
     ) -> Answer:
         if statement.kind == "transaction":
-            if isinstance(self._connection, ReadOnlyConnection):
-                self._connection.transaction(sql)
-            else:
-                self._connection.execute(sql)
+            self._transactions.client(sql)
             return Answer()
         if statement.is_query:
             types = [] if statement.is_late else statement.types
@@ -287,7 +247,11 @@ class Session:
         self._begin()
         if sql in self._remembered:
             return None
-        statement = self._gate.check(self._connection, sql, None)
+        try:
+            statement = self._gate.check(self._connection, sql, None)
+        except BaseException:
+            self._transactions.roll_back()
+            raise
         if statement is None or not statement.changes or not statement.is_query or statement.is_late:
             # `execute` runs it next, without another check.
             self._checked = (sql, statement)
@@ -346,14 +310,32 @@ class Session:
 
     def _begin(self) -> None:
         """End the previous statement, and forget what its functions have left."""
+        if self._has_called:
+            # Its table functions have begun it.
+            self._has_called = False
+            return
         self.finish()
         if self.functions is not None:
             self.functions.workers.begin_statement()
 
+    def begin_calls(self) -> None:
+        """Begin a statement with the calls of its table functions, in a transaction in which it then runs."""
+        self._has_called = False
+        self._begin()
+        self._transactions.begin()
+        self._has_called = True
+
+    def abandon_calls(self) -> None:
+        """End the calls of a statement that does not run."""
+        self._has_called = False
+        self._transactions.roll_back()
+        self.finish()
+
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
-        if isinstance(self._connection, ReadOnlyConnection):
-            self._connection.finish()
+        if self.tables is not None:
+            self.tables.release()
+        self._transactions.commit()
 
     def interrupt(self) -> None:
         self._connection.interrupt()

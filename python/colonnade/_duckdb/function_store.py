@@ -87,19 +87,23 @@ class FunctionStore:
             volatility=definition.volatility,
         )
 
-    def load(self, connection: DuckDBPyConnection) -> list[str]:
+    def load(self, connection: DuckDBPyConnection) -> tuple[list[str], list[str]]:
         """Make all functions known that this server has signed. The others cannot be called. Returns the names of all
-        aggregates."""
-        aggregates = []
+        aggregates, and of all table functions."""
+        aggregates, tables = [], []
         for macro in macros(connection):
-            if macro.entries[0].definition.kind == "aggregate":
-                aggregates.append(macro.entries[0].definition.name)
+            first = macro.entries[0].definition
+            if first.kind == "aggregate":
+                aggregates.append(first.name)
+            if first.kind == "table":
+                tables.append(first.name)
             for entry in macro.entries:
-                if self.is_trusted(entry):
+                # A table function becomes known with its call.
+                if entry.definition.kind != "table" and self.is_trusted(entry):
                     # One with a type of another version cannot be called.
                     with contextlib.suppress(NotImplementedError):
                         self.define(entry.definition)
-        return aggregates
+        return aggregates, tables
 
     def find(self, connection: DuckDBPyConnection, identity: str) -> Entry | None:
         """The function with this id, trusted or not."""

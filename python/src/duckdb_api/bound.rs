@@ -98,7 +98,7 @@ unsafe extern "C" fn is_same(left: *mut c_void, right: *mut c_void) -> bool {
 ///
 /// # Safety
 /// `info` is that of a bind callback that runs.
-unsafe fn constant(api: &'static Api, info: Handle, index: u64) -> Result<String, CallbackError> {
+pub(super) unsafe fn constant(api: &'static Api, info: Handle, index: u64) -> Result<String, CallbackError> {
     let mut value = ptr::null_mut();
     // SAFETY: the caller promises the information.
     checked(api, |error| unsafe { (api.v2_function_bind_get_arg_value)(info, index, &raw mut value, error) })?;

@@ -19,6 +19,7 @@ use super::entry;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Session};
 use super::sql_type::{SqlType, UnsupportedType};
+use super::table::TableCall;
 use crate::supervise::PyTemplates;
 
 /// Adds functions in Python to the module.
@@ -28,7 +29,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(define_function, module)?)?;
     module.add_function(wrap_pyfunction!(has_function, module)?)?;
     module.add_class::<FunctionWorkers>()?;
-    module.add_class::<FunctionSession>()
+    module.add_class::<FunctionSession>()?;
+    module.add_class::<TableCall>()
 }
 
 #[pyfunction]
@@ -60,7 +62,7 @@ fn function_dispatcher(kind: &str, volatility: &str) -> PyResult<&'static str> {
     Ok(registry::dispatcher(parse_kind(kind)?, parse_volatility(volatility)?))
 }
 
-fn id_number(id: &str) -> PyResult<u64> {
+pub(super) fn id_number(id: &str) -> PyResult<u64> {
     registry::parse_id(id).ok_or_else(|| PyValueError::new_err(format!("{id:?} is no id of a function")))
 }
 
@@ -198,8 +200,8 @@ impl FunctionWorkers {
 
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct FunctionSession {
-    session: Arc<Session>,
-    workers: SessionWorkers,
+    pub(super) session: Arc<Session>,
+    pub(super) workers: SessionWorkers,
 }
 
 #[pymethods]
@@ -254,7 +256,7 @@ impl FunctionSession {
     }
 }
 
-fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>> {
+pub(super) fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("code", failure.code)?;
     dict.set_item("message", failure.message)?;

@@ -186,7 +186,7 @@ pub(super) fn given_during<T>(work: impl FnOnce() -> T) -> (T, Option<String>) {
 }
 
 /// 128 random bits in hexadecimal.
-fn random_token() -> Result<String, String> {
+pub(super) fn random_token() -> Result<String, String> {
     let mut bytes = [0; 16];
     let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
     if filled.map_err(|error| error.to_string())? < bytes.len() {

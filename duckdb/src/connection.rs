@@ -25,6 +25,13 @@ pub trait LibraryConnection: Send {
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError>;
 
+    /// Runs a query of a function in Python. A statement that is no query, or changes anything, is refused (25006) and does not run. Within
+    /// a transaction of the client it is part of it, and otherwise has one of its own.
+    ///
+    /// # Errors
+    /// DuckDB's error.
+    fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError>;
+
     /// Runs a statement that must give rows. If it changes the database, it runs only if `check` accepts its columns.
     ///
     /// # Errors

@@ -41,6 +41,16 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         Translated::new(statement, &self.served)
     }
 
+    /// Runs a query of a function in Python, which may only read ([`LibraryConnection::read`]).
+    ///
+    /// # Errors
+    /// DuckDB's error.
+    pub fn read(&mut self, query: &str, size: BatchSize) -> Result<EngineAnswer, EngineError> {
+        let translated = self.translated(query);
+        let translated = self.with_aggregates(translated)?;
+        self.connection.read(&translated, size)
+    }
+
     fn run(
         &mut self,
         statement: &str,

@@ -16,6 +16,7 @@ mod aggregate;
 mod arguments;
 mod bound;
 mod classes;
+mod columns;
 mod entry;
 mod gathered;
 mod handles;
@@ -27,4 +28,5 @@ mod sql_type;
 mod symbols;
 mod table;
 
-pub(crate) use classes::register;
+pub(crate) use classes::{FunctionSession, register};
+pub(crate) use columns::{WriteError, column, write as write_column};

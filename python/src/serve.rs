@@ -4,7 +4,11 @@
 //! too. Reading, encoding and sending happen without the lock.
 
 mod functions;
+#[cfg(target_os = "linux")]
+mod own_connection;
 mod rows;
+#[cfg(target_os = "linux")]
+mod siblings;
 mod tables;
 
 use std::collections::{HashMap, HashSet};
@@ -29,6 +33,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use rows::{PyRows, producer_text};
 
+use crate::attached::attached;
 use crate::capsule::take_stream;
 use crate::fence::Refused;
 use crate::table::Table;
@@ -72,10 +77,21 @@ impl Engine for PyEngine {
     }
 
     fn session(&self, user: &SessionUser) -> Result<Box<dyn EngineSession>, EngineError> {
-        Python::attach(|py| {
+        attached(|py| {
             let is_read_only = user.role == Role::ReadOnly;
             let session = self.engine.bind(py).call_method1("session", (&user.name, is_read_only));
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
+            #[cfg(target_os = "linux")]
+            if self.has_functions {
+                siblings::Siblings::install(
+                    self.engine.bind(py),
+                    &session,
+                    &self.served,
+                    (&self.aggregates, &self.tables),
+                    0,
+                )
+                .map_err(|error| engine_error(py, &error, &Translated::default()))?;
+            }
             let session = Arc::new(PySession(session.unbind()));
             let connection = PyConnection {
                 session,
@@ -84,6 +100,7 @@ impl Engine for PyEngine {
                 aggregates: self.aggregates.clone(),
                 tables: self.tables.clone(),
                 ends_transaction: false,
+                is_borrowed: false,
             };
             Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
@@ -97,7 +114,7 @@ impl PySession {
     /// Calls a method and ignores its outcome: if `finish` fails, the next statement fails too and reports the cause. Nobody
     /// waits for the outcome of `close` and `interrupt`.
     fn tell(&self, method: &str) {
-        Python::attach(|py| drop(self.0.bind(py).call_method0(method)));
+        attached(|py| drop(self.0.bind(py).call_method0(method)));
     }
 }
 
@@ -116,6 +133,8 @@ struct PyConnection {
     tables: functions::FunctionNames,
     /// Whether the statement has called table functions, so that `finish` may end a transaction too.
     ends_transaction: bool,
+    /// Whether another connection is the session's, and ends it.
+    is_borrowed: bool,
 }
 
 /// An `engine.Answer`.
@@ -177,7 +196,7 @@ impl PyConnection {
         statement: &Translated,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Result<T, EngineError> {
-        Python::attach(|py| {
+        attached(|py| {
             let session = self.session.0.bind(py);
             work(session).map_err(|error| {
                 let of_function =
@@ -231,6 +250,14 @@ impl LibraryConnection for PyConnection {
         let answer = self.call("execute", arguments, statement);
         self.ends_transaction = false;
         if !matches!(answer, Ok(EngineAnswer::Rows(_))) {
+            self.finish();
+        }
+        answer
+    }
+
+    fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError> {
+        let answer = self.call("read", (&statement.text, size.rows, size.bytes), statement);
+        if answer.is_err() {
             self.finish();
         }
         answer
@@ -308,7 +335,7 @@ impl LibraryConnection for PyConnection {
         if !self.has_functions {
             return Vec::new();
         }
-        let printed = Python::attach(|py| functions::printed(self.session.0.bind(py)));
+        let printed = attached(|py| functions::printed(self.session.0.bind(py)));
         printed.lines().map(str::to_owned).collect()
     }
 
@@ -319,7 +346,9 @@ impl LibraryConnection for PyConnection {
 
 impl Drop for PyConnection {
     fn drop(&mut self) {
-        self.session.tell("close");
+        if !self.is_borrowed {
+            self.session.tell("close");
+        }
     }
 }
 

@@ -26,6 +26,13 @@ pub(crate) fn describe(function: &Function) -> String {
     json
 }
 
+/// The description of columns: a list of what a function's description has for each parameter.
+pub(crate) fn describe_columns(columns: &[FunctionColumn]) -> String {
+    let mut json = String::new();
+    list(&mut json, columns, column);
+    json
+}
+
 fn column(json: &mut String, column: &FunctionColumn) {
     json.push('[');
     text(json, &column.name);

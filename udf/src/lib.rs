@@ -22,6 +22,7 @@
 //!     column.data: OutputData::{Fixed(f), Bytes{offsets, bytes}, List{offsets, items}, Array(items), Struct(fields), Union{tags, members}}
 //!     column.into_owned(), column.slice(first, rows)        // columns that outlive the call
 //!     f.copy_to(at_row, &mut [u8])                          // from the ring or from checked memory into the caller's
+//! worker.with_loopback(queries, stop_flag)                  // who runs the queries of functions: an Arc<dyn Loopback>
 //! session.cancel();                                         // from any thread: kills the workers, calls return Cancelled
 //! session.take_notices() -> String                          // printed text
 //! worker.check(&function)?                                  // at CREATE: CallError::Syntax with line and position
@@ -41,6 +42,7 @@ mod error;
 mod function;
 mod inputs;
 mod layout;
+mod loopback;
 mod output;
 mod pace;
 mod pool;
@@ -57,6 +59,7 @@ pub use collected::{CollectedRows, Collector};
 pub use error::{CallError, FunctionError, ValueFault};
 pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, TimestampUnit};
 pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};
+pub use loopback::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, ReplyError, StopFlag};
 pub use output::{CallOutput, FixedValues, OutputColumn, OutputData};
 pub use pool::{Isolation, WorkerLimits, WorkerPool};
 pub use ring::RingSlice;

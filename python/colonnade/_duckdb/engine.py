@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from .batch_rows import row_bytes, rows_per_batch
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
-from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
+from .fences import OWN_SETTINGS, Fences, Gate, ReadOnlyConnection, configure, fence_for, in_sql, refuse
 from .function_store import FunctionStore
 from .functions import SessionFunctions
 from .statement_transaction import StatementTransaction
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
 MAX_REMEMBERED = 32
 MAX_REMEMBERED_CHARACTERS = 2048
 MAX_REMEMBERED_COLUMNS = 64
+
+
+#: The settings of a session that the queries of its functions follow, besides the search path.
+FOLLOWED_SETTINGS = tuple(
+    name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar")
+)
 
 
 class Engine:
@@ -86,15 +93,29 @@ class Engine:
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""
+        return self._open(user, read_only, None)
+
+    def sibling(self, caller: Session) -> Session:
+        """A connection on which the caller's functions run their queries: read-only, for the same user, with the same
+        worker processes."""
+        session = self._open(caller.user, True, caller)
+        session.follow(caller)
+        return session
+
+    def _open(self, user: str, read_only: bool, caller: Session | None) -> Session:
         with self._lock:
             connection, parser = self._root.cursor(), self._root.cursor()
         connection.execute(f"USE {quoted(self._database)}")
         keep_catalog(connection)
         # The value of current_user. No permission depends on it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
+        session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only), user)
         if self._store is not None:
-            workers, own = self._store.session(connection), session._connection
+            if caller is not None and caller.functions is not None:
+                workers = self._store.sibling(caller.functions.workers, connection)
+            else:
+                workers = self._store.session(connection)
+            own = session._connection
             names = (user, self._database, self._main_name)
             session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, *names)
             session.tables = TableFunctions(session.functions, own, session._gate, self._threads)
@@ -108,13 +129,16 @@ class Engine:
 class Session:
     """One client's connection. While a statement runs, only `interrupt` may be called."""
 
-    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
+    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, user: str) -> None:
+        self.user = user
         self._transactions = ReadOnlyConnection(connection) if gate.read_only else StatementTransaction(connection)
         self._connection = self._transactions if isinstance(self._transactions, ReadOnlyConnection) else connection
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
         self._path = self._first_path = search_path(connection)
+        #: The session's settings that its functions' queries follow: the statements that the client has run.
+        self._settings: dict[str, object] = {}
         #: By the statement's text; the oldest entry is the first.
         self._remembered: dict[str, RememberedStatement] = {}
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
@@ -241,6 +265,17 @@ class Session:
             del self._remembered[next(iter(self._remembered))]
         self._remembered[sql] = remembered
 
+    def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
+        """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
+        and does not run."""
+        statement = replace(self._gate, read_only=True).check(self._connection, sql, None)
+        if statement is None:
+            raise Refused("_conn.execute() needs a query, and this text has none", "42601", None)
+        if statement.kind != "select" or statement.changes:
+            what = "this query writes" if statement.kind == "select" else f"this is {statement.kind.upper()}"
+            raise Refused(f"_conn.execute() runs queries that only read, and {what}", "25006", None)
+        return self._run(statement, sql, (batch_rows, batch_bytes), None)
+
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
         statements, and if the columns are unknown until it runs."""
@@ -307,6 +342,22 @@ class Session:
             self._connection.execute(f"SET search_path = {literal(self._first_path)}")
         keep_catalog(self._connection)
         self._path = search_path(self._connection)
+        if self.functions is not None:
+            query = f"SELECT {', '.join(f'current_setting({literal(name)})' for name in FOLLOWED_SETTINGS)}"
+            values = self._connection.execute(query).fetchone()
+            assert values is not None
+            self._settings = dict(zip(FOLLOWED_SETTINGS, values, strict=True))
+
+    def follow(self, caller: Session) -> None:
+        """Take over the caller's settings. The caller may be running a statement."""
+        if self._path != caller._path:
+            self._connection.execute(f"SET search_path = {literal(caller._path)}")
+            self._path = caller._path
+        for name, value in caller._settings.items():
+            if self._settings.get(name) != value:
+                self._connection.execute(f"SET {name} = {in_sql(value)}")
+        self._settings = dict(caller._settings)
+        self.finish()
 
     def _begin(self) -> None:
         """End the previous statement, and forget what its functions have left."""
@@ -341,6 +392,10 @@ class Session:
         self._connection.interrupt()
         if self.functions is not None:
             self.functions.workers.cancel()
+
+    def interrupt_read(self) -> None:
+        """Interrupt `read`."""
+        self._connection.interrupt()
 
     def close(self) -> None:
         if self.functions is not None:

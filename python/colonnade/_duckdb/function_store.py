@@ -58,6 +58,11 @@ class FunctionStore:
         self._sessions[id(session)] = session
         return session
 
+    def sibling(self, caller: FunctionSession, connection: DuckDBPyConnection) -> FunctionSession:
+        """The worker processes of another session, for a connection that runs the queries of its functions."""
+        ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
+        return caller.sibling(token)
+
     def close(self, session: FunctionSession) -> None:
         """End the worker processes of a session."""
         self._sessions.pop(id(session), None)

@@ -47,7 +47,12 @@ impl BoundCall {
         let number = registry::parse_id(&id);
         let Some(definition) = number.and_then(registry::find) else {
             let message = format!("there is no function in Python with the id {id}");
-            return Err(session.fail(Failure { code: "42883", message, unknown: Some(id), ..Failure::default() }));
+            return Err(session.fail(Failure {
+                code: "42883".into(),
+                message,
+                unknown: Some(id),
+                ..Failure::default()
+            }));
         };
         let function = &definition.function;
         if definition.dispatcher() != *name {

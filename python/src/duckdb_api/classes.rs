@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use colonnade_udf::{
-    Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, TemplateSource, WorkerLimits, WorkerPool,
+    Function, FunctionColumn, FunctionKind, Isolation, Loopback, SessionWorkers, StopFlag, TemplateSource,
+    WorkerLimits, WorkerPool,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -202,6 +203,25 @@ impl FunctionWorkers {
 pub(crate) struct FunctionSession {
     pub(super) session: Arc<Session>,
     pub(super) workers: SessionWorkers,
+    /// Whether the workers, and the statement for which they work, are those of another session.
+    is_sibling: bool,
+}
+
+impl FunctionSession {
+    /// Sets where functions run their queries.
+    pub(crate) fn set_loopback(&self, loopback: Arc<dyn Loopback>) {
+        self.session.set_loopback(loopback);
+    }
+
+    /// Sets where functions run their queries while no statement runs on the connection.
+    pub(crate) fn set_table_loopback(&self, loopback: Arc<dyn Loopback>) {
+        self.session.set_table_loopback(loopback);
+    }
+
+    /// What ends the calls of this connection, and no others of the session.
+    pub(crate) fn stop_flag(&self) -> StopFlag {
+        self.session.stop.clone()
+    }
 }
 
 #[pymethods]
@@ -212,11 +232,20 @@ impl FunctionSession {
         let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
         let (workers, memory) = (workers.pool.session(), workers.memory);
         session.set_workers(Some(workers.clone()), memory);
-        Ok(Self { session, workers })
+        Ok(Self { session, workers, is_sibling: false })
+    }
+
+    fn sibling(&self, token: &str) -> PyResult<Self> {
+        let found = Session::find(token);
+        let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
+        session.set_workers(Some(self.workers.clone()), self.session.memory() as u64);
+        Ok(Self { session, workers: self.workers.clone(), is_sibling: true })
     }
 
     fn begin_statement(&self) {
-        self.workers.begin_statement();
+        if !self.is_sibling {
+            self.workers.begin_statement();
+        }
         self.session.begin_statement();
     }
 
@@ -228,7 +257,7 @@ impl FunctionSession {
     }
 
     fn cancel(&self, py: Python<'_>) {
-        py.detach(|| self.workers.cancel());
+        py.detach(|| if self.is_sibling { self.session.stop.stop() } else { self.workers.cancel() });
     }
 
     fn take_notices(&self) -> String {
@@ -251,14 +280,16 @@ impl FunctionSession {
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
             self.session.close();
-            self.workers.end();
+            if !self.is_sibling {
+                self.workers.end();
+            }
         });
     }
 }
 
 pub(super) fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("code", failure.code)?;
+    dict.set_item("code", failure.code.as_ref())?;
     dict.set_item("message", failure.message)?;
     dict.set_item("detail", failure.detail)?;
     dict.set_item("context", failure.context)?;

@@ -1,5 +1,6 @@
 //! Which connection calls: `colonnade_session()`, and what belongs to its token.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
@@ -7,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use colonnade_udf::{CallError, Function, SessionWorkers};
+use colonnade_udf::{CallError, Function, FunctionWorker, Loopback, SessionWorkers, StopFlag};
 
 use super::handles::{CallbackError, EXECUTOR, INTERRUPT, INVALID_VALUE};
 use super::symbols::{Api, Handle};
@@ -20,7 +21,7 @@ const MAX_FAILURES: usize = 64;
 /// Why a function has failed, for the session that reports it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failure {
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     pub message: String,
     pub detail: String,
     pub context: String,
@@ -39,6 +40,12 @@ pub(super) struct Session {
     /// The most bytes of a worker, and of the rows that an aggregate gathers.
     memory: AtomicU64,
     failures: Mutex<VecDeque<(u64, Failure)>>,
+    /// Where its functions run their queries.
+    loopback: Mutex<Option<Arc<dyn Loopback>>>,
+    /// Where those between two statements run them: on this connection.
+    table_loopback: Mutex<Option<Arc<dyn Loopback>>>,
+    /// Ends the calls of its statement.
+    pub stop: StopFlag,
 }
 
 /// A connection: the number of its database in this process, and its id there.
@@ -81,20 +88,26 @@ impl Session {
             workers: Mutex::default(),
             memory: AtomicU64::new(0),
             failures: Mutex::default(),
+            loopback: Mutex::default(),
+            table_loopback: Mutex::default(),
+            stop: StopFlag::default(),
         });
         sessions.by_token.insert(token, place);
         sessions.by_place.insert(place, Arc::clone(&session));
         Ok(session)
     }
 
-    /// Forgets the token. Calls that are bound keep the session until they end.
+    /// Forgets the token, and the workers if they are others' too. Calls that are bound keep the session until they end.
     pub fn close(&self) {
         let mut sessions = lock(&SESSIONS);
         if let Some(place) = sessions.by_token.remove(&self.token) {
             sessions.by_place.remove(&place);
         }
         drop(sessions);
-        self.set_workers(None, 0);
+        // It has the session's object in Python, which has this session.
+        let loopbacks = (lock(&self.loopback).take(), lock(&self.table_loopback).take());
+        drop(loopbacks);
+        *lock(&self.workers) = None;
     }
 
     /// Sets the workers, which may use this many bytes.
@@ -102,6 +115,34 @@ impl Session {
         self.memory.store(memory, Ordering::Relaxed);
         let before = std::mem::replace(&mut *lock(&self.workers), workers);
         before.inspect(SessionWorkers::cancel);
+    }
+
+    /// Sets where functions run their queries.
+    pub fn set_loopback(&self, loopback: Arc<dyn Loopback>) {
+        *lock(&self.loopback) = Some(loopback);
+    }
+
+    /// Sets where functions run their queries while no statement runs on the connection.
+    pub fn set_table_loopback(&self, loopback: Arc<dyn Loopback>) {
+        *lock(&self.table_loopback) = Some(loopback);
+    }
+
+    /// A worker for a call while no statement runs on the connection.
+    ///
+    /// # Errors
+    /// If the session has none.
+    pub fn table_worker(&self) -> Result<FunctionWorker, CallbackError> {
+        let loopback = lock(&self.table_loopback).clone();
+        Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
+    }
+
+    /// A worker for a thread.
+    ///
+    /// # Errors
+    /// If the session has none.
+    pub fn worker(&self) -> Result<FunctionWorker, CallbackError> {
+        let loopback = lock(&self.loopback).clone();
+        Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
     }
 
     /// The most bytes of the rows that an aggregate gathers.
@@ -126,7 +167,7 @@ impl Session {
     pub fn fail(&self, failure: Failure) -> CallbackError {
         let number = LAST_FAILURE.fetch_add(1, Ordering::Relaxed) + 1;
         let text = format!("{FAILURE}{number}: {}", failure.message);
-        let code = if failure.code == "57014" { INTERRUPT } else { EXECUTOR };
+        let code = if failure.code.as_ref() == "57014" { INTERRUPT } else { EXECUTOR };
         let mut failures = lock(&self.failures);
         if failures.len() == MAX_FAILURES {
             failures.pop_front();
@@ -146,7 +187,7 @@ impl Session {
             return error;
         }
         let message = format!("function \"{}\": {}", function.name, error.text);
-        self.fail(Failure { code: "22023", message, ..Failure::default() })
+        self.fail(Failure { code: "22023".into(), message, ..Failure::default() })
     }
 
     /// The failure that DuckDB's error names.
@@ -165,7 +206,7 @@ impl Failure {
     pub fn of(error: &CallError, function: &Function) -> Self {
         let record = error.record().cloned().unwrap_or_default();
         Self {
-            code: error.sqlstate(),
+            code: error.sqlstate().to_owned().into(),
             message: error.to_string(),
             detail: record.detail,
             context: record.context,

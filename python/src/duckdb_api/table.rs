@@ -99,7 +99,7 @@ impl Call {
 
     fn several_values(&self, name: &str) -> CallbackError {
         let message = format!("argument \"{name}\" of {} has more than one value", self.function.name);
-        self.session.fail(Failure { code: "22023", message, ..Failure::default() })
+        self.session.fail(Failure { code: "22023".into(), message, ..Failure::default() })
     }
 }
 

@@ -7,9 +7,11 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_schema::{ArrowError, SchemaRef};
 use colonnade_duckdb::Translated;
 use colonnade_server::{EngineError, Rows};
+
 use pyo3::prelude::*;
 
 use super::{PySession, engine_error, functions};
+use crate::attached::attached;
 
 /// A result that DuckDB streams.
 pub(super) struct PyRows {
@@ -45,8 +47,7 @@ impl Rows for PyRows {
         next.transpose().map_err(|error| {
             let text = producer_text(&error);
             let session = self.session.as_ref().filter(|_| self.has_functions);
-            let of_function =
-                session.and_then(|session| Python::attach(|py| functions::failure(session.0.bind(py), text)));
+            let of_function = session.and_then(|session| attached(|py| functions::failure(session.0.bind(py), text)));
             of_function.unwrap_or_else(|| self.statement.error(text))
         })
     }
@@ -57,7 +58,7 @@ impl PyRows {
     fn commit(&mut self) -> Result<(), EngineError> {
         let Some(session) = &self.session else { return Ok(()) };
         self.ends_transaction = false;
-        Python::attach(|py| {
+        attached(|py| {
             let ended = session.0.bind(py).call_method0("finish");
             ended.map(drop).map_err(|error| engine_error(py, &error, &self.statement))
         })

@@ -6,11 +6,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
-use colonnade_udf::{CollectedRows, Function, SessionWorkers};
+use colonnade_udf::{CollectedRows, Function};
 
 use super::run::{self, RunError};
 use super::{Argument, Batch, Call, VALUES, lock};
 use crate::duckdb_api::handles::CallbackError;
+use crate::duckdb_api::session::Session;
 
 /// The batches of one call.
 pub(super) struct Batches {
@@ -68,7 +69,7 @@ impl Batches {
                     let thread = Thread {
                         receiver: Arc::clone(&receiver),
                         shared: Arc::clone(&self.shared),
-                        workers: call.workers.clone(),
+                        session: Arc::clone(&call.session),
                         function: Arc::clone(&call.function),
                         arguments: call.arguments.clone(),
                     };
@@ -109,7 +110,7 @@ impl Batches {
 struct Thread {
     receiver: Arc<Mutex<Receiver<(usize, Arc<CollectedRows>)>>>,
     shared: Arc<Shared>,
-    workers: SessionWorkers,
+    session: Arc<Session>,
     function: Arc<Function>,
     arguments: Vec<Argument>,
 }
@@ -124,8 +125,13 @@ impl Thread {
                 continue;
             }
             let values = self.shared.values.get().cloned().unwrap_or_default();
-            let worker = worker.get_or_insert_with(|| self.workers.worker());
-            match run::call(worker, &self.function, &self.arguments, &[values, rows]) {
+            let found = match worker.take() {
+                Some(worker) => Ok(worker),
+                None => self.session.worker().map_err(RunError::Engine),
+            };
+            let called = found
+                .and_then(|found| run::call(worker.insert(found), &self.function, &self.arguments, &[values, rows]));
+            match called {
                 Ok(batch) => drop(lock(&self.shared.results).insert(number, batch)),
                 Err(error) => {
                     self.shared.is_over.store(true, Ordering::Relaxed);

@@ -10,6 +10,7 @@ use crate::duckdb_api::handles::CallbackError;
 /// Why a call has no result.
 pub(super) enum RunError {
     Call(CallError),
+    Engine(CallbackError),
     /// The parameter with this name is one value, and its argument has several.
     SeveralValues(String),
 }
@@ -48,7 +49,7 @@ impl Call {
         let groups = taken(&self.groups);
         let output = match &self.batches {
             None => {
-                let called = call(&mut self.workers.worker(), &self.function, &self.arguments, &groups);
+                let called = call(&mut self.session.table_worker()?, &self.function, &self.arguments, &groups);
                 vec![called.map_err(|error| self.run_failed(error))?]
             }
             Some(batches) => {
@@ -72,6 +73,7 @@ impl Call {
     pub(super) fn run_failed(&self, error: RunError) -> CallbackError {
         match error {
             RunError::Call(error) => self.failed(&error),
+            RunError::Engine(error) => error,
             RunError::SeveralValues(name) => self.several_values(&name),
         }
     }

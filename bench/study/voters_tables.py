@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -69,15 +68,12 @@ def labels(table: pa.Table, places: pa.Table) -> np.ndarray:
 
 
 def write(directory: Path, table: pa.Table, places: pa.Table) -> None:
-    """The files of each format."""
+    """The files of each format but HDF5, which `voters_hdf5.py` makes of these."""
     for name, one in (("voters", table), ("precincts", places)):
         pq.write_table(one, directory / f"{name}.parquet")
         pyarrow.csv.write_csv(one, directory / f"{name}.csv")
         (directory / name).mkdir()
-        with h5py.File(directory / f"{name}.h5", "w") as file:
-            for column in one.column_names:
-                values = one.column(column).to_numpy()
-                # Texts of a fixed width, which is what both formats read fastest.
-                array = values.astype("S") if values.dtype == object else values
-                np.save(directory / name / f"{column}.npy", array)
-                file.create_dataset(column, data=array)
+        for column in one.column_names:
+            values = one.column(column).to_numpy()
+            # Texts of a fixed width, which is what numpy and HDF5 read fastest.
+            np.save(directory / name / f"{column}.npy", values.astype("S") if values.dtype == object else values)

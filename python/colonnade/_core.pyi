@@ -352,8 +352,8 @@ class FunctionSession:
         """Raises ValueError if no connection has this token."""
 
     def sibling(self, token: str) -> FunctionSession:
-        """The same worker processes for another connection, which runs the queries of this one's functions. Its `cancel`
-        ends only what it runs. Raises ValueError if no connection has this token."""
+        """The same worker processes for another connection, which runs the queries of this one's functions. Its
+        `cancel` ends only what it runs. Raises ValueError if no connection has this token."""
 
     def begin_statement(self) -> None:
         """Forget the cancellation, the printed text and the failures of the statement before."""

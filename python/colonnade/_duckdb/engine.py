@@ -47,9 +47,7 @@ MAX_REMEMBERED_COLUMNS = 64
 
 
 #: The settings of a session that the queries of its functions follow, besides the search path.
-FOLLOWED_SETTINGS = tuple(
-    name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar")
-)
+FOLLOWED_SETTINGS = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
 
 
 class Engine:
@@ -344,8 +342,7 @@ class Session:
         self._path = search_path(self._connection)
         if self.functions is not None:
             query = f"SELECT {', '.join(f'current_setting({literal(name)})' for name in FOLLOWED_SETTINGS)}"
-            values = self._connection.execute(query).fetchone()
-            assert values is not None
+            (values,) = self._connection.execute(query).fetchall()
             self._settings = dict(zip(FOLLOWED_SETTINGS, values, strict=True))
 
     def follow(self, caller: Session) -> None:

@@ -42,7 +42,7 @@ class SourceError(Exception):
 
 
 class QueryError(Exception):
-    """A query of a function has failed. If the function does not catch it, its statement fails with the same SQLSTATE."""
+    """A query of a function has failed. If the function does not catch it, its statement fails with this SQLSTATE."""
 
     def __init__(self, sqlstate: str, message: str, detail: str, hint: str, context: str, query: str) -> None:
         super().__init__(message)

@@ -140,5 +140,6 @@ def save(
         types |= dict.fromkeys(("features", "classes"), pa.list_(pa.string()))
         types |= dict.fromkeys(("version", "rows"), pa.int64())
         table = pa.table({key: pa.array([row[key]], types.get(key, pa.string())) for key in COLUMNS})
-        there.connection.write(table, "models", schema=schema, if_exists="append")
+        # PostgreSQL's catalog, in which a write looks for its table, has DuckDB's schema `main` as `public`.
+        there.connection.write(table, "models", schema="public" if schema == "main" else schema, if_exists="append")
     return row["version"]

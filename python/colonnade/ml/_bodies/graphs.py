@@ -94,7 +94,8 @@ def estimator_graph(model: Any, spec: dict[str, Any], dtype: str) -> Any:
 
 def graph_description(spec: dict[str, Any]) -> dict[str, Any]:
     """The description without what the graph itself contains."""
-    features = [{"name": one["name"], "kind": one["kind"]} for one in spec["features"]]
+    kept = ("name", "kind", "nulls")
+    features = [{key: value for key, value in one.items() if key in kept} for one in spec["features"]]
     return {**spec, "features": features}
 
 

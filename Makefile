@@ -101,7 +101,7 @@ test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary
 test-ml: $(BIN)/.wheel $(ML)/.ml ## Train, store and apply models in the server, by scikit-learn and ONNX
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(ML)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
-	$(ML)/bin/python -m pytest --timeout=300 tests/ml $(PYTEST_ARGS)
+	$(ML)/bin/python -m pytest --timeout=300 tests/ml "tests/repository/test_docs.py::test_lessons_run_and_print_what_they_say[docs/tutorial/machine-learning.md]" $(PYTEST_ARGS)
 
 # Each engine in a process of its own, because Ray and Spark change the process that starts them.
 test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask, Ray, Spark and Daft on local clusters

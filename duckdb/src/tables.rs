@@ -252,7 +252,7 @@ fn replaced(
 fn inputs(statement: &str, call: &TableCall) -> Vec<TableInput> {
     let text = |place: &Range<usize>| &statement[place.clone()];
     let input = |TableArgument { place, is_query }: &TableArgument| {
-        let scope: String = call.scopes.iter().map(|scope| format!("{} (", text(scope))).collect();
+        let scope: String = call.scopes.iter().map(|scope| format!("{} SELECT * FROM (", text(scope))).collect();
         let text = match (is_query, scope.is_empty()) {
             (true, true) => text(place).to_owned(),
             (true, false) => format!("{scope}{}{}", text(place), ")".repeat(call.scopes.len())),

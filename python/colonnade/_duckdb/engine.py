@@ -342,6 +342,7 @@ class Session:
         self._path = search_path(self._connection)
         if self.functions is not None:
             query = f"SELECT {', '.join(f'current_setting({literal(name)})' for name in FOLLOWED_SETTINGS)}"
+            # All rows, so that the result is finished.
             (values,) = self._connection.execute(query).fetchall()
             self._settings = dict(zip(FOLLOWED_SETTINGS, values, strict=True))
 

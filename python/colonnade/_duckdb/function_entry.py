@@ -113,6 +113,11 @@ class Macro:
     def is_table(self) -> bool:
         return self.entries[0].definition.kind == "table"
 
+    @property
+    def digest(self) -> str:
+        """What tells these functions from others of the same name: 128 bits in hexadecimal."""
+        return hashlib.sha256(canonical([asdict(entry) for entry in self.entries])).hexdigest()[:32]
+
     def to_comment(self) -> str:
         """The macro's comment."""
         functions = []

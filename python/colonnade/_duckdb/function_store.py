@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from colonnade._core import FunctionSession, define_function
@@ -26,6 +27,18 @@ if TYPE_CHECKING:
 IDLE_CHECK = 15
 
 
+#: How many names of table functions are remembered.
+MAX_TABLES = 1000
+
+
+@dataclass(frozen=True)
+class TableMacro:
+    """The table functions of a name, and the ids of those that this server has signed."""
+
+    macro: Macro
+    trusted: frozenset[str]
+
+
 class FunctionStore:
     """The functions of one database, which all sessions share."""
 
@@ -37,6 +50,8 @@ class FunctionStore:
         self._key = server_key(database, make=False)
         #: The sessions that are open, by their numbers in Python.
         self._sessions: dict[int, FunctionSession] = {}
+        #: Table functions that were called, by their digest.
+        self._tables: dict[str, TableMacro] = {}
         threading.Thread(target=self._end_idle, daemon=True).start()
 
     def key(self) -> bytes:
@@ -109,6 +124,20 @@ class FunctionStore:
                     with contextlib.suppress(NotImplementedError):
                         self.define(entry.definition)
         return aggregates, tables
+
+    def known_table(self, digest: str) -> TableMacro | None:
+        """The table functions that have this digest, if a session has called them."""
+        return self._tables.get(digest)
+
+    def remember_table(self, macro: Macro) -> TableMacro:
+        """Remember table functions for later calls of all sessions."""
+        trusted = frozenset(entry.definition.id for entry in macro.entries if self.is_trusted(entry))
+        found = TableMacro(macro, trusted)
+        with self._lock:
+            if len(self._tables) >= MAX_TABLES:
+                self._tables.clear()
+            self._tables[macro.digest] = found
+        return found
 
     def find(self, connection: DuckDBPyConnection, identity: str) -> Entry | None:
         """The function with this id, trusted or not."""

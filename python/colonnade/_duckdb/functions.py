@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from colonnade._core import FunctionFailure, FunctionSession
 
     from .fences import Gate, ReadOnlyConnection
-    from .function_store import FunctionStore
+    from .function_store import FunctionStore, TableMacro
     from .table_functions import TableFunctions
 
 
@@ -229,7 +229,23 @@ class SessionFunctions:
             return Macro.from_comment(*row)
         return None
 
-    def find_called(self, schema: str | None, name: str) -> Macro | None:
+    def find_table(self, schema: str | None, name: str) -> TableMacro | None:
+        """The table functions that a call with this name means; None if it is no such function."""
+        written = quoted(name) if schema is None else self._name(schema, name).sql
+        try:
+            columns = self.connection._bind(f"FROM {written}()", with_type=True)[0]
+        except (duckdb.CatalogException, duckdb.BinderException):
+            # There is none, or it is another function.
+            return None
+        found = self.store.known_table(columns[0]) if len(columns) == 1 else None
+        if found is not None:
+            return found
+        macro = self._find_called(schema, name)
+        if macro is None or not macro.is_table:
+            return None
+        return self.store.remember_table(macro)
+
+    def _find_called(self, schema: str | None, name: str) -> Macro | None:
         """The functions that a call with this name means: those of the first schema of the search path that has any."""
         if schema is not None:
             return self._find(self._name(schema, name))
@@ -347,9 +363,12 @@ class SessionFunctions:
 
     def _write(self, name: Name, macro: Macro) -> None:
         if macro.is_table:
-            # The server replaces each call. The macro has the name, and the comment with the definitions.
+            # The server replaces each call. The macro has the name, and the comment with the definitions. The name of
+            # its column says which these are: binding it is much faster than listing all functions.
             text = literal(f"table function {name.name} cannot be called here")
-            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}() AS TABLE SELECT error({text})")
+            ids = ", ".join(f"({literal(entry.definition.id)})" for entry in macro.entries)
+            body = f"SELECT error({text}) AS {quoted(macro.digest)} FROM (VALUES {ids}) AS functions(id)"
+            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}() AS TABLE {body}")
         else:
             calls = ", ".join(overload(entry.definition) for entry in macro.entries)
             self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from .fences import Gate, ReadOnlyConnection
     from .function_entry import Definition, Entry, Parameter
+    from .function_store import TableMacro
     from .functions import SessionFunctions
 
 #: DuckDB's names of the type of a value whose type is not known.
@@ -76,16 +77,21 @@ class TableFunctions:
     threads: int
     #: The calls of the present statement.
     _calls: list[TableCall] = field(default_factory=list)
+    #: The functions that the present statement names.
+    _found: dict[tuple[str | None, str], TableMacro] = field(default_factory=dict)
 
     def has(self, schema: str | None, name: str) -> bool:
         """Whether a name is that of a table function."""
-        return self._entries(schema, name) is not None
+        found = self.functions.find_table(schema, name)
+        if found is not None:
+            self._found[schema, name] = found
+        return found is not None
 
     def stand_in(self, schema: str | None, name: str, given: Sequence[tuple[str, bool, list[str]]]) -> str | None:
         """A subquery with the columns of a call, its queries and its parameters, which is bound but never run. None if
         the columns depend on the rows."""
         inputs = [Input(*found) for found in given]
-        entries = self._must_have(schema, name)
+        entries = self._named(schema, name).macro.entries
         candidates = [entry for entry in entries if may_take(entry.definition, inputs)] or entries
         if len(candidates) > 1:
             bound = [self._bind(found, None) for found in inputs]
@@ -117,9 +123,9 @@ class TableFunctions:
     ) -> str:
         """Call a function. Returns what stands for its rows in the statement."""
         bound = [self._bind(Input(*found), values) for found in given]
-        entry = self._choose(name, self._must_have(schema, name), bound)
-        definition = entry.definition
-        if not self.functions.store.is_trusted(entry):
+        named = self._named(schema, name)
+        definition = self._choose(name, named.macro.entries, bound).definition
+        if definition.id not in named.trusted:
             file = self.functions.store.database or "FILE"
             hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
             raise refused(f"function {definition.signature} was not created by this server", "42501", hint)
@@ -153,16 +159,14 @@ class TableFunctions:
         for call in self._calls:
             call.close()
         self._calls.clear()
+        self._found.clear()
 
-    def _entries(self, schema: str | None, name: str) -> tuple[Entry, ...] | None:
-        macro = self.functions.find_called(schema, name)
-        return macro.entries if macro is not None and macro.is_table else None
-
-    def _must_have(self, schema: str | None, name: str) -> tuple[Entry, ...]:
-        entries = self._entries(schema, name)
-        if entries is None:
+    def _named(self, schema: str | None, name: str) -> TableMacro:
+        """The functions that `has` has found."""
+        found = self._found.get((schema, name)) or self.functions.find_table(schema, name)
+        if found is None:
             raise Refused(f"function {name} does not exist", "42883", None)
-        return entries
+        return found
 
     def _bind(self, given: Input, values: dict[str, object] | None) -> Bound:
         """The columns of an argument. The query only reads."""

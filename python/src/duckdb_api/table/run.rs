@@ -50,6 +50,9 @@ pub(super) fn call(
 impl Call {
     /// Calls the function for all rows that are collected, and keeps its result.
     pub(super) fn run(self: &Arc<Self>) -> Result<(), CallbackError> {
+        if let Some(batches) = &self.batches {
+            batches.keep_values(self);
+        }
         let groups = taken(&self.groups);
         let output = match &self.batches {
             None => {

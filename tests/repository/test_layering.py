@@ -74,6 +74,7 @@ ROOMS = {
     "": {"_options", "_core", "_errors", "_frames", "_rows", "_connection", "_read", "_write", "_lazy", "_plan"},
     "aio": {"_options", "_errors", "_frames", "_rows", "_connection"},
     "_udf": set[str](),
+    "_devudf": {"_libraries", "_core", "_errors", "_connection", "_udf"},
     "distributed": {"_options", "_libraries", "_errors", "_frames", "_connection", "_plan"},
     "_serve": {"_options", "_core", "_duckdb", "_sources"},
     "_cli": {
@@ -89,6 +90,7 @@ ROOMS = {
         "_read",
         "_write",
         "",
+        "_devudf",
         "_serve",
     },
     "__main__": {"_cli"},

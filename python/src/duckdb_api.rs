@@ -13,6 +13,7 @@
 mod aggregate;
 mod arguments;
 mod bound;
+mod capture;
 mod classes;
 mod entry;
 mod gathered;

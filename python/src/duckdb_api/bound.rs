@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
+use super::capture::{CapturedCall, Role};
 use super::handles::{CallbackError, OwnedType, checked, copied, object, owned};
 use super::registry::{self, Definition};
 use super::session::{Failure, Session, given_during};
@@ -16,9 +17,22 @@ pub(super) const OWN_ARGUMENTS: u64 = 2;
 pub(super) struct BoundCall {
     pub session: Arc<Session>,
     pub definition: Arc<Definition>,
+    /// Its place among the calls of a statement whose arguments are captured.
+    captured: Option<Arc<CapturedCall>>,
 }
 
 impl BoundCall {
+    /// What the call does.
+    pub fn role(&self) -> Role {
+        self.captured.as_ref().map_or(Role::Run, CapturedCall::role)
+    }
+
+    /// Notes the call, if the session captures. The caller keeps this until the statement ends.
+    pub fn noted(mut self) -> Self {
+        self.captured = self.session.capture().map(|capture| capture.note(self.definition.function.id));
+        self
+    }
+
     /// Reads the arguments of a dispatcher.
     ///
     /// # Safety
@@ -78,7 +92,7 @@ impl BoundCall {
             }
         }
         session.workers()?;
-        Ok(Self { session, definition })
+        Ok(Self { session, definition, captured: None })
     }
 
     /// The call as data of DuckDB's.
@@ -91,7 +105,12 @@ impl BoundCall {
 unsafe extern "C" fn is_same(left: *mut c_void, right: *mut c_void) -> bool {
     // SAFETY: DuckDB compares the data of one function, which `into_opaque` has made, while it lives.
     let (left, right) = unsafe { (&*left.cast::<BoundCall>(), &*right.cast::<BoundCall>()) };
-    Arc::ptr_eq(&left.definition, &right.definition) && Arc::ptr_eq(&left.session, &right.session)
+    let is_one_capture = match (&left.captured, &right.captured) {
+        (None, None) => true,
+        (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+        _ => false,
+    };
+    Arc::ptr_eq(&left.definition, &right.definition) && Arc::ptr_eq(&left.session, &right.session) && is_one_capture
 }
 
 /// An argument that is a constant text.

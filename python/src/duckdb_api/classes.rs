@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use arrow_array::RecordBatch;
 use colonnade_udf::{
     Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, TemplateSource, WorkerLimits, WorkerPool,
 };
@@ -15,11 +16,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
+use super::capture::{Capture, Sampling};
 use super::entry;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Session};
 use super::sql_type::{SqlType, UnsupportedType};
 use crate::supervise::PyTemplates;
+use crate::table::Table;
 
 /// Adds functions in Python to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -223,6 +226,25 @@ impl FunctionSession {
         let definition = definition.ok_or_else(|| PyValueError::new_err(format!("no function has the id {id}")))?;
         let checked = py.detach(|| self.workers.worker().check(&definition.function));
         checked.err().map(|error| failure_dict(py, Failure::of(&error, &definition.function))).transpose()
+    }
+
+    /// Begins a capture, which ends with `end_capture`.
+    #[pyo3(signature = (id, call, count=None, *, by_groups=false, seed=0))]
+    fn begin_capture(&self, id: &str, call: usize, count: Option<usize>, by_groups: bool, seed: u64) -> PyResult<()> {
+        let sampling = count.map(|count| Sampling { count, by_groups, seed });
+        let capture = Capture::new(id_number(id)?, call, sampling, self.session.memory());
+        self.session.set_capture(Some(Arc::new(capture)));
+        Ok(())
+    }
+
+    /// How often the statement calls the function, and its arguments; None without rows, or if there is no capture.
+    fn end_capture(&self, py: Python<'_>) -> PyResult<(usize, Option<Table>)> {
+        let Some(capture) = self.session.set_capture(None) else { return Ok((0, None)) };
+        let batches = py.detach(|| capture.take());
+        let batches = batches.map_err(|_| PyValueError::new_err("the inputs of a function do not fit together"))?;
+        let schema = batches.first().map(RecordBatch::schema);
+        let table = schema.map(|schema| Table { schema, batches: batches.into_iter().map(Into::into).collect() });
+        Ok((capture.calls(), table))
     }
 
     fn cancel(&self, py: Python<'_>) {

@@ -10,6 +10,7 @@ use colonnade_sql::statement::CreateTable;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::cast::cast;
+use crate::inputs::requested;
 use crate::insert::{BATCH_NAME, Insertion};
 use crate::placeholder::Placeholders;
 use crate::{LibraryConnection, ServedDatabase, Translated};
@@ -48,10 +49,20 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
+        let (translated, values) = self.with_values(statement, parameters)?;
+        self.connection.execute(&translated, &values, size, must_give_rows)
+    }
+
+    /// A statement as DuckDB reads it, with a cast for each placeholder, and the values of these.
+    pub(crate) fn with_values<'p>(
+        &mut self,
+        statement: &str,
+        parameters: &'p [Parameter],
+    ) -> Result<(Translated, Vec<&'p Parameter>), EngineError> {
         let translated = self.translated(statement);
         let translated = self.with_aggregates(translated)?;
         if parameters.is_empty() {
-            return self.connection.execute(&translated, &[], size, must_give_rows);
+            return Ok((translated, Vec::new()));
         }
         let placeholders = Placeholders::find(&translated.text);
         let mut casts = vec![None; placeholders.count()];
@@ -62,8 +73,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                 Some(type_name.map_err(|error| EngineError::new(error.code(), error.to_string()))?);
             values.push(parameter);
         }
-        let translated = translated.edited(|_| placeholders.casts(&casts));
-        self.connection.execute(&translated, &values, size, must_give_rows)
+        Ok((translated.edited(|_| placeholders.casts(&casts)), values))
     }
 }
 
@@ -80,9 +90,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         parameters: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
-        match numbered_table(statement) {
-            Some(table) => self.create(statement, table).map(|()| EngineAnswer::Done { changed: None }),
-            None => self.run(statement.text, parameters, size, false),
+        match (numbered_table(statement), requested(statement)) {
+            (Some(table), _) => self.create(statement, table).map(|()| EngineAnswer::Done { changed: None }),
+            (None, Some(inputs)) => self.inputs(statement, inputs, parameters, size),
+            (None, None) => self.run(statement.text, parameters, size, false),
         }
     }
 
@@ -92,7 +103,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         parameters: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
-        self.run(statement.text, parameters, size, true)
+        match requested(statement) {
+            Some(inputs) => self.inputs(statement, inputs, parameters, size),
+            None => self.run(statement.text, parameters, size, true),
+        }
     }
 
     fn query_checked(
@@ -101,13 +115,23 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         size: BatchSize,
         check: ColumnCheck,
     ) -> Result<EngineAnswer, EngineError> {
+        if let Some(inputs) = requested(statement) {
+            let answer = self.inputs(statement, inputs, &[], size)?;
+            if let EngineAnswer::Rows(rows) = &answer {
+                check(rows.as_ref())?;
+            }
+            return Ok(answer);
+        }
         let statement = self.translated(statement.text);
         let statement = self.with_aggregates(statement)?;
         self.connection.query_checked(&statement, size, check)
     }
 
     fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
-        self.description(statement, types)
+        match requested(statement) {
+            Some(inputs) => self.describe_inputs(statement, inputs, types),
+            None => self.description(statement, types),
+        }
     }
 
     fn insert(&mut self, rows: InsertedRows<'_>) -> Result<u64, EngineError> {

@@ -4,6 +4,7 @@
 //! too. Reading, encoding and sending happen without the lock.
 
 mod functions;
+mod inputs;
 mod rows;
 
 use std::collections::{HashMap, HashSet};
@@ -16,10 +17,12 @@ use colonnade_duckdb::{
     AggregateDispatch, LibraryConnection, ServedDatabase, StatementTypes, Translated, TranslatingSession, types,
 };
 use colonnade_server::functions::Functions;
+use colonnade_server::value::types::Type;
 use colonnade_server::{
     BatchSize, ColumnCheck, Columns, Engine, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter, Role,
     SessionUser, SqlState, parameter::ParameterValue,
 };
+use colonnade_sql::statement::ExplainInputs;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -284,6 +287,20 @@ impl LibraryConnection for PyConnection {
         arguments: usize,
     ) -> Result<Option<AggregateDispatch>, EngineError> {
         self.dispatch(schema, name, arguments)
+    }
+
+    fn inputs(
+        &mut self,
+        inputs: &ExplainInputs,
+        query: &Translated,
+        values: &[&Parameter],
+        size: BatchSize,
+    ) -> Result<EngineAnswer, EngineError> {
+        self.captured(inputs, query, named_values(values), size)
+    }
+
+    fn input_columns(&mut self, inputs: &ExplainInputs) -> Result<Vec<(String, Type)>, EngineError> {
+        self.captured_columns(inputs)
     }
 
     fn take_notices(&mut self) -> Vec<String> {

@@ -15,12 +15,14 @@ import duckdb
 from colonnade._core import Refused, register_functions
 
 from .batch_rows import row_bytes, rows_per_batch
+from .capsule import Capsule
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
 from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
 from .function_store import FunctionStore
 from .functions import SessionFunctions
+from .inputs import FunctionInputs, NamedFunction
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -82,16 +84,6 @@ class Description:
 MAX_REMEMBERED = 32
 MAX_REMEMBERED_CHARACTERS = 2048
 MAX_REMEMBERED_COLUMNS = 64
-
-
-class Capsule:
-    """A running stream with Arrow's PyCapsule interface."""
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._capsule
 
 
 class ReleasableTable:
@@ -312,6 +304,31 @@ class Session:
             columns = list(zip(names, catalog.shown(statement.types), strict=True))
         named = [(name, str(type_)) for name, type_ in statement.parameters]
         return Description(parameters=named, columns=columns, late=is_late)
+
+    def inputs(
+        self,
+        function: NamedFunction,
+        call: int,
+        sample: tuple[int, bool] | None,
+        seed: int | None,
+        sql: str,
+        limits: tuple[int, int],
+        parameters: dict[str, object] | None,
+    ) -> Answer:
+        """Run a query with a capture in the place of a function's call. The answer is what the call would get."""
+        assert self.functions is not None
+        self._begin()
+        inputs = FunctionInputs(self.functions, function)
+        inputs.check(self._gate.check(self._connection, sql, parameters))
+        relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
+        converted, cast_from = exact(relation)
+        types = tuple(map(str, relation.types))
+        return Answer(reader(converted, limits), names=tuple(relation.columns), types=types, cast=tuple(cast_from))
+
+    def input_columns(self, function: NamedFunction) -> list[tuple[str, str]]:
+        """The columns that `inputs` gives, with their types."""
+        assert self.functions is not None
+        return FunctionInputs(self.functions, function).columns
 
     def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
         """Run an INSERT that reads the table `name`, which is `batch`. Returns the number of rows. An error aborts the

@@ -63,6 +63,8 @@ pub(super) struct Capture {
     call: usize,
     /// The calls that were bound, by their function's id.
     bound: Mutex<Vec<(u64, Weak<CapturedCall>)>>,
+    /// How many calls of the function the plan has that runs.
+    planned: OnceLock<usize>,
     store: Mutex<Store>,
 }
 
@@ -73,7 +75,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 impl Capture {
     /// A capture of the arguments of a function's call. `limit` is in bytes.
     pub fn new(id: u64, call: usize, sampling: Option<Sampling>, limit: usize) -> Self {
-        Self { id, call, bound: Mutex::default(), store: Mutex::new(Store::new(sampling, limit)) }
+        Self {
+            id,
+            call,
+            bound: Mutex::default(),
+            planned: OnceLock::new(),
+            store: Mutex::new(Store::new(sampling, limit)),
+        }
     }
 
     /// Notes a call that is bound.
@@ -98,11 +106,13 @@ impl Capture {
             // Another thread decides the same.
             let _ = call.role.set(role);
         }
+        let _ = self.planned.set(number);
     }
 
-    /// How many calls of the function were bound. Calls that the plan does not need are counted too.
+    /// How many calls of the function the statement has. If none ran, those that were bound are counted, which the plan may not need.
     pub fn calls(&self) -> usize {
-        lock(&self.bound).iter().filter(|(id, _)| *id == self.id).count()
+        let bound = || lock(&self.bound).iter().filter(|(id, _)| *id == self.id).count();
+        self.planned.get().copied().unwrap_or_else(bound)
     }
 
     /// Keeps the rows of a call. `groups` has the number of rows of each of an aggregate's groups. `columns` makes the arrays of the rows

@@ -30,6 +30,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(function_dispatcher, module)?)?;
     module.add_function(wrap_pyfunction!(define_function, module)?)?;
     module.add_function(wrap_pyfunction!(has_function, module)?)?;
+    module.add_function(wrap_pyfunction!(column_type, module)?)?;
     module.add_class::<FunctionWorkers>()?;
     module.add_class::<FunctionSession>()
 }
@@ -111,6 +112,12 @@ fn define_function(
     } else {
         Err(PyValueError::new_err(format!("the id {id} is that of another function")))
     }
+}
+
+#[pyfunction]
+fn column_type(name: &str) -> PyResult<String> {
+    let type_ = SqlType::parse(name).map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
+    Ok(colonnade_udf::describe_type(&type_.column_type))
 }
 
 #[pyfunction]

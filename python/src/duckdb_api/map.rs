@@ -121,10 +121,12 @@ unsafe fn map(
         role => {
             if let Role::Capture(capture) = role {
                 let count = called.len();
-                capture.keep(count, None, |rows| captured(call, arguments, called, rows)).map_err(|error| match error {
-                    KeepError::Store(error) => call.session.not_kept(error, function),
-                    KeepError::Callback(error) => error,
-                })?;
+                capture.keep(count, None, |rows| captured(call, arguments, called, rows)).map_err(
+                    |error| match error {
+                        KeepError::Store(error) => call.session.not_kept(error, function),
+                        KeepError::Callback(error) => error,
+                    },
+                )?;
             }
             // SAFETY: as above.
             return unsafe { results::write(api, result, &call.definition.result, None, place) };

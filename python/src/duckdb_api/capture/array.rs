@@ -21,14 +21,10 @@ use crate::duckdb_api::handles::{CallbackError, Values};
 use crate::duckdb_api::sql_type::{SqlType, Storage};
 
 /// The rows of a vector. A row may be `None`: then the value above it is NULL.
-pub(crate) fn from_vector(
-    type_: &SqlType,
-    values: &Values,
-    rows: &[Option<usize>],
-) -> Result<ArrayRef, CallbackError> {
+pub(crate) fn from_vector(type_: &SqlType, values: &Values, rows: &[Option<usize>]) -> Result<ArrayRef, CallbackError> {
     let rows: Vec<_> = rows.iter().map(|row| row.filter(|row| values.is_valid(values.entry(*row)))).collect();
     let valid: Vec<_> = rows.iter().map(Option::is_some).collect();
-    let nulls = || Some(NullBuffer::from(valid.clone()));
+    let nulls = || null_buffer(&valid);
     let child = |index: usize, rows: &[Option<usize>]| {
         let values = values.child(index as u64)?;
         from_vector(&type_.children[index], &values, rows)
@@ -82,6 +78,11 @@ pub(crate) fn from_vector(
         storage => {
             let width = type_.column_type.width().unwrap_or(0);
             let mut bytes = Vec::with_capacity(rows.len() * width);
+            let entries: Vec<_> = rows.iter().flatten().map(|row| values.entry(*row)).collect();
+            if entries.len() == rows.len() {
+                append_fixed(storage, values, &entries, &mut bytes);
+                return from_parts(&type_.column_type, &valid, &bytes, &[]);
+            }
             for row in &rows {
                 match row {
                     Some(row) => append_fixed(storage, values, &[values.entry(*row)], &mut bytes),
@@ -106,7 +107,7 @@ pub(crate) fn from_parts(
     offsets: &[u64],
 ) -> Result<ArrayRef, CallbackError> {
     use ColumnType as C;
-    let nulls = Some(NullBuffer::from(valid.to_vec()));
+    let nulls = null_buffer(valid);
     Ok(match column_type {
         C::Boolean => Arc::new(BooleanArray::new(bytes.iter().map(|byte| *byte != 0).collect(), nulls)),
         C::Int8 => primitive::<Int8Type>(bytes, nulls),
@@ -150,6 +151,11 @@ pub(crate) fn from_parts(
             return Err("a nested value has no bytes of its own".into());
         }
     })
+}
+
+/// Which values are not NULL; `None` if all have a value.
+fn null_buffer(valid: &[bool]) -> Option<NullBuffer> {
+    valid.contains(&false).then(|| NullBuffer::from(valid))
 }
 
 fn primitive<T: ArrowPrimitiveType>(bytes: &[u8], nulls: Option<NullBuffer>) -> ArrayRef {

@@ -77,17 +77,7 @@ pub(super) struct Store {
 impl Store {
     pub fn new(sampling: Option<Sampling>, limit: usize) -> Self {
         let random = sampling.map_or(0, |sampling| sampling.seed);
-        Self {
-            sampling,
-            limit,
-            random,
-            calls: 0,
-            groups: 0,
-            threshold: u64::MAX,
-            kept: Vec::new(),
-            units: 0,
-            bytes: 0,
-        }
+        Self { sampling, limit, random, calls: 0, groups: 0, threshold: u64::MAX, kept: Vec::new(), units: 0, bytes: 0 }
     }
 
     /// The units of a call that are kept.

@@ -75,14 +75,17 @@ class Inputs:
         table = self.table.replace_schema_metadata(metadata)
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(path.name + ".new")
-        with new.open("wb") as file:
-            new.chmod(0o600)
-            if key is None:
-                with pa.ipc.new_file(file, table.schema) as writer:
-                    writer.write_table(table)
-            else:
-                write_sealed(file, table, key)
-        new.replace(path)
+        try:
+            with new.open("wb") as file:
+                new.chmod(0o600)
+                if key is None:
+                    with pa.ipc.new_file(file, table.schema) as writer:
+                        writer.write_table(table)
+                else:
+                    write_sealed(file, table, key)
+            new.replace(path)
+        finally:
+            new.unlink(missing_ok=True)
 
 
 def load(path: Path, key: bytes | None = None) -> Inputs:

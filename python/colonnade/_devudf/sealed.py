@@ -78,9 +78,10 @@ def write_sealed(file: BinaryIO, table: pa.Table, key: bytes) -> None:
 def read_sealed(path: Path, key: bytes) -> pa.Table:
     """Read a table. Raises `ValueError` if the key is wrong, or the file was changed."""
     import pyarrow as pa
-    from cryptography.exceptions import InvalidTag
 
     seal = cipher(key)
+    from cryptography.exceptions import InvalidTag
+
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise ValueError(f"{path} is no encrypted file of inputs")

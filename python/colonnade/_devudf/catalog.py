@@ -49,14 +49,14 @@ class DatabaseFunction:
 def functions(connection: Connection, names: Iterable[str] = ()) -> list[DatabaseFunction]:
     """The functions, ordered by signature. With names, only these: `schema.name` or `name`.
 
-    Raises `LookupError` for a name that no function has.
+    Raises `ValueError` for a name that no function has.
     """
     found = [from_row(row) for row in connection.query(FUNCTIONS).to_arrow().to_pylist()]
     found.sort(key=lambda function: (function.schema, function.name, function.signature))
     wanted = list(names)
     for name in wanted:
         if not any(is_named(function, name) for function in found):
-            raise LookupError(f"the database has no function {name} in Python; `colonnade udf list` shows those it has")
+            raise ValueError(f"the database has no function {name} in Python; `colonnade udf list` shows those it has")
     return [function for function in found if not wanted or any(is_named(function, name) for name in wanted)]
 
 

@@ -70,9 +70,13 @@ def chosen(local: list[LocalFunction], names: Iterable[str], folder: Path) -> li
     wanted = list(names)
     found: list[LocalFunction] = []
     for name in wanted:
-        match = [one for one in local if name in (one.name, f"{one.schema}.{one.name}") or Path(name) == one.path]
+        match = [
+            one
+            for one in local
+            if name in (one.name, f"{one.schema}.{one.name}") or Path(name).resolve() == one.path.resolve()
+        ]
         if not match:
-            raise LookupError(f"{folder} has no file of a function {name}; `colonnade udf pull` writes it")
+            raise ValueError(f"{folder} has no file of a function {name}; `colonnade udf pull` writes it")
         found += [one for one in match if one not in found]
     return found if wanted else local
 

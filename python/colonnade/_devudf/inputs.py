@@ -114,7 +114,7 @@ def load(path: Path, key: bytes | None = None) -> Inputs:
 
 
 def describe(connection: Connection, declaration: Declaration) -> Description:
-    """What the server knows of a function. Raises `LookupError` if it has none with this signature."""
+    """What the server knows of a function. Raises `ValueError` if it has none with this signature."""
     found = [
         function
         for function in catalog.functions(connection)
@@ -122,7 +122,7 @@ def describe(connection: Connection, declaration: Declaration) -> Description:
         and declaration.schema in (None, function.schema)
     ]
     if len(found) != 1:
-        raise LookupError(f"the database has no function {declaration.signature}; push it first")
+        raise ValueError(f"the database has no function {declaration.signature}; push it first")
     query = "SELECT id, schema, name, kind, language, parameters, results, strict FROM colonnade_functions"
     rows = connection.query(query).to_arrow().to_pylist()
     (row,) = [row for row in rows if catalog.oid_of(row["id"]) == found[0].oid]

@@ -203,3 +203,70 @@ impl Kept {
         RecordBatch::try_new(Arc::new(Schema::new(fields)), self.columns).map_err(|_| StoreError::Arrays)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds calls of `rows` rows with a column of their numbers, and gives the numbers that are kept.
+    fn kept(sampling: Option<Sampling>, calls: usize, rows: usize, groups: Option<&[usize]>) -> Vec<i64> {
+        let mut store = Store::new(sampling, usize::MAX);
+        for call in 0..calls {
+            let (ticket, units) = store.choose(rows, groups);
+            let numbers = Units::rows(&units).map(|row| (call * rows + row) as i64);
+            let column: ArrayRef = Arc::new(numbers.collect::<Int64Array>());
+            store.add(ticket, units, vec![column]).unwrap();
+        }
+        let batches = store.take().unwrap();
+        let numbers = |batch: &RecordBatch| {
+            let column = batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap();
+            column.values().to_vec()
+        };
+        batches.iter().flat_map(numbers).collect()
+    }
+
+    #[test]
+    fn all_rows_are_kept_in_order_without_a_sample() {
+        assert_eq!(kept(None, 3, 4, None), (0..12).collect::<Vec<_>>());
+        assert_eq!(kept(None, 2, 5, Some(&[2, 3])), (0..10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_sample_has_its_size_and_every_row_the_same_chance() {
+        let mut counts = [0_u32; 50];
+        for seed in 0..2000 {
+            let sampling = Sampling { count: 10, by_groups: false, seed };
+            // More than 2 n + 4096 rows, so that the store is reduced several times.
+            let found = kept(Some(sampling), 10, 1000, None);
+            assert_eq!(found.len(), 10);
+            assert!(found.is_sorted());
+            found.iter().for_each(|row| counts[*row as usize / 200] += 1);
+        }
+        // 20,000 draws over 50 parts: 400 each, with a standard deviation of 20.
+        assert!(counts.iter().all(|count| (300..500).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn groups_are_whole() {
+        let sampling = Sampling { count: 3, by_groups: true, seed: 5 };
+        let found = kept(Some(sampling), 2000, 10, Some(&[1, 2, 3, 4]));
+        let starts = [0, 1, 3, 6, 10];
+        let mut rest = found.as_slice();
+        for _ in 0..3 {
+            let at = rest[0] % 10;
+            let group = starts.iter().position(|start| *start == at).unwrap();
+            let (one, more) = rest.split_at(group + 1);
+            assert!(one.iter().zip(rest[0]..).all(|(row, expected)| *row == expected));
+            rest = more;
+        }
+        assert!(rest.is_empty());
+    }
+
+    #[test]
+    fn too_many_bytes_are_an_error() {
+        let mut store = Store::new(None, 1000);
+        let (ticket, units) = store.choose(1000, None);
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![0; 1000]));
+        assert_eq!(store.add(ticket, units, vec![column]), Err(StoreError::Memory(1000)));
+    }
+}

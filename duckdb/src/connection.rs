@@ -6,7 +6,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
-use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter};
+use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter, SqlState};
+use colonnade_sql::statement::ExplainInputs;
 
 use crate::{AggregateDispatch, TableFunctions, Translated};
 
@@ -82,6 +83,30 @@ pub trait LibraryConnection: Send {
     /// The table functions in Python, if the database has any.
     fn tables(&mut self) -> Option<&mut dyn TableFunctions> {
         None
+    }
+
+    /// Runs a query with a capture in the place of a function's call. Gives what the call would get.
+    ///
+    /// # Errors
+    /// DuckDB's error, or why there is no such call.
+    fn inputs(
+        &mut self,
+        inputs: &ExplainInputs,
+        query: &Translated,
+        values: &[&Parameter],
+        size: BatchSize,
+    ) -> Result<EngineAnswer, EngineError> {
+        let _ = (inputs, query, values, size);
+        Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "this connection has no functions in Python"))
+    }
+
+    /// The columns that `inputs` gives.
+    ///
+    /// # Errors
+    /// If there is no such function.
+    fn input_columns(&mut self, inputs: &ExplainInputs) -> Result<Vec<(String, Type)>, EngineError> {
+        let _ = inputs;
+        Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "this connection has no functions in Python"))
     }
 
     /// The lines that functions have printed since the last call.

@@ -24,6 +24,7 @@ mod create;
 mod describe;
 mod errors;
 pub mod fence;
+mod inputs;
 mod insert;
 mod literal;
 mod numbered;

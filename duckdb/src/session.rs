@@ -10,6 +10,7 @@ use colonnade_sql::statement::CreateTable;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::cast::cast;
+use crate::inputs::requested;
 use crate::insert::{BATCH_NAME, Insertion};
 use crate::placeholder::Placeholders;
 use crate::{LibraryConnection, ServedDatabase, Translated};
@@ -59,11 +60,20 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
+        let (translated, values) = self.with_values(statement, parameters)?;
+        self.connection.execute(&translated, &values, size, must_give_rows)
+    }
+
+    /// A statement as DuckDB reads it, with a cast for each placeholder, and the values of these.
+    pub(crate) fn with_values<'p>(
+        &mut self,
+        statement: &str,
+        parameters: &'p [Parameter],
+    ) -> Result<(Translated, Vec<&'p Parameter>), EngineError> {
         let translated = self.translated(statement);
         let translated = self.with_aggregates(translated)?;
         if parameters.is_empty() {
-            let translated = self.with_tables(translated, &[])?;
-            return self.connection.execute(&translated, &[], size, must_give_rows);
+            return Ok((self.with_tables(translated, &[])?, Vec::new()));
         }
         let placeholders = Placeholders::find(&translated.text);
         let mut casts = vec![None; placeholders.count()];
@@ -79,7 +89,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         // Those of calls of table functions do not occur any more.
         let placeholders = Placeholders::find(&translated.text);
         values.retain(|parameter| placeholders.has(parameter.number - 1));
-        self.connection.execute(&translated, &values, size, must_give_rows)
+        Ok((translated, values))
     }
 }
 
@@ -96,9 +106,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         parameters: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
-        match numbered_table(statement) {
-            Some(table) => self.create(statement, table).map(|()| EngineAnswer::Done { changed: None }),
-            None => self.run(statement.text, parameters, size, false),
+        match (numbered_table(statement), requested(statement)) {
+            (Some(table), _) => self.create(statement, table).map(|()| EngineAnswer::Done { changed: None }),
+            (None, Some(inputs)) => self.inputs(statement, inputs, parameters, size),
+            (None, None) => self.run(statement.text, parameters, size, false),
         }
     }
 
@@ -108,7 +119,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         parameters: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
-        self.run(statement.text, parameters, size, true)
+        match requested(statement) {
+            Some(inputs) => self.inputs(statement, inputs, parameters, size),
+            None => self.run(statement.text, parameters, size, true),
+        }
     }
 
     fn query_checked(
@@ -117,6 +131,13 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         size: BatchSize,
         check: ColumnCheck,
     ) -> Result<EngineAnswer, EngineError> {
+        if let Some(inputs) = requested(statement) {
+            let answer = self.inputs(statement, inputs, &[], size)?;
+            if let EngineAnswer::Rows(rows) = &answer {
+                check(rows.as_ref())?;
+            }
+            return Ok(answer);
+        }
         let statement = self.translated(statement.text);
         let statement = self.with_aggregates(statement)?;
         let statement = self.with_tables(statement, &[])?;
@@ -124,7 +145,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     }
 
     fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
-        self.description(statement, types)
+        match requested(statement) {
+            Some(inputs) => self.describe_inputs(statement, inputs, types),
+            None => self.description(statement, types),
+        }
     }
 
     fn insert(&mut self, rows: InsertedRows<'_>) -> Result<u64, EngineError> {

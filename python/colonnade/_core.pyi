@@ -344,6 +344,9 @@ class FunctionFailure(TypedDict):
     #: The id of a function that no definition is known for.
     unknown: str | None
 
+def column_type(name: str) -> str:
+    """How workers read a type of DuckDB, in JSON, as `_udf/inbound.py` takes it. NotImplementedError if they cannot."""
+
 @final
 class BoundFunction:
     """The function of a call that DuckDB has bound."""
@@ -396,6 +399,19 @@ class FunctionSession:
 
     def check(self, id: str) -> FunctionFailure | None:
         """Compile a function. Returns why it is no Python, with the place, or None."""
+
+    def begin_capture(
+        self, id: str, call: int, count: int | None = None, *, by_groups: bool = False, seed: int = 0
+    ) -> None:
+        """Keep the arguments of a function's call (from 1) in the next statement, instead of calling the function.
+
+        `count`: only a uniform sample of this many rows, or groups of an aggregate.
+        """
+
+    def end_capture(self) -> tuple[int, Table | None]:
+        """How often the statement calls the function, and the arguments: the parameters in order, for aggregates the
+        number of the group, and the number of the call of Python. Columns have types that Arrow has: others are texts.
+        None without rows. ValueError if they do not fit together."""
 
     def cancel(self) -> None:
         """Kill the workers that run a function. Their calls fail with the code 57014. From any thread."""

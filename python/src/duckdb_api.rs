@@ -16,6 +16,7 @@ mod aggregate;
 mod arguments;
 mod beside;
 mod bound;
+mod capture;
 mod classes;
 mod columns;
 mod deferral;

@@ -8,6 +8,7 @@ mod functions;
 mod open_rows;
 #[cfg(target_os = "linux")]
 mod own_connection;
+mod inputs;
 mod rows;
 #[cfg(target_os = "linux")]
 mod siblings;
@@ -24,10 +25,12 @@ use colonnade_duckdb::{
     TranslatingSession, types,
 };
 use colonnade_server::functions::Functions;
+use colonnade_server::value::types::Type;
 use colonnade_server::{
     BatchSize, ColumnCheck, Columns, Engine, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter, Role,
     SessionUser, SqlState, parameter::ParameterValue,
 };
+use colonnade_sql::statement::ExplainInputs;
 use pyo3::call::PyCallArgs;
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
@@ -333,6 +336,20 @@ impl LibraryConnection for PyConnection {
         arguments: usize,
     ) -> Result<Option<AggregateDispatch>, EngineError> {
         self.dispatch(schema, name, arguments)
+    }
+
+    fn inputs(
+        &mut self,
+        inputs: &ExplainInputs,
+        query: &Translated,
+        values: &[&Parameter],
+        size: BatchSize,
+    ) -> Result<EngineAnswer, EngineError> {
+        self.captured(inputs, query, named_values(values), size)
+    }
+
+    fn input_columns(&mut self, inputs: &ExplainInputs) -> Result<Vec<(String, Type)>, EngineError> {
+        self.captured_columns(inputs)
     }
 
     fn take_notices(&mut self) -> Vec<String> {

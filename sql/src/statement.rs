@@ -7,6 +7,7 @@
 mod copy;
 mod create_table;
 mod cursor;
+mod explain;
 mod function;
 mod parser;
 mod setting;
@@ -18,6 +19,7 @@ use crate::{Dialect, Token, TokenKind};
 pub use copy::{CopyOption, CopySource, CopyStatement, OptionValue};
 pub use create_table::{CreateTable, NumberedColumn, Numbering};
 pub use cursor::{CursorStatement, FetchDirection};
+pub use explain::{ExplainInputs, InputSample};
 pub use function::{
     BodyQuoting, CommentOnFunction, CreateFunction, DropFunction, DroppedFunction, FunctionBody, FunctionLanguage,
     FunctionName, FunctionParameter, FunctionResult, FunctionSyntaxError, ParallelSafety, Volatility,
@@ -110,6 +112,8 @@ pub enum StatementKind {
         /// Whether the statement runs: ANALYZE.
         runs: bool,
     },
+    /// EXPLAIN (INPUTS …), in the dialect with functions in Python.
+    ExplainInputs(Result<ExplainInputs, SyntaxError>),
     /// Anything else, by its first word; empty if it begins with something else.
     Other(String),
 }
@@ -205,7 +209,8 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
         "DISCARD" => StatementKind::Discard(parser.take().map(|what| upper(&what)).unwrap_or_default()),
         "LISTEN" | "NOTIFY" => StatementKind::Notification(word),
         "UNLISTEN" => StatementKind::Unlisten,
-        "EXPLAIN" => StatementKind::Explain { runs: explain_runs(parser) },
+        "EXPLAIN" => explain::inputs(parser.clone())
+            .map_or_else(|| StatementKind::Explain { runs: explain::runs(parser) }, StatementKind::ExplainInputs),
         _ => StatementKind::Other(word),
     }
 }
@@ -269,24 +274,6 @@ fn behind_with(mut parser: Parser<'_>) -> StatementKind {
         Some("DELETE") => StatementKind::Delete,
         Some("MERGE") => StatementKind::Merge,
         _ => query,
-    }
-}
-
-/// Whether EXPLAIN runs its statement. A parenthesis that begins a query is taken for one of options.
-fn explain_runs(mut parser: Parser<'_>) -> bool {
-    loop {
-        if parser.word("analyze") {
-            return true;
-        }
-        if parser.symbol(b'(') {
-            return parser
-                .take_while_some()
-                .take_while(|token| !token.is_symbol(b')'))
-                .any(|token| token.is_word("analyze"));
-        }
-        if !parser.word("verbose") {
-            return false;
-        }
     }
 }
 

@@ -44,6 +44,14 @@ fn column(json: &mut String, column: &FunctionColumn) {
     let _ = write!(json, ",{}]", column.is_scalar);
 }
 
+/// A type as workers read it, in JSON.
+#[must_use]
+pub fn describe_type(column_type: &ColumnType) -> String {
+    let mut json = String::new();
+    type_(&mut json, column_type);
+    json
+}
+
 /// A type: `["name", …]`.
 fn type_(json: &mut String, column_type: &ColumnType) {
     let name = match column_type {

@@ -57,6 +57,7 @@ mod worker;
 #[doc(hidden)]
 pub use check::hostile::check_bytes;
 pub use collected::{CollectedRows, Collector};
+pub use description::describe_type;
 pub use error::{CallError, FunctionError, ValueFault};
 pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, TimestampUnit};
 pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};

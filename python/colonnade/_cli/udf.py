@@ -1,4 +1,4 @@
-"""`colonnade udf`: the functions in Python of a database file."""
+"""`colonnade udf`: functions in Python as files, and the signatures of a database file."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from . import udf_files, udf_run
+
 if TYPE_CHECKING:
     import argparse
 
 
 def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the subcommand `udf`."""
-    summary = "list and sign the functions in Python of a database file"
+    summary = "functions in Python: pull them as files, run and debug them on real inputs, push them"
     parser = subparsers.add_parser("udf", help=summary, description=summary[0].upper() + summary[1:] + ".")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
+    udf_files.add_arguments(actions)
+    udf_run.add_arguments(actions)
     signing = "list the functions that this server has not created, and sign them, so that they can be called"
     trust = actions.add_parser("trust", help=signing, description=signing[0].upper() + signing[1:] + ".")
     trust.add_argument("database", metavar="FILE", type=Path, help="the database file, which no server may have open")

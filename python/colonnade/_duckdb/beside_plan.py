@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from .capsule import Capsule
 from .column_names import MAX_CHARACTERS
 
 if TYPE_CHECKING:
@@ -143,16 +144,6 @@ class BesidePlan:
         if missing:
             known.update(plain_macros(self._connection, missing))
         return known
-
-
-class Capsule:
-    """A running stream with Arrow's PyCapsule interface."""
-
-    def __init__(self, capsule: object) -> None:
-        self._capsule = capsule
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._capsule
 
 
 def called_items(parser: DuckDBPyConnection, sql: str) -> list[str]:

@@ -15,9 +15,10 @@ import duckdb
 
 from colonnade._core import Refused, register_functions
 
-from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
+from .answers import Answer, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
 from .beside_plan import BesidePlan
+from .capsule import Capsule
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .catalog_epoch import CatalogEpoch, SessionEpoch
 from .column_names import column_names
@@ -27,6 +28,7 @@ from .function_store import FunctionStore
 from .functions import SessionFunctions
 from .statement_transaction import StatementTransaction
 from .table_functions import TableFunctions
+from .inputs import FunctionInputs, NamedFunction
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -341,6 +343,31 @@ class Session:
             columns = list(zip(names, catalog.shown(statement.types), strict=True))
         named = [(name, str(type_)) for name, type_ in statement.parameters]
         return Description(parameters=named, columns=columns, late=is_late)
+
+    def inputs(
+        self,
+        function: NamedFunction,
+        call: int,
+        sample: tuple[int, bool] | None,
+        seed: int | None,
+        sql: str,
+        limits: tuple[int, int],
+        parameters: dict[str, object] | None,
+    ) -> Answer:
+        """Run a query with a capture in the place of a function's call. The answer is what the call would get."""
+        assert self.functions is not None
+        self._begin()
+        inputs = FunctionInputs(self.functions, function)
+        inputs.check(self._gate.check(self._connection, sql, parameters))
+        relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
+        converted, cast_from = exact(relation)
+        types = tuple(map(str, relation.types))
+        return Answer(reader(converted, limits), names=tuple(relation.columns), types=types, cast=tuple(cast_from))
+
+    def input_columns(self, function: NamedFunction) -> list[tuple[str, str]]:
+        """The columns that `inputs` gives, with their types."""
+        assert self.functions is not None
+        return FunctionInputs(self.functions, function).columns
 
     def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
         """Run an INSERT that reads the table `name`, which is `batch`. Returns the number of rows. An error aborts the

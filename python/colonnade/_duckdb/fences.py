@@ -20,7 +20,7 @@ from .exact import literal, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 #: The longest statement by default. Long values cost little; duckdb/src/fence/depth.rs limits the number of tokens.
 MAX_STATEMENT_BYTES = 16_000_000
@@ -271,6 +271,9 @@ class ReadOnlyConnection:
 
     def execute(self, sql: str, *arguments: Any) -> DuckDBPyConnection:
         return self.open().execute(sql, *arguments)
+
+    def from_arrow(self, table: object) -> DuckDBPyRelation:
+        return self.open().from_arrow(table)
 
     def interrupt(self) -> None:
         self._connection.interrupt()

@@ -162,6 +162,15 @@ class SessionFunctions:
         defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
         return definition.id, dispatcher(definition), list(definition.types), defaults
 
+    def definition(self, schema: str | None, given: str, types: list[str] | None) -> Definition:
+        """The one function that a name and types mean."""
+        name = self._name(schema, given)
+        chosen = self._choose(name, self._find(name), types)
+        if chosen is None:
+            shown = given if types is None else f"{given}({', '.join(types)})"
+            raise Refused(f"function {shown} does not exist", "42883", None)
+        return chosen.definition
+
     def failure(self, text: str) -> Failure | None:
         """The failure of a function that DuckDB has reported with this text."""
         found = self.workers.take_failure(text)

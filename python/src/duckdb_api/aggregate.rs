@@ -7,7 +7,8 @@ use colonnade_udf::{CallError, Form};
 
 use super::arguments::{write_bytes, write_fixed};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
-use super::gathered::{COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, State, contiguous};
+use super::capture::{Capture, KeepError, Role, from_parts};
+use super::gathered::{COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, Part, State, contiguous};
 use super::handles::{CallbackError, Values, checked, object, owned, report};
 use super::registry::TYPES;
 use super::results::{self, NONE, Place};
@@ -65,7 +66,7 @@ pub(super) unsafe extern "C" fn bind(info: Handle, types: Handle, context: Handl
     // SAFETY: DuckDB calls this with the handles of a bind.
     unsafe {
         report(error, |api| {
-            let call = BoundCall::read(api, info, context)?;
+            let call = BoundCall::read(api, info, context)?.noted();
             call.session.deferral.note(&call.definition);
             let result = TYPES.parse(api, context, &call.definition.result.name)?;
             checked(api, |error| (api.v2_aggregate_function_bind_set_return_type)(types, result.handle, error))?;
@@ -242,6 +243,16 @@ unsafe fn aggregate(
         // SAFETY: the caller promises the vector, whose type `bind` has set.
         return unsafe { results::write(api, result, &bound.definition.result, None, place) };
     }
+    match bound.role() {
+        Role::Run => {}
+        role => {
+            if let Role::Capture(capture) = role {
+                keep(call, &capture, &parts, &ends)?;
+            }
+            // SAFETY: as above.
+            return unsafe { results::write(api, result, &bound.definition.result, None, place) };
+        }
+    }
     let failed = |error: CallError| bound.session.call_failed(&error, function);
     let mut worker = bound.session.worker()?;
     let mut inputs = worker.prepare(function, rows).map_err(failed)?;
@@ -268,6 +279,25 @@ unsafe fn aggregate(
     // SAFETY: as above.
     let written = unsafe { results::write(api, result, &bound.definition.result, Some(column), place) };
     written.map_err(|error| bound.session.result_failed(error, function))
+}
+
+/// Keeps the rows of groups, instead of a call. `ends` has the end of each group's rows after a 0.
+fn keep(call: &AggregateCall, capture: &Capture, parts: &[Part], ends: &[u64]) -> Result<(), CallbackError> {
+    let bound = &call.call;
+    let rows = ends.last().map_or(0, |end| *end as usize);
+    let counts: Vec<_> = ends.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
+    let columns = |chosen: &[usize]| {
+        let columns = bound.definition.parameters.iter().enumerate().map(|(index, type_)| {
+            let values = contiguous(parts, index, rows).map_err(|error| call.failed(error))?;
+            let values = if chosen.len() == rows { values } else { values.only(chosen) };
+            from_parts(&type_.column_type, &values.valid, &values.bytes, &values.offsets)
+        });
+        Ok(columns.collect::<Result<_, CallbackError>>()?)
+    };
+    capture.keep(rows, Some(&counts), columns).map_err(|error| match error {
+        KeepError::Store(error) => bound.session.not_kept(error, &bound.definition.function),
+        KeepError::Callback(error) => error,
+    })
 }
 
 /// Leaves one of equal values.

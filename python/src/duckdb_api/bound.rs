@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
+use super::capture::{CapturedCall, Role};
 use super::deferral;
 use super::handles::{CallbackError, OwnedType, checked, copied, object, owned};
 use super::registry::{self, Definition};
@@ -19,9 +20,22 @@ pub(super) struct BoundCall {
     pub definition: Arc<Definition>,
     /// Whether the call gives its arguments instead of its result (`deferral.rs`).
     pub is_deferred: bool,
+    /// Its place among the calls of a statement whose arguments are captured.
+    captured: Option<Arc<CapturedCall>>,
 }
 
 impl BoundCall {
+    /// What the call does.
+    pub fn role(&self) -> Role {
+        self.captured.as_ref().map_or(Role::Run, CapturedCall::role)
+    }
+
+    /// Notes the call, if the session captures. The caller keeps this until the statement ends.
+    pub fn noted(mut self) -> Self {
+        self.captured = self.session.capture().map(|capture| capture.note(self.definition.function.id));
+        self
+    }
+
     /// Reads the arguments of a dispatcher.
     ///
     /// # Safety
@@ -87,7 +101,7 @@ impl BoundCall {
         }
         session.workers()?;
         let is_deferred = session.deferral.is_on() && deferral::is_deferrable(&definition);
-        Ok(Self { session, definition, is_deferred })
+        Ok(Self { session, definition, is_deferred, captured: None })
     }
 
     /// The call as data of DuckDB's.
@@ -100,9 +114,15 @@ impl BoundCall {
 unsafe extern "C" fn is_same(left: *mut c_void, right: *mut c_void) -> bool {
     // SAFETY: DuckDB compares the data of one function, which `into_opaque` has made, while it lives.
     let (left, right) = unsafe { (&*left.cast::<BoundCall>(), &*right.cast::<BoundCall>()) };
+    let is_one_capture = match (&left.captured, &right.captured) {
+        (None, None) => true,
+        (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+        _ => false,
+    };
     Arc::ptr_eq(&left.definition, &right.definition)
         && Arc::ptr_eq(&left.session, &right.session)
         && left.is_deferred == right.is_deferred
+        && is_one_capture
 }
 
 /// An argument that is a constant text.

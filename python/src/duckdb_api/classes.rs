@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::RecordBatch;
 use colonnade_udf::{
     Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, StopFlag, TemplateSource, WorkerLimits,
     WorkerPool,
@@ -18,6 +19,7 @@ use pyo3::types::PyDict;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::beside::{BesidePlan, BesideStream, BoundFunction};
+use super::capture::{Capture, Sampling};
 use super::entry;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Queries, Session};
@@ -25,6 +27,7 @@ use super::sql_type::{SqlType, UnsupportedType};
 use super::table::TableCall;
 use crate::capsule::take_stream;
 use crate::supervise::PyTemplates;
+use crate::table::Table;
 
 /// Adds functions in Python to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -32,6 +35,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(function_dispatcher, module)?)?;
     module.add_function(wrap_pyfunction!(define_function, module)?)?;
     module.add_function(wrap_pyfunction!(has_function, module)?)?;
+    module.add_function(wrap_pyfunction!(column_type, module)?)?;
     module.add_class::<FunctionWorkers>()?;
     module.add_class::<BoundFunction>()?;
     module.add_class::<BesideStream>()?;
@@ -116,6 +120,12 @@ fn define_function(
     } else {
         Err(PyValueError::new_err(format!("the id {id} is that of another function")))
     }
+}
+
+#[pyfunction]
+fn column_type(name: &str) -> PyResult<String> {
+    let type_ = SqlType::parse(name).map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
+    Ok(colonnade_udf::describe_type(&type_.column_type))
 }
 
 #[pyfunction]
@@ -254,6 +264,25 @@ impl FunctionSession {
         let definition = definition.ok_or_else(|| PyValueError::new_err(format!("no function has the id {id}")))?;
         let checked = py.detach(|| self.workers.worker().check(&definition.function));
         checked.err().map(|error| failure_dict(py, Failure::of(&error, &definition.function))).transpose()
+    }
+
+    /// Begins a capture, which ends with `end_capture`.
+    #[pyo3(signature = (id, call, count=None, *, by_groups=false, seed=0))]
+    fn begin_capture(&self, id: &str, call: usize, count: Option<usize>, by_groups: bool, seed: u64) -> PyResult<()> {
+        let sampling = count.map(|count| Sampling { count, by_groups, seed });
+        let capture = Capture::new(id_number(id)?, call, sampling, self.session.memory());
+        self.session.set_capture(Some(Arc::new(capture)));
+        Ok(())
+    }
+
+    /// How often the statement calls the function, and its arguments; None without rows, or if there is no capture.
+    fn end_capture(&self, py: Python<'_>) -> PyResult<(usize, Option<Table>)> {
+        let Some(capture) = self.session.set_capture(None) else { return Ok((0, None)) };
+        let batches = py.detach(|| capture.take());
+        let batches = batches.map_err(|_| PyValueError::new_err("the inputs of a function do not fit together"))?;
+        let schema = batches.first().map(RecordBatch::schema);
+        let table = schema.map(|schema| Table { schema, batches: batches.into_iter().map(Into::into).collect() });
+        Ok((capture.calls(), table))
     }
 
     fn cancel(&self, py: Python<'_>) {

@@ -323,6 +323,25 @@ pub(super) struct Contiguous {
     pub offsets: Vec<u64>,
 }
 
+impl Contiguous {
+    /// These rows, in increasing order.
+    pub fn only(&self, rows: &[usize]) -> Self {
+        let valid: Vec<_> = rows.iter().map(|row| self.valid[*row]).collect();
+        let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
+        if self.offsets.is_empty() {
+            let width = self.bytes.len().checked_div(self.valid.len()).unwrap_or(0);
+            rows.iter().for_each(|row| bytes.extend_from_slice(&self.bytes[row * width..(row + 1) * width]));
+        } else {
+            offsets.push(0);
+            for row in rows {
+                bytes.extend_from_slice(&self.bytes[self.offsets[*row] as usize..self.offsets[row + 1] as usize]);
+                offsets.push(bytes.len() as u64);
+            }
+        }
+        Self { valid, bytes, offsets }
+    }
+}
+
 /// Copies a column's rows of these parts, `rows` in all.
 pub(super) fn contiguous(parts: &[Part], index: usize, rows: usize) -> Result<Contiguous, GatherError> {
     let mut all = Contiguous { valid: Vec::with_capacity(rows), bytes: Vec::new(), offsets: Vec::new() };

@@ -1,9 +1,11 @@
 //! The callbacks of `colonnade_map`: one result for each row.
 
+use arrow_array::ArrayRef;
 use colonnade_udf::{CallError, FunctionWorker};
 
 use super::arguments::{self, Rows, WriteError};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
+use super::capture::{KeepError, Role, from_vector};
 use super::deferral;
 use super::handles::{CallbackError, Values, checked, object, owned, report};
 use super::registry::TYPES;
@@ -38,7 +40,7 @@ pub(super) unsafe extern "C" fn bind(info: Handle, own_info: Handle, context: Ha
     // SAFETY: as in `resolve`.
     unsafe {
         report(error, |api| {
-            let mut call = BoundCall::read(api, info, context)?.into_opaque();
+            let mut call = BoundCall::read(api, info, context)?.noted().into_opaque();
             checked(api, |error| (api.v2_scalar_function_bind_set_bind_data)(own_info, &raw mut call, error))
         });
     }
@@ -124,6 +126,22 @@ unsafe fn map(
         // SAFETY: the caller promises the vector, whose type `resolve` has set.
         return unsafe { results::write(api, result, &call.definition.result, None, place) };
     }
+    match call.role() {
+        Role::Run => {}
+        role => {
+            if let Role::Capture(capture) = role {
+                let count = called.len();
+                capture.keep(count, None, |rows| captured(call, arguments, called, rows)).map_err(
+                    |error| match error {
+                        KeepError::Store(error) => call.session.not_kept(error, function),
+                        KeepError::Callback(error) => error,
+                    },
+                )?;
+            }
+            // SAFETY: as above.
+            return unsafe { results::write(api, result, &call.definition.result, None, place) };
+        }
+    }
     let failed = |error: CallError| call.session.call_failed(&error, function);
     let mut inputs = worker.prepare(function, called.len()).map_err(failed)?;
     for ((values, type_), parameter) in arguments.iter().zip(&call.definition.parameters).zip(&function.parameters) {
@@ -141,4 +159,24 @@ unsafe fn map(
     // SAFETY: as above.
     let written = unsafe { results::write(api, result, &call.definition.result, Some(column), place) };
     written.map_err(|error| call.session.result_failed(error, function))
+}
+
+/// The arrays of some rows of a call. `rows` counts among those that the function is called with.
+fn captured(
+    call: &BoundCall,
+    arguments: &[Values],
+    called: Rows<'_>,
+    rows: &[usize],
+) -> Result<Vec<ArrayRef>, KeepError> {
+    let rows: Vec<_> = match called {
+        Rows::First(_) => rows.iter().map(|row| Some(*row)).collect(),
+        Rows::Chosen(chosen) => rows.iter().map(|row| Some(chosen[*row] as usize)).collect(),
+    };
+    let columns = arguments.iter().zip(&call.definition.parameters).map(|(values, type_)| {
+        if type_.storage.is_nested() {
+            return from_vector(type_, &values.flattened()?, &rows);
+        }
+        from_vector(type_, values, &rows)
+    });
+    Ok(columns.collect::<Result<_, _>>()?)
 }

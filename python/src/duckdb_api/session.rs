@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use colonnade_udf::{CallError, Function, FunctionWorker, Loopback, SessionWorkers, StopFlag};
 
 use super::deferral::Deferral;
+use super::capture::{Capture, StoreError};
 use super::handles::{CallbackError, EXECUTOR, INTERRUPT, INVALID_VALUE};
 use super::symbols::{Api, Handle};
 
@@ -54,6 +55,8 @@ pub(super) struct Session {
     loopback: Mutex<Option<Queries>>,
     /// Ends the calls of its statement.
     pub stop: StopFlag,
+    /// The capture of the statement that runs.
+    capture: Mutex<Option<Arc<Capture>>>,
 }
 
 /// A connection: the number of its database in this process, and its id there.
@@ -99,6 +102,7 @@ impl Session {
             deferral: Deferral::new(random_token()?),
             loopback: Mutex::default(),
             stop: StopFlag::default(),
+            capture: Mutex::default(),
         });
         sessions.by_token.insert(token, place);
         sessions.by_place.insert(place, Arc::clone(&session));
@@ -159,6 +163,30 @@ impl Session {
     /// If it has none.
     pub fn workers(&self) -> Result<SessionWorkers, CallbackError> {
         lock(&self.workers).clone().ok_or_else(|| CallbackError::bind("this connection has no functions in Python"))
+    }
+
+    /// The capture of the statement that runs.
+    pub fn capture(&self) -> Option<Arc<Capture>> {
+        lock(&self.capture).clone()
+    }
+
+    /// Begins a capture, or ends it. Gives the one before.
+    pub fn set_capture(&self, capture: Option<Arc<Capture>>) -> Option<Arc<Capture>> {
+        std::mem::replace(&mut *lock(&self.capture), capture)
+    }
+
+    /// As `fail`, for arguments that cannot be kept.
+    pub fn not_kept(&self, error: StoreError, function: &Function) -> CallbackError {
+        let name = &function.name;
+        match error {
+            StoreError::Memory(limit) => {
+                let message = format!(
+                    "the inputs of function \"{name}\" need more memory than --udf-memory={limit} bytes; add SAMPLE"
+                );
+                self.fail(Failure { code: "53200".into(), message, ..Failure::default() })
+            }
+            StoreError::Arrays => "the inputs of a function have different lengths".into(),
+        }
     }
 
     /// Forgets the failures of the statement before.

@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 use super::PyConnection;
 
 /// A function's schema, its name, and the types of its parameters as they are written.
-type Written<'a> = (Option<&'a str>, &'a str, Option<&'a [String]>);
+pub(super) type Written<'a> = (Option<&'a str>, &'a str, Option<&'a [String]>);
 
 /// A `functions.Failure`.
 #[derive(FromPyObject)]
@@ -115,7 +115,8 @@ impl Functions for PyConnection {
     }
 }
 
-fn written(function: &DroppedFunction) -> Written<'_> {
+/// A function as Python takes it.
+pub(super) fn written(function: &DroppedFunction) -> Written<'_> {
     (function.name.schema.as_deref(), &function.name.name, function.types.as_deref())
 }
 

@@ -43,6 +43,7 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         | StatementKind::Define { .. }
         | StatementKind::Prepare
         | StatementKind::Explain { .. }
+        | StatementKind::ExplainInputs(_)
         | StatementKind::Other(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) | StatementKind::Show(_) | StatementKind::SetTransaction(_) => {
             settings::session_command(kind, source).is_none()
@@ -125,7 +126,7 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Set(_) | StatementKind::SetTransaction(_) => "SET".to_owned(),
         StatementKind::Reset(_) => "RESET".to_owned(),
         StatementKind::Show(_) => "SHOW".to_owned(),
-        StatementKind::Explain { .. } => "EXPLAIN".to_owned(),
+        StatementKind::Explain { .. } | StatementKind::ExplainInputs(_) => "EXPLAIN".to_owned(),
         StatementKind::Begin(_) => "BEGIN".to_owned(),
         StatementKind::Start(_) => "START TRANSACTION".to_owned(),
         StatementKind::Commit => "COMMIT".to_owned(),

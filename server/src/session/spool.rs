@@ -226,6 +226,7 @@ fn may_give_rows(kind: &StatementKind) -> bool {
             | StatementKind::Delete
             | StatementKind::Merge
             | StatementKind::Explain { .. }
+            | StatementKind::ExplainInputs(_)
             | StatementKind::Show(_)
             | StatementKind::Other(_)
     )

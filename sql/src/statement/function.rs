@@ -14,7 +14,7 @@ use super::parser::Parser;
 use crate::TokenKind;
 
 pub(super) use create::create;
-pub(super) use drop::{comment, drop};
+pub(super) use drop::{comment, drop, function as dropped_function};
 
 /// CREATE FUNCTION or CREATE AGGREGATE. Names are as PostgreSQL folds them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -365,3 +365,49 @@ fn parts_are_told_from_tables() {
         }
     }
 }
+
+#[test]
+fn explain_inputs_is_read_in_the_dialect_with_functions() {
+    let read = |sql: &str| match Statement::of(sql, Dialect::WITH_PYTHON).kind {
+        StatementKind::ExplainInputs(Ok(inputs)) => {
+            let name = format!("{:?}.{}", inputs.function.name.schema, inputs.function.name.name);
+            let sample = inputs.sample.map(|sample| (sample.count, sample.by_groups));
+            (name, inputs.function.types, inputs.call, sample, inputs.seed, sql[inputs.query].to_owned())
+        }
+        other => panic!("{sql}: {other:?}"),
+    };
+    let query = "SELECT f(x) FROM t".to_owned();
+    assert_eq!(read("EXPLAIN (INPUTS f) SELECT f(x) FROM t"), ("None.f".to_owned(), None, 1, None, None, query));
+    assert_eq!(
+        read(
+            "explain(inputs/**/S.\"F\"(numeric (4, 1), text) , seed 7,sample 20 groups, call 2)\n(with a as (select 1) from a)"
+        ),
+        (
+            "Some(\"s\").F".to_owned(),
+            Some(vec!["numeric ( 4 , 1 )".to_owned(), "text".to_owned()]),
+            2,
+            Some((20, true)),
+            Some(7),
+            "(with a as (select 1) from a)".to_owned()
+        )
+    );
+    for sql in [
+        "EXPLAIN (INPUTS)",
+        "EXPLAIN (INPUTS f",
+        "EXPLAIN (INPUTS f) ",
+        "EXPLAIN (INPUTS f, SAMPLE -1) SELECT 1",
+        "EXPLAIN (INPUTS f, SAMPLE 1.5) SELECT 1",
+        "EXPLAIN (INPUTS f, SAMPLE 99999999999) SELECT 1",
+        "EXPLAIN (INPUTS f, SEED 1) SELECT 1",
+        "EXPLAIN (INPUTS f, CALL 1, CALL 2) SELECT 1",
+        "EXPLAIN (INPUTS f g) SELECT 1",
+    ] {
+        let kind = Statement::of(sql, Dialect::WITH_PYTHON).kind;
+        assert!(matches!(kind, StatementKind::ExplainInputs(Err(_))), "{sql}: {kind:?}");
+    }
+    for sql in ["EXPLAIN SELECT 1", "EXPLAIN (ANALYZE) SELECT 1", "EXPLAIN (SELECT inputs FROM t)"] {
+        assert!(matches!(Statement::of(sql, Dialect::WITH_PYTHON).kind, StatementKind::Explain { .. }), "{sql}");
+    }
+    let other = Statement::of("EXPLAIN (INPUTS f) SELECT 1", Dialect::POSTGRES).kind;
+    assert_eq!(other, StatementKind::Explain { runs: false });
+}

@@ -35,7 +35,7 @@ fn functions(mut parser: Parser<'_>, is_aggregate: bool) -> Result<DropFunction,
 }
 
 /// A function's name, and the types of its parameters. The parameters may have names and defaults.
-fn function(parser: &mut Parser<'_>) -> Result<DroppedFunction, SyntaxError> {
+pub(in crate::statement) fn function(parser: &mut Parser<'_>) -> Result<DroppedFunction, SyntaxError> {
     let name = name(parser)?;
     if !parser.symbol(b'(') {
         return Ok(DroppedFunction { name, types: None });

@@ -1,0 +1,246 @@
+"""`colonnade udf inputs`, `run`, `debug`, `test` and `key`: functions in this process, on the inputs of queries."""
+
+from __future__ import annotations
+
+import ast
+import bdb
+import json
+import pdb
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from colonnade._connection import connect
+from colonnade._devudf import folder, inputs, saved, sealed, server_check, settings
+from colonnade._devudf.local import LocalFunction
+
+from .terminal import say
+from .udf_files import add_project
+
+if TYPE_CHECKING:
+    import argparse
+
+    from colonnade._devudf.inputs import Inputs
+    from colonnade._devudf.settings import Project
+
+#: How many results are shown.
+SHOWN = 20
+
+
+def add_arguments(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the actions."""
+    parser = action(actions, "inputs", "save what a query gives a function")
+    add_query(parser, is_required=True)
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="the file: in .colonnade/ if not given")
+    parser.set_defaults(run=run_inputs)
+    parser = action(actions, "run", "call a function in this process, with the inputs of a query")
+    add_query(parser, is_required=False)
+    parser.add_argument(
+        "--check", action="store_true", help="compare the results with those of the database's function"
+    )
+    parser.add_argument("--save", action="store_true", help="keep inputs and results beside the file, for test")
+    parser.set_defaults(run=run_run)
+    parser = action(actions, "debug", "call a function in this process, in pdb or another debugger")
+    add_query(parser, is_required=False)
+    parser.add_argument("--listen", type=int, metavar="PORT", help="wait for a debugger on this port (debugpy)")
+    parser.set_defaults(run=run_debug)
+    parser = actions.add_parser("test", help="run saved inputs, and compare the results with those that are saved")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="a function; all without one")
+    add_project(parser)
+    parser.set_defaults(run=run_test)
+    parser = actions.add_parser("key", help="make a key for inputs that are encrypted at rest")
+    parser.add_argument("path", metavar="FILE", type=Path)
+    parser.set_defaults(run=run_key)
+
+
+def action(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+    parser.add_argument("name", metavar="NAME", help="a function that was pulled: name, schema.name, or its file")
+    add_project(parser)
+    return parser
+
+
+def add_query(parser: argparse.ArgumentParser, *, is_required: bool) -> None:
+    where = parser.add_mutually_exclusive_group(required=is_required)
+    where.add_argument(
+        "--sql", metavar="QUERY", help="the query whose inputs are fetched; - reads it from standard input"
+    )
+    if not is_required:
+        where.add_argument("--inputs", type=Path, metavar="FILE", help="saved inputs; those fetched last if not given")
+    parser.add_argument("--call", type=int, default=1, metavar="N", help="which of the query's calls of the function")
+    parser.add_argument("--sample", type=int, metavar="N", help="a uniform sample of N rows")
+    parser.add_argument("--groups", action="store_true", help="sample whole groups of an aggregate, not rows")
+    parser.add_argument("--seed", type=int, metavar="N", help="the same sample again")
+    parser.add_argument("--key-file", type=Path, metavar="FILE", help="encrypt and decrypt saved inputs with this key")
+
+
+def one_file(project: Project, name: str) -> Path:
+    """The file of a function."""
+    found = folder.chosen(folder.read(project.folder), [name], project.folder)
+    if len(found) != 1:
+        names = ", ".join(str(one.path) for one in found)
+        raise ValueError(f"several functions are called {name}: name one file of {names}")
+    return found[0].path
+
+
+def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
+    """The inputs that the arguments mean. Those of a query are saved."""
+    key = None if args.key_file is None else sealed.read_key(args.key_file)
+    if args.sql is None:
+        file = args.inputs or saved.recent(project, path)
+        if not file.is_file():
+            raise ValueError(f"there are no saved inputs in {file}: pass --sql QUERY")
+        return inputs.load(file, key)
+    sql = sys.stdin.read() if args.sql == "-" else args.sql
+    wanted = inputs.Wanted(args.call, args.sample, args.groups, args.seed)
+    declaration = folder.read_file(path).function.declaration
+    with connect(project.database()) as connection:
+        found = inputs.fetch(connection, declaration, sql, wanted)
+    file = getattr(args, "output", None)
+    if file is None:
+        project.make_private()
+        file = saved.recent(project, path)
+    found.save(file, key)
+    if not args.json:
+        say(f"{found.table.num_rows} rows of inputs in {file}", sys.stderr)
+    return found
+
+
+def run_inputs(args: argparse.Namespace) -> int:
+    project = settings.project(args.uri, args.dir)
+    path = one_file(project, args.name)
+    found = obtained(args, project, path)
+    if args.json:
+        file = args.output or saved.recent(project, path)
+        print(json.dumps({"path": str(file), "rows": found.table.num_rows, "function": found.description.name}))
+    return 0
+
+
+def run_run(args: argparse.Namespace) -> int:
+    project = settings.project(args.uri, args.dir)
+    path = one_file(project, args.name)
+    found = obtained(args, project, path)
+    function = LocalFunction(path, found.description)
+    try:
+        results = [saved.plain(result) for result in function.run(found)]
+    except Exception as error:
+        print_traceback(error, path)
+        return 1
+    difference = None
+    if args.check:
+        with connect(project.database()) as connection:
+            others = server_check.results(connection, function.file.declaration, found)
+        difference = saved.first_difference(results, [saved.plain(other) for other in others], "server's")
+    if args.save:
+        saved.SavedTest(path).save(found, results)
+    if args.json:
+        print(json.dumps({"results": len(results), "first": results[:SHOWN], "difference": difference}))
+    else:
+        show(results)
+        if args.check:
+            say(f"differs: {difference}" if difference else "the server's results are the same")
+    return 0 if difference is None else 1
+
+
+def show(results: list[Any]) -> None:
+    for result in results[:SHOWN]:
+        say(json.dumps(result, ensure_ascii=False))
+    left = len(results) - SHOWN
+    say(f"({len(results)} results)" if left <= 0 else f"({left} more results)")
+
+
+def run_debug(args: argparse.Namespace) -> int:
+    project = settings.project(args.uri, args.dir)
+    path = one_file(project, args.name)
+    found = obtained(args, project, path)
+    function = LocalFunction(path, found.description)
+    if args.listen is not None:
+        wait_for_debugger(args.listen)
+        show([saved.plain(result) for result in function.run(found)])
+        return 0
+    debugger = pdb.Pdb()
+    error = debugger.set_break(str(path.resolve()), first_line(path, function.file.def_line))
+    if error:
+        raise ValueError(f"{path}: {error}")
+    try:
+        results = traced(debugger, function, found)
+    except bdb.BdbQuit:
+        return 1
+    except Exception as raised:
+        print_traceback(raised, path)
+        pdb.post_mortem(raised.__traceback__)
+        return 1
+    show([saved.plain(result) for result in results])
+    return 0
+
+
+def traced(debugger: pdb.Pdb, function: LocalFunction, found: Inputs) -> list[Any]:
+    """Run a function, which stops at the debugger's breakpoints only."""
+    debugger.reset()
+    # Without a frame to begin with, the debugger would stop in this package.
+    debugger.botframe = sys._getframe()
+    debugger.set_continue()
+    sys.settrace(debugger.trace_dispatch)
+    try:
+        return function.run(found)
+    finally:
+        sys.settrace(None)
+
+
+def print_traceback(error: Exception, path: Path) -> None:
+    """Write a traceback from the function's file on; all of it if the file is not in it."""
+    frames = traceback.TracebackException.from_exception(error)
+    place = str(path.resolve())
+    first = next((at for at, frame in enumerate(frames.stack) if frame.filename == place), 0)
+    frames.stack = traceback.StackSummary.from_list(list(frames.stack)[first:])
+    say("".join(frames.format()).rstrip(), sys.stderr)
+
+
+def first_line(path: Path, line: int) -> int:
+    """The first line of the block of the `def` at a line."""
+    text = folder.text_of(path)
+    (definition,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.lineno == line]
+    return definition.body[0].lineno
+
+
+def wait_for_debugger(port: int) -> None:
+    """Wait until a debugger has connected on this machine."""
+    try:
+        import debugpy
+    except ImportError:
+        raise ImportError("--listen needs debugpy: pip install 'colonnade[udf]'") from None
+    host, port = debugpy.listen(("127.0.0.1", port))
+    say(f"waiting for a debugger on {host}:{port}", sys.stderr)
+    debugpy.wait_for_client()
+
+
+def run_test(args: argparse.Namespace) -> int:
+    project = settings.project(args.uri, args.dir)
+    wanted = {one.path for one in folder.chosen(folder.read(project.folder), args.names, project.folder)}
+    results = []
+    for test in saved.tests(project.folder):
+        if test.path in wanted:
+            try:
+                difference = test.difference()
+            except Exception as error:
+                difference = f"{type(error).__name__}: {error}"
+            results.append({"path": str(test.path), "passed": difference is None, "difference": difference})
+    if args.json:
+        print(json.dumps(results, indent=2))
+    else:
+        for result in results:
+            say(
+                f"{'passed' if result['passed'] else 'failed'}\t{result['path']}\t{result['difference'] or ''}".rstrip()
+            )
+        if not results:
+            say("there are no saved inputs: `colonnade udf run NAME --sql QUERY --save` writes them")
+    return 0 if results and all(result["passed"] for result in results) else 1
+
+
+def run_key(args: argparse.Namespace) -> int:
+    sealed.make_key(args.path)
+    say(f"{args.path} has a new key; inputs that are encrypted with it cannot be read without it")
+    return 0

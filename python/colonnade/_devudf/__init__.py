@@ -1,0 +1,1 @@
+"""Functions of a database as files: pulled, run on the inputs of a query, and pushed back (`colonnade udf`)."""

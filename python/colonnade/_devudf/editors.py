@@ -1,0 +1,89 @@
+"""Configurations by which editors run and debug functions with `colonnade udf debug`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
+
+from . import folder
+
+if TYPE_CHECKING:
+    from .settings import Project
+
+#: What this module writes begins so, and nothing else is replaced.
+PREFIX = "colonnade: "
+
+PYCHARM = """<component name="ProjectRunConfigurationManager">
+  <configuration default="false" name={name} type="PythonConfigurationType" factoryName="Python">
+    <option name="WORKING_DIRECTORY" value="$PROJECT_DIR$" />
+    <option name="IS_MODULE_SDK" value="true" />
+    <option name="MODULE_MODE" value="true" />
+    <option name="SCRIPT_NAME" value="colonnade" />
+    <option name="PARAMETERS" value={parameters} />
+    <option name="EMULATE_TERMINAL" value="false" />
+    <method v="2" />
+  </configuration>
+</component>
+"""
+
+
+def write(editor: str, project: Project) -> list[Path]:
+    """Write a configuration for each file of the project's folder. Returns the files that were written."""
+    paths = [one.path for one in folder.read(project.folder)]
+    return pycharm(project.root, paths) if editor == "pycharm" else vscode(project.root, paths)
+
+
+def arguments(path: Path, root: Path) -> list[str]:
+    """What follows `python -m colonnade`. The inputs are those that were saved last."""
+    return ["udf", "run", shown(path, root)]
+
+
+def shown(path: Path, root: Path) -> str:
+    full = path.resolve()
+    return str(full.relative_to(root.resolve())) if full.is_relative_to(root.resolve()) else str(full)
+
+
+def pycharm(root: Path, paths: list[Path]) -> list[Path]:
+    target = root / ".idea" / "runConfigurations"
+    target.mkdir(parents=True, exist_ok=True)
+    written = []
+    for path in paths:
+        name = f"{PREFIX}{path.parent.name}.{path.stem}"
+        parameters = " ".join(quoted(argument) for argument in arguments(path, root))
+        file = target / f"colonnade_{path.parent.name}_{path.stem}.xml"
+        file.write_text(PYCHARM.format(name=quoteattr(name), parameters=quoteattr(parameters)), encoding="utf-8")
+        written.append(file)
+    return written
+
+
+def quoted(argument: str) -> str:
+    """An argument as PyCharm splits it."""
+    return '"' + argument.replace('"', '\\"') + '"' if " " in argument or '"' in argument else argument
+
+
+def vscode(root: Path, paths: list[Path]) -> list[Path]:
+    file = root / ".vscode" / "launch.json"
+    known: dict[str, Any] = {"version": "0.2.0", "configurations": []}
+    if file.is_file():
+        try:
+            known = json.loads(file.read_text(encoding="utf-8"))
+            others = [one for one in known["configurations"] if not str(one.get("name", "")).startswith(PREFIX)]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise ValueError(f"{file} is no JSON with configurations; if it has comments, remove them") from None
+        known["configurations"] = others
+    for path in paths:
+        configuration = {
+            "name": f"{PREFIX}{path.parent.name}.{path.stem}",
+            "type": "debugpy",
+            "request": "launch",
+            "module": "colonnade",
+            "args": arguments(path, root),
+            "cwd": "${workspaceFolder}",
+            "justMyCode": True,
+        }
+        known["configurations"].append(configuration)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    return [file]

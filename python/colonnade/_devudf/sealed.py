@@ -1,0 +1,114 @@
+"""Encrypted tables at rest: AES-256-GCM over parts of an Arrow IPC stream.
+
+    file:  magic (8)  prefix (8)  { length (4, little endian)  last (1)  ciphertext with its tag (length) } …
+
+A part has at most `PART` bytes. Its nonce is the file's random prefix and the part's number (4 bytes, big endian).
+Magic, prefix, the number and the flag `last` are authenticated with each part. So parts cannot be cut off, exchanged,
+or taken from another file.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import struct
+from typing import TYPE_CHECKING, BinaryIO
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+MAGIC = b"COLUDF\x01\n"
+PREFIX = 8
+PART = 1 << 20
+TAG = 16
+HEAD = struct.Struct("<IB")
+KEY_BYTES = 32
+
+
+def make_key(path: Path) -> None:
+    """Write a new key, which only its owner can read. Raises `FileExistsError` if there is a file."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w") as file:
+        file.write(secrets.token_hex(KEY_BYTES) + "\n")
+
+
+def read_key(path: Path) -> bytes:
+    """Read a key. Raises `ValueError` if the file has none, or if others can read it."""
+    if path.stat().st_mode & 0o077:
+        raise ValueError(f"{path} can be read by other users: chmod 600 {path}")
+    try:
+        key = bytes.fromhex(path.read_text(encoding="ascii").strip())
+    except (ValueError, UnicodeDecodeError):
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise ValueError(f"{path} is no key of 64 hexadecimal digits; `colonnade udf key {path}` makes one")
+    return key
+
+
+def cipher(key: bytes) -> AESGCM:
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    except ImportError:
+        raise ImportError("encrypted inputs need cryptography: pip install 'colonnade[udf]'") from None
+    return AESGCM(key)
+
+
+def write_sealed(file: BinaryIO, table: pa.Table, key: bytes) -> None:
+    """Write a table."""
+    import pyarrow as pa
+
+    seal = cipher(key)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data = memoryview(sink.getvalue())
+    prefix = secrets.token_bytes(PREFIX)
+    file.write(MAGIC + prefix)
+    count = max(1, -(-len(data) // PART))
+    for number in range(count):
+        is_last = number == count - 1
+        part = bytes(data[number * PART : (number + 1) * PART])
+        sealed = seal.encrypt(nonce(prefix, number), part, authenticated(prefix, number, is_last=is_last))
+        file.write(HEAD.pack(len(sealed), is_last) + sealed)
+
+
+def read_sealed(path: Path, key: bytes) -> pa.Table:
+    """Read a table. Raises `ValueError` if the key is wrong, or the file was changed."""
+    import pyarrow as pa
+
+    seal = cipher(key)
+    from cryptography.exceptions import InvalidTag
+
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            raise ValueError(f"{path} is no encrypted file of inputs")
+        prefix = file.read(PREFIX)
+        parts = []
+        is_last = False
+        while not is_last:
+            head = file.read(HEAD.size)
+            if len(prefix) != PREFIX or len(head) != HEAD.size:
+                raise ValueError(f"{path} has lost its end")
+            length, flag = HEAD.unpack(head)
+            is_last = flag == 1
+            sealed = file.read(length) if TAG <= length <= PART + TAG and flag < 2 else b""
+            try:
+                about = authenticated(prefix, len(parts), is_last=is_last)
+                parts.append(seal.decrypt(nonce(prefix, len(parts)), sealed, about))
+            except (InvalidTag, ValueError):
+                raise ValueError(f"{path} was changed, or this is not its key") from None
+        if file.read(1):
+            raise ValueError(f"{path} has bytes behind its end")
+    with pa.ipc.open_stream(b"".join(parts)) as reader:
+        return reader.read_all()
+
+
+def nonce(prefix: bytes, number: int) -> bytes:
+    return prefix + number.to_bytes(4, "big")
+
+
+def authenticated(prefix: bytes, number: int, *, is_last: bool) -> bytes:
+    return MAGIC + prefix + number.to_bytes(4, "big") + bytes([is_last])

@@ -1,0 +1,194 @@
+//! From vectors of DuckDB to Arrow arrays. `_duckdb/inputs.py` casts them to DuckDB's types again, so types that Arrow has not are texts.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use arrow_array::types::{
+    Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, Time64MicrosecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, BooleanArray, Decimal128Array, FixedSizeListArray, LargeBinaryArray,
+    LargeListArray, LargeStringArray, PrimitiveArray, StructArray,
+};
+use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, Field, Fields};
+use colonnade_udf::{ColumnType, TimestampUnit};
+
+use crate::duckdb_api::arguments::{append_fixed, with_text};
+use crate::duckdb_api::handles::{CallbackError, Values};
+use crate::duckdb_api::sql_type::{SqlType, Storage};
+
+/// The rows of a vector. A row may be `None`: then the value above it is NULL.
+pub(crate) fn from_vector(type_: &SqlType, values: &Values, rows: &[Option<usize>]) -> Result<ArrayRef, CallbackError> {
+    let rows: Vec<_> = rows.iter().map(|row| row.filter(|row| values.is_valid(values.entry(*row)))).collect();
+    let valid: Vec<_> = rows.iter().map(Option::is_some).collect();
+    let nulls = || null_buffer(&valid);
+    let child = |index: usize, rows: &[Option<usize>]| {
+        let values = values.child(index as u64)?;
+        from_vector(&type_.children[index], &values, rows)
+    };
+    let field = |array: &ArrayRef| Arc::new(Field::new("item", array.data_type().clone(), true));
+    match type_.storage {
+        Storage::List => {
+            let mut items = Vec::new();
+            let mut offsets = vec![0_i64];
+            for row in &rows {
+                if let Some(row) = row {
+                    // SAFETY: a list is stored as the place of its items and their number.
+                    let [start, count]: [u64; 2] = unsafe { values.value(values.entry(*row)) };
+                    items.extend((start..start + count).map(|item| Some(item as usize)));
+                }
+                offsets.push(items.len() as i64);
+            }
+            let items = child(0, &items)?;
+            let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+            Ok(Arc::new(LargeListArray::try_new(field(&items), offsets, items, nulls()).map_err(invalid)?))
+        }
+        Storage::Array(size) => {
+            let items: Vec<_> =
+                rows.iter().flat_map(|row| (0..size).map(move |item| row.map(|row| row * size + item))).collect();
+            let items = child(0, &items)?;
+            let width = i32::try_from(size).map_err(|_| "an array of a function's argument is too long")?;
+            Ok(Arc::new(FixedSizeListArray::try_new(field(&items), width, items, nulls()).map_err(invalid)?))
+        }
+        Storage::Struct => {
+            let arrays = (0..type_.children.len()).map(|index| child(index, &rows)).collect::<Result<Vec<_>, _>>()?;
+            let ColumnType::Struct(columns) = &type_.column_type else { return Err("a struct has no fields".into()) };
+            let fields: Fields = columns
+                .iter()
+                .zip(&arrays)
+                .map(|((name, _), array)| Field::new(name, array.data_type().clone(), true))
+                .collect();
+            Ok(Arc::new(StructArray::try_new(fields, arrays, nulls()).map_err(invalid)?))
+        }
+        Storage::Union => Err("EXPLAIN (INPUTS) cannot show an argument of a UNION type".into()),
+        Storage::Text | Storage::Enum(_) => {
+            let mut heap = Vec::new();
+            let mut offsets = vec![0];
+            for row in &rows {
+                if let Some(row) = row {
+                    with_text(type_, values, values.entry(*row), |text| heap.extend_from_slice(text));
+                }
+                offsets.push(heap.len() as u64);
+            }
+            from_parts(&type_.column_type, &valid, &heap, &offsets)
+        }
+        storage => {
+            let width = type_.column_type.width().unwrap_or(0);
+            let mut bytes = Vec::with_capacity(rows.len() * width);
+            let entries: Vec<_> = rows.iter().flatten().map(|row| values.entry(*row)).collect();
+            if entries.len() == rows.len() {
+                append_fixed(storage, values, &entries, &mut bytes);
+                return from_parts(&type_.column_type, &valid, &bytes, &[]);
+            }
+            for row in &rows {
+                match row {
+                    Some(row) => append_fixed(storage, values, &[values.entry(*row)], &mut bytes),
+                    None => bytes.resize(bytes.len() + width, 0),
+                }
+            }
+            from_parts(&type_.column_type, &valid, &bytes, &[])
+        }
+    }
+}
+
+fn invalid(error: ArrowError) -> CallbackError {
+    let text = format!("the arguments of a function are not valid: {error}");
+    CallbackError { code: crate::duckdb_api::handles::EXECUTOR, text }
+}
+
+/// Values as workers read them: of a fixed width, or texts with their offsets.
+pub(crate) fn from_parts(
+    column_type: &ColumnType,
+    valid: &[bool],
+    bytes: &[u8],
+    offsets: &[u64],
+) -> Result<ArrayRef, CallbackError> {
+    use ColumnType as C;
+    let nulls = null_buffer(valid);
+    Ok(match column_type {
+        C::Boolean => Arc::new(BooleanArray::new(bytes.iter().map(|byte| *byte != 0).collect(), nulls)),
+        C::Int8 => primitive::<Int8Type>(bytes, nulls),
+        C::Int16 => primitive::<Int16Type>(bytes, nulls),
+        C::Int32 => primitive::<Int32Type>(bytes, nulls),
+        C::Int64 => primitive::<Int64Type>(bytes, nulls),
+        C::UInt8 => primitive::<UInt8Type>(bytes, nulls),
+        C::UInt16 => primitive::<UInt16Type>(bytes, nulls),
+        C::UInt32 => primitive::<UInt32Type>(bytes, nulls),
+        C::UInt64 => primitive::<UInt64Type>(bytes, nulls),
+        C::Float32 => primitive::<Float32Type>(bytes, nulls),
+        C::Float64 => primitive::<Float64Type>(bytes, nulls),
+        C::Date => primitive::<Date32Type>(bytes, nulls),
+        C::Time => primitive::<Time64MicrosecondType>(bytes, nulls),
+        C::Timestamp(TimestampUnit::Second) => primitive::<TimestampSecondType>(bytes, nulls),
+        C::Timestamp(TimestampUnit::Millisecond) => primitive::<TimestampMillisecondType>(bytes, nulls),
+        C::Timestamp(TimestampUnit::Microsecond) => primitive::<TimestampMicrosecondType>(bytes, nulls),
+        C::Timestamp(TimestampUnit::Nanosecond) => primitive::<TimestampNanosecondType>(bytes, nulls),
+        C::TimestampTz => {
+            let values = ScalarBuffer::from(Buffer::from(bytes));
+            Arc::new(PrimitiveArray::<TimestampMicrosecondType>::new(values, nulls).with_timezone("UTC"))
+        }
+        C::Decimal { width, scale } => {
+            let scale = i8::try_from(*scale).map_err(|_| "a decimal has too many digits")?;
+            let values = Decimal128Array::new(ScalarBuffer::from(Buffer::from(bytes)), nulls);
+            Arc::new(values.with_precision_and_scale(*width, scale).map_err(invalid)?)
+        }
+        C::Text => {
+            let text = LargeStringArray::try_new(offset_buffer(offsets), Buffer::from(bytes), nulls);
+            Arc::new(text.map_err(invalid)?)
+        }
+        C::Blob => {
+            let blob = LargeBinaryArray::try_new(offset_buffer(offsets), Buffer::from(bytes), nulls);
+            Arc::new(blob.map_err(invalid)?)
+        }
+        C::Int128 => texts(valid, bytes, |value| i128::from_le_bytes(value).to_string()),
+        C::UInt128 => texts(valid, bytes, |value| u128::from_le_bytes(value).to_string()),
+        C::Uuid => texts(valid, bytes, uuid),
+        C::Interval => texts(valid, bytes, interval),
+        C::List(_) | C::Array { .. } | C::Struct(_) | C::Map(..) | C::Union(_) => {
+            return Err("a nested value has no bytes of its own".into());
+        }
+    })
+}
+
+/// Which values are not NULL; `None` if all have a value.
+fn null_buffer(valid: &[bool]) -> Option<NullBuffer> {
+    valid.contains(&false).then(|| NullBuffer::from(valid))
+}
+
+fn primitive<T: ArrowPrimitiveType>(bytes: &[u8], nulls: Option<NullBuffer>) -> ArrayRef {
+    // The copy has the alignment that Arrow needs.
+    Arc::new(PrimitiveArray::<T>::new(ScalarBuffer::from(Buffer::from(bytes)), nulls))
+}
+
+fn offset_buffer(offsets: &[u64]) -> OffsetBuffer<i64> {
+    // A column without rows may have no offsets.
+    let offsets: Vec<_> = if offsets.is_empty() { vec![0] } else { offsets.iter().map(|at| *at as i64).collect() };
+    OffsetBuffer::new(ScalarBuffer::from(offsets))
+}
+
+fn texts(valid: &[bool], bytes: &[u8], text: impl Fn([u8; 16]) -> String) -> ArrayRef {
+    let (values, _) = bytes.as_chunks::<16>();
+    let texts = values.iter().zip(valid).map(|(value, is_valid)| is_valid.then(|| text(*value)));
+    Arc::new(texts.collect::<LargeStringArray>())
+}
+
+fn uuid(bytes: [u8; 16]) -> String {
+    let mut text = String::new();
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// An interval as DuckDB reads it: months, days and microseconds stay apart.
+fn interval(bytes: [u8; 16]) -> String {
+    let [m0, m1, m2, m3, d0, d1, d2, d3, rest @ ..] = bytes;
+    let (months, days) = (i32::from_le_bytes([m0, m1, m2, m3]), i32::from_le_bytes([d0, d1, d2, d3]));
+    format!("{months} months {days} days {} microseconds", i64::from_le_bytes(rest))
+}

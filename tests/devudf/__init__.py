@@ -1,0 +1,1 @@
+"""Functions as files: `colonnade udf`, and the inputs of functions that the server gives."""

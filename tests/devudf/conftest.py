@@ -1,0 +1,34 @@
+"""A server for the tests of a module, and a project for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from testbed.serving import Server
+from tests.devudf.projects import Project, connected, project_of, serving
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def connection(server: Server) -> Iterator[psycopg.Connection[Any]]:
+    """A session. Its functions are dropped at the end."""
+    with connected(server) as connection:
+        yield connection
+        query = "SELECT oid::regprocedure::text, prokind FROM pg_proc WHERE prolang <> 14"
+        for name, kind in connection.execute(query).fetchall():
+            connection.execute(f"DROP {'AGGREGATE' if kind == 'a' else 'FUNCTION'} {name}".encode())
+
+
+@pytest.fixture
+def project(server: Server, tmp_path: Path) -> Project:
+    return project_of(server, tmp_path)

@@ -22,6 +22,7 @@ mod deferral;
 mod entry;
 mod gathered;
 mod handles;
+mod local;
 mod map;
 mod registry;
 mod results;

@@ -13,7 +13,7 @@ from tests.functions.engines import Client, client, engine
 from tests.functions.test_plan_types import VALUES
 
 #: The types whose calls can be deferred.
-DEFERRED = [type_ for type_ in VALUES if "INT" in type_ and "HUGE" not in type_ and "INTERVAL" != type_]
+DEFERRED = [type_ for type_ in VALUES if "INT" in type_ and "HUGE" not in type_ and type_ != "INTERVAL"]
 DEFERRED += ["BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP"]
 
 

@@ -33,10 +33,12 @@ if TYPE_CHECKING:
     from colonnade._core import ArrowStream, BoundFunction, FunctionSession
 
     from .catalog_epoch import SessionEpoch, Sight
-    from .fences import ReadOnlyConnection, Statement
+    from .fences import ReadOnlyConnection
 
 #: The parts of a SELECT's tree that do not use the values of its items.
-HARMLESS = frozenset(("type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "aggregate_handling"))
+HARMLESS = frozenset(
+    ("type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "aggregate_handling")
+)
 #: A macro that only calls a dispatcher: DuckDB's text of its body.
 BODY = re.compile(r"(colonnade_map\w*)\('([0-9a-f]{16})', colonnade_session\(\), (.*)\)")
 #: A macro of one of these names would be called instead of the dispatcher.

@@ -17,15 +17,13 @@ from .ring import ANSWER_WORDS, DONE, REQUEST_WORDS, Ring
 ARRAY, REPEATED, DICTIONARY = 0, 1, 2
 
 
-def define(description: dict[str, Any], failures: Failures, connection: object = None) -> Call:
+def define(description: dict[str, Any], failures: Failures) -> Call:
     """Compile a function from its description, which is that of `udf/src/description.rs`."""
     kinds = {"scalar": ScalarCall, "aggregate": AggregateCall, "aggregate per group": GroupCall, "table": TableCall}
     file_name = f"<function {description['id']}>"
     failures.sources.pop(file_name, None)
     failures.sources[file_name] = Source(description["name"], description["source"])
-    call = kinds[description["kind"]](description, file_name)
-    call.globals["_conn"] = connection
-    return call
+    return kinds[description["kind"]](description, file_name)
 
 
 class Call:

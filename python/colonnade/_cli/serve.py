@@ -117,8 +117,8 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
         "--udf-isolation",
         choices=("sandbox", "process", "none"),
         default="sandbox",
-        help="sandbox: a function reads its libraries and nothing else; process: it has the rights of its user; none: it "
-        "runs in the server, which needs a server without --users (default: sandbox)",
+        help="sandbox: a function reads its libraries and nothing else; process: it has the rights of its user; none: "
+        "it runs in the server, which has no --users then (default: sandbox)",
     )
     group.add_argument(
         "--udf-max-workers",
@@ -164,7 +164,7 @@ def check_local(args: argparse.Namespace) -> None:
     processes."""
     if args.users is not None:
         raise SystemExit(
-            "colonnade: --udf-isolation=none runs functions with the server's rights, and goes without --users"
+            "colonnade: --udf-isolation=none gives functions the server's rights, and goes without --users"
         )
     host = (args.listen or "").rpartition(":")[0].strip("[]")
     if host and host != "localhost" and not is_loopback(host):

@@ -131,8 +131,8 @@ class ScalarCall(Call):
 
     def __init__(self, description: dict[str, Any], file_name: str) -> None:
         super().__init__(description, file_name)
-        #: The words of the last call, its rows, and where its arguments ended, if it had only numbers without NULLs: then
-        #: the next one with the same words has the same arrays, and its result goes to the same place.
+        #: The words of the last call, its rows, and where its arguments ended, if it had only numbers without NULLs.
+        #: Then the next one with the same words has the same arrays, and its result goes to the same place.
         self.last: tuple[bytes, int, int] | None = None
         self.last_arrays: list[Any] = []
         self.last_result: tuple[np.ndarray, int, bytes] | None = None

@@ -32,9 +32,7 @@ class NoConnection:
     """What functions have as `_conn`: a query would have to run within the call, on the same thread."""
 
     def execute(self, sql: str) -> NoReturn:
-        raise RuntimeError(
-            "functions run no queries with --udf-isolation=none; start the server with =process or =sandbox"
-        )
+        raise RuntimeError("functions run no queries with --udf-isolation=none; start the server with =sandbox")
 
 
 class LocalWorker:

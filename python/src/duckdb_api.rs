@@ -23,6 +23,7 @@ mod deferral;
 mod entry;
 mod gathered;
 mod handles;
+mod local;
 mod map;
 mod registry;
 mod results;

@@ -184,11 +184,12 @@ impl PyWorker {
         Ok(PyTemplates(worker.helpers()))
     }
 
-    /// Permanently limits this process to the files in these directories, and denies it the network. Returns None, or the
-    /// part of this that the system does not support.
+    /// Permanently limits this process to the files in these directories, and to reading those in `readable`, and denies it
+    /// the network. Returns None, or the part of this that the system does not support.
     #[staticmethod]
-    fn confine(directories: Vec<PathBuf>) -> Option<String> {
-        match confine(&directories) {
+    #[pyo3(signature = (directories, readable=Vec::new()))]
+    fn confine(directories: Vec<PathBuf>, readable: Vec<PathBuf>) -> Option<String> {
+        match confine(&directories, &readable) {
             Confinement::Full => None,
             Confinement::Partial => Some("this kernel's Landlock lacks some of the rules".to_owned()),
             Confinement::None(reason) => Some(reason),

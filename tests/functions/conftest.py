@@ -16,8 +16,24 @@ def workers() -> Iterator[_core.FunctionWorkers]:
         yield made
 
 
+@pytest.fixture(scope="package")
+def local() -> Iterator[_core.FunctionWorkers]:
+    """Functions in this process."""
+    with pool(isolation="none") as made:
+        yield made
+
+
 @pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
 def plans(request: pytest.FixtureRequest, workers: _core.FunctionWorkers) -> Iterator[Caller]:
     """A database with functions."""
     with caller(workers, threads=request.param) as made:
+        yield made
+
+
+@pytest.fixture(params=["process", "none"])
+def anywhere(
+    request: pytest.FixtureRequest, workers: _core.FunctionWorkers, local: _core.FunctionWorkers
+) -> Iterator[Caller]:
+    """A database whose functions run in worker processes, or in this one."""
+    with caller(workers if request.param == "process" else local, threads=2) as made:
         yield made

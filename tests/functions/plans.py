@@ -74,10 +74,12 @@ def pool(
     memory: int = 1 << 30,
     timeout: float | None = None,
     workers: int = 8,
+    isolation: Literal["process", "none"] = "process",
 ) -> Iterator[_core.FunctionWorkers]:
-    """Worker processes with limits and without a sandbox: the tests of workers are in `udf/tests`."""
+    """Worker processes with limits and without a sandbox: the tests of workers are in `udf/tests`. With "none",
+    functions run in this process."""
     _core.register_functions()
-    yield _core.FunctionWorkers(isolation="process", memory=memory, timeout=timeout, workers=workers)
+    yield _core.FunctionWorkers(isolation=isolation, memory=memory, timeout=timeout, workers=workers)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Functions beside the plan give what they give within it, and run beside it only if nothing there uses their results."""
+"""Functions beside the plan give what they give within it. They run there if the plan does not use their results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.functions.engines import Client, client, engine
 from tests.functions.test_plan_types import VALUES
 
 #: The types whose calls can be deferred.
-DEFERRED = [type_ for type_ in VALUES if "INT" in type_ and "HUGE" not in type_ and "INTERVAL" != type_]
+DEFERRED = [type_ for type_ in VALUES if "INT" in type_ and "HUGE" not in type_ and type_ != "INTERVAL"]
 DEFERRED += ["BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR", "DATE", "TIMESTAMP"]
 
 
@@ -154,7 +154,7 @@ def test_calls_have_at_least_a_vector_and_grow(one: Client) -> None:
     one.define("size", {"x": "INTEGER"}, "INTEGER", "return numpy.full(len(x), len(x))", volatility="v")
     one.run("CREATE OR REPLACE TABLE many AS SELECT range::INTEGER AS x FROM range(100000)")
     before = one.beside.runs
-    sizes = [size for (size,) in one.rows("SELECT size(x) FROM many")]
+    sizes: list[int] = one.table("SELECT size(x) FROM many").column(0).to_pylist()
     assert one.beside.runs == before + 1
     assert sizes[0] == 2048
     assert max(sizes) > 2048

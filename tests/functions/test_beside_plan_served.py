@@ -25,7 +25,8 @@ def server() -> Iterator[Server]:
             "CREATE FUNCTION g(x INTEGER, s VARCHAR) RETURNS VARCHAR LANGUAGE PYTHON_MAP STRICT AS $$\n"
             "return [f'{a}{b}' for a, b in zip(x, s)] $$",
             "CREATE FUNCTION says(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ print('called'); return x $$",
-            "CREATE FUNCTION fails(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$\nraise TypeError('no operand') $$",
+            "CREATE FUNCTION fails(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$\n"
+            "raise TypeError('no operand') $$",
             "CREATE FUNCTION ends(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$\nif x[-1] > 90000:\n"
             "  raise ValueError('late')\nreturn x $$",
             "CREATE FUNCTION sleeps(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$\n"
@@ -78,6 +79,18 @@ def test_what_functions_print(connection: psycopg.Connection) -> None:
     connection.add_notice_handler(lambda notice: printed.append(notice.message_primary))
     assert connection.execute(b"SELECT says(x) FROM t LIMIT 2").fetchall() == [(0,), (1,)]
     assert printed == ["called"]
+
+
+def test_explain_says_where_functions_run(connection: psycopg.Connection) -> None:
+    said: list[str | None] = []
+    connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
+    connection.execute(f"EXPLAIN {BESIDE}".encode())
+    connection.execute(f"EXPLAIN {WITHIN}".encode())
+    connection.execute(b"EXPLAIN SELECT x FROM t")
+    assert said == [
+        "functions run beside the plan: main.f, main.g",
+        "functions run within the plan: main.f, main.g",
+    ]
 
 
 @pytest.mark.parametrize("query", ["SELECT fails(x) FROM t", "SELECT * FROM (SELECT fails(x) FROM t)"])

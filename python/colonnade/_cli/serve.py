@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import ipaddress
 import os
 import re
 import sys
@@ -114,10 +115,10 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument(
         "--udf-isolation",
-        choices=("sandbox", "process"),
+        choices=("sandbox", "process", "none"),
         default="sandbox",
-        help="sandbox: a function reads its libraries and nothing else; process: it has the rights of its user "
-        "(default: sandbox)",
+        help="sandbox: a function reads its libraries and nothing else; process: it has the rights of its user; none: "
+        "it runs in the server, which has no --users then (default: sandbox)",
     )
     group.add_argument(
         "--udf-max-workers",
@@ -150,10 +151,34 @@ def _functions(args: argparse.Namespace) -> Functions | None:
     if args.udf:
         if args.udf_max_workers < 1:
             raise SystemExit("colonnade: --udf-max-workers is 1 at least")
+        if args.udf_isolation == "none":
+            check_local(args)
         return Functions(**{**given, "read": [str(Path(path).absolute()) for path in args.udf_read]})
     if args.udf_python or args.udf_read or args.udf_user or args.udf_preload:
         raise SystemExit("colonnade: options of functions go with --udf")
     return None
+
+
+def check_local(args: argparse.Namespace) -> None:
+    """Refuse functions in the server's process where others than this user could call them, and options of worker
+    processes."""
+    if args.users is not None:
+        raise SystemExit(
+            "colonnade: --udf-isolation=none gives functions the server's rights, and goes without --users"
+        )
+    host = (args.listen or "").rpartition(":")[0].strip("[]")
+    if host and host != "localhost" and not is_loopback(host):
+        raise SystemExit(f"colonnade: --udf-isolation=none goes with a loopback address or --unix, and not with {host}")
+    for name in ("python", "read", "user"):
+        if getattr(args, f"udf_{name}"):
+            raise SystemExit(f"colonnade: --udf-{name} is for processes, and goes without --udf-isolation=none")
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _add_limits(group: argparse._ArgumentGroup) -> None:

@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from colonnade._core import ArrowStream, BoundFunction, FunctionSession
 
     from .catalog_epoch import SessionEpoch, Sight
-    from .fences import ReadOnlyConnection, Statement
+    from .fences import ReadOnlyConnection
 
 #: The parts of a SELECT's tree that do not use the values of its items.
-HARMLESS = frozenset(("type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "aggregate_handling"))
+HARMLESS = frozenset(
+    ("type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "aggregate_handling")
+)
 #: A macro that only calls a dispatcher: DuckDB's text of its body.
 BODY = re.compile(r"(colonnade_map\w*)\('([0-9a-f]{16})', colonnade_session\(\), (.*)\)")
 #: A macro of one of these names would be called instead of the dispatcher.
@@ -69,34 +71,33 @@ class BesidePlan:
         self._parser = parser
         self._workers = workers
         self.epoch = epoch
-        #: The calls of the statement that was bound last.
+        #: The statement that was bound last, its calls, and what the session saw then.
+        self._sql = ""
         self._calls: list[BoundFunction] = []
         self._sight: Sight | None = None
         #: How many statements have run so.
         self.runs = 0
 
     @contextmanager
-    def noting(self, is_begun: bool) -> Iterator[None]:
+    def noting(self, sql: str, is_begun: bool) -> Iterator[None]:
         """While a statement is bound: its calls are noted. With `is_begun`, its transaction may be older than what
         `epoch` knows of."""
-        self._sight = None if is_begun else self.epoch.now
+        self._sql, self._sight = sql, None if is_begun else self.epoch.now
         self._workers.begin_binding(False)
         try:
             yield
         finally:
             self._calls = self._workers.end_binding()
 
-    @property
-    def is_decided(self) -> bool:
-        """Whether the statement that was bound last has no functions, or `proof` could say whether they can run beside
-        its plan."""
-        return not self._calls or self._sight is not None
+    def is_decided(self, sql: str) -> bool:
+        """Whether a statement runs within its plan for another reason than that the catalog may be changing."""
+        return sql != self._sql or not self._calls or self._sight is not None
 
     def proof(self, sql: str) -> Proof | None:
-        """The proof that the functions of the statement that was bound last can run beside its plan. None if they
+        """The proof that the functions of a statement can run beside its plan, if it was bound last. None if they
         cannot, or if nobody knows."""
         calls, sight = self._calls, self._sight
-        if not calls or sight is None or len(sql) > MAX_CHARACTERS:
+        if sql != self._sql or not calls or sight is None or len(sql) > MAX_CHARACTERS:
             return None
         if not all(call.is_deferrable for call in calls):
             return None
@@ -110,6 +111,15 @@ class BesidePlan:
         if not all(call.id in ids for call, ids in zip(calls, found, strict=True)):
             return None
         return Proof(tuple(call.id for call in calls), sight)
+
+    def explain(self, inner: str) -> list[str]:
+        """Where the functions of a statement run that EXPLAIN has bound just before."""
+        with self.noting(inner, False):
+            self._connection._bind(inner, with_type=True)
+        names = ", ".join(dict.fromkeys(call.name for call in self._calls))
+        if not names:
+            return []
+        return [f"functions run {'within' if self.proof(inner) is None else 'beside'} the plan: {names}"]
 
     def submit(
         self, statement: tuple[str, dict[str, object] | None, int], types: Sequence[object], proof: Proof

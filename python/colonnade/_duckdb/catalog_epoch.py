@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 Found = dict[str, "frozenset[str] | None"]
 
 #: DuckDB's kinds of statements that change no catalog. Transactions are told apart.
-ROWS = frozenset(("select", "insert", "update", "delete", "merge_into", "explain", "prepare", "execute", "copy", "vacuum"))
+ROWS = frozenset(
+    ("select", "insert", "update", "delete", "merge_into", "explain", "prepare", "execute", "copy", "vacuum")
+)
 #: Kinds whose text says what they create or drop.
 DEFINITIONS = frozenset(("create", "drop", "alter"))
 #: Without any of these words they neither make nor drop a macro.

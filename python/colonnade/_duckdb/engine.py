@@ -211,7 +211,7 @@ class Session:
         """A statement that will run, if it may."""
         if self.beside is None:
             return self._gate.check(self._connection, sql, parameters)
-        with self.beside.noting(self._is_begun):
+        with self.beside.noting(sql, self._is_begun):
             return self._gate.check(self._connection, sql, parameters)
 
     def _run(
@@ -220,6 +220,8 @@ class Session:
         if statement.kind == "transaction":
             self._transactions.client(sql)
             return Answer()
+        if statement.kind == "explain" and self.beside is not None and self.functions is not None:
+            self.functions.notes += self.beside.explain(self._gate.inner(sql))
         if statement.is_query:
             types = [] if statement.is_late else statement.types
             catalog = CatalogColumns.of(self._connection, sql, types, parameters)
@@ -255,7 +257,7 @@ class Session:
                 return Answer(stream=stream, names=names, types=types)
         # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
         result = self._connection._submit(sql, parameters, "stream", rows)
-        if self.beside is None or self.beside.is_decided:
+        if self.beside is None or self.beside.is_decided(sql):
             self._remember(sql, RememberedStatement(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 

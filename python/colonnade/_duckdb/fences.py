@@ -179,6 +179,11 @@ class Gate:
         self._check_kind(kinds, kind)
         return Statement(kind, names, types, parameters, gives, is_late, changes)
 
+    def inner(self, sql: str) -> str:
+        """The statement within EXPLAIN or PREPARE."""
+        _, inner, _ = self.fence.check(sql, not self.read_only, self.files)
+        return "" if inner is None else inner[0]
+
     def check_insert(self, sql: str) -> None:
         """Check that the statement which the server wrote for a client's COPY is an INSERT that the client may run."""
         kinds, _, _ = self.fence.check(sql, not self.read_only, self.files)

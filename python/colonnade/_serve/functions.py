@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import pwd
 import subprocess
@@ -21,6 +22,9 @@ ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
 }
+
+#: How many threads of sessions may have functions in the server's process.
+MOST_LOCAL = 10_000
 
 #: What an interpreter has to have, as a program that says what is missing.
 CHECK = """
@@ -43,7 +47,7 @@ class Functions:
     python: str | None
     #: Modules that are imported before a worker is forked.
     preload: list[str]
-    isolation: Literal["sandbox", "process"]
+    isolation: Literal["sandbox", "process", "none"]
     #: The most worker processes of all sessions.
     max_workers: int
     #: In bytes, for each worker.
@@ -60,8 +64,11 @@ class Functions:
 Program = tuple[list[str], list[tuple[str, str]], tuple[int, int] | None]
 
 
-def template(functions: Functions) -> Program:
-    """How the supervisor starts the process that forks workers. SystemExit if it cannot run."""
+def template(functions: Functions) -> Program | None:
+    """How the supervisor starts the process that forks workers. None if functions run in the server's process.
+    SystemExit if it cannot run."""
+    if functions.isolation == "none":
+        return None
     python = functions.python or sys.executable
     user = None
     if functions.user is not None:
@@ -102,11 +109,35 @@ def workers(functions: Functions, worker: Worker) -> FunctionWorkers:
     # Only Linux has them.
     from colonnade._core import FunctionWorkers
 
+    timeout = functions.timeout or None
+    if functions.isolation == "none":
+        return FunctionWorkers(isolation="none", memory=functions.memory, workers=MOST_LOCAL, timeout=timeout)
     return FunctionWorkers(
         worker.templates(),
         isolation=functions.isolation,
         memory=functions.memory,
         workers=functions.max_workers,
-        timeout=functions.timeout or None,
+        timeout=timeout,
         readable=functions.read,
     )
+
+
+def begin_local(functions: Functions) -> list[Path]:
+    """Import what functions use into this process, before it is confined. Returns what they may read: this
+    interpreter's libraries."""
+    print(
+        "colonnade: functions run in the server's process and with its rights: whoever can connect can do what this "
+        "user can",
+        file=sys.stderr,
+        flush=True,
+    )
+    for name in ("numpy", *functions.preload):
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            raise RuntimeError(f"functions cannot run: import {name}: {error}") from None
+    from colonnade._udf import local
+    from colonnade._udf.template import readable
+
+    assert local.LocalWorker
+    return [Path(path) for path in readable()]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from colonnade._core import SourceEngine, Worker
 from colonnade._sources.uri import open_source
 
+from .functions import begin_local
 from .functions import workers as function_workers
 from .settings import STACK_BYTES, Database, Settings, size
 
@@ -81,8 +82,11 @@ def duckdb_engine(database: Database, scratch: Path, worker: Worker, spools: str
         temp_size=database.temp_size,
         max_statement_bytes=database.max_statement_bytes or sys.maxsize,
     )
+    readable: list[Path] = []
+    if database.functions is not None and database.functions.isolation == "none":
+        readable = begin_local(database.functions)
     if not database.allow_files:
-        missing = Worker.confine(directories(database.path, scratch, temporary, spools))
+        missing = Worker.confine(directories(database.path, scratch, temporary, spools), readable)
         if missing is not None:
             print(f"colonnade: the sandbox is incomplete: {missing}", file=sys.stderr, flush=True)
     Worker.limit_memory(int(size(memory) * 1.25) + MEMORY_OVERHEAD + threads * STACK_BYTES)

@@ -17,16 +17,14 @@ from .ring import ANSWER_WORDS, DONE, REQUEST_WORDS, Ring
 ARRAY, REPEATED, DICTIONARY = 0, 1, 2
 
 
-def define(description: dict[str, Any], failures: Failures, connection: object = None) -> Call:
+def define(description: dict[str, Any], failures: Failures) -> Call:
     """Compile a function from its description, which is that of `udf/src/description.rs`."""
     kinds = {"scalar": ScalarCall, "aggregate": AggregateCall, "aggregate per group": GroupCall}
     kinds |= {"table": TableCall, "any table": AnyTableCall}
     file_name = f"<function {description['id']}>"
     failures.sources.pop(file_name, None)
     failures.sources[file_name] = Source(description["name"], description["source"])
-    call = kinds[description["kind"]](description, file_name)
-    call.globals["_conn"] = connection
-    return call
+    return kinds[description["kind"]](description, file_name)
 
 
 class Call:
@@ -134,8 +132,8 @@ class ScalarCall(Call):
 
     def __init__(self, description: dict[str, Any], file_name: str) -> None:
         super().__init__(description, file_name)
-        #: The words of the last call, its rows, and where its arguments ended, if it had only numbers without NULLs: then
-        #: the next one with the same words has the same arrays, and its result goes to the same place.
+        #: The words of the last call, its rows, and where its arguments ended, if it had only numbers without NULLs.
+        #: Then the next one with the same words has the same arrays, and its result goes to the same place.
         self.last: tuple[bytes, int, int] | None = None
         self.last_arrays: list[Any] = []
         self.last_result: tuple[np.ndarray, int, bytes] | None = None

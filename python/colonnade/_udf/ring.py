@@ -37,8 +37,7 @@ class FailedReply(Exception):
 class Ring:
     """The ring, from the worker's side. `memory` is longer than the file: `capacity` is where the file ends."""
 
-    def __init__(self, descriptor: int, limit: int) -> None:
-        address = system.map_shared(descriptor, limit)
+    def __init__(self, address: int, limit: int) -> None:
         self.memory = memoryview((ctypes.c_char * limit).from_address(address)).cast("B")
         self.numbers = self.memory[:ANSWER_HEAD].cast("I")
         self.last = ctypes.c_ulong(0)
@@ -85,12 +84,15 @@ class Ring:
         if kind <= FAILED:
             self.is_called = False
         HEAD.pack_into(self.memory, ANSWER_HEAD, kind, rows, words, record, notices, wanted, 0, 0)
-        self.numbers[ANSWER_NUMBER // 4] = self.number
-        system.quick_call(*self.wake_arguments)
+        self.wake()
 
     def answer_again(self) -> None:
         """Answer as `repeated` has answered last."""
         self.is_called = False
+        self.wake()
+
+    def wake(self) -> None:
+        """Tell the server that the answer is there."""
         self.numbers[ANSWER_NUMBER // 4] = self.number
         system.quick_call(*self.wake_arguments)
 

@@ -147,7 +147,7 @@ class Workers:
         # Threads may start others meanwhile, which inherit what their starter has.
         for _ in range(FREE_ROUNDS):
             try:
-                found = set(map(int, os.listdir(f"/proc/{process}/task"))) - known
+                found = {int(entry.name) for entry in Path(f"/proc/{process}/task").iterdir()} - known
             except OSError:
                 return
             if not found:

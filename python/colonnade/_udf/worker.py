@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import io
-import json
 import os
 import resource
 import signal
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy
 
-from . import ring as layout
 from . import system
-from .calls import Call, define
 from .failures import Failures
 from .loopback import Connection
+from .requests import Printed, Requests
 from .ring import Ring
 
 
@@ -38,7 +34,7 @@ class Start:
 def main(start: Start) -> None:
     """Answer requests until this process is killed."""
     try:
-        ring = Ring(start.ring, start.ring_limit)
+        ring = Ring(system.map_shared(start.ring, start.ring_limit), start.ring_limit)
     except BaseException:
         os._exit(1)
     failures = Failures()
@@ -50,34 +46,9 @@ def main(start: Start) -> None:
         ring.fail(failures.record("58000", f"a worker process could not confine itself: {error}"))
         os._exit(1)
     sys.stdout = Printed(ring)
-    functions: dict[int, Call] = {}
-    connection = Connection(ring)
-    again: Callable[[Ring], bool] | None = None
+    requests = Requests(ring, failures, {"_conn": Connection(ring)})
     while True:
-        kind = ring.wait_kind()
-        try:
-            if kind == layout.CALL_AGAIN and again is not None and again(ring):
-                continue
-            head = ring.head()
-            kind, number, rows, groups_at, groups, data_end, ring.capacity, words = head
-            ring.at = data_end
-            again = None
-            if kind == layout.DEFINE:
-                description = json.loads(bytes(ring.memory[layout.DATA : layout.DATA + rows]))
-                functions[number] = define(description, failures, connection)
-                ring.answer(layout.DONE)
-            else:
-                ring.is_called = True
-                call = functions[number]
-                call.call(ring, rows, groups_at, groups, words)
-                again = call.again
-        except BaseException as error:
-            try:
-                record = failures.record_of(error)
-            except BaseException:
-                record = failures.record("38000", f"{type(error).__name__} (its text could not be made)")
-            del error
-            ring.fail(record)
+        requests.handle(ring.wait_kind())
 
 
 def confine(start: Start) -> None:
@@ -123,25 +94,3 @@ def reseed() -> None:
     random = sys.modules.get("numpy.random")
     if random is not None:
         random.seed()
-
-
-class Printed(io.TextIOBase):
-    """What functions print. It becomes a notice of the statement."""
-
-    def __init__(self, ring: Ring) -> None:
-        self.ring = ring
-        self.size = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, text: str, /) -> int:
-        if not isinstance(text, str):
-            raise TypeError(f"write() takes a str, not {type(text).__name__}")
-        if not self.ring.printed:
-            self.size = 0
-        room = layout.MAX_NOTICES - self.size
-        if room > 0 and text:
-            self.ring.printed.append(text[:room])
-            self.size += len(text)
-        return len(text)

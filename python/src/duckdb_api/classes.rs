@@ -21,6 +21,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::beside::{BesidePlan, BesideStream, BoundFunction};
 use super::capture::{Capture, Sampling};
 use super::entry;
+use super::local::LocalFunctions;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Queries, Session};
 use super::sql_type::{SqlType, UnsupportedType};
@@ -183,14 +184,19 @@ impl FunctionWorkers {
         readable: Vec<PathBuf>,
         preload: Vec<String>,
     ) -> PyResult<Self> {
-        let isolation = match isolation {
-            "sandbox" => Isolation::Sandbox,
-            "process" => Isolation::Process,
-            _ => return Err(PyValueError::new_err(format!("{isolation:?} is neither sandbox nor process"))),
+        let (isolation, is_local) = match isolation {
+            "sandbox" => (Isolation::Sandbox, false),
+            "process" => (Isolation::Process, false),
+            "none" => (Isolation::Process, true),
+            _ => return Err(PyValueError::new_err(format!("{isolation:?} is none of sandbox, process and none"))),
         };
         let call = timeout.map(Duration::try_from_secs_f64).transpose();
         let call = call.map_err(|error| PyValueError::new_err(format!("the timeout is no time: {error}")))?;
         let limits = WorkerLimits { memory, workers, call, readable, isolation };
+        if is_local {
+            let pool = WorkerPool::local(Box::new(LocalFunctions), limits);
+            return Ok(Self { pool: pool.map_err(|error| PyOSError::new_err(error.to_string()))?, memory });
+        }
         let source: Box<dyn TemplateSource> = match python {
             Some(Interpreter::Started(templates)) => Box::new(templates.get().clone()),
             python => {

@@ -16,15 +16,15 @@ pub enum Confinement {
     None(String),
 }
 
-/// Limits this process to the files of these directories, and to the kernel's files about the machine. The process can then not run
-/// programs, connect or listen. Open descriptors stay usable. Only threads that are started later inherit the rules, so this is called
+/// Limits this process to the files of these directories, to reading those of `readable`, and to the kernel's files about the machine. The
+/// process can then not run programs, connect or listen. Open descriptors stay usable. Only threads that are started later inherit the rules, so this is called
 /// before the first one. It cannot be undone.
-pub fn confine(directories: &[PathBuf]) -> Confinement {
+pub fn confine(directories: &[PathBuf], readable: &[PathBuf]) -> Confinement {
     #[cfg(target_os = "linux")]
-    return linux::confine(directories).unwrap_or_else(Confinement::None);
+    return linux::confine(directories, readable).unwrap_or_else(Confinement::None);
     #[cfg(not(target_os = "linux"))]
     {
-        let _ = directories;
+        let _ = (directories, readable);
         Confinement::None("this operating system has no Landlock".to_owned())
     }
 }
@@ -44,12 +44,12 @@ mod linux {
     /// The newest set of rules that the crate knows. Rules that the kernel lacks are left out.
     const NEWEST_ABI: ABI = ABI::V6;
 
-    pub(super) fn confine(directories: &[PathBuf]) -> Result<Confinement, String> {
+    pub(super) fn confine(directories: &[PathBuf], readable: &[PathBuf]) -> Result<Confinement, String> {
         let threads = fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
         if threads != 1 {
             return Err(format!("{threads} threads already run and would not be confined"));
         }
-        let status = restrict(directories).map_err(|error| error.to_string())?;
+        let status = restrict(directories, readable).map_err(|error| error.to_string())?;
         Ok(match status.ruleset {
             RulesetStatus::FullyEnforced => Confinement::Full,
             RulesetStatus::PartiallyEnforced => Confinement::Partial,
@@ -61,13 +61,14 @@ mod linux {
     const MACHINE_FILES: [&str; 5] =
         ["/proc/self/cgroup", "/proc/meminfo", "/proc/stat", "/sys/fs/cgroup", "/sys/devices/system/cpu"];
 
-    fn restrict(directories: &[PathBuf]) -> Result<RestrictionStatus, RulesetError> {
+    fn restrict(directories: &[PathBuf], readable: &[PathBuf]) -> Result<RestrictionStatus, RulesetError> {
         Ruleset::default()
             .handle_access(AccessFs::from_all(NEWEST_ABI))?
             .handle_access(AccessNet::from_all(NEWEST_ABI))?
             .scope(Scope::from_all(NEWEST_ABI))?
             .create()?
             .add_rules(path_beneath_rules(directories, AccessFs::from_all(NEWEST_ABI) & !AccessFs::Execute))?
+            .add_rules(path_beneath_rules(readable, AccessFs::ReadFile | AccessFs::ReadDir))?
             .add_rules(path_beneath_rules(MACHINE_FILES, AccessFs::ReadFile | AccessFs::ReadDir))?
             .restrict_self()
     }

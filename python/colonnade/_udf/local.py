@@ -1,0 +1,54 @@
+"""Functions in the server's own process (`--udf-isolation none`): nothing is between them and the server.
+
+The ring, the conversions and the records of errors are those of worker processes. Only nobody waits."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NoReturn
+
+import numpy
+
+from .failures import Failures
+from .requests import Printed, Requests
+from .ring import ALIGNMENT, ANSWER_NUMBER, REQUEST_HEAD, REQUEST_NUMBER, Ring
+
+
+class LocalRing(Ring):
+    """A ring of which both sides are in this process. It is as large as it can be."""
+
+    def wake(self) -> None:
+        self.numbers[ANSWER_NUMBER // 4] = self.number
+
+    def reserve(self, size: int) -> int:
+        end = (self.at + size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
+        if end > self.capacity:
+            raise MemoryError(f"the result needs {end} bytes in the memory that is shared with the server")
+        at, self.at = self.at, end
+        return at
+
+
+class NoConnection:
+    """What functions have as `_conn`: a query would have to run within the call, on the same thread."""
+
+    def execute(self, sql: str) -> NoReturn:
+        raise RuntimeError("functions run no queries with --udf-isolation=none; start the server with =sandbox")
+
+
+class LocalWorker:
+    """A worker of this process, over the memory at an address."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.ring = LocalRing(address, size)
+        # The server's own output is nothing for users.
+        own_print = functools.partial(print, file=Printed(self.ring))
+        names: dict[str, Any] = {"print": own_print, "_conn": NoConnection()}
+        self.requests = Requests(self.ring, Failures(), names)
+
+    def handle(self) -> None:
+        """Do what the request in the ring asks."""
+        ring = self.ring
+        ring.number = ring.numbers[REQUEST_NUMBER // 4]
+        # As in worker processes: a division by zero warns nobody.
+        with numpy.errstate(all="ignore"):
+            self.requests.handle(ring.numbers[REQUEST_HEAD // 4])

@@ -95,10 +95,6 @@ fn define_function(
     let types = types.map_err(unsupported)?;
     let result = SqlType::parse(result).map_err(unsupported)?;
     let kind = parse_kind(kind)?;
-    let refused = types.iter().find(|type_| kind != FunctionKind::Scalar && type_.storage.is_nested());
-    if let Some(refused) = refused {
-        return Err(unsupported(UnsupportedType(refused.name.clone())));
-    }
     let column = |name: &str, type_: &SqlType, is_scalar| FunctionColumn {
         name: name.to_owned(),
         type_name: type_.name.clone(),

@@ -91,22 +91,24 @@ fn define_function(
     volatility: &str,
 ) -> PyResult<()> {
     let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
-    let types = parameters.iter().map(|(_, type_, _)| SqlType::parse(type_)).collect::<Result<Vec<_>, _>>();
+    let types = parameters.iter().map(|(_, type_, _)| SqlType::parse_converted(type_)).collect::<Result<Vec<_>, _>>();
     let types = types.map_err(unsupported)?;
-    let result = SqlType::parse(result).map_err(unsupported)?;
+    let result_name = result;
+    let result = SqlType::parse_converted(result).map_err(unsupported)?;
     let kind = parse_kind(kind)?;
-    let column = |name: &str, type_: &SqlType, is_scalar| FunctionColumn {
+    let column = |name: &str, type_name: &str, type_: &SqlType, is_scalar| FunctionColumn {
         name: name.to_owned(),
-        type_name: type_.name.clone(),
+        type_name: type_name.to_owned(),
         column_type: type_.column_type.clone(),
         is_scalar,
     };
-    let columns = parameters.iter().zip(&types).map(|((name, _, is_scalar), type_)| column(name, type_, *is_scalar));
+    let columns = parameters.iter().zip(&types);
+    let columns = columns.map(|((name, type_name, is_scalar), type_)| column(name, type_name, type_, *is_scalar));
     let function = Function {
         id: id_number(id)?,
         name,
         parameters: columns.collect(),
-        results: vec![column("", &result, false)],
+        results: vec![column("", result_name, &result, false)],
         source,
         kind,
         is_strict: strict,

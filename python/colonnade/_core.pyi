@@ -468,6 +468,19 @@ class TableCall:
     ) -> TableCall:
         """Raises NotImplementedError if functions cannot have one of the types."""
 
+    @staticmethod
+    def block(
+        session: FunctionSession,
+        query: list[tuple[str, str]],
+        calls: list[tuple[str, str, list[tuple[str, str, bool, int]], str, str, bool]],
+        columns: list[tuple[str, int, bool]],
+    ) -> TableCall:
+        """Calls of functions that get whole columns of a query, numbered 1, whose columns have these names and types.
+
+        A call has the function's id, its name, its parameters (name, type, whether it is one value, the number of the
+        query's column), the type of its result, its body, and whether it is STRICT. A column of the result has a name,
+        and the number of a call, or otherwise of a column of the query."""
+
     @property
     def name(self) -> str:
         """The random name by which DuckDB's functions find the call."""

@@ -26,9 +26,14 @@ def dispatcher(definition: Definition) -> str:
 
 def overload(definition: Definition) -> str:
     """The parameters and the body of a macro that calls the function."""
+    ((_, type_),) = definition.results
+    if definition.takes_columns:
+        # The server replaces the SELECT around each call. The macro has the types.
+        text = f"function {definition.name} in LANGUAGE PYTHON cannot be called here: make it an item of a SELECT list"
+        call = f"CAST(error({literal(text)} || {literal(definition.id)}[:0]) AS {type_})"
+        return f"({', '.join(map(declared, definition.parameters))}) AS {call}"
     values = [argument(quoted(parameter.name), parameter.type) for parameter in definition.parameters]
     arguments = ", ".join((literal(definition.id), "colonnade_session()", *values))
-    ((_, type_),) = definition.results
     call = result(f"{dispatcher(definition)}({arguments})", type_)
     return f"({', '.join(map(declared, definition.parameters))}) AS {call}"
 

@@ -216,7 +216,7 @@ class SessionFunctions:
 
     def _compile(self, definition: Definition) -> None:
         """Make a function known, and refuse a body that is no Python. The position counts in the body."""
-        if definition.kind == "table":
+        if definition.kind == "table" or definition.takes_columns:
             found = self.tables.check(definition)
             if found is not None:
                 raise not_python(found)
@@ -266,6 +266,14 @@ class SessionFunctions:
         if macro is None or not macro.is_table:
             return None
         return self.store.remember_table(macro)
+
+    def find_column(self, schema: str | None, name: str) -> TableMacro | None:
+        """The functions that get whole columns and give one that a call with this name means; None if it is no such
+        function."""
+        macro = self._find_called(schema, name)
+        if macro is None or not macro.entries[0].definition.takes_columns:
+            return None
+        return self.store.known_table(macro.digest) or self.store.remember_table(macro)
 
     def _find_called(self, schema: str | None, name: str) -> Macro | None:
         """The functions that a call with this name means: those of the first schema of the search path that has any."""
@@ -368,7 +376,11 @@ class SessionFunctions:
                 kind = "AGGREGATE" if definition.kind == "aggregate" else "FUNCTION"
                 hint = f"Use DROP {kind} {definition.signature} first."
                 raise refused("cannot change return type of existing function", "42P13", hint)
-        return tuple(entry for entry in existing.entries if entry not in replaced)
+        others = tuple(entry for entry in existing.entries if entry not in replaced)
+        if any(entry.definition.takes_columns != definition.takes_columns for entry in others):
+            text = f'functions of the name "{definition.name}" have LANGUAGE PYTHON, and others PYTHON_MAP'
+            raise refused(text, "42809", "Choose another name, or the same language.")
+        return others
 
     def _choose(self, name: Name, macro: Macro | None, types: list[str] | None) -> Entry | None:
         """The one function that a name and types mean, or None."""

@@ -1,6 +1,7 @@
 """Functions in Python inside DuckDB's plans, beside DuckDB's own ones.
 
     python bench/udf.py [--rows 10000000] [--rounds 5] [--markdown FILE]
+    python bench/udf.py --statements          # short statements of a server with and without functions, instead
 
 CPU of this process and of the worker processes, in ns a row, the least of the rounds. One process has one database; all
 ways take turns, so that all meet the same state of the machine. The table is one column INTEGER without NULLs.
@@ -12,14 +13,21 @@ import argparse
 import hashlib
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
 import numpy as np
+import psycopg
 import pyarrow as pa
 from colonnade import _core
 from duckdb import DuckDBPyConnection
 from process import own_cpu_seconds
+
+from testbed.serving import function_options, serve
+
+#: Statements of a round.
+STATEMENTS = 200
 
 
 class Functions:
@@ -30,6 +38,11 @@ class Functions:
         self.workers = _core.FunctionWorkers(isolation="sandbox" if isolation == "sandbox" else "process")
         ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
         self.session = _core.FunctionSession(self.workers, token)
+        #: Another connection to the same database, whose functions run in this process.
+        self.local = connection.cursor()
+        ((token,),) = self.local.execute("SELECT colonnade_session()").fetchall()
+        self.local_workers = _core.FunctionWorkers(isolation="none")
+        self.local_session = _core.FunctionSession(self.local_workers, token)
 
     def define(self, name: str, parameters: str, result: str, source: str, kind: str = "scalar") -> None:
         identity = hashlib.sha256(f"{name}{source}{kind}".encode()).hexdigest()[:16]
@@ -64,11 +77,31 @@ def drained(connection: DuckDBPyConnection, query: str) -> int:
     return sum(len(batch) for batch in connection.execute(query).to_arrow_reader(122_880))
 
 
+class Capsule:
+    """A running stream with Arrow's PyCapsule interface."""
+
+    def __init__(self, capsule: object) -> None:
+        self.capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.capsule
+
+
+def beside(functions: Functions, query: str) -> int:
+    """Reads a result of one column whose function runs beside the plan."""
+    functions.session.begin_binding(True)
+    result = functions.connection._submit(query, None, "stream", 122_880)
+    (call,) = functions.session.end_binding()
+    stream = functions.session.beside_plan(Capsule(result.arrow_capsule()), [(0, call.id)])
+    return sum(len(batch) for batch in pa.RecordBatchReader.from_stream(stream))
+
+
 def queries(functions: Functions, rows: int) -> dict[str, dict[str, Callable[[], object]]]:
     """For each measurement the ways by their names."""
     connection = functions.connection
     connection.execute(f"CREATE TABLE n AS SELECT (x * 7919 % 1000003)::INTEGER AS x FROM range({rows}) t(x)")
     functions.define("f", "x INTEGER", "INTEGER", "return x % 100")
+    functions.define("same", "x INTEGER", "INTEGER", "return x")
     functions.define("total", "x INTEGER", "BIGINT", "return numpy.ones(int(aggr_group[-1]) + 1)", "aggregate")
 
     def rest(column: pa.ChunkedArray) -> pa.Array:
@@ -78,6 +111,8 @@ def queries(functions: Functions, rows: int) -> dict[str, dict[str, Callable[[],
     connection.create_function("arrow_f", rest, ["INTEGER"], "INTEGER", type="arrow")
     connection.create_function("native_f", lambda value: value % 100, ["INTEGER"], "INTEGER")
     few = rows // 50
+    # As long as a vector of DuckDB.
+    columns = np.array_split(connection.sql("SELECT x FROM n").fetchnumpy()["x"], rows // 2048)
 
     def value(query: str) -> Callable[[], object]:
         return lambda: connection.execute(query).fetchall()
@@ -89,12 +124,18 @@ def queries(functions: Functions, rows: int) -> dict[str, dict[str, Callable[[],
         "sum(f(x))": {
             "built-in": value("SELECT sum(x % 100) FROM n"),
             "function": value("SELECT sum(f(x)) FROM n"),
+            "function in this process": lambda: functions.local.execute("SELECT sum(f(x)) FROM n").fetchall(),
+            "identity": value("SELECT sum(same(x)) FROM n"),
+            "identity in this process": lambda: functions.local.execute("SELECT sum(same(x)) FROM n").fetchall(),
+            "numpy alone": lambda: [column % 100 for column in columns],
             "DuckDB arrow": value("SELECT sum(arrow_f(x)) FROM n"),
             f"DuckDB native, {few} rows": value(f"SELECT sum(native_f(x)) FROM (FROM n LIMIT {few})"),
         },
         "SELECT f(x)": {
             "built-in": stream("SELECT x % 100 FROM n"),
-            "function": stream("SELECT f(x) FROM n"),
+            "function beside the plan": lambda: beside(functions, "SELECT f(x) FROM n"),
+            "function within the plan": stream("SELECT f(x) FROM n"),
+            "identity beside the plan": lambda: beside(functions, "SELECT same(x) FROM n"),
             "DuckDB arrow": stream("SELECT arrow_f(x) FROM n"),
         },
         "100 groups": {
@@ -135,14 +176,37 @@ def calls(isolation: str) -> list[tuple[str, float]]:
         ]
 
 
+def statements(rounds: int) -> list[str]:
+    """Times of `SELECT 1` in us, the least of the rounds. A server with functions and one without take turns."""
+    lines = ["| SELECT 1, us | without --udf | with --udf | more |", "|---|--:|--:|--:|"]
+    with serve() as plain, serve(*function_options()) as other, ExitStack() as stack:
+        connections = [stack.enter_context(psycopg.connect(server.dsn, autocommit=True)) for server in (plain, other)]
+        for name, prepare in (("simple", False), ("prepared", True)):
+            times: list[list[float]] = [[], []]
+            for _ in range(rounds):
+                for at, connection in enumerate(connections):
+                    cursor = psycopg.ClientCursor(connection) if not prepare else connection.cursor()
+                    begun = time.perf_counter()
+                    for _ in range(STATEMENTS):
+                        cursor.execute("SELECT 1", prepare=prepare).fetchall()
+                    times[at].append((time.perf_counter() - begun) / STATEMENTS * 1e6)
+            without, with_ = (float(np.min(taken)) for taken in times)
+            lines.append(f"| {name} | {without:.1f} | {with_:.1f} | {with_ - without:+.1f} |")
+    return lines
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--isolation", choices=["sandbox", "process"], default="sandbox")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--statements", action="store_true", help="measure short statements of two servers instead")
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
+    if given.statements:
+        print("\n".join(statements(given.rounds * 20)))
+        return
     _core.register_functions()
     lines = [
         f"{_core.BUILD_PROFILE} build, DuckDB {duckdb.__version__}, numpy {np.__version__}, {given.threads} thread(s), "

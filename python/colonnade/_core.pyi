@@ -418,6 +418,9 @@ class FunctionSession:
     def cancel(self) -> None:
         """Kill the workers that run a function. Their calls fail with the code 57014. From any thread."""
 
+    def note(self, line: str) -> None:
+        """Tell the client something, beside what functions print."""
+
     def take_notices(self) -> str:
         """What functions have printed since this was called last."""
 

@@ -98,6 +98,10 @@ impl Engine for PyEngine {
                 )
                 .map_err(|error| engine_error(py, &error, &Translated::default()))?;
             }
+            #[cfg(target_os = "linux")]
+            let workers = self.has_functions.then(|| siblings::workers(&session)).transpose();
+            #[cfg(target_os = "linux")]
+            let workers = workers.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let session = Arc::new(PySession(session.unbind()));
             let connection = PyConnection {
                 session,
@@ -107,6 +111,8 @@ impl Engine for PyEngine {
                 tables: self.tables.clone(),
                 ends_transaction: false,
                 is_owner: true,
+                #[cfg(target_os = "linux")]
+                workers,
             };
             Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
@@ -141,6 +147,9 @@ struct PyConnection {
     ends_transaction: bool,
     /// Whether the session ends with this.
     is_owner: bool,
+    /// The processes of functions, which have what functions print.
+    #[cfg(target_os = "linux")]
+    workers: Option<colonnade_udf::SessionWorkers>,
 }
 
 /// An `engine.Answer`.
@@ -242,6 +251,11 @@ impl PyConnection {
             statement,
         })))
     }
+}
+
+#[cfg(target_os = "linux")]
+fn lines(text: &str) -> Vec<String> {
+    text.lines().map(str::to_owned).collect()
 }
 
 impl LibraryConnection for PyConnection {
@@ -353,11 +367,10 @@ impl LibraryConnection for PyConnection {
     }
 
     fn take_notices(&mut self) -> Vec<String> {
-        if !self.has_functions {
-            return Vec::new();
-        }
-        let printed = attached(|py| functions::printed(self.session.0.bind(py)));
-        printed.lines().map(str::to_owned).collect()
+        #[cfg(target_os = "linux")]
+        return self.workers.iter().flat_map(|workers| lines(&workers.take_notices())).collect();
+        #[cfg(not(target_os = "linux"))]
+        Vec::new()
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {

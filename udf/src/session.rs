@@ -67,6 +67,11 @@ impl SessionWorkers {
         lock(&self.0.idle).clear();
     }
 
+    /// Tells the session's client something, in a line, beside what functions print.
+    pub fn note(&self, line: &str) {
+        self.0.add_notices(&format!("{line}\n"));
+    }
+
     /// The text that the statement's functions have printed since it was last taken.
     pub fn take_notices(&self) -> String {
         std::mem::take(&mut lock(&self.0.notices))

@@ -112,14 +112,14 @@ class BesidePlan:
             return None
         return Proof(tuple(call.id for call in calls), sight)
 
-    def explain(self, inner: str) -> list[str]:
-        """Where the functions of a statement run that EXPLAIN has bound just before."""
+    def explain(self, inner: str) -> None:
+        """Tell the client where the functions of a statement run that EXPLAIN has bound just before."""
         with self.noting(inner, False):
             self._connection._bind(inner, with_type=True)
         names = ", ".join(dict.fromkeys(call.name for call in self._calls))
-        if not names:
-            return []
-        return [f"functions run {'within' if self.proof(inner) is None else 'beside'} the plan: {names}"]
+        if names:
+            where = "within" if self.proof(inner) is None else "beside"
+            self._workers.note(f"functions run {where} the plan: {names}")
 
     def submit(
         self, statement: tuple[str, dict[str, object] | None, int], types: Sequence[object], proof: Proof

@@ -220,8 +220,8 @@ class Session:
         if statement.kind == "transaction":
             self._transactions.client(sql)
             return Answer()
-        if statement.kind == "explain" and self.beside is not None and self.functions is not None:
-            self.functions.notes += self.beside.explain(self._gate.inner(sql))
+        if statement.kind == "explain" and self.beside is not None:
+            self.beside.explain(self._gate.inner(sql))
         if statement.is_query:
             types = [] if statement.is_late else statement.types
             catalog = CatalogColumns.of(self._connection, sql, types, parameters)

@@ -79,8 +79,6 @@ class SessionFunctions:
     main_name: str
     #: Calls of table functions.
     tables: TableFunctions = field(init=False)
-    #: Lines for the client, besides what functions print.
-    notes: list[str] = field(default_factory=list)
 
     def create(self, given: dict[str, Any]) -> None:
         """Create a function. `given` has the fields of `FunctionDefinition` (`server/src/functions/create.rs`)."""
@@ -195,11 +193,6 @@ class SessionFunctions:
             body=found["source"],
             position=found["position"] - 1 if found["position"] > 0 else None,
         )
-
-    def printed(self) -> str:
-        """What functions have printed since the last call, and what is told of them."""
-        notes, self.notes = self.notes, []
-        return "\n".join((*notes, self.workers.take_notices()))
 
     def _unknown(self, identity: str) -> Failure:
         """Why a call does not find its function."""

@@ -232,6 +232,11 @@ impl FunctionSession {
         self.session.set_loopback(queries);
     }
 
+    /// The processes of the session.
+    pub(crate) fn workers(&self) -> &SessionWorkers {
+        &self.workers
+    }
+
     /// What ends the calls of this connection, and no others of the session.
     pub(crate) fn stop_flag(&self) -> StopFlag {
         self.session.stop.clone()
@@ -291,6 +296,10 @@ impl FunctionSession {
 
     fn cancel(&self, py: Python<'_>) {
         py.detach(|| if self.is_sibling { self.session.stop.stop() } else { self.workers.cancel() });
+    }
+
+    fn note(&self, line: &str) {
+        self.workers.note(line);
     }
 
     fn take_notices(&self) -> String {

@@ -39,12 +39,6 @@ pub(super) fn failure(session: &Bound<'_, PyAny>, text: &str) -> Option<EngineEr
     Some(EngineError { detail, hint, function, ..EngineError::new(code, message) })
 }
 
-/// What the statement's functions have printed.
-pub(super) fn printed(session: &Bound<'_, PyAny>) -> String {
-    let printed = session.getattr("functions").and_then(|functions| functions.call_method0("printed"));
-    printed.and_then(|printed| printed.extract()).unwrap_or_default()
-}
-
 impl PyConnection {
     /// Calls a method of the session's functions.
     pub(super) fn with_functions<T>(

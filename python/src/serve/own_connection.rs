@@ -46,6 +46,7 @@ impl OwnConnection {
             tables: tables.clone(),
             ends_transaction: false,
             is_owner: false,
+            workers: None,
         };
         let session = TranslatingSession::new(connection, served.clone());
         let stop = function_session(caller)?.get().stop_flag();

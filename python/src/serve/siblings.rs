@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use colonnade_duckdb::{ServedDatabase, Translated, TranslatingSession};
 use colonnade_server::Interrupt as _;
-use colonnade_udf::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, StopFlag};
+use colonnade_udf::{
+    Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, SessionWorkers, StopFlag,
+};
 use pyo3::prelude::*;
 
 use super::functions::FunctionNames;
@@ -89,6 +91,7 @@ impl Siblings {
                     tables: self.tables.clone(),
                     ends_transaction: false,
                     is_owner: true,
+                    workers: None,
                 };
                 Ok(Sibling { session: TranslatingSession::new(connection, self.served.clone()), handle, stop })
             };
@@ -104,6 +107,11 @@ impl Siblings {
             followed.map(drop).map_err(failed)
         })
     }
+}
+
+/// The processes of a session's functions.
+pub(super) fn workers(session: &Bound<'_, PyAny>) -> PyResult<SessionWorkers> {
+    Ok(function_session(session)?.get().workers().clone())
 }
 
 /// The `FunctionSession` of an `engine.Session`.

@@ -48,6 +48,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     pub fn read(&mut self, query: &str, size: BatchSize) -> Result<EngineAnswer, EngineError> {
         let translated = self.translated(query);
         let translated = self.with_aggregates(translated)?;
+        let translated = self.with_tables(translated, &[])?;
         self.connection.read(&translated, size)
     }
 

@@ -30,3 +30,4 @@ mod table;
 
 pub(crate) use classes::{FunctionSession, register};
 pub(crate) use columns::{WriteError, column, write as write_column};
+pub(crate) use session::Queries;

@@ -5,6 +5,8 @@
 
 mod functions;
 #[cfg(target_os = "linux")]
+mod open_rows;
+#[cfg(target_os = "linux")]
 mod own_connection;
 mod rows;
 #[cfg(target_os = "linux")]
@@ -100,7 +102,7 @@ impl Engine for PyEngine {
                 aggregates: self.aggregates.clone(),
                 tables: self.tables.clone(),
                 ends_transaction: false,
-                is_borrowed: false,
+                is_owner: true,
             };
             Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
@@ -133,8 +135,8 @@ struct PyConnection {
     tables: functions::FunctionNames,
     /// Whether the statement has called table functions, so that `finish` may end a transaction too.
     ends_transaction: bool,
-    /// Whether another connection is the session's, and ends it.
-    is_borrowed: bool,
+    /// Whether the session ends with this.
+    is_owner: bool,
 }
 
 /// An `engine.Answer`.
@@ -257,6 +259,7 @@ impl LibraryConnection for PyConnection {
 
     fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError> {
         let answer = self.call("read", (&statement.text, size.rows, size.bytes), statement);
+        self.ends_transaction = false;
         if answer.is_err() {
             self.finish();
         }
@@ -346,7 +349,7 @@ impl LibraryConnection for PyConnection {
 
 impl Drop for PyConnection {
     fn drop(&mut self) {
-        if !self.is_borrowed {
+        if self.is_owner {
             self.session.tell("close");
         }
     }

@@ -328,6 +328,53 @@ def test_a_query_ends_with_its_call() -> None:
             assert value(connection, "SELECT works(1)") == 2
 
 
+def test_table_functions_see_their_transaction(server: Server) -> None:
+    with connected(server) as connection:
+        connection.execute("CREATE OR REPLACE TABLE weights AS SELECT 5 AS w")
+        body = "return {'i': i, 'w': _conn.execute('SELECT sum(w)::INT AS w FROM weights')['w'][0]}"
+        for name, language in (("weighted", "PYTHON"), ("weighted_map", "PYTHON_MAP")):
+            text = (
+                f"CREATE OR REPLACE FUNCTION {name}(i INTEGER) RETURNS TABLE (i INTEGER, w INTEGER) "
+                f"LANGUAGE {language} AS $f$ {body} $f$"
+            )
+            connection.execute(text.encode())
+        totals = {name: f"SELECT sum(w)::INT FROM {name}((SELECT i FROM t))" for name in ("weighted", "weighted_map")}
+        assert [value(connection, query) for query in totals.values()] == [500_000, 500_000]
+        with connection.transaction():
+            connection.execute("INSERT INTO weights VALUES (6)")
+            assert value(connection, totals["weighted"]) == 1_100_000
+            # Its calls run while its input is read, so its queries run on connections of their own.
+            assert value(connection, totals["weighted_map"]) == 500_000
+        assert value(connection, totals["weighted_map"]) == 1_100_000
+
+
+def test_queries_of_table_functions(server: Server) -> None:
+    def table(name: str, body: str) -> None:
+        text = (
+            f"CREATE OR REPLACE FUNCTION {name}(i INTEGER) RETURNS TABLE (n BIGINT) LANGUAGE PYTHON AS $f$\n{body}\n$f$"
+        )
+        connection.execute(text.encode())
+
+    with connected(server) as connection:
+        table("counts", "return {'n': _conn.execute('SELECT max(plus_rows(i)) AS n FROM t')['n']}")
+        assert value(connection, "SELECT n FROM counts((SELECT 1))") == 199_999
+        define(connection, "counted", "return _conn.execute('SELECT * FROM counts((SELECT 1))')['n'][0] + x")
+        assert value(connection, "SELECT counted(1)") == 200_000
+        table("nested", "return {'n': _conn.execute('SELECT * FROM counts((SELECT 1))')['n']}")
+        assert failure(connection, "SELECT * FROM nested((SELECT 1))").sqlstate == "0A000"
+        table("writes", "return {'n': _conn.execute('DELETE FROM t')}")
+        failed = failure(connection, "SELECT * FROM writes((SELECT 1))")
+        assert failed.sqlstate == "25006"
+        assert failed.context == 'SQL statement "DELETE FROM t"\nfunction "main.writes", line 2'
+        table("waits", f"return {{'n': _conn.execute({ENDLESS!r})['n']}}")
+        canceller = threading.Timer(0.3, connection.cancel)
+        canceller.start()
+        begun = time.monotonic()
+        assert failure(connection, "SELECT * FROM waits((SELECT 1))").sqlstate == "57014"
+        assert time.monotonic() - begun < SOON
+        assert value(connection, "SELECT n FROM counts((SELECT 1))") == 199_999
+
+
 def test_memory_has_a_limit() -> None:
     with serving("--threads", "2", "--udf-memory", "64MB") as server, connected(server) as connection:
         many = "SELECT i, i AS j, 'a text of some bytes' || i AS t FROM range(5000000) r(i)"

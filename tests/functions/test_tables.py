@@ -16,11 +16,13 @@ FUNCTIONS = (
     "CREATE TABLE tbl AS SELECT i::INTEGER AS i, 'x' || i AS s FROM range(1, 300001) t(i)",
     "CREATE FUNCTION twice(i INTEGER, s VARCHAR) RETURNS TABLE(j INTEGER, t VARCHAR) LANGUAGE PYTHON "
     "AS $$ return {'t': s, 'j': i * 2} $$",
-    "CREATE FUNCTION top_rows(i INTEGER, n INTEGER = 2) RETURNS TABLE(j INTEGER) LANGUAGE PYTHON AS $$ return [i[:n]] $$",
+    "CREATE FUNCTION top_rows(i INTEGER, n INTEGER = 2) RETURNS TABLE(j INTEGER) LANGUAGE PYTHON "
+    "AS $$ return [i[:n]] $$",
     "CREATE FUNCTION sizes(i INTEGER) RETURNS TABLE(j INTEGER, n BIGINT) LANGUAGE PYTHON_MAP "
     "AS $$ return {'j': i[:1], 'n': numpy.array([len(i)])} $$",
     "CREATE FUNCTION seen(*) RETURNS TABLE(name VARCHAR, kind VARCHAR, n BIGINT) LANGUAGE PYTHON AS $$\n"
-    "return {'name': list(_columns), 'kind': [f'{type(one).__name__} {_types[name]}' for name, one in _columns.items()],\n"
+    "kinds = [f'{type(one).__name__} {_types[name]}' for name, one in _columns.items()]\n"
+    "return {'name': list(_columns), 'kind': kinds,\n"
     "        'n': [numpy.size(one) for one in _columns.values()]} $$",
     "CREATE FUNCTION failing(i INTEGER) RETURNS TABLE(j INTEGER) LANGUAGE PYTHON AS $$ raise ValueError('no') $$",
     "CREATE FUNCTION counted(i INTEGER) RETURNS TABLE(n BIGINT) LANGUAGE PYTHON "
@@ -95,7 +97,8 @@ def test_where_a_call_may_stand(session: psycopg.Connection, server: Server) -> 
     assert rows(session, f"SELECT 1 WHERE EXISTS (SELECT * FROM top_rows({few}) f(a) WHERE a = 2)") == [(1,)]
     nested = (
         "WITH a AS (SELECT i FROM tbl WHERE i < 10), b AS (SELECT * FROM top_rows((FROM a), 5)), a2 AS (SELECT 7 AS i) "
-        "SELECT (SELECT sum(x.j) FROM top_rows((SELECT j FROM b), 4) x), (WITH a AS (FROM a2) SELECT j FROM top_rows((FROM a), 1))"
+        "SELECT (SELECT sum(x.j) FROM top_rows((SELECT j FROM b), 4) x), "
+        "(WITH a AS (FROM a2) SELECT j FROM top_rows((FROM a), 1))"
     )
     assert rows(session, nested) == [(10, 7)]
     session.execute(f"CREATE OR REPLACE TABLE made AS FROM top_rows({few}, 2)".encode())
@@ -207,6 +210,37 @@ def test_forms_of_results(session: psycopg.Connection, body: str) -> None:
         assert rows(session, "SELECT * FROM form()") == [(1, "a"), (2, None)]
 
 
+def test_a_function_decides_its_columns(session: psycopg.Connection) -> None:
+    bodies = {
+        "numbers": "return {'i': i[:2], 'd': i[:2] / 2, 'b': i[:2] > 1, 's': ['x', None], 'l': [[1, 2], None]}",
+        "times": "import datetime, decimal\n"
+        "return {'day': [datetime.date(2025, 1, 2)], 'at': numpy.array(['2025-01-02T03'], 'M8[us]'), "
+        "'price': [decimal.Decimal('1.25')], 'raw': [b'x'], 'big': [2**70]}",
+        "frame": "import pandas\nreturn pandas.DataFrame({'a b': [1.5], 'c': ['x']})",
+    }
+    with session.transaction(force_rollback=True):
+        for name, body in bodies.items():
+            session.execute(
+                f"CREATE FUNCTION {name}(i INTEGER) RETURNS TABLE(*) LANGUAGE PYTHON AS $$\n{body}\n$$".encode()
+            )
+        query = "SELECT *, typeof(i), typeof(d), typeof(l) FROM numbers((SELECT i FROM tbl))"
+        assert rows(session, query)[0] == (1, 0.5, False, "x", [1, 2], "INTEGER", "DOUBLE", "BIGINT[]")
+        assert rows(session, "SELECT s, l FROM numbers((SELECT i FROM tbl))")[1] == (None, None)
+        found = rows(session, "SELECT typeof(COLUMNS(*)) FROM times((SELECT i FROM tbl))")
+        assert found == [("DATE", "TIMESTAMP", "DECIMAL(38,2)", "BLOB", "HUGEINT")]
+        assert rows(session, 'SELECT "a b", c FROM frame((SELECT %s))', 1) == [(1.5, "x")]
+        argument = value(session, "SELECT pg_get_function_result(p.oid) FROM pg_proc p WHERE proname = 'frame'")
+        assert argument == "TABLE(*)"
+    with session.transaction(force_rollback=True):
+        session.execute(
+            "CREATE FUNCTION bad(i INTEGER) RETURNS TABLE(*) LANGUAGE PYTHON AS $$ return {'a': [1], 'A': [2]} $$"
+        )
+        refused(session, "SELECT * FROM bad((SELECT i FROM tbl))", "39000", "twice")
+    with session.transaction(force_rollback=True):
+        session.execute("CREATE FUNCTION bad(i INTEGER) RETURNS TABLE(*) LANGUAGE PYTHON AS $$ return [i] $$")
+        refused(session, "SELECT * FROM bad((SELECT i FROM tbl))", "39000", "return a dict or a frame")
+
+
 def test_strict_functions_get_no_null(session: psycopg.Connection) -> None:
     with session.transaction(force_rollback=True):
         session.execute(
@@ -228,7 +262,10 @@ def test_scalar_parameters_have_one_value(session: psycopg.Connection) -> None:
         refused(session, "SELECT * FROM one((SELECT i, s FROM tbl))", "22023", "more than one value")
 
 
-TYPES = "a INTEGER[], s STRUCT(x INTEGER, y VARCHAR), d DECIMAL(10,2), t TIMESTAMP, u UUID, h HUGEINT, b BLOB, e DATE, f REAL[2]"
+TYPES = (
+    "a INTEGER[], s STRUCT(x INTEGER, y VARCHAR), d DECIMAL(10,2), t TIMESTAMP, u UUID, h HUGEINT, b BLOB, e DATE, "
+    "f REAL[2]"
+)
 
 
 def test_every_type_comes_back(session: psycopg.Connection) -> None:
@@ -283,7 +320,7 @@ def test_the_catalog_shows_them(session: psycopg.Connection) -> None:
     )
     found = rows(session, query)
     assert found == [("f", True, "i integer, s text", "TABLE(j integer, t text)")]
-    definition = value(session, "SELECT pg_get_functiondef('twice'::regproc)")
+    definition = value(session, "SELECT pg_get_functiondef(p.oid) FROM pg_proc p WHERE proname = 'twice'")
     assert isinstance(definition, str)
     assert "RETURNS TABLE(j integer, t text)" in definition
     session.execute(definition.encode())

@@ -8,6 +8,8 @@ use crate::ring::RingSlice;
 pub struct CallOutput<'w> {
     /// The number of rows.
     pub rows: usize,
+    /// The names and the SQL types of the columns, if the function decides them ([`crate::FunctionKind::AnyTable`]).
+    pub names: Vec<(String, String)>,
     /// The columns, as the function's results say.
     pub columns: Vec<OutputColumn<'w>>,
 }

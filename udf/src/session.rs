@@ -96,7 +96,7 @@ impl SessionWorkers {
 }
 
 impl SessionState {
-    /// An idle process; one that has died meanwhile is dropped, and one that was killed and may still be ending.
+    /// An idle process; one that has died or was killed meanwhile is dropped. It may live for a moment after it was killed.
     pub fn take_idle(&self) -> Option<WorkerState> {
         loop {
             let (state, _) = lock(&self.idle).pop()?;

@@ -184,7 +184,8 @@ fn hostile_requests_end_the_worker_only() {
         "6",
         "0",
     ] {
-        let error = run(&session, &numbers, &body(&format!("_conn._ring.answer({answer})\nreturn a"))).unwrap_err();
+        let error =
+            run(&session, &numbers, &body(&format!("_conn._ring.answer({answer})\n_conn._ring.wait()"))).unwrap_err();
         assert!(matches!(error, CallError::Broken { .. }), "{answer}: {error:?}");
     }
     // Requests in a wrong order, whose replies nobody waits for. The call may end in any way.

@@ -342,7 +342,6 @@ class Session:
         self._path = search_path(self._connection)
         if self.functions is not None:
             query = f"SELECT {', '.join(f'current_setting({literal(name)})' for name in FOLLOWED_SETTINGS)}"
-            # All rows, so that the result is finished.
             (values,) = self._connection.execute(query).fetchall()
             self._settings = dict(zip(FOLLOWED_SETTINGS, values, strict=True))
 
@@ -386,14 +385,14 @@ class Session:
             self.tables.release()
         self._transactions.commit()
 
+    def interrupt_query(self) -> None:
+        """End the query that `read` runs, but not the statement whose function has it run."""
+        self._connection.interrupt()
+
     def interrupt(self) -> None:
         self._connection.interrupt()
         if self.functions is not None:
             self.functions.workers.cancel()
-
-    def interrupt_read(self) -> None:
-        """Interrupt `read`."""
-        self._connection.interrupt()
 
     def close(self) -> None:
         if self.functions is not None:

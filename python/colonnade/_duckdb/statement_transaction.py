@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+#: How often ROLLBACK is tried while interrupts reach it. If it fails, the next statement ends the transaction.
+ROLLBACK_ATTEMPTS = 10
+
+
 class StatementTransaction:
     """Begins a transaction for a statement that calls table functions, unless the client has begun one.
 
@@ -49,9 +53,11 @@ class StatementTransaction:
 
     def roll_back(self) -> None:
         """End a statement that has failed."""
-        if not self._is_open:
-            return
-        self._is_open = False
-        # None is open if COMMIT has failed.
-        with contextlib.suppress(duckdb.TransactionException):
-            self._connection.execute("ROLLBACK")
+        for _ in range(ROLLBACK_ATTEMPTS):
+            if not self._is_open:
+                return
+            # None is open if COMMIT has failed. The interrupt of the statement may reach ROLLBACK too.
+            with contextlib.suppress(duckdb.InterruptException):
+                with contextlib.suppress(duckdb.TransactionException):
+                    self._connection.execute("ROLLBACK")
+                self._is_open = False

@@ -141,6 +141,9 @@ class TableFunctions:
         if any(argument.query == 0 for argument in arguments):
             self._collect_values(call, arguments, bound, used)
         if definition.strict and self._has_null_value(arguments, used):
+            if definition.has_any_columns:
+                hint = "Declare its columns in RETURNS TABLE."
+                raise refused(f"function {definition.signature} has no columns for a value that is NULL", "22004", hint)
             empty = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(column)}" for column, type_ in definition.results)
             return f"(SELECT {empty} WHERE false)"
         for number, query in enumerate(queries, 1):

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use colonnade_udf::{
-    Function, FunctionColumn, FunctionKind, Isolation, Loopback, SessionWorkers, StopFlag, TemplateSource,
-    WorkerLimits, WorkerPool,
+    Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, StopFlag, TemplateSource, WorkerLimits,
+    WorkerPool,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -18,7 +18,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::entry;
 use super::registry::{self, Definition, Volatility};
-use super::session::{Failure, Session};
+use super::session::{Failure, Queries, Session};
 use super::sql_type::{SqlType, UnsupportedType};
 use super::table::TableCall;
 use crate::supervise::PyTemplates;
@@ -209,13 +209,8 @@ pub(crate) struct FunctionSession {
 
 impl FunctionSession {
     /// Sets where functions run their queries.
-    pub(crate) fn set_loopback(&self, loopback: Arc<dyn Loopback>) {
-        self.session.set_loopback(loopback);
-    }
-
-    /// Sets where functions run their queries while no statement runs on the connection.
-    pub(crate) fn set_table_loopback(&self, loopback: Arc<dyn Loopback>) {
-        self.session.set_table_loopback(loopback);
+    pub(crate) fn set_loopback(&self, queries: Queries) {
+        self.session.set_loopback(queries);
     }
 
     /// What ends the calls of this connection, and no others of the session.

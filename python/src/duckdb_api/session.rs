@@ -33,6 +33,14 @@ pub(super) struct Failure {
     pub unknown: Option<String>,
 }
 
+/// Where functions run their queries.
+pub(crate) struct Queries {
+    /// For calls in the plan of a statement, which occupies the connection.
+    pub within_statements: Arc<dyn Loopback>,
+    /// For calls between two statements: on the connection itself.
+    pub between_statements: Arc<dyn Loopback>,
+}
+
 /// What belongs to a connection of DuckDB.
 pub(super) struct Session {
     pub token: String,
@@ -41,9 +49,7 @@ pub(super) struct Session {
     memory: AtomicU64,
     failures: Mutex<VecDeque<(u64, Failure)>>,
     /// Where its functions run their queries.
-    loopback: Mutex<Option<Arc<dyn Loopback>>>,
-    /// Where those between two statements run them: on this connection.
-    table_loopback: Mutex<Option<Arc<dyn Loopback>>>,
+    loopback: Mutex<Option<Queries>>,
     /// Ends the calls of its statement.
     pub stop: StopFlag,
 }
@@ -89,7 +95,6 @@ impl Session {
             memory: AtomicU64::new(0),
             failures: Mutex::default(),
             loopback: Mutex::default(),
-            table_loopback: Mutex::default(),
             stop: StopFlag::default(),
         });
         sessions.by_token.insert(token, place);
@@ -105,8 +110,8 @@ impl Session {
         }
         drop(sessions);
         // It has the session's object in Python, which has this session.
-        let loopbacks = (lock(&self.loopback).take(), lock(&self.table_loopback).take());
-        drop(loopbacks);
+        let loopback = lock(&self.loopback).take();
+        drop(loopback);
         *lock(&self.workers) = None;
     }
 
@@ -118,30 +123,25 @@ impl Session {
     }
 
     /// Sets where functions run their queries.
-    pub fn set_loopback(&self, loopback: Arc<dyn Loopback>) {
-        *lock(&self.loopback) = Some(loopback);
+    pub fn set_loopback(&self, queries: Queries) {
+        *lock(&self.loopback) = Some(queries);
     }
 
-    /// Sets where functions run their queries while no statement runs on the connection.
-    pub fn set_table_loopback(&self, loopback: Arc<dyn Loopback>) {
-        *lock(&self.table_loopback) = Some(loopback);
-    }
-
-    /// A worker for a call while no statement runs on the connection.
+    /// A worker for a call between two statements of the connection, whose queries run on the connection itself.
     ///
     /// # Errors
     /// If the session has none.
-    pub fn table_worker(&self) -> Result<FunctionWorker, CallbackError> {
-        let loopback = lock(&self.table_loopback).clone();
+    pub fn worker_between_statements(&self) -> Result<FunctionWorker, CallbackError> {
+        let loopback = lock(&self.loopback).as_ref().map(|queries| Arc::clone(&queries.between_statements));
         Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
     }
 
-    /// A worker for a thread.
+    /// A worker for a thread that executes a statement.
     ///
     /// # Errors
     /// If the session has none.
     pub fn worker(&self) -> Result<FunctionWorker, CallbackError> {
-        let loopback = lock(&self.loopback).clone();
+        let loopback = lock(&self.loopback).as_ref().map(|queries| Arc::clone(&queries.within_statements));
         Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
     }
 

@@ -45,11 +45,18 @@ struct Call {
     /// What is called.
     function: Arc<Function>,
     arguments: Vec<Argument>,
+    /// The declared columns; none for TABLE(*).
     results: Vec<(String, SqlType)>,
     groups: Vec<Mutex<Group>>,
     /// For LANGUAGE PYTHON_MAP: calls of parts of the rows.
     batches: Option<Batches>,
-    output: OnceLock<Vec<Batch>>,
+    output: OnceLock<Output>,
+}
+
+/// The result of a call.
+struct Output {
+    columns: Vec<(String, SqlType)>,
+    batches: Vec<Batch>,
 }
 
 /// The rows of an input query, or the arguments that are single values.
@@ -64,6 +71,8 @@ struct Group {
 #[derive(Debug)]
 struct Batch {
     rows: usize,
+    /// The names and types of the columns, if they are not declared.
+    names: Vec<(String, String)>,
     columns: Vec<OutputColumn<'static>>,
 }
 

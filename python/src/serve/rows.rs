@@ -7,7 +7,6 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_schema::{ArrowError, SchemaRef};
 use colonnade_duckdb::Translated;
 use colonnade_server::{EngineError, Rows};
-
 use pyo3::prelude::*;
 
 use super::{PySession, engine_error, functions};

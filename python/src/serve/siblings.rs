@@ -1,29 +1,25 @@
 //! Where functions in the plan of a statement run their queries: connections beside that of the calling session.
 //!
-//! A connection of DuckDB runs one statement at a time, so the queries of functions need others. Each has the caller's name and settings,
-//! and is read-only. Its queries see what is committed, and not the caller's open transaction. A session keeps these connections: there are
-//! as many as calls have run queries at the same time.
+//! A connection of DuckDB runs one statement at a time, so these queries need others. Each has the caller's name and settings, and is
+//! read-only. Its queries see what is committed, and not the caller's open transaction. A session keeps these connections: there are as many
+//! as calls have run queries at the same time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow_array::RecordBatch;
 use colonnade_duckdb::{ServedDatabase, Translated, TranslatingSession};
-use colonnade_server::{BatchSize, EngineAnswer, EngineError, Interrupt as _, Rows};
-use colonnade_udf::{
-    FunctionColumn, Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, StopFlag,
-};
+use colonnade_server::Interrupt as _;
+use colonnade_udf::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, StopFlag};
 use pyo3::prelude::*;
 
 use super::functions::FunctionNames;
+use super::open_rows::{BATCH, OpenRows, loopback_error};
 use super::own_connection::OwnConnection;
 use super::{PyConnection, PySession, engine_error};
 use crate::attached::attached;
-use crate::duckdb_api::{FunctionSession, WriteError, column, write_column};
+use crate::duckdb_api::{FunctionSession, Queries};
 
 /// How deep queries of functions may be nested: a query calls a function, which runs a query.
-pub(super) const MAX_DEPTH: usize = 8;
-/// The rows of a query are sent to the worker in batches of this size.
-const BATCH: BatchSize = BatchSize { rows: 122_880, bytes: 4 << 20 };
+const MAX_DEPTH: usize = 8;
 
 /// The connections beside a session.
 pub(super) struct Siblings {
@@ -61,6 +57,7 @@ impl Siblings {
         (aggregates, tables): (&FunctionNames, &FunctionNames),
         depth: usize,
     ) -> PyResult<()> {
+        let between_statements = OwnConnection::new(caller, served, (aggregates, tables))?;
         let siblings = Self {
             engine: engine.clone().unbind(),
             caller: caller.clone().unbind(),
@@ -70,10 +67,9 @@ impl Siblings {
             depth,
             idle: Mutex::default(),
         };
-        let functions = function_session(caller)?;
-        functions.get().set_loopback(Arc::new(Shared(Arc::new(siblings))));
-        let own = OwnConnection::new(caller, served, (aggregates, tables), depth);
-        functions.get().set_table_loopback(Arc::new(own));
+        let within_statements = Arc::new(Shared(Arc::new(siblings)));
+        let between_statements = Arc::new(between_statements);
+        function_session(caller)?.get().set_loopback(Queries { within_statements, between_statements });
         Ok(())
     }
 
@@ -92,7 +88,7 @@ impl Siblings {
                     aggregates: self.aggregates.clone(),
                     tables: self.tables.clone(),
                     ends_transaction: false,
-                    is_borrowed: false,
+                    is_owner: true,
                 };
                 Ok(Sibling { session: TranslatingSession::new(connection, self.served.clone()), handle, stop })
             };
@@ -110,7 +106,8 @@ impl Siblings {
     }
 }
 
-fn function_session<'py>(session: &Bound<'py, PyAny>) -> PyResult<Bound<'py, FunctionSession>> {
+/// The `FunctionSession` of an `engine.Session`.
+pub(super) fn function_session<'py>(session: &Bound<'py, PyAny>) -> PyResult<Bound<'py, FunctionSession>> {
     Ok(session.getattr("functions")?.getattr("workers")?.cast_into()?)
 }
 
@@ -147,14 +144,6 @@ struct State {
     sibling: Option<Sibling>,
 }
 
-/// A query that runs.
-pub(super) struct OpenRows {
-    pub(super) rows: Box<dyn Rows>,
-    pub(super) columns: Vec<FunctionColumn>,
-    /// The next batch.
-    pub(super) next: Option<RecordBatch>,
-}
-
 impl LoopbackConnection for Leased {
     fn query(&self, sql: &str) -> Result<(), LoopbackError> {
         let mut state = lock(&self.state);
@@ -162,18 +151,12 @@ impl LoopbackConnection for Leased {
         // The interrupt of a query before this one has ended with it.
         self.stop.reset();
         let sibling = state.sibling.as_mut().ok_or_else(|| LoopbackError::new("XX000", "the connection is gone"))?;
-        state.rows = Some(OpenRows::read(&mut sibling.session, sql)?);
+        state.rows = Some(OpenRows::new(sibling.session.read(sql, BATCH))?);
         Ok(())
     }
 
     fn next(&self, reply: LoopbackReply<'_>) -> Result<LoopbackRows, LoopbackError> {
-        let mut state = lock(&self.state);
-        let rows = state.rows.as_mut().ok_or_else(|| LoopbackError::new("55000", "the query has no more rows"))?;
-        let written = rows.write(reply);
-        if !written.as_ref().is_ok_and(|written| written.has_more) {
-            state.rows = None;
-        }
-        written
+        OpenRows::write_next(&mut lock(&self.state).rows, reply)
     }
 
     fn interrupt(&self) {
@@ -187,51 +170,4 @@ impl Drop for Leased {
         state.rows = None;
         lock(&self.siblings.idle).extend(state.sibling.take());
     }
-}
-
-impl OpenRows {
-    /// Begins a query.
-    pub(super) fn read(session: &mut TranslatingSession<PyConnection>, sql: &str) -> Result<Self, LoopbackError> {
-        let mut rows = match session.read(sql, BATCH).map_err(loopback_error)? {
-            EngineAnswer::Rows(rows) => rows,
-            EngineAnswer::Done { .. } => return Err(LoopbackError::new("25006", "this statement gives no rows")),
-        };
-        let columns = columns(rows.as_ref())?;
-        let next = rows.next().map_err(loopback_error)?;
-        Ok(Self { rows, columns, next })
-    }
-
-    pub(super) fn write(&mut self, reply: LoopbackReply<'_>) -> Result<LoopbackRows, LoopbackError> {
-        let batch = self.next.take().unwrap_or_else(|| RecordBatch::new_empty(self.rows.schema()));
-        self.next = self.rows.next().map_err(loopback_error)?;
-        let mut reply = reply.begin(&self.columns, batch.num_rows())?;
-        for (column, array) in self.columns.iter().zip(batch.columns()) {
-            write_column(&mut reply, &column.column_type, array).map_err(|error| match error {
-                WriteError::Ring(error) => error.into(),
-                WriteError::Value(error) => LoopbackError::new("XX000", error.to_string()),
-            })?;
-        }
-        Ok(reply.finish(self.next.is_some())?)
-    }
-}
-
-/// The columns of a query. Each has a name of its own, because the function gets them by name.
-pub(super) fn columns(rows: &dyn Rows) -> Result<Vec<FunctionColumn>, LoopbackError> {
-    let schema = rows.schema();
-    let mut names = std::collections::HashSet::new();
-    if let Some(twice) = schema.fields().iter().find(|field| !names.insert(field.name().as_str())) {
-        let text = format!("two columns of the query have the name \"{}\"", twice.name());
-        let hint = "Give one of them another name with AS.".to_owned();
-        return Err(LoopbackError { hint, ..LoopbackError::new("42701", text) });
-    }
-    let types = rows.type_names().iter().map(String::as_str).chain(std::iter::repeat(""));
-    let columns = schema.fields().iter().zip(types).map(|(field, type_name)| column(field, type_name));
-    columns.collect::<Result<_, _>>().map_err(|error| LoopbackError::new("0A000", error.to_string()))
-}
-
-/// An error of the engine as the function gets it.
-pub(super) fn loopback_error(error: EngineError) -> LoopbackError {
-    let context = error.function.map(|place| place.context).unwrap_or_default();
-    let (detail, hint) = (error.detail.unwrap_or_default(), error.hint.unwrap_or_default());
-    LoopbackError { code: error.code.as_str().to_owned(), message: error.message, detail, hint, context }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use colonnade_duckdb::{TableFunctions, TableInput, Translated};
-use colonnade_server::{EngineError, Parameter};
+use colonnade_server::{EngineError, Parameter, SqlState};
 use pyo3::prelude::*;
 
 use super::{PyConnection, named_values};
@@ -47,6 +47,13 @@ impl TableFunctions for PyConnection {
     }
 
     fn begin_calls(&mut self, statement: &Translated) -> Result<(), EngineError> {
+        if !self.is_owner {
+            // The connection is between the calls of a statement and the statement itself.
+            let text = "a query of a table function calls a table function";
+            let hint = "Call it in the outer statement: FROM f((SELECT … FROM g((SELECT …)))).";
+            let error = EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text);
+            return Err(EngineError { hint: Some(hint.to_owned()), ..error });
+        }
         self.ends_transaction = true;
         self.with_session(statement, |session| session.call_method0("begin_calls").map(drop))
     }

@@ -132,12 +132,12 @@ impl Thread {
                 continue;
             }
             let values = self.shared.values.get().cloned().unwrap_or_default();
-            let found = match worker.take() {
-                Some(worker) => Ok(worker),
-                None => self.session.worker().map_err(RunError::Engine),
+            let called = match &mut worker {
+                Some(worker) => run::call(worker, &self.function, &self.arguments, &[values, rows]),
+                None => self.session.worker().map_err(RunError::Engine).and_then(|taken| {
+                    run::call(worker.insert(taken), &self.function, &self.arguments, &[values, rows])
+                }),
             };
-            let called = found
-                .and_then(|found| run::call(worker.insert(found), &self.function, &self.arguments, &[values, rows]));
             match called {
                 Ok(batch) => drop(lock(&self.shared.results).insert(number, batch)),
                 Err(error) => {

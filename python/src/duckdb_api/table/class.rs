@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyOSError, PyRuntim
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::{Argument, Batches, Call, VALUES, group, lock};
+use super::{Argument, Batches, Call, VALUES, group};
 use crate::duckdb_api::classes::{FunctionSession, failure_dict, id_number};
 use crate::duckdb_api::session::Failure;
 use crate::duckdb_api::sql_type::{SqlType, UnsupportedType};
@@ -69,7 +69,7 @@ impl TableCall {
             parameters,
             results: results.iter().map(result).collect(),
             source,
-            kind: FunctionKind::Table,
+            kind: if results.is_empty() { FunctionKind::AnyTable } else { FunctionKind::Table },
             is_strict: false,
         };
         let limit = session.session.memory();
@@ -94,18 +94,9 @@ impl TableCall {
         &self.name
     }
 
-    #[getter]
-    fn columns(&self) -> Vec<(String, String)> {
-        self.call.results.iter().map(|(name, type_)| (name.clone(), type_.name.clone())).collect()
-    }
-
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let checked = py.detach(|| self.call.workers.worker().check(&self.call.function));
         checked.err().map(|error| failure_dict(py, Failure::of(&error, &self.call.function))).transpose()
-    }
-
-    fn rows(&self, group: usize) -> u64 {
-        self.call.groups.get(group).map_or(0, |group| lock(group).rows)
     }
 
     fn run(&self, py: Python<'_>) -> PyResult<()> {

@@ -30,7 +30,7 @@ class Local:
         text = body(found.part, found.last, "main.models", self.allowed)
         compiled = compile_body(text, f"<function {function}>", [])
         given = {**columns, **{f"arg{at}": value for at, value in enumerate(constants, 1)}, **named}
-        compiled.__globals__.update(_columns=given, _conn=self)
+        compiled.__globals__.update(_columns=given, _types={}, _conn=self)
         try:
             return compiled()
         except Exception as error:

@@ -147,9 +147,22 @@ class Lesson:
 
     def sql(self, code: str) -> str:
         """Statements that a reader gives to psql."""
-        words = ["psql", "--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1", "--host", "127.0.0.1", "--port", self.port]
+        words = [
+            "psql",
+            "--no-psqlrc",
+            "--quiet",
+            "--set",
+            "ON_ERROR_STOP=1",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            self.port,
+        ]
         words += ["--username", "ada", "--dbname", "shop", "--command", "SET client_min_messages = warning"]
-        return self.run([*words, *(word for part in code.split(";\n") if part.strip() for word in ("--command", part))])
+        parts = [part for part in code.split(";\n") if part.strip()]
+        printed = self.run([*words, *(word for part in parts for word in ("--command", part))])
+        # psql writes an empty line after each table.
+        return printed.rstrip("\n")
 
     def go(self, code: str) -> str:
         """A program, or statements of one. The module is that of the driver's tests, so that its lock file counts."""

@@ -102,7 +102,7 @@ def functions() -> list[Function]:
             "*",
             "PYTHON_MAP",
             "prediction",
-            "return prediction_call(_columns, _conn, TABLE, False)",
+            "return prediction_call(_columns, _types, _conn, TABLE, False)",
             "The rows of a query with the predictions of a stored model",
         ),
         Function(
@@ -110,7 +110,7 @@ def functions() -> list[Function]:
             "*",
             "PYTHON_MAP",
             "prediction",
-            "return prediction_call(_columns, _conn, TABLE, True)",
+            "return prediction_call(_columns, _types, _conn, TABLE, True)",
             "The rows of a query with the predictions of a stored model and their probabilities",
         ),
         Function(

@@ -36,7 +36,8 @@ def metrics(task: str, wanted: Any, found: Any, chances: Any, classes: list[Any]
         "f1": float(known.f1_score(wanted, found, **mean)),
     }
     if chances is not None and set(numpy.unique(wanted)) <= set(classes):
-        chances = numpy.asarray(chances, numpy.float64)
+        # Sums of 32-bit floats may be a little more than 1.
+        chances = numpy.clip(numpy.asarray(chances, numpy.float64), 0, 1)
         measured["log_loss"] = float(
             known.log_loss(wanted, chances / chances.sum(axis=1, keepdims=True), labels=classes)
         )

@@ -88,6 +88,11 @@ impl Batches {
         }
     }
 
+    /// Whether no call has been made.
+    pub fn is_unused(&self) -> bool {
+        lock(&self.inner).count == 0
+    }
+
     /// Takes the values, once. The query of the rows runs after they were collected.
     pub fn keep_values(&self, call: &Call) {
         self.shared.values.get_or_init(|| Arc::new(lock(&call.groups[VALUES]).collector.take()));

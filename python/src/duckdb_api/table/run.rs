@@ -62,7 +62,9 @@ impl Call {
                 vec![called.map_err(|error| self.run_failed(error))?]
             }
             Some(batches) => {
-                if let Some(rest) = groups.get(VALUES + 1).filter(|rest| !rest.is_empty()) {
+                // Only a call can tell the columns of TABLE(*), so there is one also if there are no rows.
+                let is_needed = self.function.kind == FunctionKind::AnyTable && batches.is_unused();
+                if let Some(rest) = groups.get(VALUES + 1).filter(|rest| is_needed || !rest.is_empty()) {
                     batches.call_shared(self, Arc::clone(rest))?;
                 }
                 batches.finish(self)?

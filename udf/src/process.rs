@@ -28,8 +28,8 @@ pub(crate) struct Process {
     is_busy: AtomicBool,
     /// Whether this process was killed by the server.
     is_killed: AtomicBool,
-    /// One of the places of the pool, free again when this is dropped.
-    _place: Place,
+    /// A place of the session and one of the pool, free again when this is dropped.
+    _places: [Place; 2],
 }
 
 /// Why there is no answer.
@@ -42,16 +42,20 @@ pub(crate) enum NoAnswer {
 
 impl Process {
     /// Has the template fork a worker. If the template has died meanwhile, which is noticed only now, another one does it.
-    pub fn start(pool: &Arc<PoolState>, place: Place) -> Result<Self, crate::CallError> {
+    pub fn start(pool: &Arc<PoolState>, places: [Place; 2]) -> Result<Self, crate::CallError> {
         let template = pool.template()?;
-        let place = match Self::fork(pool, &template, place) {
-            Err((_, place)) if template.is_dead() => place,
+        let places = match Self::fork(pool, &template, places) {
+            Err((_, places)) if template.is_dead() => places,
             started => return started.map_err(|(error, _)| error),
         };
-        Self::fork(pool, &pool.template()?, place).map_err(|(error, _)| error)
+        Self::fork(pool, &pool.template()?, places).map_err(|(error, _)| error)
     }
 
-    fn fork(pool: &Arc<PoolState>, template: &Arc<Template>, place: Place) -> Result<Self, (crate::CallError, Place)> {
+    fn fork(
+        pool: &Arc<PoolState>,
+        template: &Arc<Template>,
+        places: [Place; 2],
+    ) -> Result<Self, (crate::CallError, [Place; 2])> {
         match Self::forked(pool, template) {
             Ok((id, ring, forked)) => Ok(Self {
                 id,
@@ -61,9 +65,9 @@ impl Process {
                 template: Arc::clone(template),
                 is_busy: AtomicBool::new(false),
                 is_killed: AtomicBool::new(false),
-                _place: place,
+                _places: places,
             }),
-            Err(error) => Err((error, place)),
+            Err(error) => Err((error, places)),
         }
     }
 

@@ -154,7 +154,7 @@ pub(crate) struct FunctionWorkers {
 #[pymethods]
 impl FunctionWorkers {
     #[new]
-    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, workers=8, timeout=None, readable=Vec::new(), preload=Vec::new()))]
+    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, workers=8, timeout=None, readable=Vec::new(), preload=Vec::new(), session_workers=None))]
     #[allow(clippy::too_many_arguments, reason = "the parameters of a Python class")]
     fn new(
         py: Python<'_>,
@@ -165,6 +165,7 @@ impl FunctionWorkers {
         timeout: Option<f64>,
         readable: Vec<PathBuf>,
         preload: Vec<String>,
+        session_workers: Option<usize>,
     ) -> PyResult<Self> {
         let isolation = match isolation {
             "sandbox" => Isolation::Sandbox,
@@ -173,7 +174,7 @@ impl FunctionWorkers {
         };
         let call = timeout.map(Duration::try_from_secs_f64).transpose();
         let call = call.map_err(|error| PyValueError::new_err(format!("the timeout is no time: {error}")))?;
-        let limits = WorkerLimits { memory, workers, call, readable, isolation };
+        let limits = WorkerLimits { memory, workers, session_workers, call, readable, isolation };
         let source: Box<dyn TemplateSource> = match python {
             Some(Interpreter::Started(templates)) => Box::new(templates.get().clone()),
             python => {

@@ -170,7 +170,7 @@ pub(crate) struct FunctionWorkers {
 #[pymethods]
 impl FunctionWorkers {
     #[new]
-    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, workers=8, timeout=None, readable=Vec::new(), preload=Vec::new()))]
+    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, workers=8, timeout=None, readable=Vec::new(), preload=Vec::new(), session_workers=None))]
     #[allow(clippy::too_many_arguments, reason = "the parameters of a Python class")]
     fn new(
         py: Python<'_>,
@@ -181,6 +181,7 @@ impl FunctionWorkers {
         timeout: Option<f64>,
         readable: Vec<PathBuf>,
         preload: Vec<String>,
+        session_workers: Option<usize>,
     ) -> PyResult<Self> {
         let (isolation, is_local) = match isolation {
             "sandbox" => (Isolation::Sandbox, false),
@@ -190,7 +191,7 @@ impl FunctionWorkers {
         };
         let call = timeout.map(Duration::try_from_secs_f64).transpose();
         let call = call.map_err(|error| PyValueError::new_err(format!("the timeout is no time: {error}")))?;
-        let limits = WorkerLimits { memory, workers, call, readable, isolation };
+        let limits = WorkerLimits { memory, workers, session_workers, call, readable, isolation };
         if is_local {
             let pool = WorkerPool::local(Box::new(LocalFunctions), limits);
             return Ok(Self { pool: pool.map_err(|error| PyOSError::new_err(error.to_string()))?, memory });

@@ -25,6 +25,8 @@ DBT ?= .venv-dbt
 DROP_IN ?= .venv-drop-in
 ENGINES ?= .venv-engines
 VERSION ?=
+# The versions of PostgreSQL for test-postgres-versions; all if it is empty.
+VERSIONS ?=
 DRY_RUN ?=
 DIST ?= .venv-dist
 BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
@@ -43,7 +45,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
-.PHONY: docs test-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
+.PHONY: test-postgres-versions deb test-deb docs test-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -104,6 +106,12 @@ test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask
 	set -e; for engine in dask_cluster ray_cluster spark_cluster daft_runner; do \
 		$(ENGINES)/bin/python -m pytest --timeout=300 -W default tests/engines/$$engine.py $(PYTEST_ARGS); \
 	done
+
+# Of a machine with Debian 12. `testbed/versions.py` fetches the other versions into target/servers.
+test-postgres-versions: $(BIN)/.wheel $(BIN)/.test extension ## Run the extension's tests on PostgreSQL 15 to 18, and print a table (VERSIONS="17 18")
+	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
+	@command -v mvn >/dev/null || { $(APT) update && $(APT) install maven; }
+	$(BIN)/python -m tests.postgres.versions $(if $(VERSIONS),--only $(VERSIONS)) --processes $(TEST_PROCESSES)
 
 soak: $(BIN)/.wheel $(BIN)/.test extension ## Run mixed load on PostgreSQL, load on the server, and load with hostile clients (SOAK_SECONDS=600 each)
 	$(BIN)/python -m tests.soak.postgres --seconds $(SOAK_SECONDS)
@@ -219,10 +227,21 @@ dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard release/*.py) REA
 test-dist: dist/SHA256SUMS $(BIN)/.test $(BIN)/.build ## Install what is shipped into environments without compilers, and use it there
 	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_package.py
 
+# The extension for the versions of PostgreSQL of which this Debian has headers.
+deb: $(BIN)/python ## Build the extension's Debian packages into target/debian/
+	@dpkg-query -W debhelper lintian postgresql-server-dev-all >/dev/null 2>&1 || { $(APT) update && \
+		$(APT) install debhelper lintian dpkg-dev postgresql-server-dev-all; }
+	$(BIN)/python -m release.debian
+
+test-deb: $(BIN)/.wheel $(BIN)/.test ## Install, upgrade, test and remove the extension's Debian package in a Debian of its own (root)
+	@dpkg-query -W debhelper lintian postgresql-server-dev-all mmdebstrap autopkgtest >/dev/null 2>&1 || { $(APT) update && \
+		$(APT) install debhelper lintian dpkg-dev postgresql-server-dev-all mmdebstrap autopkgtest; }
+	$(SUDO) env PATH="$$PATH" CARGO_HOME="$${CARGO_HOME:-$$HOME/.cargo}" $(abspath $(BIN)/python) -m pytest --timeout=3600 -rA tests/dist/debian_package.py
+
 release: $(BIN)/python ## Write VERSION=1.2.3 and the date, build and test what is shipped, and tag the commit (DRY_RUN=1 shows the changes)
 	$(BIN)/python -m release.publish prepare "$(VERSION)" $(if $(DRY_RUN),--dry-run)
 ifeq ($(DRY_RUN),)
-	$(MAKE) --no-print-directory dist test-dist
+	$(MAKE) --no-print-directory dist test-dist deb test-deb
 	$(BIN)/python -m release.publish tag "$(VERSION)"
 endif
 

@@ -224,7 +224,7 @@ dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard release/*.py) REA
 	@command -v objcopy >/dev/null || { $(APT) update && $(APT) install binutils; }
 	$(DIST)/bin/python -m release.dist
 
-test-dist: dist/SHA256SUMS $(BIN)/.test $(BIN)/.build ## Install what is shipped into environments without compilers, and use it there
+test-dist: dist/SHA256SUMS $(BIN)/.wheel $(BIN)/.test $(BIN)/.build java ## Install what is shipped into environments without compilers, and use it there
 	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_package.py
 
 # The extension for the versions of PostgreSQL of which this Debian has headers.

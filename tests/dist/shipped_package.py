@@ -12,10 +12,13 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
+import colonnade
 import pytest
 
+from testbed.serving import serve
 from tests.dist.shipped import DRIVER, PACKAGE, ROOT, SDIST, VERSION, Environment, with_extra
 
 EXTRAS = [*tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]]
@@ -35,6 +38,16 @@ def file(tmp_path: Path) -> Path:
         )
     connection.close()
     return tmp_path / "a.db"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[str]:
+    """A server of this checkout with the same table, for engines whose workers connect to a server."""
+    with serve() as running:
+        uri = f"postgresql://tester@{running.host}:{running.port}/memory"
+        with colonnade.connect(uri) as connection:
+            connection.execute("create table orders as select i as id, 'customer ' || i as name from range(1000) t(i)")
+        yield uri
 
 
 def first_example() -> tuple[str, str, str]:
@@ -61,7 +74,8 @@ def test_from_nothing_to_a_frame_in_a_minute(tmp_path: Path) -> None:
     assert seconds < A_MINUTE
 
 
-#: What each extra is for, with the file `a.db`. The program fails if it does not work.
+#: What each extra is for, with the file `a.db` at `uri`, and a server that has the same table at `served`. The program
+#: fails if it does not work.
 USES = {
     None: """
         with colonnade.connect(uri) as connection:
@@ -90,6 +104,28 @@ USES = {
             assert connection.query("select id from orders").to_numpy()["id"].sum() == 500500
     """,
     "dask": 'assert len(colonnade.read_sql(uri, "select * from orders", return_type="dask")) == 1000',
+    "ray": """
+        import ray
+        from colonnade.distributed import ray_dataset
+        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, object_store_memory=100_000_000)
+        assert ray_dataset(served, "select * from orders", parts=2).count() == 1000
+        ray.shutdown()
+    """,
+    # Spark's own programs are scripts of a shell, and it needs Java.
+    "spark": """
+        import os
+        os.environ["PATH"] += ":/usr/bin:/bin"
+        from pyspark.sql import SparkSession
+        from colonnade.distributed import spark
+        builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+        session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+        assert spark(session, served, "select * from orders", parts=2).count() == 1000
+        session.stop()
+    """,
+    "daft": """
+        from colonnade.distributed import daft_frame
+        assert len(daft_frame(served, "select * from orders", parts=2).to_pydict()["id"]) == 1000
+    """,
     "modin": 'assert len(colonnade.read_sql(uri, "select * from orders", return_type="modin")) == 1000',
     "adbc": """
         try:
@@ -125,7 +161,7 @@ def test_every_extra_has_a_use() -> None:
 
 
 @pytest.mark.parametrize("extra", USES, ids=str)
-def test_each_extra_alone(extra: str | None, tmp_path: Path, file: Path) -> None:
+def test_each_extra_alone(extra: str | None, tmp_path: Path, file: Path, served: str) -> None:
     environment = Environment.make(tmp_path / "venv")
     environment.install(with_extra(extra))
     state = json.loads(environment.run("colonnade", "doctor", "--json", f"sqlite:///{file}"))
@@ -141,7 +177,9 @@ def test_each_extra_alone(extra: str | None, tmp_path: Path, file: Path) -> None
     use = USES[extra]
     lines = use.strip("\n").splitlines()
     indent = len(lines[0]) - len(lines[0].lstrip())
-    program = "\n".join(["import colonnade", f"uri = 'sqlite:///{file}'", *(line[indent:] for line in lines)])
+    program = "\n".join(
+        ["import colonnade", f"uri, served = 'sqlite:///{file}', '{served}'", *(line[indent:] for line in lines)]
+    )
     # A multiprocessing engine, such as Modin's, imports the program again.
     guarded = "if __name__ == '__main__':\n" + "\n".join(f"    {line}" for line in program.splitlines())
     (tmp_path / "use.py").write_text(guarded)

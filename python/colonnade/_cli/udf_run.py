@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from colonnade._connection import connect
-from colonnade._devudf import folder, inputs, saved, sealed, server_check, settings
-from colonnade._devudf.local import LocalFunction
+from colonnade._devudf import folder, inputs, plpython, saved, sealed, server_check, settings
 
 from .terminal import say
 from .udf_files import add_project
@@ -96,16 +95,21 @@ def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
         return inputs.load(file, key)
     sql = sys.stdin.read() if args.sql == "-" else args.sql
     wanted = inputs.Wanted(args.call, args.sample, args.groups, args.seed)
-    declaration = folder.read_file(path).function.declaration
+    file = folder.read_file(path).function
     with connect(project.database()) as connection:
-        found = inputs.fetch(connection, declaration, sql, wanted)
-    file = getattr(args, "output", None)
-    if file is None:
+        if file.is_of_postgres:
+            if wanted != inputs.Wanted():
+                raise ValueError("--call, --sample, --groups and --seed are for functions of colonnade serve")
+            found = plpython.fetch(connection, file.declaration, sql)
+        else:
+            found = inputs.fetch(connection, file.declaration, sql, wanted)
+    target = getattr(args, "output", None)
+    if target is None:
         project.make_private()
-        file = saved.recent(project, path)
-    found.save(file, key)
+        target = saved.recent(project, path)
+    found.save(target, key)
     if not args.json:
-        say(f"{found.table.num_rows} rows of inputs in {file}", sys.stderr)
+        say(f"{found.table.num_rows} rows of inputs in {target}", sys.stderr)
     return found
 
 
@@ -123,7 +127,7 @@ def run_run(args: argparse.Namespace) -> int:
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
     found = obtained(args, project, path)
-    function = LocalFunction(path, found.description)
+    function = saved.local_function(path, found.description)
     try:
         results = [saved.plain(result) for result in function.run(found)]
     except Exception as error:
@@ -131,6 +135,8 @@ def run_run(args: argparse.Namespace) -> int:
         return 1
     difference = None
     if args.check:
+        if found.description.language == "plpython3u":
+            raise ValueError("--check is for functions of colonnade serve")
         with connect(project.database()) as connection:
             others = server_check.results(connection, function.file.declaration, found)
         difference = saved.first_difference(results, [saved.plain(other) for other in others], "server's")
@@ -156,7 +162,7 @@ def run_debug(args: argparse.Namespace) -> int:
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
     found = obtained(args, project, path)
-    function = LocalFunction(path, found.description)
+    function = saved.local_function(path, found.description)
     if args.listen is not None:
         wait_for_debugger(args.listen)
         show([saved.plain(result) for result in function.run(found)])
@@ -177,7 +183,7 @@ def run_debug(args: argparse.Namespace) -> int:
     return 0
 
 
-def traced(debugger: pdb.Pdb, function: LocalFunction, found: Inputs) -> list[Any]:
+def traced(debugger: pdb.Pdb, function: saved.Runnable, found: Inputs) -> list[Any]:
     """Run a function, which stops at the debugger's breakpoints only."""
     debugger.reset()
     # Without a frame to begin with, the debugger would stop in this package.

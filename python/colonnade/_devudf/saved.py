@@ -12,6 +12,7 @@ import numpy as np
 
 from . import folder, inputs
 from .local import LocalFunction
+from .plpython import RowFunction
 
 if TYPE_CHECKING:
     from .settings import Project
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 #: What follows a function's file in the name of its test: inputs and expected results.
 INPUTS = ".inputs.arrow"
 EXPECTED = ".expected.json"
+
+
+Runnable = LocalFunction | RowFunction
+
+
+def local_function(path: Path, description: inputs.Description) -> Runnable:
+    """The function of a file, to be called in this process."""
+    kind = RowFunction if description.language == "plpython3u" else LocalFunction
+    return kind(path, description)
 
 
 def recent(project: Project, path: Path) -> Path:
@@ -49,7 +59,7 @@ class SavedTest:
     def difference(self) -> str | None:
         """How the results differ from those that are saved, or None."""
         found = inputs.load(self.inputs)
-        results = [plain(result) for result in LocalFunction(self.path, found.description).run(found)]
+        results = [plain(result) for result in local_function(self.path, found.description).run(found)]
         return first_difference(results, json.loads(self.expected.read_text(encoding="utf-8")), "saved")
 
 

@@ -16,6 +16,7 @@ WRITES_ARGS ?=
 STUDY_SIZE ?= quick
 STUDY_ARGS ?=
 SOAK_SECONDS ?= 600
+SOAK_MINUTES ?= 120
 PYTEST_ARGS ?=
 # The processes of the Python tests. A file's tests run in one of them.
 TEST_PROCESSES ?= 2
@@ -42,7 +43,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # The newest PostgreSQL of Debian, or the one in the PATH. It is looked up each time, because a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
-.PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak lint bench bench-wire bench-end-to-end
+.PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench bench-wire bench-end-to-end
 .PHONY: docs test-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -109,6 +110,9 @@ soak: $(BIN)/.wheel $(BIN)/.test extension ## Run mixed load on PostgreSQL, load
 	$(BIN)/python -m tests.soak.postgres --seconds $(SOAK_SECONDS)
 	$(BIN)/python -m tests.soak.server --seconds $(SOAK_SECONDS)
 	$(BIN)/python -m tests.soak.hostile --seconds $(SOAK_SECONDS)
+
+soak-functions: $(BIN)/.wheel $(BIN)/.test ## Call functions in Python at random, with errors, cancellations and killed processes, for SOAK_MINUTES=120
+	$(BIN)/python -m tests.soak.functions --seconds $$(($(SOAK_MINUTES) * 60))
 
 lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and dependencies between crates and modules
 	$(CARGO) fmt --all --check

@@ -9,7 +9,7 @@ use colonnade_server::value::types::Type;
 use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter, SqlState};
 use colonnade_sql::statement::ExplainInputs;
 
-use crate::{AggregateDispatch, Translated};
+use crate::{AggregateDispatch, TableFunctions, Translated};
 
 /// One connection of DuckDB's library to its database. It checks each statement with the [`fence`](crate::fence) before it runs, and
 /// reads the library's errors by [`Translated::error`].
@@ -25,6 +25,13 @@ pub trait LibraryConnection: Send {
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError>;
+
+    /// Runs a query of a function in Python. A statement that is no query, or changes anything, is refused (25006) and does not run. Within
+    /// a transaction of the client it is part of it, and otherwise has one of its own.
+    ///
+    /// # Errors
+    /// DuckDB's error.
+    fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError>;
 
     /// Runs a statement that must give rows. If it changes the database, it runs only if `check` accepts its columns.
     ///
@@ -95,6 +102,11 @@ pub trait LibraryConnection: Send {
     fn input_columns(&mut self, inputs: &ExplainInputs) -> Result<Vec<(String, Type)>, EngineError> {
         let _ = inputs;
         Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "this connection has no functions in Python"))
+    }
+
+    /// The table functions in Python, if the database has any.
+    fn tables(&mut self) -> Option<&mut dyn TableFunctions> {
+        None
     }
 
     /// The lines that functions have printed since the last call.

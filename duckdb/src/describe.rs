@@ -32,6 +32,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         }
         let statement = self.translated(statement.text);
         let statement = self.with_aggregates(statement)?;
+        let (Some(statement), _) = self.with_stand_ins(statement)? else {
+            let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
+            return Ok(Description { parameters, columns: Columns::Deferred, ..Description::default() });
+        };
         let types = match catalog::parameter_types(&statement.text) {
             [] => given.collect(),
             known => known.iter().map(|oid| types::of_oid(*oid)).collect(),

@@ -30,6 +30,7 @@ mod literal;
 mod numbered;
 mod placeholder;
 mod session;
+mod tables;
 mod translated;
 pub mod types;
 
@@ -37,4 +38,5 @@ pub use aggregates::AggregateDispatch;
 pub use catalog::ServedDatabase;
 pub use connection::{LibraryConnection, StatementTypes};
 pub use session::TranslatingSession;
+pub use tables::{TableFunctions, TableInput};
 pub use translated::Translated;

@@ -60,6 +60,14 @@ impl Placeholders {
         self.0.iter().map(|placeholder| usize::from(placeholder.number)).max().unwrap_or(0)
     }
 
+    /// The numbers of the placeholders, from 1, each once.
+    pub fn numbers(&self) -> Vec<usize> {
+        let mut numbers: Vec<_> = self.0.iter().map(|placeholder| usize::from(placeholder.number)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
     /// Whether the placeholder with this number, from 0, occurs.
     pub fn has(&self, index: usize) -> bool {
         self.0.iter().any(|placeholder| usize::from(placeholder.number) == index + 1)

@@ -42,6 +42,17 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         Translated::new(statement, &self.served)
     }
 
+    /// Runs a query of a function in Python, which may only read ([`LibraryConnection::read`]).
+    ///
+    /// # Errors
+    /// DuckDB's error.
+    pub fn read(&mut self, query: &str, size: BatchSize) -> Result<EngineAnswer, EngineError> {
+        let translated = self.translated(query);
+        let translated = self.with_aggregates(translated)?;
+        let translated = self.with_tables(translated, &[])?;
+        self.connection.read(&translated, size)
+    }
+
     fn run(
         &mut self,
         statement: &str,
@@ -62,6 +73,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let translated = self.translated(statement);
         let translated = self.with_aggregates(translated)?;
         if parameters.is_empty() {
+            let translated = self.with_tables(translated, &[])?;
             return Ok((translated, Vec::new()));
         }
         let placeholders = Placeholders::find(&translated.text);
@@ -73,7 +85,12 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                 Some(type_name.map_err(|error| EngineError::new(error.code(), error.to_string()))?);
             values.push(parameter);
         }
-        Ok((translated.edited(|_| placeholders.casts(&casts)), values))
+        let translated = translated.edited(|_| placeholders.casts(&casts));
+        let translated = self.with_tables(translated, &values)?;
+        // Those of calls of table functions do not occur any more.
+        let placeholders = Placeholders::find(&translated.text);
+        values.retain(|parameter| placeholders.has(parameter.number - 1));
+        Ok((translated, values))
     }
 }
 
@@ -124,6 +141,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         }
         let statement = self.translated(statement.text);
         let statement = self.with_aggregates(statement)?;
+        let statement = self.with_tables(statement, &[])?;
         self.connection.query_checked(&statement, size, check)
     }
 

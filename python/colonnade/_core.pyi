@@ -354,6 +354,10 @@ class FunctionSession:
     def __new__(cls, workers: FunctionWorkers, token: str) -> FunctionSession:
         """Raises ValueError if no connection has this token."""
 
+    def sibling(self, token: str) -> FunctionSession:
+        """The same worker processes for another connection, which runs the queries of this one's functions. Its
+        `cancel` ends only what it runs. Raises ValueError if no connection has this token."""
+
     def begin_statement(self) -> None:
         """Forget the cancellation, the printed text and the failures of the statement before."""
 
@@ -391,6 +395,42 @@ class FunctionSession:
 
     def close(self) -> None:
         """End the worker processes. Calls of the connection fail from now on."""
+
+@final
+class TableCall:
+    """A call of a table function, between the statement that collects its rows and the one that reads its result.
+
+    An argument has its name, its type, whether it is one value, and the number of its query. Query 0 has the arguments
+    that are single values. With `threads`, the function is called with parts of the rows of query 1, as many at a time.
+    `SELECT colonnade_collect(name, number of the query, number of the row, ...)` collects rows, and
+    `colonnade_rows(name)` is the result. Without `results`, the function decides the columns.
+    """
+
+    def __new__(
+        cls,
+        session: FunctionSession,
+        id: str,
+        name: str,
+        arguments: list[tuple[str, str, bool, int]],
+        results: list[tuple[str, str]],
+        source: str,
+        *,
+        threads: int | None = None,
+    ) -> TableCall:
+        """Raises NotImplementedError if functions cannot have one of the types."""
+
+    @property
+    def name(self) -> str:
+        """The random name by which DuckDB's functions find the call."""
+
+    def check(self) -> FunctionFailure | None:
+        """Compile the function. Returns why it is no Python, with the place, or None."""
+
+    def run(self) -> None:
+        """Call the function. RuntimeError with a text for `FunctionSession.take_failure`."""
+
+    def close(self) -> None:
+        """Forget the call. A statement that reads its result keeps it."""
 
 @final
 class Table:

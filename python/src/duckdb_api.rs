@@ -9,12 +9,15 @@
 //! execute  arguments.rs  vectors of DuckDB to a worker's ring      (map.rs, or aggregate.rs after it has gathered groups)
 //!          results.rs    checked results of the worker to a vector of DuckDB
 //! ```
+//!
+//! Table functions are called between two statements (`table.rs`).
 
 mod aggregate;
 mod arguments;
 mod bound;
 mod capture;
 mod classes;
+mod columns;
 mod entry;
 mod gathered;
 mod handles;
@@ -24,5 +27,8 @@ mod results;
 mod session;
 mod sql_type;
 mod symbols;
+mod table;
 
-pub(crate) use classes::register;
+pub(crate) use classes::{FunctionSession, register};
+pub(crate) use columns::{WriteError, column, write as write_column};
+pub(crate) use session::Queries;

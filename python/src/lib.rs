@@ -3,6 +3,7 @@
 //! It passes results on by Arrow's PyCapsule interface and knows no dataframe library. The package around it does.
 //! Every wait releases the interpreter lock, and checks for signals.
 
+mod attached;
 mod capsule;
 mod connection;
 #[cfg(target_os = "linux")]

@@ -5,7 +5,14 @@
 
 mod functions;
 mod inputs;
+#[cfg(target_os = "linux")]
+mod open_rows;
+#[cfg(target_os = "linux")]
+mod own_connection;
 mod rows;
+#[cfg(target_os = "linux")]
+mod siblings;
+mod tables;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +21,8 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{
-    AggregateDispatch, LibraryConnection, ServedDatabase, StatementTypes, Translated, TranslatingSession, types,
+    AggregateDispatch, LibraryConnection, ServedDatabase, StatementTypes, TableFunctions, Translated,
+    TranslatingSession, types,
 };
 use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
@@ -30,6 +38,7 @@ use pyo3::types::{PyBytes, PyList, PyString};
 
 use rows::{PyRows, producer_text};
 
+use crate::attached::attached;
 use crate::capsule::take_stream;
 use crate::fence::Refused;
 use crate::table::Table;
@@ -42,7 +51,8 @@ pub(crate) struct PyEngine {
     served: ServedDatabase,
     /// Whether sessions have functions in Python.
     has_functions: bool,
-    aggregates: functions::AggregateNames,
+    aggregates: functions::FunctionNames,
+    tables: functions::FunctionNames,
 }
 
 impl PyEngine {
@@ -51,10 +61,14 @@ impl PyEngine {
         let (name, has_public) = engine.getattr("served")?.extract()?;
         let served = ServedDatabase { database: name, has_public };
         let has_functions = engine.getattr("has_functions")?.extract()?;
-        let aggregates = functions::AggregateNames::default();
-        let names: Vec<String> = engine.getattr("aggregates")?.extract()?;
-        names.iter().for_each(|name| aggregates.add(name));
-        Ok(Self { version, database, served, has_functions, aggregates, engine: engine.clone().unbind() })
+        let names = |attribute: &str| -> PyResult<functions::FunctionNames> {
+            let (known, names) =
+                (functions::FunctionNames::default(), engine.getattr(attribute)?.extract::<Vec<String>>()?);
+            names.iter().for_each(|name| known.add(name));
+            Ok(known)
+        };
+        let (aggregates, tables) = (names("aggregates")?, names("table_functions")?);
+        Ok(Self { version, database, served, has_functions, aggregates, tables, engine: engine.clone().unbind() })
     }
 }
 
@@ -68,16 +82,30 @@ impl Engine for PyEngine {
     }
 
     fn session(&self, user: &SessionUser) -> Result<Box<dyn EngineSession>, EngineError> {
-        Python::attach(|py| {
+        attached(|py| {
             let is_read_only = user.role == Role::ReadOnly;
             let session = self.engine.bind(py).call_method1("session", (&user.name, is_read_only));
             let session = session.map_err(|error| engine_error(py, &error, &Translated::default()))?;
+            #[cfg(target_os = "linux")]
+            if self.has_functions {
+                siblings::Siblings::install(
+                    self.engine.bind(py),
+                    &session,
+                    &self.served,
+                    (&self.aggregates, &self.tables),
+                    0,
+                )
+                .map_err(|error| engine_error(py, &error, &Translated::default()))?;
+            }
             let session = Arc::new(PySession(session.unbind()));
             let connection = PyConnection {
                 session,
                 is_read_only,
                 has_functions: self.has_functions,
                 aggregates: self.aggregates.clone(),
+                tables: self.tables.clone(),
+                ends_transaction: false,
+                is_owner: true,
             };
             Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
         })
@@ -91,7 +119,7 @@ impl PySession {
     /// Calls a method and ignores its outcome: if `finish` fails, the next statement fails too and reports the cause. Nobody
     /// waits for the outcome of `close` and `interrupt`.
     fn tell(&self, method: &str) {
-        Python::attach(|py| drop(self.0.bind(py).call_method0(method)));
+        attached(|py| drop(self.0.bind(py).call_method0(method)));
     }
 }
 
@@ -106,7 +134,12 @@ struct PyConnection {
     /// If so, each statement runs in a transaction that `finish` ends.
     is_read_only: bool,
     has_functions: bool,
-    aggregates: functions::AggregateNames,
+    aggregates: functions::FunctionNames,
+    tables: functions::FunctionNames,
+    /// Whether the statement has called table functions, so that `finish` may end a transaction too.
+    ends_transaction: bool,
+    /// Whether the session ends with this.
+    is_owner: bool,
 }
 
 /// An `engine.Answer`.
@@ -155,7 +188,7 @@ impl<'py> IntoPyObject<'py> for PyValue<'_> {
 }
 
 impl PyConnection {
-    /// Ends a statement that has no more rows, and the transaction of a read-only user's statement.
+    /// Ends a statement that has no more rows, and its transaction, if it has one of its own.
     fn finish(&self) {
         if self.is_read_only {
             self.session.tell("finish");
@@ -168,7 +201,7 @@ impl PyConnection {
         statement: &Translated,
         work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
     ) -> Result<T, EngineError> {
-        Python::attach(|py| {
+        attached(|py| {
             let session = self.session.0.bind(py);
             work(session).map_err(|error| {
                 let of_function =
@@ -196,10 +229,11 @@ impl PyConnection {
         let schema = named(&reader.schema(), &names, &types, &cast);
         let session = (self.is_read_only || self.has_functions).then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.clone());
-        let (is_read_only, has_functions) = (self.is_read_only, self.has_functions);
+        let has_functions = self.has_functions;
         Ok(EngineAnswer::Rows(Box::new(PyRows {
             session,
-            is_read_only,
+            ends_transaction: self.is_read_only || self.ends_transaction,
+            is_changing: self.ends_transaction,
             has_functions,
             reader,
             schema,
@@ -219,7 +253,17 @@ impl LibraryConnection for PyConnection {
     ) -> Result<EngineAnswer, EngineError> {
         let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows);
         let answer = self.call("execute", arguments, statement);
+        self.ends_transaction = false;
         if !matches!(answer, Ok(EngineAnswer::Rows(_))) {
+            self.finish();
+        }
+        answer
+    }
+
+    fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError> {
+        let answer = self.call("read", (&statement.text, size.rows, size.bytes), statement);
+        self.ends_transaction = false;
+        if answer.is_err() {
             self.finish();
         }
         answer
@@ -276,6 +320,10 @@ impl LibraryConnection for PyConnection {
         if self.has_functions { Some(self) } else { None }
     }
 
+    fn tables(&mut self) -> Option<&mut dyn TableFunctions> {
+        if self.has_functions { Some(self) } else { None }
+    }
+
     fn aggregates(&self) -> Option<Arc<HashSet<String>>> {
         self.aggregates.all()
     }
@@ -307,7 +355,7 @@ impl LibraryConnection for PyConnection {
         if !self.has_functions {
             return Vec::new();
         }
-        let printed = Python::attach(|py| functions::printed(self.session.0.bind(py)));
+        let printed = attached(|py| functions::printed(self.session.0.bind(py)));
         printed.lines().map(str::to_owned).collect()
     }
 
@@ -318,7 +366,9 @@ impl LibraryConnection for PyConnection {
 
 impl Drop for PyConnection {
     fn drop(&mut self) {
-        self.session.tell("close");
+        if self.is_owner {
+            self.session.tell("close");
+        }
     }
 }
 

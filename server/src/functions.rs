@@ -5,6 +5,7 @@
 
 pub mod calls;
 mod create;
+pub mod scope;
 
 use colonnade_sql::statement::{CommentOnFunction, DropFunction, FunctionSyntaxError};
 

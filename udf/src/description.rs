@@ -12,6 +12,7 @@ pub(crate) fn describe(function: &Function) -> String {
         FunctionKind::Aggregate => "aggregate",
         FunctionKind::AggregatePerGroup => "aggregate per group",
         FunctionKind::Table => "table",
+        FunctionKind::AnyTable => "any table",
     };
     // Writing to a String does not fail.
     let _ = write!(json, "\"id\":{},\"kind\":\"{kind}\",\"strict\":{},\"name\":", function.id, function.is_strict);
@@ -23,6 +24,13 @@ pub(crate) fn describe(function: &Function) -> String {
         list(&mut json, columns, column);
     }
     json.push('}');
+    json
+}
+
+/// The description of columns: a list of what a function's description has for each parameter.
+pub(crate) fn describe_columns(columns: &[FunctionColumn]) -> String {
+    let mut json = String::new();
+    list(&mut json, columns, column);
     json
 }
 

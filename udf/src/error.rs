@@ -68,6 +68,14 @@ pub enum CallError {
         /// The exit status.
         status: i32,
     },
+    /// A query of the function has failed, and the function did not catch the error.
+    #[error("{record}")]
+    Query {
+        /// The query's SQLSTATE.
+        code: String,
+        /// The query's message, and where the function has run it.
+        record: Box<FunctionError>,
+    },
     /// There are as many workers as `--udf-max-workers` allows.
     #[error(
         "all {0} worker processes for functions are in use: try again later, or start the server with a larger --udf-max-workers"
@@ -119,8 +127,9 @@ pub struct FunctionError {
 
 impl CallError {
     /// The five characters of the SQLSTATE.
-    pub fn sqlstate(&self) -> &'static str {
+    pub fn sqlstate(&self) -> &str {
         match self {
+            Self::Query { code, .. } => code,
             Self::Syntax(_) => "42601",
             Self::Exception(_) | Self::Signal { .. } | Self::Exit { .. } => "38000",
             Self::Result(_) | Self::Broken { .. } => "39000",
@@ -142,9 +151,11 @@ impl CallError {
     /// The record with the place in the function, if there is one.
     pub fn record(&self) -> Option<&FunctionError> {
         match self {
-            Self::Syntax(record) | Self::Exception(record) | Self::Result(record) | Self::Value(_, record) => {
-                Some(record)
-            }
+            Self::Syntax(record)
+            | Self::Exception(record)
+            | Self::Result(record)
+            | Self::Value(_, record)
+            | Self::Query { record, .. } => Some(record),
             Self::Memory { record, .. } => record.as_deref(),
             _ => None,
         }

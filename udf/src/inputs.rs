@@ -6,7 +6,7 @@ use crate::CallError;
 use crate::function::Function;
 use crate::layout::{ALIGNMENT, DATA, MAX_REQUEST_WORDS};
 use crate::output::CallOutput;
-use crate::ring::RingSlice;
+use crate::ring::{Ring, RingSlice};
 use crate::worker::FunctionWorker;
 
 /// How an argument is written.
@@ -50,7 +50,7 @@ pub struct NodeBuffers<'r> {
 /// The arguments of a call, in the order of the parameters.
 #[derive(Debug)]
 pub struct CallInputs<'w> {
-    worker: &'w mut FunctionWorker,
+    target: Target<'w>,
     function: Arc<Function>,
     rows: usize,
     words: Vec<u64>,
@@ -64,12 +64,45 @@ pub struct CallInputs<'w> {
     at: usize,
 }
 
+/// Whose memory has the arguments.
+#[derive(Debug)]
+enum Target<'w> {
+    /// A worker's, which is called with them.
+    Worker(&'w mut FunctionWorker),
+    /// That of rows that are collected.
+    Collected(&'w Ring),
+}
+
 impl<'w> CallInputs<'w> {
     pub(crate) fn new(worker: &'w mut FunctionWorker, function: Arc<Function>, rows: usize) -> Self {
         let mut words = std::mem::take(&mut worker.words);
         words.clear();
+        Self::into_target(Target::Worker(worker), function, rows, words)
+    }
+
+    /// Arguments that are not passed to a worker yet.
+    pub(crate) fn collected(memory: &'w Ring, function: Arc<Function>, rows: usize) -> Self {
+        Self::into_target(Target::Collected(memory), function, rows, Vec::new())
+    }
+
+    fn into_target(target: Target<'w>, function: Arc<Function>, rows: usize, words: Vec<u64>) -> Self {
         let at = DATA;
-        Self { worker, function, rows, words, parameters: 0, missing_nodes: 0, groups_at: 0, groups: 0, at }
+        Self { target, function, rows, words, parameters: 0, missing_nodes: 0, groups_at: 0, groups: 0, at }
+    }
+
+    /// The words of arguments that are collected.
+    ///
+    /// # Errors
+    /// If the arguments are not complete.
+    pub(crate) fn into_words(self) -> Result<Vec<u64>, CallError> {
+        self.check_complete().map(|()| self.words)
+    }
+
+    fn check_complete(&self) -> Result<(), CallError> {
+        if self.missing_nodes > 0 || self.parameters != self.function.parameters.len() {
+            return Err(self.misuse("there are fewer arguments than parameters"));
+        }
+        Ok(())
     }
 
     fn misuse(&self, fault: &'static str) -> CallError {
@@ -136,32 +169,56 @@ impl<'w> CallInputs<'w> {
     /// # Errors
     /// If the arguments are not complete, the function fails, or its result is not valid.
     pub fn call(self) -> Result<CallOutput<'w>, CallError> {
-        if self.missing_nodes > 0 || self.parameters != self.function.parameters.len() {
-            return Err(self.misuse("there are fewer arguments than parameters"));
-        }
+        self.check_complete()?;
         if self.function.is_aggregate() != (self.groups_at > 0) {
             return Err(self.misuse("groups are for aggregates, and aggregates need them"));
         }
         if self.words.len() > MAX_REQUEST_WORDS {
             return Err(self.misuse("there are too many columns for one call"));
         }
-        let Self { worker, function, rows, words, groups_at, groups, at, .. } = self;
-        worker.call(&function, rows, words, (groups_at, groups), at)
+        let Self { target, function, rows, words, groups_at, groups, at, .. } = self;
+        match target {
+            Target::Worker(worker) => worker.call(&function, rows, words, (groups_at, groups), at),
+            Target::Collected(_) => {
+                Err(CallError::Misuse { function: function.name.clone(), fault: "collected arguments have no worker" })
+            }
+        }
     }
 
     fn reserve(&mut self, bytes: usize) -> Result<usize, CallError> {
         let place = self.at;
         let end = place.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGNMENT));
         match end {
-            Some(end) if self.worker.ring_holds(end) => {
+            Some(end) if self.grow(end) => {
                 self.at = end;
                 Ok(place)
             }
-            _ => Err(self.worker.out_of_memory(&self.function)),
+            _ => Err(self.out_of_memory()),
+        }
+    }
+
+    /// Whether the memory has this size, or could be made so large.
+    fn grow(&self, size: usize) -> bool {
+        match &self.target {
+            Target::Worker(worker) => worker.ring_holds(size),
+            Target::Collected(memory) => memory.grow(size),
+        }
+    }
+
+    fn out_of_memory(&self) -> CallError {
+        match &self.target {
+            Target::Worker(worker) => worker.out_of_memory(&self.function),
+            Target::Collected(memory) => {
+                CallError::Memory { function: self.function.name.clone(), limit: memory.limit() as u64, record: None }
+            }
         }
     }
 
     fn slice(&self, at: usize, bytes: usize) -> Result<RingSlice<'_>, CallError> {
-        self.worker.slice(at, bytes).ok_or_else(|| self.worker.out_of_memory(&self.function))
+        let slice = match &self.target {
+            Target::Worker(worker) => worker.slice(at, bytes),
+            Target::Collected(memory) => memory.slice(at, bytes),
+        };
+        slice.ok_or_else(|| self.out_of_memory())
     }
 }

@@ -45,6 +45,11 @@ pub(crate) enum Request {
     Grown = 3,
     /// The ring has not grown, because of its limit.
     Refused = 4,
+    /// Rows of a query: `groups_at` and `groups` are the place and the bytes of the columns' description, `words` is the place of the
+    /// words of their nodes, `function` is 1 if there are more.
+    Rows = 5,
+    /// A query has failed: `groups_at` and `groups` are the place and the bytes of its error.
+    QueryFailed = 6,
 }
 
 /// What an answer says.
@@ -57,11 +62,17 @@ pub(crate) enum Answer {
     Failed = 2,
     /// The ring must be larger, up to the place in the head.
     Grow = 3,
+    /// The function wants the first rows of a query, whose text is at `wanted` and has `record_bytes`. The reply begins there.
+    Query = 4,
+    /// The function wants the query's next rows. The reply begins at `wanted`.
+    NextRows = 5,
 }
 
 impl Answer {
     pub fn parse(word: u64) -> Option<Self> {
-        [Self::Done, Self::Failed, Self::Grow].into_iter().find(|answer| *answer as u64 == word)
+        [Self::Done, Self::Failed, Self::Grow, Self::Query, Self::NextRows]
+            .into_iter()
+            .find(|answer| *answer as u64 == word)
     }
 }
 

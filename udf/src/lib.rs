@@ -14,12 +14,15 @@
 //!     inputs.parameter(Form::Array)?;                       // once a parameter; Repeated: one row; Dictionary: see there
 //!     let node: NodeBuffers = inputs.node(NodeSize { length, has_validity, values: bytes, heap: bytes })?;
 //!     node.validity / .values / .heap : RingSlice           // write(at, &[u8]), as_mut_ptr(), len()
+//! collector.append(rows, |inputs| …)?; collector.take()     // table functions: many vectors for one call; CollectedRows::write(inputs)
 //! let groups: RingSlice = inputs.groups(count)?;            // aggregates only: count + 1 offsets of u64 into the rows
 //! let output: CallOutput = inputs.call()?;                  // waits without any lock
 //! output.rows; output.columns: Vec<OutputColumn>            // checked
 //!     column.validity: Option<Vec<u8>>                      // Arrow's bitmap: 1 is a value
 //!     column.data: OutputData::{Fixed(f), Bytes{offsets, bytes}, List{offsets, items}, Array(items), Struct(fields), Union{tags, members}}
+//!     column.into_owned(), column.slice(first, rows)        // columns that outlive the call
 //!     f.copy_to(at_row, &mut [u8])                          // from the ring or from checked memory into the caller's
+//! worker.with_loopback(queries, stop_flag)                  // who runs the queries of functions: an Arc<dyn Loopback>
 //! session.cancel();                                         // from any thread: kills the workers, calls return Cancelled
 //! session.take_notices() -> String                          // printed text
 //! worker.check(&function)?                                  // at CREATE: CallError::Syntax with line and position
@@ -33,11 +36,13 @@
 compile_error!("the layout of the ring is that of little-endian processors");
 
 mod check;
+mod collected;
 mod description;
 mod error;
 mod function;
 mod inputs;
 mod layout;
+mod loopback;
 mod output;
 mod pace;
 mod pool;
@@ -50,10 +55,12 @@ mod worker;
 
 #[doc(hidden)]
 pub use check::hostile::check_bytes;
+pub use collected::{CollectedRows, Collector};
 pub use description::describe_type;
 pub use error::{CallError, FunctionError, ValueFault};
 pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, TimestampUnit};
 pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};
+pub use loopback::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, ReplyError, StopFlag};
 pub use output::{CallOutput, FixedValues, OutputColumn, OutputData};
 pub use pool::{Isolation, WorkerLimits, WorkerPool};
 pub use ring::RingSlice;

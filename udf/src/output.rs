@@ -1,5 +1,6 @@
 //! The result of a call, checked.
 
+use crate::function::ColumnType;
 use crate::ring::RingSlice;
 
 /// The result of a call. It borrows the worker, because numbers are still in its ring.
@@ -7,6 +8,8 @@ use crate::ring::RingSlice;
 pub struct CallOutput<'w> {
     /// The number of rows.
     pub rows: usize,
+    /// The names and the SQL types of the columns, if the function decides them ([`crate::FunctionKind::AnyTable`]).
+    pub names: Vec<(String, String)>,
     /// The columns, as the function's results say.
     pub columns: Vec<OutputColumn<'w>>,
 }
@@ -113,5 +116,89 @@ impl OutputColumn<'_> {
     /// Whether a row has a value.
     pub fn is_valid(&self, row: usize) -> bool {
         self.validity.as_ref().is_none_or(|validity| validity[row / 8] >> (row % 8) & 1 == 1)
+    }
+}
+
+impl OutputColumn<'_> {
+    /// The same values, which need no worker.
+    pub fn into_owned(self) -> OutputColumn<'static> {
+        let data = match self.data {
+            OutputData::Fixed(FixedValues { source, width }) => {
+                let bytes = match source {
+                    FixedSource::Ring(slice) => slice.to_vec(),
+                    FixedSource::Checked(bytes) => bytes,
+                };
+                OutputData::Fixed(FixedValues { source: FixedSource::Checked(bytes), width })
+            }
+            OutputData::Bytes { offsets, bytes } => OutputData::Bytes { offsets, bytes },
+            OutputData::List { offsets, items } => OutputData::List { offsets, items: Box::new(items.into_owned()) },
+            OutputData::Array(items) => OutputData::Array(Box::new(items.into_owned())),
+            OutputData::Struct(fields) => {
+                OutputData::Struct(fields.into_iter().map(OutputColumn::into_owned).collect())
+            }
+            OutputData::Union { tags, members } => {
+                OutputData::Union { tags, members: members.into_iter().map(OutputColumn::into_owned).collect() }
+            }
+        };
+        OutputColumn { validity: self.validity, data }
+    }
+
+    /// A copy of some rows. `type_` is the type of the column.
+    ///
+    /// # Panics
+    /// If there are not as many rows.
+    pub fn slice(&self, type_: &ColumnType, first: usize, count: usize) -> OutputColumn<'static> {
+        let validity = self.validity.as_ref().map(|_| {
+            let mut bits = vec![0_u8; count.div_ceil(8)];
+            (0..count).filter(|row| self.is_valid(first + row)).for_each(|row| bits[row / 8] |= 1 << (row % 8));
+            bits
+        });
+        let offsets_of = |offsets: &[u64]| {
+            let offsets = &offsets[first..=first + count];
+            let (start, end) = (offsets[0] as usize, offsets[count] as usize);
+            (offsets.iter().map(|offset| offset - start as u64).collect::<Vec<_>>(), start, end)
+        };
+        let children = type_.children();
+        let all = |columns: &[OutputColumn<'_>]| {
+            columns.iter().zip(&children).map(|(column, child)| column.slice(child, first, count)).collect::<Vec<_>>()
+        };
+        let data = match (&self.data, type_) {
+            (OutputData::Fixed(values), _) => {
+                let mut bytes = vec![0; count * values.width];
+                values.copy_to(first, &mut bytes);
+                OutputData::Fixed(FixedValues { source: FixedSource::Checked(bytes), width: values.width })
+            }
+            (OutputData::Bytes { offsets, bytes }, _) => {
+                let (offsets, start, end) = offsets_of(offsets);
+                OutputData::Bytes { offsets, bytes: bytes[start..end].to_vec() }
+            }
+            (OutputData::List { offsets, items }, _) => {
+                let (offsets, start, end) = offsets_of(offsets);
+                OutputData::List { offsets, items: Box::new(items.slice(&children[0], start, end - start)) }
+            }
+            (OutputData::Array(items), ColumnType::Array { size, .. }) => {
+                OutputData::Array(Box::new(items.slice(&children[0], first * size, count * size)))
+            }
+            // The layout of a column is that of its type.
+            (OutputData::Array(items), _) => OutputData::Array(Box::new(items.slice(&children[0], first, count))),
+            (OutputData::Struct(fields), _) => OutputData::Struct(all(fields)),
+            (OutputData::Union { tags, members }, _) => {
+                OutputData::Union { tags: tags[first..first + count].to_vec(), members: all(members) }
+            }
+        };
+        OutputColumn { validity, data }
+    }
+
+    /// The bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        let own = self.validity.as_ref().map_or(0, Vec::len);
+        own + match &self.data {
+            OutputData::Fixed(values) => values.len() * values.width,
+            OutputData::Bytes { offsets, bytes } => offsets.len() * 8 + bytes.len(),
+            OutputData::List { offsets, items } => offsets.len() * 8 + items.bytes(),
+            OutputData::Array(items) => items.bytes(),
+            OutputData::Struct(fields) => fields.iter().map(OutputColumn::bytes).sum(),
+            OutputData::Union { tags, members } => tags.len() + members.iter().map(OutputColumn::bytes).sum::<usize>(),
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::ring::Ring;
 use crate::template::{EndStatus, ForkRequest, Template};
 
 /// How often a waiting thread looks whether the worker lives and the time is over.
-const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -72,7 +72,7 @@ impl Process {
         &self,
         head: &RequestHead,
         deadline: Option<Instant>,
-        is_cancelled: &AtomicBool,
+        is_cancelled: &dyn Fn() -> bool,
     ) -> Result<AnswerHead, NoAnswer> {
         self.is_busy.store(true, Ordering::SeqCst);
         let answer = self.wait(self.ring.send(head), deadline, is_cancelled);
@@ -80,7 +80,7 @@ impl Process {
         answer.map(|()| self.ring.answer_head())
     }
 
-    fn wait(&self, number: u32, deadline: Option<Instant>, is_cancelled: &AtomicBool) -> Result<(), NoAnswer> {
+    fn wait(&self, number: u32, deadline: Option<Instant>, is_cancelled: &dyn Fn() -> bool) -> Result<(), NoAnswer> {
         let begun = Instant::now();
         let mut next_look = begun + LOOK_INTERVAL;
         // A worker may answer each request at once with another wish.
@@ -89,7 +89,7 @@ impl Process {
         }
         loop {
             // The flag first: a worker that is killed afterwards cannot answer, and `cancel` wakes this thread after setting the flag.
-            if is_cancelled.load(Ordering::SeqCst) {
+            if is_cancelled() {
                 return Err(NoAnswer::Cancelled);
             }
             if self.ring.wait(number, LOOK_INTERVAL) {
@@ -103,7 +103,7 @@ impl Process {
             if now >= next_look {
                 next_look = now + LOOK_INTERVAL;
                 if self.has_ended() {
-                    let is_late = !is_cancelled.load(Ordering::SeqCst);
+                    let is_late = !is_cancelled();
                     return Err(if is_late { NoAnswer::Died } else { NoAnswer::Cancelled });
                 }
             }

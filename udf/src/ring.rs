@@ -157,6 +157,11 @@ pub struct RingSlice<'r> {
     ring: PhantomData<&'r Ring>,
 }
 
+// SAFETY: a slice can do no more than the ring, from which each thread may take slices: all accesses copy.
+unsafe impl Send for RingSlice<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for RingSlice<'_> {}
+
 impl RingSlice<'_> {
     /// The number of bytes.
     pub fn len(&self) -> usize {

@@ -96,11 +96,11 @@ impl SessionWorkers {
 }
 
 impl SessionState {
-    /// An idle process; one that has died meanwhile is dropped.
+    /// An idle process; one that has died or was killed meanwhile is dropped. It may live for a moment after it was killed.
     pub fn take_idle(&self) -> Option<WorkerState> {
         loop {
             let (state, _) = lock(&self.idle).pop()?;
-            if state.process.as_ref().is_some_and(|process| !process.has_ended()) {
+            if state.process.as_ref().is_some_and(|process| !process.is_killed() && !process.has_ended()) {
                 return Some(state);
             }
         }

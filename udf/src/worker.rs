@@ -12,6 +12,7 @@ use crate::error::{CallError, FunctionError, ValueFault};
 use crate::function::{Function, FunctionKind};
 use crate::inputs::CallInputs;
 use crate::layout::{Answer, AnswerHead, DATA, REQUEST_WORDS, Request, RequestHead};
+use crate::loopback::{EndCondition, Loopback, Queries, StopFlag};
 use crate::output::CallOutput;
 use crate::pace::Pace;
 use crate::process::{NoAnswer, Process};
@@ -35,6 +36,9 @@ pub struct FunctionWorker {
     state: WorkerState,
     /// The memory of the last call's words.
     pub(crate) words: Vec<u64>,
+    /// Who runs the queries of functions.
+    loopback: Option<Arc<dyn Loopback>>,
+    stop: StopFlag,
 }
 
 impl fmt::Debug for FunctionWorker {
@@ -45,7 +49,14 @@ impl fmt::Debug for FunctionWorker {
 
 impl FunctionWorker {
     pub(crate) fn new(session: Arc<SessionState>) -> Self {
-        Self { session, state: WorkerState::default(), words: Vec::new() }
+        Self { session, state: WorkerState::default(), words: Vec::new(), loopback: None, stop: StopFlag::default() }
+    }
+
+    /// Has `loopback` run the queries of functions. Calls end as soon as `stop` is set, as cancelled ones do.
+    #[must_use]
+    pub fn with_loopback(mut self, loopback: Option<Arc<dyn Loopback>>, stop: StopFlag) -> Self {
+        (self.loopback, self.stop) = (loopback, stop);
+        self
     }
 
     /// Begins a call with this number of rows. If the process does not know the function, it compiles it.
@@ -111,29 +122,36 @@ impl FunctionWorker {
         }
         let answer = self.exchange(function, head)?;
         self.state.pace.after_call(begun.elapsed());
-        let types: Vec<_> = function.results.iter().map(|result| &result.column_type).collect();
         let expected = match function.kind {
             FunctionKind::Scalar => Some(rows),
             FunctionKind::Aggregate | FunctionKind::AggregatePerGroup => Some(groups),
-            FunctionKind::Table => None,
+            FunctionKind::Table | FunctionKind::AnyTable => None,
         };
         let Some(process) = &self.state.process else {
             return Err(self.broken(function, "there is no process"));
         };
-        let (rows, columns) =
-            check::columns(&process.ring, &answer, &types, expected).map_err(|fault| self.broken(function, fault))?;
-        Ok(CallOutput { rows, columns })
+        let broken = |fault| self.broken(function, fault);
+        let is_any = function.kind == FunctionKind::AnyTable;
+        let (names, any) =
+            if is_any { check::any_columns(&process.ring, &answer).map_err(broken)? } else { Default::default() };
+        let declared = function.results.iter().map(|result| &result.column_type);
+        let types: Vec<_> = if is_any { any.iter().collect() } else { declared.collect() };
+        let (rows, columns) = check::columns(&process.ring, &answer, &types, expected).map_err(broken)?;
+        Ok(CallOutput { rows, names, columns })
     }
 
-    /// Sends a request and waits until it is done.
+    /// Sends a request and waits until it is done. Serves what the worker wants meanwhile.
     fn exchange(&self, function: &Function, mut head: RequestHead) -> Result<AnswerHead, CallError> {
         let limit = self.session.pool.limits.call;
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let end = EndCondition { session: Arc::clone(&self.session), stop: self.stop.clone(), deadline };
+        let is_call = head.request == Request::Call;
+        let mut queries = Queries::new(end, self.loopback.clone());
         loop {
             let Some(process) = &self.state.process else {
                 return Err(self.broken(function, "there is no process"));
             };
-            let answer = match process.exchange(&head, deadline, &self.session.is_cancelled) {
+            let answer = match process.exchange(&head, deadline, &|| queries.end.is_cancelled()) {
                 Ok(answer) => answer,
                 Err(reason) => return Err(self.lost(function, process, reason)),
             };
@@ -146,6 +164,9 @@ impl FunctionWorker {
                 Some(Answer::Done) => return Ok(answer),
                 Some(Answer::Failed) => {
                     return Err(match check::record(&process.ring, &answer) {
+                        Ok((code, record)) if queries.has_failed_with(&code) => {
+                            CallError::Query { code, record: Box::new(record) }
+                        }
                         Ok((code, record)) => self.failed(function, &code, Box::new(record)),
                         Err(fault) => self.broken(function, fault),
                     });
@@ -154,6 +175,12 @@ impl FunctionWorker {
                     let has_grown = usize::try_from(answer.wanted).is_ok_and(|size| process.ring.grow(size));
                     head.request = if has_grown { Request::Grown } else { Request::Refused };
                     head.capacity = process.ring.size();
+                }
+                Some(kind @ (Answer::Query | Answer::NextRows)) if is_call => {
+                    head = queries.serve(process, kind, &answer).map_err(|fault| self.broken(function, fault))?;
+                }
+                Some(Answer::Query | Answer::NextRows) => {
+                    return Err(self.broken(function, "a query outside of a call"));
                 }
                 None => return Err(self.broken(function, "the kind of the answer is unknown")),
             }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from colonnade._connection import connect
 from colonnade._devudf import folder, inputs, plpython, saved, sealed, server_check, settings
+from colonnade._devudf.queries import RecordedQueries
 
 from .terminal import say
 from .udf_files import add_project
@@ -64,11 +65,10 @@ def action(
 
 def add_query(parser: argparse.ArgumentParser, *, is_required: bool) -> None:
     where = parser.add_mutually_exclusive_group(required=is_required)
-    where.add_argument(
-        "--sql", metavar="QUERY", help="the query whose inputs are fetched; - reads it from standard input"
-    )
+    where.add_argument("--sql", metavar="QUERY", help="the query; @FILE reads it from a file, - from standard input")
     if not is_required:
         where.add_argument("--inputs", type=Path, metavar="FILE", help="saved inputs; those fetched last if not given")
+        parser.add_argument("--offline", action="store_true", help="answer _conn's queries as they were recorded")
     parser.add_argument("--call", type=int, default=1, metavar="N", help="which of the query's calls of the function")
     parser.add_argument("--sample", type=int, metavar="N", help="a uniform sample of N rows")
     parser.add_argument("--groups", action="store_true", help="sample whole groups of an aggregate, not rows")
@@ -93,7 +93,7 @@ def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
         if not file.is_file():
             raise ValueError(f"there are no saved inputs in {file}: pass --sql QUERY")
         return inputs.load(file, key)
-    sql = sys.stdin.read() if args.sql == "-" else args.sql
+    sql = read_query(args.sql)
     wanted = inputs.Wanted(args.call, args.sample, args.groups, args.seed)
     file = folder.read_file(path).function
     with connect(project.database()) as connection:
@@ -113,6 +113,19 @@ def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
     return found
 
 
+def read_query(given: str) -> str:
+    """The query that --sql means."""
+    if given == "-":
+        return sys.stdin.read()
+    return Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
+
+
+def queries_of(args: argparse.Namespace, project: Project, path: Path) -> RecordedQueries:
+    """What answers the function's own queries."""
+    recorded = saved.SavedTest(path).queries if getattr(args, "save", False) else project.private / "queries"
+    return RecordedQueries(recorded, None if args.offline else project.uri)
+
+
 def run_inputs(args: argparse.Namespace) -> int:
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
@@ -127,7 +140,7 @@ def run_run(args: argparse.Namespace) -> int:
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
     found = obtained(args, project, path)
-    function = saved.local_function(path, found.description)
+    function = saved.local_function(path, found.description, queries_of(args, project, path))
     try:
         results = [saved.plain(result) for result in function.run(found)]
     except Exception as error:
@@ -162,7 +175,7 @@ def run_debug(args: argparse.Namespace) -> int:
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
     found = obtained(args, project, path)
-    function = saved.local_function(path, found.description)
+    function = saved.local_function(path, found.description, queries_of(args, project, path))
     if args.listen is not None:
         wait_for_debugger(args.listen)
         show([saved.plain(result) for result in function.run(found)])

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,15 +14,17 @@ import duckdb
 
 from colonnade._core import Refused, register_functions
 
+from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
-from .capsule import Capsule
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
-from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for, refuse
+from .fences import OWN_SETTINGS, Fences, Gate, ReadOnlyConnection, configure, fence_for, in_sql, refuse
 from .function_store import FunctionStore
 from .functions import SessionFunctions
 from .inputs import FunctionInputs, NamedFunction
+from .statement_transaction import StatementTransaction
+from .table_functions import TableFunctions
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -31,8 +33,6 @@ except ImportError:
     pyarrow = None
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
@@ -41,64 +41,14 @@ if TYPE_CHECKING:
     from .fences import Statement
 
 
-@dataclass(frozen=True)
-class RememberedStatement:
-    """The columns of a statement at its last run. The statement only reads, and its columns need no conversion.
-
-    DuckDB binds a statement again on each run. If its columns then differ, because a table or a setting was changed,
-    the statement is checked and run again. That has no visible effect, because the statement only reads.
-    """
-
-    #: DuckDB's names and types of the columns.
-    description: Sequence[tuple[object, ...]]
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    row_bytes: int
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The answer to a statement: a stream of rows, or the number of changed rows, or neither."""
-
-    stream: ArrowStream | None = None
-    changed: int | None = None
-    #: The name of each column, as clients see it (`column_names.py`).
-    names: tuple[str, ...] = ()
-    #: The DuckDB type of each column.
-    types: tuple[str, ...] = ()
-    #: Positions of the columns that were cast to text, because Arrow has no exact form of their type.
-    cast: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Description:
-    """A statement's parameters and columns, each with its DuckDB type. `columns` is None if it returns no rows."""
-
-    parameters: list[tuple[str, str]] = field(default_factory=list)
-    columns: list[tuple[str, str]] | None = None
-    #: Whether the columns are unknown until the statement runs.
-    late: bool = False
-
-
 #: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
 MAX_REMEMBERED = 32
 MAX_REMEMBERED_CHARACTERS = 2048
 MAX_REMEMBERED_COLUMNS = 64
 
 
-class ReleasableTable:
-    """A table that can be released while DuckDB still has its name."""
-
-    def __init__(self, table: ArrowStream) -> None:
-        self._table: ArrowStream | None = table
-
-    def release(self) -> None:
-        self._table = None
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        if self._table is None:
-            raise LookupError("the rows have been released")
-        return self._table.__arrow_c_stream__()
+#: The settings of a session that the queries of its functions follow, besides the search path.
+FOLLOWED_SETTINGS = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
 
 
 class Engine:
@@ -133,22 +83,42 @@ class Engine:
         #: Whether sessions have functions in Python: whether there are `workers`, which run them.
         self.has_functions = workers is not None
         self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
-        #: The names of aggregates in Python.
-        self.aggregates: list[str] = [] if self._store is None else self._store.load(self._root)
+        #: The names of aggregates in Python, and of table functions.
+        self.aggregates: list[str] = []
+        self.table_functions: list[str] = []
+        if self._store is not None:
+            self.aggregates, self.table_functions = self._store.load(self._root)
+        ((self._threads,),) = self._root.execute("SELECT current_setting('threads')").fetchall()
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""
+        return self._open(user, read_only, None)
+
+    def sibling(self, caller: Session) -> Session:
+        """A connection on which the caller's functions run their queries: read-only, for the same user, with the same
+        worker processes."""
+        session = self._open(caller.user, True, caller)
+        session.follow(caller)
+        return session
+
+    def _open(self, user: str, read_only: bool, caller: Session | None) -> Session:
         with self._lock:
             connection, parser = self._root.cursor(), self._root.cursor()
         connection.execute(f"USE {quoted(self._database)}")
         keep_catalog(connection)
         # The value of current_user. No permission depends on it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only))
+        session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only), user)
         if self._store is not None:
-            workers, own = self._store.session(connection), session._connection
+            if caller is not None and caller.functions is not None:
+                workers = self._store.sibling(caller.functions.workers, connection)
+            else:
+                workers = self._store.session(connection)
+            own = session._connection
             names = (user, self._database, self._main_name)
             session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, *names)
+            session.tables = TableFunctions(session.functions, own, session._gate, self._threads)
+            session.functions.tables = session.tables
         return session
 
     def close(self) -> None:
@@ -158,18 +128,26 @@ class Engine:
 class Session:
     """One client's connection. While a statement runs, only `interrupt` may be called."""
 
-    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate) -> None:
-        self._connection = ReadOnlyConnection(connection) if gate.read_only else connection
+    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, user: str) -> None:
+        self.user = user
+        self._transactions = ReadOnlyConnection(connection) if gate.read_only else StatementTransaction(connection)
+        self._connection = self._transactions if isinstance(self._transactions, ReadOnlyConnection) else connection
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
         self._path = self._first_path = search_path(connection)
+        #: The session's settings that its functions' queries follow: the statements that the client has run.
+        self._settings: dict[str, object] = {}
         #: By the statement's text; the oldest entry is the first.
         self._remembered: dict[str, RememberedStatement] = {}
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
         self._checked: tuple[str, Statement | None] | None = None
         #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
         self.functions: SessionFunctions | None = None
+        #: The table functions in Python, for `python/src/serve/tables.rs`.
+        self.tables: TableFunctions | None = None
+        #: Whether table functions of the next statement have run.
+        self._has_called = False
 
     def execute(
         self,
@@ -184,6 +162,20 @@ class Session:
         Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
         that returns no rows is refused and does not run.
         """
+        try:
+            return self._execute(sql, batch_rows, batch_bytes, parameters, gives_rows)
+        except BaseException:
+            self._transactions.roll_back()
+            raise
+
+    def _execute(
+        self,
+        sql: str,
+        batch_rows: int,
+        batch_bytes: int,
+        parameters: dict[str, object] | None,
+        gives_rows: bool,
+    ) -> Answer:
         limits = (batch_rows, batch_bytes)
         checked, self._checked = self._checked, None
         if checked is not None and checked[0] == sql and parameters is None:
@@ -198,6 +190,8 @@ class Session:
         if statement is None:
             return Answer()
         answer = self._run(statement, sql, limits, parameters)
+        if answer.stream is None:
+            self._transactions.commit()
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
@@ -206,10 +200,7 @@ class Session:
         self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
     ) -> Answer:
         if statement.kind == "transaction":
-            if isinstance(self._connection, ReadOnlyConnection):
-                self._connection.transaction(sql)
-            else:
-                self._connection.execute(sql)
+            self._transactions.client(sql)
             return Answer()
         if statement.is_query:
             types = [] if statement.is_late else statement.types
@@ -273,13 +264,28 @@ class Session:
             del self._remembered[next(iter(self._remembered))]
         self._remembered[sql] = remembered
 
+    def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
+        """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
+        and does not run."""
+        statement = replace(self._gate, read_only=True).check(self._connection, sql, None)
+        if statement is None:
+            raise Refused("_conn.execute() needs a query, and this text has none", "42601", None)
+        if statement.kind != "select" or statement.changes:
+            what = "this query writes" if statement.kind == "select" else f"this is {statement.kind.upper()}"
+            raise Refused(f"_conn.execute() runs queries that only read, and {what}", "25006", None)
+        return self._run(statement, sql, (batch_rows, batch_bytes), None)
+
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
         statements, and if the columns are unknown until it runs."""
         self._begin()
         if sql in self._remembered:
             return None
-        statement = self._gate.check(self._connection, sql, None)
+        try:
+            statement = self._gate.check(self._connection, sql, None)
+        except BaseException:
+            self._transactions.roll_back()
+            raise
         if statement is None or not statement.changes or not statement.is_query or statement.is_late:
             # `execute` runs it next, without another check.
             self._checked = (sql, statement)
@@ -318,12 +324,17 @@ class Session:
         """Run a query with a capture in the place of a function's call. The answer is what the call would get."""
         assert self.functions is not None
         self._begin()
-        inputs = FunctionInputs(self.functions, function)
-        inputs.check(self._gate.check(self._connection, sql, parameters))
-        relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
-        converted, cast_from = exact(relation)
+        try:
+            inputs = FunctionInputs(self.functions, function)
+            inputs.check(self._gate.check(self._connection, sql, parameters))
+            relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
+            converted, cast_from = exact(relation)
+            stream = reader(converted, limits)
+        except BaseException:
+            self._transactions.roll_back()
+            raise
         types = tuple(map(str, relation.types))
-        return Answer(reader(converted, limits), names=tuple(relation.columns), types=types, cast=tuple(cast_from))
+        return Answer(stream, names=tuple(relation.columns), types=types, cast=tuple(cast_from))
 
     def input_columns(self, function: NamedFunction) -> list[tuple[str, str]]:
         """The columns that `inputs` gives, with their types."""
@@ -360,17 +371,54 @@ class Session:
             self._connection.execute(f"SET search_path = {literal(self._first_path)}")
         keep_catalog(self._connection)
         self._path = search_path(self._connection)
+        if self.functions is not None:
+            query = f"SELECT {', '.join(f'current_setting({literal(name)})' for name in FOLLOWED_SETTINGS)}"
+            (values,) = self._connection.execute(query).fetchall()
+            self._settings = dict(zip(FOLLOWED_SETTINGS, values, strict=True))
+
+    def follow(self, caller: Session) -> None:
+        """Take over the caller's settings. The caller may be running a statement."""
+        if self._path != caller._path:
+            self._connection.execute(f"SET search_path = {literal(caller._path)}")
+            self._path = caller._path
+        for name, value in caller._settings.items():
+            if self._settings.get(name) != value:
+                self._connection.execute(f"SET {name} = {in_sql(value)}")
+        self._settings = dict(caller._settings)
+        self.finish()
 
     def _begin(self) -> None:
         """End the previous statement, and forget what its functions have left."""
+        if self._has_called:
+            # Its table functions have begun it.
+            self._has_called = False
+            return
         self.finish()
         if self.functions is not None:
             self.functions.workers.begin_statement()
 
+    def begin_calls(self) -> None:
+        """Begin a statement with the calls of its table functions, in a transaction in which it then runs."""
+        self._has_called = False
+        self._begin()
+        self._transactions.begin()
+        self._has_called = True
+
+    def abandon_calls(self) -> None:
+        """End the calls of a statement that does not run."""
+        self._has_called = False
+        self._transactions.roll_back()
+        self.finish()
+
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
-        if isinstance(self._connection, ReadOnlyConnection):
-            self._connection.finish()
+        if self.tables is not None:
+            self.tables.release()
+        self._transactions.commit()
+
+    def interrupt_query(self) -> None:
+        """End the query that `read` runs, but not the statement whose function has it run."""
+        self._connection.interrupt()
 
     def interrupt(self) -> None:
         self._connection.interrupt()

@@ -208,16 +208,22 @@ class ReadOnlyConnection:
         #: DuckDB's number of the client's transaction, if one is open.
         self._client_transaction: int | None = None
 
-    def transaction(self, sql: str) -> DuckDBPyConnection:
+    def client(self, sql: str) -> None:
         """Run one of `TRANSACTIONS`."""
-        self.finish()
+        self.commit()
         if sql.startswith("BEGIN"):
-            done = self._connection.execute("BEGIN TRANSACTION READ ONLY")
+            self._connection.execute("BEGIN TRANSACTION READ ONLY")
             self._client_transaction = self._number()
-            return done
+            return
         # No transaction is open afterwards, even if the statement fails.
         self._client_transaction = None
-        return self._connection.execute(sql)
+        self._connection.execute(sql)
+
+    def begin(self) -> None:
+        """Begin a statement with its table functions. Each statement has a transaction anyway."""
+
+    def roll_back(self) -> None:
+        """End a statement that has failed. `commit` does it."""
 
     def check(self) -> None:
         """Check that the client's transaction is still the same. If not, the session is closed."""
@@ -247,7 +253,7 @@ class ReadOnlyConnection:
             self._has_own_transaction = True
         return self._connection
 
-    def finish(self) -> None:
+    def commit(self) -> None:
         """End the transaction of a finished statement."""
         if not self._has_own_transaction:
             return

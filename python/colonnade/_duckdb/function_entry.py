@@ -20,6 +20,9 @@ Volatility = Literal["i", "s", "v"]
 #: PARALLEL SAFE, RESTRICTED, UNSAFE.
 ParallelSafety = Literal["s", "r", "u"]
 
+#: The type of `*`: of parameters that take any arguments, and of a result that has any columns. Their name is `*` too.
+ANY = "ANY"
+
 #: The beginning of the comment of a macro that is a function in Python.
 PREFIX = '{"colonnade_functions":'
 
@@ -54,6 +57,16 @@ class Definition:
     @property
     def types(self) -> tuple[str, ...]:
         return tuple(parameter.type for parameter in self.parameters)
+
+    @property
+    def is_variadic(self) -> bool:
+        """Whether it takes any arguments."""
+        return any(parameter.type == ANY for parameter in self.parameters)
+
+    @property
+    def has_any_columns(self) -> bool:
+        """Whether the columns of its result depend on the rows."""
+        return any(type_ == ANY for _, type_ in self.results)
 
     @property
     def id(self) -> str:
@@ -99,6 +112,11 @@ class Macro:
     @property
     def is_table(self) -> bool:
         return self.entries[0].definition.kind == "table"
+
+    @property
+    def digest(self) -> str:
+        """What tells these functions from others of the same name: 128 bits in hexadecimal."""
+        return hashlib.sha256(canonical([asdict(entry) for entry in self.entries])).hexdigest()[:32]
 
     def to_comment(self) -> str:
         """The macro's comment."""

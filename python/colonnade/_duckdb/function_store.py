@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from colonnade._core import FunctionSession, define_function
@@ -26,6 +27,18 @@ if TYPE_CHECKING:
 IDLE_CHECK = 15
 
 
+#: How many names of table functions are remembered.
+MAX_TABLES = 1000
+
+
+@dataclass(frozen=True)
+class TableMacro:
+    """The table functions of a name, and the ids of those that this server has signed."""
+
+    macro: Macro
+    trusted: frozenset[str]
+
+
 class FunctionStore:
     """The functions of one database, which all sessions share."""
 
@@ -37,6 +50,8 @@ class FunctionStore:
         self._key = server_key(database, make=False)
         #: The sessions that are open, by their numbers in Python.
         self._sessions: dict[int, FunctionSession] = {}
+        #: Table functions that were called, by their digest.
+        self._tables: dict[str, TableMacro] = {}
         threading.Thread(target=self._end_idle, daemon=True).start()
 
     def key(self) -> bytes:
@@ -57,6 +72,11 @@ class FunctionStore:
         session = FunctionSession(self._workers, token)
         self._sessions[id(session)] = session
         return session
+
+    def sibling(self, caller: FunctionSession, connection: DuckDBPyConnection) -> FunctionSession:
+        """The worker processes of another session, for a connection that runs the queries of its functions."""
+        ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
+        return caller.sibling(token)
 
     def close(self, session: FunctionSession) -> None:
         """End the worker processes of a session."""
@@ -87,19 +107,37 @@ class FunctionStore:
             volatility=definition.volatility,
         )
 
-    def load(self, connection: DuckDBPyConnection) -> list[str]:
+    def load(self, connection: DuckDBPyConnection) -> tuple[list[str], list[str]]:
         """Make all functions known that this server has signed. The others cannot be called. Returns the names of all
-        aggregates."""
-        aggregates = []
+        aggregates, and of all table functions."""
+        aggregates, tables = [], []
         for macro in macros(connection):
-            if macro.entries[0].definition.kind == "aggregate":
-                aggregates.append(macro.entries[0].definition.name)
+            first = macro.entries[0].definition
+            if first.kind == "aggregate":
+                aggregates.append(first.name)
+            if first.kind == "table":
+                tables.append(first.name)
             for entry in macro.entries:
-                if self.is_trusted(entry):
+                # A table function becomes known with its call.
+                if entry.definition.kind != "table" and self.is_trusted(entry):
                     # One with a type of another version cannot be called.
                     with contextlib.suppress(NotImplementedError):
                         self.define(entry.definition)
-        return aggregates
+        return aggregates, tables
+
+    def known_table(self, digest: str) -> TableMacro | None:
+        """The table functions that have this digest, if a session has called them."""
+        return self._tables.get(digest)
+
+    def remember_table(self, macro: Macro) -> TableMacro:
+        """Remember table functions for later calls of all sessions."""
+        trusted = frozenset(entry.definition.id for entry in macro.entries if self.is_trusted(entry))
+        found = TableMacro(macro, trusted)
+        with self._lock:
+            if len(self._tables) >= MAX_TABLES:
+                self._tables.clear()
+            self._tables[macro.digest] = found
+        return found
 
     def find(self, connection: DuckDBPyConnection, identity: str) -> Entry | None:
         """The function with this id, trusted or not."""

@@ -8,7 +8,7 @@ comment has.
 from __future__ import annotations
 
 import keyword
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +17,18 @@ import duckdb
 from colonnade._core import Refused, function_dispatcher
 
 from .exact import literal, quoted
-from .function_entry import Definition, Entry, Macro, Parameter
+from .function_entry import ANY, Definition, Entry, Macro, Parameter
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from duckdb import DuckDBPyConnection
 
-    from colonnade._core import FunctionSession
+    from colonnade._core import FunctionFailure, FunctionSession
 
     from .fences import Gate, ReadOnlyConnection
-    from .function_store import FunctionStore
+    from .function_store import FunctionStore, TableMacro
+    from .table_functions import TableFunctions
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,8 @@ class SessionFunctions:
     database: str
     #: The name of DuckDB's `main` for clients.
     main_name: str
+    #: Calls of table functions.
+    tables: TableFunctions = field(init=False)
 
     def create(self, given: dict[str, Any]) -> None:
         """Create a function. `given` has the fields of `FunctionDefinition` (`server/src/functions/create.rs`)."""
@@ -200,14 +203,18 @@ class SessionFunctions:
 
     def _compile(self, definition: Definition) -> None:
         """Make a function known, and refuse a body that is no Python. The position counts in the body."""
+        if definition.kind == "table":
+            found = self.tables.check(definition)
+            if found is not None:
+                raise not_python(found)
+            return
         try:
             self.store.define(definition)
         except NotImplementedError as error:
             raise Refused(str(error), "0A000", None) from None
         found = self.workers.check(definition.id)
         if found is not None:
-            position = found["position"] - 1 if found["position"] > 0 else None
-            raise Refused(found["message"], found["code"], position, found["detail"] or None, None)
+            raise not_python(found)
 
     def _must_write(self) -> None:
         if self.gate.read_only:
@@ -231,6 +238,36 @@ class SessionFunctions:
             return Macro.from_comment(*row)
         return None
 
+    def find_table(self, schema: str | None, name: str) -> TableMacro | None:
+        """The table functions that a call with this name means; None if it is no such function."""
+        written = quoted(name) if schema is None else self._name(schema, name).sql
+        try:
+            columns = self.connection._bind(f"FROM {written}()", with_type=True)[0]
+        except (duckdb.CatalogException, duckdb.BinderException):
+            # There is none, or it is another function.
+            return None
+        found = self.store.known_table(columns[0]) if len(columns) == 1 else None
+        if found is not None:
+            return found
+        macro = self._find_called(schema, name)
+        if macro is None or not macro.is_table:
+            return None
+        return self.store.remember_table(macro)
+
+    def _find_called(self, schema: str | None, name: str) -> Macro | None:
+        """The functions that a call with this name means: those of the first schema of the search path that has any."""
+        if schema is not None:
+            return self._find(self._name(schema, name))
+        query = (
+            "SELECT schema_name, function_name, comment, function_oid FROM duckdb_functions() "
+            "WHERE database_name = $1 AND lower(function_name) = lower($2) AND comment IS NOT NULL "
+            "AND list_contains(system.main.current_schemas(false), schema_name) "
+            "ORDER BY list_position(system.main.current_schemas(false), schema_name) LIMIT 1"
+        )
+        for row in self.connection.execute(query, [self.database, name]).fetchall():
+            return Macro.from_comment(*row)
+        return None
+
     def _must_be_free(self, name: Name) -> None:
         """Refuse the name of a macro in SQL, and of a function that DuckDB or PostgreSQL's catalog has."""
         query = (
@@ -245,8 +282,14 @@ class SessionFunctions:
             raise refused(f'there is a {found} "{name.name}"', "42723", hint)
 
     def _definition(self, name: Name, given: dict[str, Any]) -> Definition:
-        parameters = tuple(self._parameter(*parameter) for parameter in given["parameters"])
-        results = tuple((column, self._type(type_)) for column, type_ in given["results"])
+        if given["parameters"] is None:
+            parameters: tuple[Parameter, ...] = (Parameter("*", ANY),)
+        else:
+            parameters = tuple(self._parameter(*parameter) for parameter in given["parameters"])
+        if given["results"] is None:
+            results: tuple[tuple[str, str], ...] = (("*", ANY),)
+        else:
+            results = tuple((column, self._type(type_)) for column, type_ in given["results"])
         return Definition(
             schema=name.schema,
             name=name.name,
@@ -312,9 +355,6 @@ class SessionFunctions:
                 kind = "AGGREGATE" if definition.kind == "aggregate" else "FUNCTION"
                 hint = f"Use DROP {kind} {definition.signature} first."
                 raise refused("cannot change return type of existing function", "42P13", hint)
-        if definition.kind == "table" and not replaced:
-            text = f'there is a table function "{definition.name}"; it has no overloads'
-            raise Refused(text, "42723", None)
         return tuple(entry for entry in existing.entries if entry not in replaced)
 
     def _choose(self, name: Name, macro: Macro | None, types: list[str] | None) -> Entry | None:
@@ -331,13 +371,27 @@ class SessionFunctions:
         return next((entry for entry in macro.entries if entry.definition.types == wanted), None)
 
     def _write(self, name: Name, macro: Macro) -> None:
-        calls = ", ".join(overload(entry.definition) for entry in macro.entries)
-        self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
+        if macro.is_table:
+            # The server replaces each call. The macro has the name, and the comment with the definitions. The name of
+            # its column says which these are: binding it is much faster than listing all functions.
+            text = literal(f"table function {name.name} cannot be called here")
+            ids = ", ".join(f"({literal(entry.definition.id)})" for entry in macro.entries)
+            body = f"SELECT error({text}) AS {quoted(macro.digest)} FROM (VALUES {ids}) AS functions(id)"
+            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}() AS TABLE {body}")
+        else:
+            calls = ", ".join(overload(entry.definition) for entry in macro.entries)
+            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
         self._write_comment(name, macro)
 
     def _write_comment(self, name: Name, macro: Macro) -> None:
         kind = "MACRO TABLE" if macro.is_table else "MACRO"
         self.connection.execute(f"COMMENT ON {kind} {name.sql} IS {literal(macro.to_comment())}")
+
+
+def not_python(found: FunctionFailure) -> Refused:
+    """The error of a body that is no Python. The position counts in the body."""
+    position = found["position"] - 1 if found["position"] > 0 else None
+    return Refused(found["message"], found["code"], position, found["detail"] or None, None)
 
 
 def takes(definition: Definition, arguments: int) -> bool:

@@ -12,6 +12,9 @@ MAX_TEXT = 4000
 #: The most frames of a traceback; of a deeper recursion the innermost ones are shown.
 MAX_FRAMES = 20
 
+#: The characters of a query that its errors show.
+MAX_SHOWN = 200
+
 #: Where Python ends a line.
 LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -36,6 +39,18 @@ class SourceError(Exception):
         super().__init__(message)
         self.line = line
         self.column = column
+
+
+class QueryError(Exception):
+    """A query of a function has failed. If the function does not catch it, its statement fails with this SQLSTATE."""
+
+    def __init__(self, sqlstate: str, message: str, detail: str, hint: str, context: str, query: str) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+        self.detail = detail
+        self.hint = hint
+        #: Where it happened: the calls within the query, and the query itself.
+        self.context = "\n".join(filter(None, (context, f'SQL statement "{query[:MAX_SHOWN]}"')))
 
 
 @dataclass
@@ -96,6 +111,10 @@ class Failures:
         if isinstance(error, Fault):
             # The frames, if there are any, are not at fault: the result is.
             return self.record(error.state, str(error), context=context)
+        if isinstance(error, QueryError):
+            detail = "\n".join(filter(None, (error.detail, error.hint))) or detail
+            context = "\n".join(filter(None, (error.context, context)))
+            return self.record(error.sqlstate, str(error), detail=detail, context=context, line=line, position=position)
         state = "53200" if isinstance(error, MemoryError) else "38000"
         message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return self.record(state, message, detail=detail, context=context, line=line, position=position)

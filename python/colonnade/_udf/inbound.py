@@ -161,6 +161,19 @@ def argument(values: Values) -> np.ndarray:
     return found if mask is None else np.ma.MaskedArray(found, mask)
 
 
+def joined(parts: list[Values]) -> Values:
+    """The values of a column that came in parts."""
+    if len(parts) == 1:
+        return parts[0]
+    arrays = [found for found, _ in parts]
+    if len({found.ndim for found in arrays}) > 1:
+        # Of an ARRAY, the parts with a row that is NULL are arrays of arrays.
+        arrays = [_objects(list(found), None)[0] for found in arrays]
+    masks = [mask if mask is not None else np.zeros(len(found), bool) for found, mask in parts]
+    has_mask = any(mask is not None for _, mask in parts)
+    return np.concatenate(arrays), np.concatenate(masks) if has_mask else None
+
+
 def items(values: Values) -> list[Any]:
     """The values as Python's, one by one; NULL is None. Dates and times stay numpy's, because Python's are narrower."""
     found, mask = values

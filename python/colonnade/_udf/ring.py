@@ -21,10 +21,17 @@ MAX_RECORD = NOTICES - RECORD
 MAX_NOTICES = DATA - NOTICES
 ALIGNMENT = 64
 
-DEFINE, CALL, GROWN, REFUSED = 1, 2, 3, 4
-DONE, FAILED, GROW = 1, 2, 3
+#: The longest query of a function, in bytes.
+MAX_QUERY = 1 << 20
+
+DEFINE, CALL, GROWN, REFUSED, ROWS, QUERY_FAILED = 1, 2, 3, 4, 5, 6
+DONE, FAILED, GROW, QUERY, NEXT_ROWS = 1, 2, 3, 4, 5
 
 HEAD = struct.Struct("<8Q")
+
+
+class FailedReply(Exception):
+    """The server has no rows."""
 
 
 class Ring:
@@ -45,6 +52,8 @@ class Ring:
         #: What is in the words of the answer.
         self.words = b""
         self.printed: list[str] = []
+        #: Whether a call is not answered yet, so that the server serves queries.
+        self.is_called = False
 
     def wait(self) -> tuple[int, ...]:
         """Wait for the next request, and give its head."""
@@ -61,6 +70,8 @@ class Ring:
     def answer(self, kind: int, rows: int = 0, words: int = 0, record: int = 0, wanted: int = 0) -> None:
         """Answer the last request."""
         notices = self._write_printed() if self.printed else 0
+        if kind <= FAILED:
+            self.is_called = False
         HEAD.pack_into(self.memory, ANSWER_HEAD, kind, rows, words, record, notices, wanted, 0, 0)
         self.numbers[ANSWER_NUMBER // 4] = self.number
         system.quick_call(*self.wake_arguments)
@@ -89,13 +100,42 @@ class Ring:
         self.at = end
         return at
 
+    def query(self, text: bytes | None) -> tuple[bool, int, int, int, bytes]:
+        """Have the server begin a query and give its first rows, or give the next ones. Gives whether there are more,
+        where the rows begin and end, the place of the nodes' words, and the description. The next buffer overwrites
+        the rows. FailedReply: the error's bytes."""
+        start = self.at
+        if text is None:
+            self.answer(NEXT_ROWS, wanted=start)
+        else:
+            at = self.write(text)
+            self.at = start
+            self.answer(QUERY, record=len(text), wanted=at)
+        kind, more, _, place, size, end, self.capacity, words = self.wait()
+        description = bytes(self.memory[place : place + size])
+        if kind != ROWS:
+            raise FailedReply(description)
+        return more == 1, start, end, words, description
+
     def write(self, data: bytes | bytearray | memoryview) -> int:
         """Write bytes of the result, and give their place."""
         at = self.reserve(len(data))
         self.memory[at : at + len(data)] = data
         return at
 
-    def finish(self, rows: int, nodes: list[int]) -> None:
+    def finish_any(self, rows: int, nodes: list[int], columns: list[tuple[str, str]]) -> None:
+        """As `finish`, with the names and SQL types of the columns."""
+        record = bytearray(struct.pack("<I", len(columns)))
+        for texts in columns:
+            for text in texts:
+                encoded = text.encode("utf-8", "replace")
+                record += struct.pack("<I", len(encoded)) + encoded
+        if len(record) > MAX_RECORD:
+            raise ValueError(f"the names of {len(columns)} columns are too long for one result")
+        self.memory[RECORD : RECORD + len(record)] = bytes(record)
+        self.finish(rows, nodes, len(record))
+
+    def finish(self, rows: int, nodes: list[int], record: int = 0) -> None:
         """Answer a call whose result is described by the words of `nodes`."""
         if len(nodes) > MAX_ANSWER_WORDS:
             raise ValueError(f"{len(nodes) // 6} columns and fields are too many for one result")
@@ -103,4 +143,4 @@ class Ring:
         if words != self.words:
             self.memory[ANSWER_WORDS : ANSWER_WORDS + len(words)] = words
             self.words = words
-        self.answer(DONE, rows, len(nodes))
+        self.answer(DONE, rows, len(nodes), record)

@@ -16,6 +16,7 @@ from . import ring as layout
 from . import system
 from .calls import Call, define
 from .failures import Failures
+from .loopback import Connection
 from .ring import Ring
 
 
@@ -49,6 +50,7 @@ def main(start: Start) -> None:
         os._exit(1)
     sys.stdout = Printed(ring)
     functions: dict[int, Call] = {}
+    connection = Connection(ring)
     while True:
         head = ring.wait()
         kind, number, rows, groups_at, groups, data_end, ring.capacity, words = head
@@ -56,9 +58,10 @@ def main(start: Start) -> None:
         try:
             if kind == layout.DEFINE:
                 description = json.loads(bytes(ring.memory[layout.DATA : layout.DATA + rows]))
-                functions[number] = define(description, failures)
+                functions[number] = define(description, failures, connection)
                 ring.answer(layout.DONE)
             else:
+                ring.is_called = True
                 functions[number].call(ring, rows, groups_at, groups, words)
         except BaseException as error:
             try:

@@ -28,7 +28,7 @@ impl AggregateCall {
                 let name = &self.call.definition.function.name;
                 let message =
                     format!("the rows of aggregate \"{name}\" need more memory than --udf-memory={limit} bytes");
-                self.call.session.fail(Failure { code: "53200", message, ..Failure::default() })
+                self.call.session.fail(Failure { code: "53200".into(), message, ..Failure::default() })
             }
         }
     }
@@ -252,14 +252,14 @@ unsafe fn aggregate(
         }
     }
     let failed = |error: CallError| bound.session.call_failed(&error, function);
-    let mut worker = bound.session.workers()?.worker();
+    let mut worker = bound.session.worker()?;
     let mut inputs = worker.prepare(function, rows).map_err(failed)?;
     for (index, parameter) in function.parameters.iter().enumerate() {
         let mut values = contiguous(&parts, index, rows).map_err(|error| call.failed(error))?;
         if parameter.is_scalar {
             one(&mut values, rows).map_err(|()| {
                 let message = format!("argument \"{}\" of {} has more than one value", parameter.name, function.name);
-                bound.session.fail(Failure { code: "22023", message, ..Failure::default() })
+                bound.session.fail(Failure { code: "22023".into(), message, ..Failure::default() })
             })?;
         }
         inputs.parameter(if parameter.is_scalar { Form::Repeated } else { Form::Array }).map_err(failed)?;

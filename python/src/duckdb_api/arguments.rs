@@ -267,7 +267,7 @@ pub(super) fn write_bytes(
 }
 
 /// Arrow's bitmap of values that are not NULL; `None` if all are not.
-fn bitmap(valid: &[bool]) -> Option<Vec<u64>> {
+pub(super) fn bitmap(valid: &[bool]) -> Option<Vec<u64>> {
     if valid.iter().all(|is_valid| *is_valid) {
         return None;
     }

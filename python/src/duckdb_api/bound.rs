@@ -61,7 +61,12 @@ impl BoundCall {
         let number = registry::parse_id(&id);
         let Some(definition) = number.and_then(registry::find) else {
             let message = format!("there is no function in Python with the id {id}");
-            return Err(session.fail(Failure { code: "42883", message, unknown: Some(id), ..Failure::default() }));
+            return Err(session.fail(Failure {
+                code: "42883".into(),
+                message,
+                unknown: Some(id),
+                ..Failure::default()
+            }));
         };
         let function = &definition.function;
         if definition.dispatcher() != *name {
@@ -117,7 +122,7 @@ unsafe extern "C" fn is_same(left: *mut c_void, right: *mut c_void) -> bool {
 ///
 /// # Safety
 /// `info` is that of a bind callback that runs.
-unsafe fn constant(api: &'static Api, info: Handle, index: u64) -> Result<String, CallbackError> {
+pub(super) unsafe fn constant(api: &'static Api, info: Handle, index: u64) -> Result<String, CallbackError> {
     let mut value = ptr::null_mut();
     // SAFETY: the caller promises the information.
     checked(api, |error| unsafe { (api.v2_function_bind_get_arg_value)(info, index, &raw mut value, error) })?;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use arrow_array::RecordBatch;
 use colonnade_udf::{
-    Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, TemplateSource, WorkerLimits, WorkerPool,
+    Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, StopFlag, TemplateSource, WorkerLimits,
+    WorkerPool,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -19,8 +20,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use super::capture::{Capture, Sampling};
 use super::entry;
 use super::registry::{self, Definition, Volatility};
-use super::session::{Failure, Session};
+use super::session::{Failure, Queries, Session};
 use super::sql_type::{SqlType, UnsupportedType};
+use super::table::TableCall;
 use crate::supervise::PyTemplates;
 use crate::table::Table;
 
@@ -32,7 +34,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(has_function, module)?)?;
     module.add_function(wrap_pyfunction!(column_type, module)?)?;
     module.add_class::<FunctionWorkers>()?;
-    module.add_class::<FunctionSession>()
+    module.add_class::<FunctionSession>()?;
+    module.add_class::<TableCall>()
 }
 
 #[pyfunction]
@@ -64,7 +67,7 @@ fn function_dispatcher(kind: &str, volatility: &str) -> PyResult<&'static str> {
     Ok(registry::dispatcher(parse_kind(kind)?, parse_volatility(volatility)?))
 }
 
-fn id_number(id: &str) -> PyResult<u64> {
+pub(super) fn id_number(id: &str) -> PyResult<u64> {
     registry::parse_id(id).ok_or_else(|| PyValueError::new_err(format!("{id:?} is no id of a function")))
 }
 
@@ -208,8 +211,22 @@ impl FunctionWorkers {
 
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct FunctionSession {
-    session: Arc<Session>,
-    workers: SessionWorkers,
+    pub(super) session: Arc<Session>,
+    pub(super) workers: SessionWorkers,
+    /// Whether the workers, and the statement for which they work, are those of another session.
+    is_sibling: bool,
+}
+
+impl FunctionSession {
+    /// Sets where functions run their queries.
+    pub(crate) fn set_loopback(&self, queries: Queries) {
+        self.session.set_loopback(queries);
+    }
+
+    /// What ends the calls of this connection, and no others of the session.
+    pub(crate) fn stop_flag(&self) -> StopFlag {
+        self.session.stop.clone()
+    }
 }
 
 #[pymethods]
@@ -220,11 +237,20 @@ impl FunctionSession {
         let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
         let (workers, memory) = (workers.pool.session(), workers.memory);
         session.set_workers(Some(workers.clone()), memory);
-        Ok(Self { session, workers })
+        Ok(Self { session, workers, is_sibling: false })
+    }
+
+    fn sibling(&self, token: &str) -> PyResult<Self> {
+        let found = Session::find(token);
+        let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
+        session.set_workers(Some(self.workers.clone()), self.session.memory() as u64);
+        Ok(Self { session, workers: self.workers.clone(), is_sibling: true })
     }
 
     fn begin_statement(&self) {
-        self.workers.begin_statement();
+        if !self.is_sibling {
+            self.workers.begin_statement();
+        }
         self.session.begin_statement();
     }
 
@@ -255,7 +281,7 @@ impl FunctionSession {
     }
 
     fn cancel(&self, py: Python<'_>) {
-        py.detach(|| self.workers.cancel());
+        py.detach(|| if self.is_sibling { self.session.stop.stop() } else { self.workers.cancel() });
     }
 
     fn take_notices(&self) -> String {
@@ -278,14 +304,16 @@ impl FunctionSession {
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
             self.session.close();
-            self.workers.end();
+            if !self.is_sibling {
+                self.workers.end();
+            }
         });
     }
 }
 
-fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>> {
+pub(super) fn failure_dict(py: Python<'_>, failure: Failure) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
-    dict.set_item("code", failure.code)?;
+    dict.set_item("code", failure.code.as_ref())?;
     dict.set_item("message", failure.message)?;
     dict.set_item("detail", failure.detail)?;
     dict.set_item("context", failure.context)?;

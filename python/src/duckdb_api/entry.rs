@@ -9,7 +9,7 @@ use std::ptr;
 use super::handles::{CallbackError, OwnedType, checked, owned, raw, report};
 use super::registry::{AGGREGATE, MAP_IMMUTABLE, MAP_STABLE, MAP_VOLATILE};
 use super::symbols::{Api, Handle, Opaque};
-use super::{aggregate, map, session};
+use super::{aggregate, map, session, table};
 
 /// The layout of `duckdb_extension_descriptor`, version 1.
 #[repr(C)]
@@ -42,13 +42,13 @@ struct Access {
     api: *const c_void,
 }
 
-const STABILITY: i32 = 0x1_0000;
+pub(super) const STABILITY: i32 = 0x1_0000;
 const CONSISTENT: i32 = 0x1_0000;
-const VOLATILE: i32 = 0x1_0001;
+pub(super) const VOLATILE: i32 = 0x1_0001;
 const CONSISTENT_WITHIN_QUERY: i32 = 0x1_0002;
-const NULL_HANDLING: i32 = 0x1_0100;
-const SPECIAL: i32 = 0x1_0101;
-const POSITIONAL_ONLY: i32 = 0;
+pub(super) const NULL_HANDLING: i32 = 0x1_0100;
+pub(super) const SPECIAL: i32 = 0x1_0101;
+pub(super) const POSITIONAL_ONLY: i32 = 0;
 const POSITIONAL_VARIADIC: i32 = 2;
 /// `DUCKDB_V2_LOGICAL_TYPE_ID_ANY`.
 const ANY: i32 = 3;
@@ -125,15 +125,16 @@ unsafe extern "C" fn enter_dispatchers(input: *const Input) {
             register_map(api, input, MAP_IMMUTABLE, CONSISTENT)?;
             register_map(api, input, MAP_STABLE, CONSISTENT_WITHIN_QUERY)?;
             register_map(api, input, MAP_VOLATILE, VOLATILE)?;
-            register_aggregate(api, input)
+            register_aggregate(api, input)?;
+            table::register(api, input.context, input.extension)
         });
     }
 }
 
 /// A function of DuckDB's that is being made.
-struct Made {
-    handle: Handle,
-    destroy: unsafe extern "C" fn(*mut Handle) -> i32,
+pub(super) struct Made {
+    pub handle: Handle,
+    pub destroy: unsafe extern "C" fn(*mut Handle) -> i32,
 }
 
 impl Drop for Made {
@@ -208,7 +209,12 @@ unsafe fn register_aggregate(api: &'static Api, input: &Input) -> Result<(), Cal
 ///
 /// # Safety
 /// The handles are those of an entry that runs.
-unsafe fn sign(api: &'static Api, context: Handle, factory: Handle, signature: Handle) -> Result<(), CallbackError> {
+pub(super) unsafe fn sign(
+    api: &'static Api,
+    context: Handle,
+    factory: Handle,
+    signature: Handle,
+) -> Result<(), CallbackError> {
     let varchar = OwnedType::parse(api, context, "VARCHAR")?;
     // SAFETY: the caller promises the factory; no parameters of the type are given.
     let any = OwnedType::new(api, |out, error| unsafe {

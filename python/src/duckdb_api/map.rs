@@ -46,7 +46,7 @@ pub(super) unsafe extern "C" fn begin(info: Handle, _: Handle, error: *mut Handl
         report(error, |api| {
             let call: &BoundCall =
                 object(api, |out, error| (api.v2_scalar_function_init_get_bind_data)(info, out, error))?;
-            let mut state = owned(ThreadState { worker: call.session.workers()?.worker() });
+            let mut state = owned(ThreadState { worker: call.session.worker()? });
             checked(api, |error| (api.v2_scalar_function_init_set_init_data)(info, &raw mut state, error))
         });
     }
@@ -137,7 +137,7 @@ unsafe fn map(
     for ((values, type_), parameter) in arguments.iter().zip(&call.definition.parameters).zip(&function.parameters) {
         if parameter.is_scalar && !arguments::is_one_value(type_, values, called) {
             let message = format!("argument \"{}\" of {} has more than one value", parameter.name, function.name);
-            return Err(call.session.fail(Failure { code: "22023", message, ..Failure::default() }));
+            return Err(call.session.fail(Failure { code: "22023".into(), message, ..Failure::default() }));
         }
         arguments::write(&mut inputs, type_, values, called, parameter.is_scalar).map_err(|error| match error {
             WriteError::Call(error) => failed(error),

@@ -1,5 +1,6 @@
 //! Which connection calls: `colonnade_session()`, and what belongs to its token.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ffi::c_void;
@@ -7,7 +8,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use colonnade_udf::{CallError, Function, SessionWorkers};
+use colonnade_udf::{CallError, Function, FunctionWorker, Loopback, SessionWorkers, StopFlag};
 
 use super::capture::{Capture, StoreError};
 use super::handles::{CallbackError, EXECUTOR, INTERRUPT, INVALID_VALUE};
@@ -21,7 +22,7 @@ const MAX_FAILURES: usize = 64;
 /// Why a function has failed, for the session that reports it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Failure {
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     pub message: String,
     pub detail: String,
     pub context: String,
@@ -33,6 +34,14 @@ pub(super) struct Failure {
     pub unknown: Option<String>,
 }
 
+/// Where functions run their queries.
+pub(crate) struct Queries {
+    /// For calls in the plan of a statement, which occupies the connection.
+    pub within_statements: Arc<dyn Loopback>,
+    /// For calls between two statements: on the connection itself.
+    pub between_statements: Arc<dyn Loopback>,
+}
+
 /// What belongs to a connection of DuckDB.
 pub(super) struct Session {
     pub token: String,
@@ -42,6 +51,10 @@ pub(super) struct Session {
     failures: Mutex<VecDeque<(u64, Failure)>>,
     /// The capture of the statement that runs.
     capture: Mutex<Option<Arc<Capture>>>,
+    /// Where its functions run their queries.
+    loopback: Mutex<Option<Queries>>,
+    /// Ends the calls of its statement.
+    pub stop: StopFlag,
 }
 
 /// A connection: the number of its database in this process, and its id there.
@@ -85,20 +98,25 @@ impl Session {
             memory: AtomicU64::new(0),
             failures: Mutex::default(),
             capture: Mutex::default(),
+            loopback: Mutex::default(),
+            stop: StopFlag::default(),
         });
         sessions.by_token.insert(token, place);
         sessions.by_place.insert(place, Arc::clone(&session));
         Ok(session)
     }
 
-    /// Forgets the token. Calls that are bound keep the session until they end.
+    /// Forgets the token, and the workers if they are others' too. Calls that are bound keep the session until they end.
     pub fn close(&self) {
         let mut sessions = lock(&SESSIONS);
         if let Some(place) = sessions.by_token.remove(&self.token) {
             sessions.by_place.remove(&place);
         }
         drop(sessions);
-        self.set_workers(None, 0);
+        // It has the session's object in Python, which has this session.
+        let loopback = lock(&self.loopback).take();
+        drop(loopback);
+        *lock(&self.workers) = None;
     }
 
     /// Sets the workers, which may use this many bytes.
@@ -106,6 +124,29 @@ impl Session {
         self.memory.store(memory, Ordering::Relaxed);
         let before = std::mem::replace(&mut *lock(&self.workers), workers);
         before.inspect(SessionWorkers::cancel);
+    }
+
+    /// Sets where functions run their queries.
+    pub fn set_loopback(&self, queries: Queries) {
+        *lock(&self.loopback) = Some(queries);
+    }
+
+    /// A worker for a call between two statements of the connection, whose queries run on the connection itself.
+    ///
+    /// # Errors
+    /// If the session has none.
+    pub fn worker_between_statements(&self) -> Result<FunctionWorker, CallbackError> {
+        let loopback = lock(&self.loopback).as_ref().map(|queries| Arc::clone(&queries.between_statements));
+        Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
+    }
+
+    /// A worker for a thread that executes a statement.
+    ///
+    /// # Errors
+    /// If the session has none.
+    pub fn worker(&self) -> Result<FunctionWorker, CallbackError> {
+        let loopback = lock(&self.loopback).as_ref().map(|queries| Arc::clone(&queries.within_statements));
+        Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
     }
 
     /// The most bytes of the rows that an aggregate gathers.
@@ -139,7 +180,7 @@ impl Session {
                 let message = format!(
                     "the inputs of function \"{name}\" need more memory than --udf-memory={limit} bytes; add SAMPLE"
                 );
-                self.fail(Failure { code: "53200", message, ..Failure::default() })
+                self.fail(Failure { code: "53200".into(), message, ..Failure::default() })
             }
             StoreError::Arrays => "the inputs of a function have different lengths".into(),
         }
@@ -154,7 +195,7 @@ impl Session {
     pub fn fail(&self, failure: Failure) -> CallbackError {
         let number = LAST_FAILURE.fetch_add(1, Ordering::Relaxed) + 1;
         let text = format!("{FAILURE}{number}: {}", failure.message);
-        let code = if failure.code == "57014" { INTERRUPT } else { EXECUTOR };
+        let code = if failure.code.as_ref() == "57014" { INTERRUPT } else { EXECUTOR };
         let mut failures = lock(&self.failures);
         if failures.len() == MAX_FAILURES {
             failures.pop_front();
@@ -174,7 +215,7 @@ impl Session {
             return error;
         }
         let message = format!("function \"{}\": {}", function.name, error.text);
-        self.fail(Failure { code: "22023", message, ..Failure::default() })
+        self.fail(Failure { code: "22023".into(), message, ..Failure::default() })
     }
 
     /// The failure that DuckDB's error names.
@@ -193,7 +234,7 @@ impl Failure {
     pub fn of(error: &CallError, function: &Function) -> Self {
         let record = error.record().cloned().unwrap_or_default();
         Self {
-            code: error.sqlstate(),
+            code: error.sqlstate().to_owned().into(),
             message: error.to_string(),
             detail: record.detail,
             context: record.context,
@@ -214,7 +255,7 @@ pub(super) fn given_during<T>(work: impl FnOnce() -> T) -> (T, Option<String>) {
 }
 
 /// 128 random bits in hexadecimal.
-fn random_token() -> Result<String, String> {
+pub(super) fn random_token() -> Result<String, String> {
     let mut bytes = [0; 16];
     let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
     if filled.map_err(|error| error.to_string())? < bytes.len() {

@@ -47,16 +47,19 @@ pub(super) fn printed(session: &Bound<'_, PyAny>) -> String {
 
 impl PyConnection {
     /// Calls a method of the session's functions.
-    fn with_functions<T>(&self, work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>) -> Result<T, EngineError> {
+    pub(super) fn with_functions<T>(
+        &self,
+        work: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<T>,
+    ) -> Result<T, EngineError> {
         self.with_session(&Translated::default(), |session| work(&session.getattr("functions")?))
     }
 }
 
-/// The names that may be those of aggregates: of all that this process has seen, whatever has become of them.
+/// The names that may be those of aggregates, or of table functions: of all that this process has seen, whatever has become of them.
 #[derive(Clone, Default)]
-pub(super) struct AggregateNames(Arc<RwLock<Option<Arc<HashSet<String>>>>>);
+pub(super) struct FunctionNames(Arc<RwLock<Option<Arc<HashSet<String>>>>>);
 
-impl AggregateNames {
+impl FunctionNames {
     /// The names, in lower case; `None` if there are none.
     pub fn all(&self) -> Option<Arc<HashSet<String>>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -84,8 +87,10 @@ impl PyConnection {
 
 impl Functions for PyConnection {
     fn create(&mut self, function: &FunctionDefinition) -> Result<(), EngineError> {
-        if function.kind == DefinitionKind::Aggregate {
-            self.aggregates.add(&function.name.name);
+        match function.kind {
+            DefinitionKind::Aggregate => self.aggregates.add(&function.name.name),
+            DefinitionKind::Table => self.tables.add(&function.name.name),
+            DefinitionKind::Scalar => {}
         }
         self.with_functions(|functions| {
             functions.call_method1("create", (to_dict(functions.py(), function)?,)).map(drop)

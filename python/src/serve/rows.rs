@@ -9,13 +9,16 @@ use colonnade_duckdb::Translated;
 use colonnade_server::{EngineError, Rows};
 use pyo3::prelude::*;
 
-use super::{PySession, functions};
+use super::{PySession, engine_error, functions};
+use crate::attached::attached;
 
 /// A result that DuckDB streams.
 pub(super) struct PyRows {
     /// The session, if its transaction ends with these rows, or if it has functions.
     pub session: Option<Arc<PySession>>,
-    pub is_read_only: bool,
+    pub ends_transaction: bool,
+    /// Whether its end may fail, because the statement may have written.
+    pub is_changing: bool,
     pub has_functions: bool,
     /// `None` once this is dropped: the stream ends before the transaction.
     pub reader: Option<RecordBatchStreamReader>,
@@ -35,12 +38,28 @@ impl Rows for PyRows {
 
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
         let next = self.reader.as_mut().and_then(Iterator::next);
+        if next.is_none() && self.is_changing {
+            self.is_changing = false;
+            drop(self.reader.take());
+            return self.commit().map(|()| None);
+        }
         next.transpose().map_err(|error| {
             let text = producer_text(&error);
             let session = self.session.as_ref().filter(|_| self.has_functions);
-            let of_function =
-                session.and_then(|session| Python::attach(|py| functions::failure(session.0.bind(py), text)));
+            let of_function = session.and_then(|session| attached(|py| functions::failure(session.0.bind(py), text)));
             of_function.unwrap_or_else(|| self.statement.error(text))
+        })
+    }
+}
+
+impl PyRows {
+    /// Ends the statement's own transaction. The client must hear of it if it fails.
+    fn commit(&mut self) -> Result<(), EngineError> {
+        let Some(session) = &self.session else { return Ok(()) };
+        self.ends_transaction = false;
+        attached(|py| {
+            let ended = session.0.bind(py).call_method0("finish");
+            ended.map(drop).map_err(|error| engine_error(py, &error, &self.statement))
         })
     }
 }
@@ -48,7 +67,7 @@ impl Rows for PyRows {
 impl Drop for PyRows {
     fn drop(&mut self) {
         drop(self.reader.take());
-        if let Some(session) = self.session.as_ref().filter(|_| self.is_read_only) {
+        if let Some(session) = self.session.as_ref().filter(|_| self.ends_transaction) {
             session.tell("finish");
         }
     }

@@ -92,13 +92,7 @@ impl FunctionDefinition {
                 hint: "Write LANGUAGE PYTHON_MAP if each part of the rows can be computed alone, or CREATE AGGREGATE.",
             });
         }
-        if kind == DefinitionKind::Table {
-            return Err(DefinitionError::Unsupported {
-                what: "a function that returns a table",
-                hint: "Write a scalar function, whose result may be a LIST or a STRUCT, or an aggregate.",
-            });
-        }
-        if statement.parameters.is_none() {
+        if statement.parameters.is_none() && kind != DefinitionKind::Table {
             return Err(DefinitionError::Unsupported {
                 what: "(*) for the parameters",
                 hint: "Declare the parameters: a function is found by their types.",

@@ -1,0 +1,267 @@
+//! Calls of table functions in Python. Each one runs before the statement, and its result takes the call's place.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use colonnade_server::functions::scope::{TableArgument, TableCall, table_call};
+use colonnade_server::{EngineError, Parameter, SqlState};
+use colonnade_sql::edit::Edits;
+use colonnade_sql::{Dialect, Statement, StatementKind, quote};
+
+use crate::placeholder::Placeholders;
+use crate::{LibraryConnection, Translated, TranslatingSession};
+
+/// The most calls of table functions in one statement.
+const MAX_CALLS: usize = 100;
+
+/// A part of a call, in SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableInput {
+    /// The value, or the query with the WITH clauses that it sees.
+    pub text: String,
+    /// Whether it is a query.
+    pub is_query: bool,
+    /// The numbers of the parameters in it, from 1.
+    pub parameters: Vec<usize>,
+}
+
+/// The table functions of a connection. Names are as they are written in the statement, folded.
+pub trait TableFunctions {
+    /// The names that may be those of table functions, in lower case; `None` if there are none.
+    fn table_names(&self) -> Option<Arc<HashSet<String>>>;
+
+    /// Whether a name is that of a table function.
+    ///
+    /// # Errors
+    /// DuckDB's error.
+    fn is_table_function(&mut self, schema: Option<&str>, name: &str) -> Result<bool, EngineError>;
+
+    /// A subquery with the columns of a call, its queries and its parameters, which is never run. `None` if the columns depend on the
+    /// rows.
+    ///
+    /// # Errors
+    /// If there is no function with these arguments.
+    fn stand_in(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        inputs: &[TableInput],
+        statement: &Translated,
+    ) -> Result<Option<String>, EngineError>;
+
+    /// Begins the calls of a statement, in the transaction in which it then runs.
+    ///
+    /// # Errors
+    /// DuckDB's error.
+    fn begin_calls(&mut self, statement: &Translated) -> Result<(), EngineError>;
+
+    /// Calls a function. Gives what stands for its rows, until the next statement. If it fails, the calls have ended.
+    ///
+    /// # Errors
+    /// The error of a query, or of the function.
+    fn call_table(
+        &mut self,
+        schema: Option<&str>,
+        name: &str,
+        inputs: &[TableInput],
+        statement: &Translated,
+        values: &[&Parameter],
+    ) -> Result<String, EngineError>;
+
+    /// Ends the calls of a statement that does not run.
+    fn abandon_calls(&mut self);
+}
+
+/// What takes the place of a call.
+enum Replacement {
+    Text(String),
+    /// Its columns are not known before it runs.
+    Unknown,
+}
+
+/// Why a call cannot stand there.
+fn refused(text: String, hint: &str) -> EngineError {
+    EngineError { hint: Some(hint.to_owned()), ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text) }
+}
+
+impl<C: LibraryConnection> TranslatingSession<C> {
+    /// Whether a statement may call table functions.
+    fn may_call_tables(&mut self, statement: &str) -> bool {
+        let Some(names) = self.connection.tables().and_then(|tables| tables.table_names()) else { return false };
+        table_call(statement, Dialect::DuckDb, |_, name| names.contains(&name.to_lowercase())).is_some()
+    }
+
+    /// Calls the table functions of a statement, and puts the names of their results in their place. `values` are those of the
+    /// statement's parameters.
+    pub(crate) fn with_tables(
+        &mut self,
+        statement: Translated,
+        values: &[&Parameter],
+    ) -> Result<Translated, EngineError> {
+        if !self.may_call_tables(&statement.text) {
+            return Ok(statement);
+        }
+        let kind = Statement::of(&statement.text, Dialect::DuckDb).kind;
+        let (described, count) = self.with_stand_ins(statement.clone())?;
+        if count == 0 {
+            return Ok(statement);
+        }
+        if matches!(kind, StatementKind::Explain { runs: false }) {
+            return described.ok_or_else(|| {
+                refused(
+                    "EXPLAIN of a table function that returns TABLE(*)".to_owned(),
+                    "Write EXPLAIN ANALYZE: the columns are known after the call.",
+                )
+            });
+        }
+        // An error of the outer statement is found before any function runs. With the calls' columns, DuckDB binds queries that refer to
+        // other tables of FROM too; alone they cannot run.
+        let is_described = described.is_some();
+        if let Some(described) = described {
+            self.connection.describe(&described, values)?;
+        }
+        let tables = self.connection.tables().ok_or_else(no_functions)?;
+        tables.begin_calls(&statement)?;
+        let called = replaced(tables, statement, |tables, call, inputs, statement| {
+            let text = tables.call_table(call.schema.as_deref(), &call.name, inputs, statement, values);
+            text.map(Replacement::Text)
+        });
+        match called {
+            Ok((Some(statement), _)) => Ok(statement),
+            Ok((None, _)) => Err(no_functions()),
+            Err(error) => {
+                tables.abandon_calls();
+                let is_unknown_name = [SqlState::UNDEFINED_COLUMN, SqlState::UNDEFINED_TABLE].contains(&error.code);
+                if is_described && is_unknown_name {
+                    let hint = "Its arguments run before the statement, so they cannot refer to other tables of FROM.";
+                    let text = format!("a correlated argument of a table function ({})", error.message);
+                    return Err(EngineError { position: error.position, ..refused(text, hint) });
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// A statement with subqueries in the place of calls, to describe it, and the number of calls. `None` if the columns of one of them
+    /// depend on its rows.
+    pub(crate) fn with_stand_ins(&mut self, statement: Translated) -> Result<(Option<Translated>, usize), EngineError> {
+        if !self.may_call_tables(&statement.text) {
+            return Ok((Some(statement), 0));
+        }
+        let kind = Statement::of(&statement.text, Dialect::DuckDb).kind;
+        let tables = self.connection.tables().ok_or_else(no_functions)?;
+        replaced(tables, statement, |tables, call, inputs, statement| {
+            check_place(call, &kind)?;
+            let text = tables.stand_in(call.schema.as_deref(), &call.name, inputs, statement)?;
+            Ok(text.map_or(Replacement::Unknown, Replacement::Text))
+        })
+    }
+}
+
+fn no_functions() -> EngineError {
+    EngineError::new(SqlState::INTERNAL_ERROR, "the session has no functions")
+}
+
+/// Refuses a call that cannot run before its statement.
+fn check_place(call: &TableCall, kind: &StatementKind) -> Result<(), EngineError> {
+    let name = &call.name;
+    match kind {
+        StatementKind::Define { object, .. } if object != "TABLE" => {
+            let text = format!("table function \"{name}\" in CREATE {object}");
+            return Err(refused(text, "Write CREATE TABLE … AS, or call the function over a view."));
+        }
+        StatementKind::Prepare => {
+            let text = format!("table function \"{name}\" in PREPARE");
+            return Err(refused(text, "Prepare the statement by the protocol, as drivers do."));
+        }
+        _ => {}
+    }
+    if call.is_recursive {
+        let text = format!("table function \"{name}\" in WITH RECURSIVE");
+        return Err(refused(text, "Write the rows of the recursive query into a table first."));
+    }
+    if !call.is_in_from {
+        let text = format!("table function \"{name}\" outside of FROM");
+        return Err(refused(text, "Write SELECT … FROM the function."));
+    }
+    Ok(())
+}
+
+/// Replaces all calls, the innermost first. Gives the statement, unless a replacement is unknown, and the number of calls.
+fn replaced(
+    tables: &mut dyn TableFunctions,
+    mut statement: Translated,
+    mut replace: impl FnMut(
+        &mut dyn TableFunctions,
+        &TableCall,
+        &[TableInput],
+        &Translated,
+    ) -> Result<Replacement, EngineError>,
+) -> Result<(Option<Translated>, usize), EngineError> {
+    let mut known: HashMap<(Option<String>, String), bool> = HashMap::new();
+    let mut is_unknown = false;
+    for count in 0.. {
+        let names = tables.table_names().unwrap_or_default();
+        let mut failed = None;
+        let call = table_call(&statement.text, Dialect::DuckDb, |schema, name| {
+            if !names.contains(&name.to_lowercase()) {
+                return false;
+            }
+            let key = (schema.map(str::to_owned), name.to_owned());
+            *known.entry(key).or_insert_with(|| match tables.is_table_function(schema, name) {
+                Ok(is_table) => is_table,
+                Err(error) => {
+                    failed = Some(error);
+                    false
+                }
+            })
+        });
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let Some(call) = call else { return Ok(((!is_unknown).then_some(statement), count)) };
+        if count == MAX_CALLS {
+            let text = format!("more than {MAX_CALLS} calls of table functions in one statement");
+            return Err(EngineError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, text));
+        }
+        let inputs = inputs(&statement.text, &call);
+        let replacement = replace(tables, &call, &inputs, &statement)?;
+        let alias = if call.has_alias {
+            String::new()
+        } else {
+            format!(" AS {}", quote::identifier(&call.name, Dialect::DuckDb))
+        };
+        let text = match replacement {
+            Replacement::Text(text) => format!("{text}{alias}"),
+            Replacement::Unknown => {
+                is_unknown = true;
+                format!("(SELECT NULL AS unknown){alias}")
+            }
+        };
+        statement = statement.edited(|_| {
+            let mut edits = Edits::default();
+            edits.replace(call.place.clone(), text);
+            edits
+        });
+    }
+    Ok((None, 0))
+}
+
+/// The arguments of a call. A query gets the WITH clauses around it, nested as they are there.
+fn inputs(statement: &str, call: &TableCall) -> Vec<TableInput> {
+    let text = |place: &Range<usize>| &statement[place.clone()];
+    let input = |TableArgument { place, is_query }: &TableArgument| {
+        let scope: String = call.scopes.iter().map(|scope| format!("{} SELECT * FROM (", text(scope))).collect();
+        let text = match (is_query, scope.is_empty()) {
+            (true, true) => text(place).to_owned(),
+            (true, false) => format!("{scope}{}{}", text(place), ")".repeat(call.scopes.len())),
+            (false, true) => text(place).to_owned(),
+            // A value may be a subquery within an expression.
+            (false, false) => format!("({scope}SELECT {}{})", text(place), ")".repeat(call.scopes.len())),
+        };
+        let parameters = Placeholders::find(&text).numbers();
+        TableInput { text, is_query: *is_query, parameters }
+    };
+    call.arguments.iter().map(input).collect()
+}

@@ -1,0 +1,63 @@
+"""The transaction of one statement and the table functions that it calls."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import duckdb
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+#: How often ROLLBACK is tried while interrupts reach it. If it fails, the next statement ends the transaction.
+ROLLBACK_ATTEMPTS = 10
+
+
+class StatementTransaction:
+    """Begins a transaction for a statement that calls table functions, unless the client has begun one.
+
+    The calls and the statement are several statements of DuckDB's, which must see the same rows.
+    """
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        self._connection = connection
+        #: Whether the client's transaction is open.
+        self._is_in_clients = False
+        self._is_open = False
+
+    def client(self, sql: str) -> None:
+        """Run one of `fences.TRANSACTIONS`."""
+        if sql == "COMMIT":
+            # No transaction is open afterwards, even if it fails.
+            self._is_in_clients = False
+        self._connection.execute(sql)
+        self._is_in_clients = sql.startswith("BEGIN")
+
+    def begin(self) -> None:
+        """Begin a statement with its calls."""
+        if not self._is_in_clients:
+            self._connection.execute("BEGIN TRANSACTION")
+            self._is_open = True
+
+    def commit(self) -> None:
+        """End a statement."""
+        if not self._is_open:
+            return
+        try:
+            self._connection.execute("COMMIT")
+            self._is_open = False
+        finally:
+            self.roll_back()
+
+    def roll_back(self) -> None:
+        """End a statement that has failed."""
+        for _ in range(ROLLBACK_ATTEMPTS):
+            if not self._is_open:
+                return
+            # None is open if COMMIT has failed. The interrupt of the statement may reach ROLLBACK too.
+            with contextlib.suppress(duckdb.InterruptException):
+                with contextlib.suppress(duckdb.TransactionException):
+                    self._connection.execute("ROLLBACK")
+                self._is_open = False

@@ -1,0 +1,337 @@
+"""Calls of table functions in Python.
+
+A call runs before its statement, on the session's connection and in the same transaction. The rows of its queries are
+collected, the worker is called, and the statement reads the result under a random name
+(`python/src/duckdb_api/table.rs`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from colonnade._core import Refused, TableCall
+
+from .exact import literal, quoted
+from .function_entry import ANY, canonical
+from .functions import refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from duckdb import DuckDBPyConnection
+
+    from .fences import Gate, ReadOnlyConnection
+    from .function_entry import Definition, Entry, Parameter
+    from .function_store import TableMacro
+    from .functions import SessionFunctions
+
+#: DuckDB's names of the type of a value whose type is not known.
+UNKNOWN = ("UNKNOWN", '"NULL"', "NULL")
+INTEGERS = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")} | {
+    "INTEGER",
+    "UINTEGER",
+}
+
+
+class Input(NamedTuple):
+    """An argument as it is written: the SQL, whether it is a query, and the names of its parameters."""
+
+    sql: str
+    is_query: bool
+    parameters: list[str]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """An argument with its columns. A single value has one, without a name."""
+
+    given: Input
+    columns: list[tuple[str, str]]
+
+    @property
+    def is_query(self) -> bool:
+        return self.given.is_query
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a parameter gets: a column of a query, or a value. Queries are numbered from 1."""
+
+    parameter: Parameter
+    query: int
+    #: The name of the column, or the value in SQL.
+    source: str
+    values: list[str] = field(default_factory=list)
+
+
+@dataclass
+class TableFunctions:
+    """The table functions of a session."""
+
+    functions: SessionFunctions
+    connection: DuckDBPyConnection | ReadOnlyConnection
+    gate: Gate
+    #: How many workers a function in LANGUAGE PYTHON_MAP gets.
+    threads: int
+    #: The calls of the present statement.
+    _calls: list[TableCall] = field(default_factory=list)
+    #: The functions that the present statement names.
+    _found: dict[tuple[str | None, str], TableMacro] = field(default_factory=dict)
+
+    def has(self, schema: str | None, name: str) -> bool:
+        """Whether a name is that of a table function."""
+        found = self.functions.find_table(schema, name)
+        if found is not None:
+            self._found[schema, name] = found
+        return found is not None
+
+    def stand_in(self, schema: str | None, name: str, given: Sequence[tuple[str, bool, list[str]]]) -> str | None:
+        """A subquery with the columns of a call, its queries and its parameters, which is bound but never run. None if
+        the columns depend on the rows."""
+        inputs = [Input(*found) for found in given]
+        entries = self._named(schema, name).macro.entries
+        candidates = [entry for entry in entries if may_take(entry.definition, inputs)] or entries
+        if len(candidates) > 1:
+            bound = [self._bind(found, None) for found in inputs]
+            definition = self._choose(name, candidates, bound).definition
+        else:
+            definition = next(iter(candidates)).definition
+        if definition.has_any_columns:
+            return None
+        columns = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(column)}" for column, type_ in definition.results)
+        sources = [f"({found.sql}) AS {quoted(f'q{at}')}" for at, found in enumerate(inputs) if found.is_query]
+        # The types of the values are those of their parameters, if the number of columns before them is known.
+        values = [found.sql for found in inputs if not found.is_query]
+        if values:
+            types = [parameter.type for parameter in definition.parameters]
+            last = all(not found.is_query for found in inputs[-len(values) :])
+            if last and ANY not in types and len(types) >= len(values):
+                given_types = types[len(types) - len(values) :] if len(inputs) > len(values) else types
+                values = [f"CAST({value} AS {type_})" for value, type_ in zip(values, given_types, strict=False)]
+            sources.append(f'(SELECT {", ".join(values)}) AS "values"')
+        rows = f" FROM {', '.join(sources)}" if sources else ""
+        return f"(SELECT {columns}{rows})"
+
+    def call(
+        self,
+        schema: str | None,
+        name: str,
+        given: Sequence[tuple[str, bool, list[str]]],
+        values: dict[str, object] | None,
+    ) -> str:
+        """Call a function. Returns what stands for its rows in the statement."""
+        bound = [self._bind(Input(*found), values) for found in given]
+        named = self._named(schema, name)
+        definition = self._choose(name, named.macro.entries, bound).definition
+        if definition.id not in named.trusted:
+            file = self.functions.store.database or "FILE"
+            hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
+            raise refused(f"function {definition.signature} was not created by this server", "42501", hint)
+        arguments = self._arguments(definition, bound)
+        is_map = definition.language == "python_map"
+        queries = [found for found in bound if found.is_query]
+        if is_map and len(queries) != 1:
+            hint = "A function in LANGUAGE PYTHON gets the rows of several queries."
+            raise refused(f"function {definition.signature} takes one subquery", "42883", hint)
+        call = self._new_call(definition, arguments, self.threads if is_map else None)
+        self._calls.append(call)
+        used = values or {}
+        if any(argument.query == 0 for argument in arguments):
+            self._collect_values(call, arguments, bound, used)
+        if definition.strict and self._has_null_value(arguments, used):
+            if definition.has_any_columns:
+                hint = "Declare its columns in RETURNS TABLE."
+                raise refused(f"function {definition.signature} has no columns for a value that is NULL", "22004", hint)
+            empty = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(column)}" for column, type_ in definition.results)
+            return f"(SELECT {empty} WHERE false)"
+        for number, query in enumerate(queries, 1):
+            self._collect(call, number, query, arguments, definition.strict, used)
+        call.run()
+        return f"colonnade_rows({literal(call.name)})"
+
+    def check(self, definition: Definition) -> Any:
+        """Compile a function. Returns why it is no Python, or None."""
+        parameters = () if definition.is_variadic else definition.parameters
+        arguments = [Argument(parameter, 0, "") for parameter in parameters]
+        return self._new_call(definition, arguments, None).check()
+
+    def release(self) -> None:
+        """Forget the results of the statement before."""
+        for call in self._calls:
+            call.close()
+        self._calls.clear()
+        self._found.clear()
+
+    def _named(self, schema: str | None, name: str) -> TableMacro:
+        """The functions that `has` has found."""
+        found = self._found.get((schema, name)) or self.functions.find_table(schema, name)
+        if found is None:
+            raise Refused(f"function {name} does not exist", "42883", None)
+        return found
+
+    def _bind(self, given: Input, values: dict[str, object] | None) -> Bound:
+        """The columns of an argument. The query only reads."""
+        used = None if values is None else {number: values[number] for number in given.parameters}
+        sql = given.sql if given.is_query else f"SELECT {given.sql}"
+        statement = self.gate.check(self.connection, sql, used or None)
+        if statement is None or not statement.is_query or statement.is_late:
+            raise refused(
+                "an argument of a table function is no query whose columns are known", "0A000", "Write SELECT."
+            )
+        if statement.changes:
+            hint = "Write its rows into a table first, and read them from there."
+            raise refused("a query of a table function that changes the database", "0A000", hint)
+        return Bound(given, list(zip(statement.columns, map(str, statement.types), strict=True)))
+
+    def _choose(self, name: str, entries: Sequence[Entry], bound: list[Bound]) -> Entry:
+        """The function that takes these arguments."""
+        columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
+        fitting = []
+        for entry in entries:
+            score = self._score(entry.definition, columns)
+            if score is not None:
+                fitting.append((score, entry))
+        best = [entry for score, entry in fitting if score == max(score for score, _ in fitting)]
+        if len(best) == 1:
+            return best[0]
+        signature = f"{name}({', '.join(type_ for type_, _ in columns)})"
+        if best:
+            hint = "Cast the columns of the query to the types of the parameters."
+            raise refused(f"function {signature} is not unique", "42725", hint)
+        candidates = ", ".join(entry.definition.signature for entry in entries)
+        hint = f"Cast the columns of the query to the types of the parameters. There is: {candidates}."
+        raise refused(f"function {signature} does not exist", "42883", hint)
+
+    def _score(self, definition: Definition, columns: list[tuple[str, bool]]) -> int | None:
+        """How many types are those of the parameters; None if the columns do not fit."""
+        if definition.is_variadic:
+            return 0
+        parameters = definition.parameters
+        if len(columns) > len(parameters) or any(parameter.default is None for parameter in parameters[len(columns) :]):
+            return None
+        score = 0
+        for (type_, is_query), parameter in zip(columns, parameters, strict=False):
+            if type_ == parameter.type:
+                score += 1
+            elif type_ in UNKNOWN or (not is_query and {type_, parameter.type} <= INTEGERS):
+                continue
+            elif not self._is_implicit(type_, parameter.type):
+                return None
+        return score
+
+    def _is_implicit(self, source: str, target: str) -> bool:
+        """Whether DuckDB casts values of a type to another one by itself."""
+        query = f"SELECT system.main.can_cast_implicitly(CAST(NULL AS {source}), CAST(NULL AS {target}))"
+        ((found,),) = self.connection.execute(query).fetchall()
+        return found
+
+    def _arguments(self, definition: Definition, bound: list[Bound]) -> list[Argument]:
+        """What each parameter gets."""
+        sources: list[tuple[int, str, str, str, list[str]]] = []
+        query, values = 0, 0
+        for found in bound:
+            if found.is_query:
+                query += 1
+                for at, (column, type_) in enumerate(found.columns):
+                    sources.append((query, quoted(f"c{at}"), column, type_, []))
+            else:
+                values += 1
+                ((_, type_),) = found.columns
+                sources.append((0, found.given.sql, f"arg{values}", type_, found.given.parameters))
+        if definition.is_variadic:
+            parameters = [replaced(definition, name, known(type_)) for _, _, name, type_, _ in sources]
+            names = [parameter.name for parameter in parameters]
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise refused(f'column "{twice}" occurs more than once', "42701", "Give the columns names by AS.")
+        else:
+            parameters = list(definition.parameters)
+            missing = parameters[len(sources) :]
+            sources += [(0, parameter.default or "NULL", parameter.name, parameter.type, []) for parameter in missing]
+        pairs = zip(parameters, sources, strict=True)
+        return [Argument(parameter, query, source, used) for parameter, (query, source, _, _, used) in pairs]
+
+    def _new_call(self, definition: Definition, arguments: list[Argument], threads: int | None) -> TableCall:
+        given = [
+            (
+                argument.parameter.name,
+                argument.parameter.type,
+                argument.query == 0 or argument.parameter.scalar,
+                argument.query,
+            )
+            for argument in arguments
+        ]
+        results = [] if definition.has_any_columns else list(definition.results)
+        # A worker keeps a function for each way in which it is called.
+        identity = hashlib.sha256(canonical([definition.id, given])).hexdigest()[:16]
+        name = f"{definition.schema}.{definition.name}"
+        try:
+            return TableCall(self.functions.workers, identity, name, given, results, definition.source, threads=threads)
+        except NotImplementedError as error:
+            raise Refused(str(error), "0A000", None) from None
+
+    def _collect_values(
+        self, call: TableCall, arguments: list[Argument], bound: list[Bound], values: dict[str, object]
+    ) -> None:
+        found = [argument for argument in arguments if argument.query == 0]
+        casts = ", ".join(f"CAST({argument.source} AS {argument.parameter.type})" for argument in found)
+        names = {name for argument in found for name in argument.values}
+        sql = f"SELECT colonnade_collect({literal(call.name)}, '0', 1::BIGINT, {casts})"
+        self._run(sql, {name: values[name] for name in names})
+
+    def _has_null_value(self, arguments: list[Argument], values: dict[str, object]) -> bool:
+        found = [argument for argument in arguments if argument.query == 0]
+        if not found:
+            return False
+        names = {name for argument in found for name in argument.values}
+        tests = " OR ".join(f"({argument.source}) IS NULL" for argument in found)
+        ((is_null,),) = self._run(f"SELECT {tests}", {name: values[name] for name in names})
+        return is_null
+
+    def _collect(
+        self,
+        call: TableCall,
+        number: int,
+        query: Bound,
+        arguments: list[Argument],
+        is_strict: bool,
+        values: dict[str, object],
+    ) -> None:
+        """Collect the rows of a query, in their order."""
+        found = [argument for argument in arguments if argument.query == number]
+        names = ", ".join(quoted(f"c{at}") for at in range(len(query.columns)))
+        rows = f"({query.given.sql}) AS q({names})"
+        if is_strict:
+            tests = " AND ".join(f"{argument.source} IS NOT NULL" for argument in found)
+            rows = f"(SELECT * FROM {rows} WHERE {tests})"
+        casts = ", ".join(f"CAST({argument.source} AS {argument.parameter.type})" for argument in found)
+        collected = f"colonnade_collect({literal(call.name)}, '{number}', number, {casts})"
+        numbered = f"SELECT row_number() OVER () AS number, * FROM {rows}"
+        # The rows are numbered by one thread in their order, which then collects them.
+        sql = f"SELECT bool_and({collected}) FROM ({numbered})"
+        self._run(sql, {name: values[name] for name in query.given.parameters})
+
+    def _run(self, sql: str, values: dict[str, object]) -> list[Any]:
+        return self.connection.execute(sql, values or None).fetchall()
+
+
+def known(type_: str) -> str:
+    """A type for a value without one."""
+    return "VARCHAR" if type_ in UNKNOWN else type_
+
+
+def replaced(definition: Definition, name: str, type_: str) -> Parameter:
+    """A parameter of a function that takes any."""
+    (parameter,) = definition.parameters
+    return type(parameter)(name, type_, None, parameter.scalar)
+
+
+def may_take(definition: Definition, inputs: list[Input]) -> bool:
+    """Whether it may take so many arguments; a query has at least one column."""
+    if definition.is_variadic:
+        return True
+    required = sum(parameter.default is None for parameter in definition.parameters)
+    has_query = any(found.is_query for found in inputs)
+    return len(inputs) <= len(definition.parameters) and (has_query or required <= len(inputs))

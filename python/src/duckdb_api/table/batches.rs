@@ -1,0 +1,146 @@
+//! Calls of a function in LANGUAGE PYTHON_MAP: threads call workers with batches of rows while further rows are collected.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::{self, JoinHandle};
+
+use colonnade_udf::{CollectedRows, Function};
+
+use super::run::{self, RunError};
+use super::{Argument, Batch, Call, VALUES, lock};
+use crate::duckdb_api::handles::CallbackError;
+use crate::duckdb_api::session::Session;
+
+/// The batches of one call.
+pub(super) struct Batches {
+    /// The most calls at a time.
+    threads: usize,
+    inner: Mutex<Inner>,
+    shared: Arc<Shared>,
+}
+
+/// Rows with the number of their batch.
+type Numbered = (usize, Arc<CollectedRows>);
+
+#[derive(Default)]
+struct Inner {
+    sender: Option<SyncSender<Numbered>>,
+    threads: Vec<JoinHandle<()>>,
+    count: usize,
+}
+
+#[derive(Default)]
+struct Shared {
+    results: Mutex<BTreeMap<usize, Batch>>,
+    failure: Mutex<Option<RunError>>,
+    /// No further call is of use.
+    is_over: AtomicBool,
+    /// The arguments that are single values, which each batch has.
+    values: OnceLock<Arc<CollectedRows>>,
+}
+
+impl Drop for Batches {
+    /// The threads end after their present call.
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Batches {
+    pub fn new(threads: usize) -> Self {
+        Self { threads: threads.max(1), inner: Mutex::default(), shared: Arc::default() }
+    }
+
+    /// Calls the function with these rows, soon. Waits while all threads are busy.
+    pub fn call(&self, call: &Arc<Call>, rows: CollectedRows) -> Result<(), CallbackError> {
+        self.call_shared(call, Arc::new(rows))
+    }
+
+    pub fn call_shared(&self, call: &Arc<Call>, rows: Arc<CollectedRows>) -> Result<(), CallbackError> {
+        // The query of these rows runs after the values were collected.
+        self.shared.values.get_or_init(|| Arc::new(lock(&call.groups[VALUES]).collector.take()));
+        let (sender, number) = {
+            let mut inner = lock(&self.inner);
+            let number = inner.count;
+            inner.count += 1;
+            if inner.sender.is_none() {
+                let (sender, receiver) = sync_channel(1);
+                let receiver = Arc::new(Mutex::new(receiver));
+                for _ in 0..self.threads {
+                    let thread = Thread {
+                        receiver: Arc::clone(&receiver),
+                        shared: Arc::clone(&self.shared),
+                        session: Arc::clone(&call.session),
+                        function: Arc::clone(&call.function),
+                        arguments: call.arguments.clone(),
+                    };
+                    inner.threads.push(thread::spawn(move || thread.run()));
+                }
+                inner.sender = Some(sender);
+            }
+            (inner.sender.clone(), number)
+        };
+        self.check(call)?;
+        match sender.map(|sender| sender.send((number, rows))) {
+            Some(Ok(())) => Ok(()),
+            _ => Err("the threads of a table function have ended".into()),
+        }
+    }
+
+    /// Waits for all calls. Their results are in the order of the rows.
+    pub fn finish(&self, call: &Call) -> Result<Vec<Batch>, CallbackError> {
+        let threads = {
+            let mut inner = lock(&self.inner);
+            inner.sender = None;
+            std::mem::take(&mut inner.threads)
+        };
+        for thread in threads {
+            if thread.join().is_err() {
+                return Err("a thread of a table function has panicked".into());
+            }
+        }
+        self.check(call)?;
+        Ok(std::mem::take(&mut *lock(&self.shared.results)).into_values().collect())
+    }
+
+    fn check(&self, call: &Call) -> Result<(), CallbackError> {
+        lock(&self.shared.failure).take().map_or(Ok(()), |error| Err(call.run_failed(error)))
+    }
+}
+
+struct Thread {
+    receiver: Arc<Mutex<Receiver<Numbered>>>,
+    shared: Arc<Shared>,
+    session: Arc<Session>,
+    function: Arc<Function>,
+    arguments: Vec<Argument>,
+}
+
+impl Thread {
+    fn run(self) {
+        let mut worker = None;
+        loop {
+            let next = lock(&self.receiver).recv();
+            let Ok((number, rows)) = next else { return };
+            if self.shared.is_over.load(Ordering::Relaxed) {
+                continue;
+            }
+            let values = self.shared.values.get().cloned().unwrap_or_default();
+            let called = match &mut worker {
+                Some(worker) => run::call(worker, &self.function, &self.arguments, &[values, rows]),
+                None => self.session.worker().map_err(RunError::Engine).and_then(|taken| {
+                    run::call(worker.insert(taken), &self.function, &self.arguments, &[values, rows])
+                }),
+            };
+            match called {
+                Ok(batch) => drop(lock(&self.shared.results).insert(number, batch)),
+                Err(error) => {
+                    self.shared.is_over.store(true, Ordering::Relaxed);
+                    lock(&self.shared.failure).get_or_insert(error);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A call of a table function for the package.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use colonnade_udf::{CallError, Function, FunctionColumn, FunctionKind};
+use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::{Argument, Batches, Call, VALUES, group};
+use crate::duckdb_api::classes::{FunctionSession, failure_dict, id_number};
+use crate::duckdb_api::session::Failure;
+use crate::duckdb_api::sql_type::{SqlType, UnsupportedType};
+
+/// A call of a table function.
+#[pyclass(frozen, module = "colonnade._core")]
+pub(crate) struct TableCall {
+    call: Arc<Call>,
+    name: String,
+}
+
+/// Name, type, whether it is one value, and the number of its query; 0 is that of the single values.
+type Given = (String, String, bool, usize);
+
+#[pymethods]
+impl TableCall {
+    #[new]
+    #[pyo3(signature = (session, id, name, arguments, results, source, *, threads=None))]
+    #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "the parameters of a Python class")]
+    fn new(
+        session: &FunctionSession,
+        id: &str,
+        name: String,
+        arguments: Vec<Given>,
+        results: Vec<(String, String)>,
+        source: String,
+        threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
+        let count = arguments.iter().map(|(.., group)| group + 1).max().unwrap_or(0).max(VALUES + 1);
+        if count > arguments.len() + 1 {
+            return Err(PyValueError::new_err("a query has no columns"));
+        }
+        let mut of_groups = vec![Vec::new(); count];
+        let (mut parameters, mut placed) = (Vec::new(), Vec::new());
+        for (name, type_, is_scalar, group) in arguments {
+            let type_ = SqlType::parse(&type_).map_err(unsupported)?;
+            let column = of_groups[group].len();
+            parameters.push(FunctionColumn {
+                name: name.clone(),
+                type_name: type_.name.clone(),
+                column_type: type_.column_type.clone(),
+                is_scalar,
+            });
+            of_groups[group].push((name, type_.clone()));
+            placed.push(Argument { group, column, type_ });
+        }
+        let results = results.into_iter().map(|(name, type_)| Ok((name, SqlType::parse(&type_)?)));
+        let results = results.collect::<Result<Vec<_>, _>>().map_err(unsupported)?;
+        let result = |(name, type_): &(String, SqlType)| FunctionColumn {
+            name: name.clone(),
+            type_name: type_.name.clone(),
+            column_type: type_.column_type.clone(),
+            is_scalar: false,
+        };
+        let function = Function {
+            id: id_number(id)?,
+            name,
+            parameters,
+            results: results.iter().map(result).collect(),
+            source,
+            kind: if results.is_empty() { FunctionKind::AnyTable } else { FunctionKind::Table },
+            is_strict: false,
+        };
+        let limit = session.session.memory();
+        let groups = of_groups.into_iter().map(|types| group(&function, types, limit).map(Mutex::new));
+        let groups = groups.collect::<Result<Vec<_>, CallError>>();
+        let call = Arc::new(Call {
+            session: Arc::clone(&session.session),
+            workers: session.workers.clone(),
+            function: Arc::new(function),
+            arguments: placed,
+            results,
+            groups: groups.map_err(|error| PyMemoryError::new_err(error.to_string()))?,
+            batches: threads.map(Batches::new),
+            output: OnceLock::new(),
+        });
+        let name = call.publish().map_err(PyOSError::new_err)?;
+        Ok(Self { call, name })
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn check<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let checked = py.detach(|| self.call.workers.worker().check(&self.call.function));
+        checked.err().map(|error| failure_dict(py, Failure::of(&error, &self.call.function))).transpose()
+    }
+
+    fn run(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.call.run()).map_err(|error| PyRuntimeError::new_err(error.text))
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| Call::forget(&self.name));
+    }
+}
+
+impl Drop for TableCall {
+    fn drop(&mut self) {
+        Call::forget(&self.name);
+    }
+}

@@ -1,0 +1,114 @@
+//! Calls the function with collected rows.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use colonnade_udf::{CallError, CollectedRows, Function, FunctionKind, FunctionWorker};
+
+use super::{Argument, Batch, Call, Output, VALUES, taken};
+use crate::duckdb_api::handles::CallbackError;
+use crate::duckdb_api::session::Failure;
+use crate::duckdb_api::sql_type::SqlType;
+
+/// Why a call has no result.
+pub(super) enum RunError {
+    Call(CallError),
+    /// The session has no workers.
+    Engine(CallbackError),
+    /// The parameter with this name is one value, and its argument has several.
+    SeveralValues(String),
+}
+
+impl From<CallError> for RunError {
+    fn from(error: CallError) -> Self {
+        Self::Call(error)
+    }
+}
+
+/// Calls the function once, with the rows of each group.
+pub(super) fn call(
+    worker: &mut FunctionWorker,
+    function: &Arc<Function>,
+    arguments: &[Argument],
+    groups: &[Arc<CollectedRows>],
+) -> Result<Batch, RunError> {
+    let rows = groups.get(VALUES + 1).map_or(1, |rows| rows.len());
+    let mut inputs = worker.prepare(function, rows)?;
+    for (argument, parameter) in arguments.iter().zip(&function.parameters) {
+        let rows = &groups[argument.group];
+        if !parameter.is_scalar {
+            rows.write(&mut inputs, argument.column)?;
+        } else if !rows.write_one(&mut inputs, argument.column, &argument.type_.column_type)? {
+            return Err(RunError::SeveralValues(parameter.name.clone()));
+        }
+    }
+    let output = inputs.call()?;
+    let columns = output.columns.into_iter().map(colonnade_udf::OutputColumn::into_owned).collect();
+    Ok(Batch { rows: output.rows, names: output.names, columns })
+}
+
+impl Call {
+    /// Calls the function for all rows that are collected, and keeps its result.
+    pub(super) fn run(self: &Arc<Self>) -> Result<(), CallbackError> {
+        let groups = taken(&self.groups);
+        let output = match &self.batches {
+            None => {
+                let mut worker = self.session.worker_between_statements()?;
+                let called = call(&mut worker, &self.function, &self.arguments, &groups);
+                vec![called.map_err(|error| self.run_failed(error))?]
+            }
+            Some(batches) => {
+                if let Some(rest) = groups.get(VALUES + 1).filter(|rest| !rest.is_empty()) {
+                    batches.call_shared(self, Arc::clone(rest))?;
+                }
+                batches.finish(self)?
+            }
+        };
+        let bytes: usize = output.iter().flat_map(|batch| &batch.columns).map(|column| column.bytes()).sum();
+        if bytes > self.session.memory() {
+            let limit = self.session.memory() as u64;
+            let function = self.function.name.clone();
+            return Err(self.failed(&CallError::Memory { function, limit, record: None }));
+        }
+        let columns = if self.function.kind == FunctionKind::AnyTable {
+            self.any_columns(&output)?
+        } else {
+            self.results.clone()
+        };
+        // A call runs once.
+        let _ = self.output.set(Output { columns, batches: output });
+        Ok(())
+    }
+
+    /// The columns that the function has returned: the same ones for each part of the rows.
+    fn any_columns(&self, output: &[Batch]) -> Result<Vec<(String, SqlType)>, CallbackError> {
+        let failed = |message: String| {
+            let message = format!("function \"{}\": {message}", self.function.name);
+            self.session.fail(Failure { code: "39000".into(), message, ..Failure::default() })
+        };
+        let Some(first) = output.first() else {
+            return Err(failed("without rows, TABLE(*) has no columns; declare them in RETURNS TABLE".to_owned()));
+        };
+        if output.iter().any(|batch| batch.names != first.names) {
+            return Err(failed(
+                "the parts of the result have different columns; declare them in RETURNS TABLE".to_owned(),
+            ));
+        }
+        let mut seen = HashSet::new();
+        if let Some((twice, _)) = first.names.iter().find(|(name, _)| !seen.insert(name.to_lowercase())) {
+            return Err(failed(format!("the returned table has the column \"{twice}\" twice")));
+        }
+        let parse = |(name, type_): &(String, String)| {
+            SqlType::parse(type_).map(|type_| (name.clone(), type_)).map_err(|error| failed(error.to_string()))
+        };
+        first.names.iter().map(parse).collect()
+    }
+
+    pub(super) fn run_failed(&self, error: RunError) -> CallbackError {
+        match error {
+            RunError::Call(error) => self.failed(&error),
+            RunError::Engine(error) => error,
+            RunError::SeveralValues(name) => self.several_values(&name),
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Rows that are collected for a later call: vectors of arguments, appended to columns.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::CallError;
+use crate::function::{ColumnType, Function};
+use crate::inputs::{CallInputs, Form, NodeSize};
+use crate::layout::NODE_WORDS;
+use crate::ring::Ring;
+
+/// Collects the rows of one query: the columns of a function whose parameters are these.
+pub struct Collector {
+    /// What the vectors are written for. It is never called.
+    function: Arc<Function>,
+    /// The memory of one vector's arguments.
+    memory: Ring,
+    rows: CollectedRows,
+    limit: usize,
+}
+
+/// Columns of arguments.
+#[derive(Clone, Debug, Default)]
+pub struct CollectedRows {
+    rows: usize,
+    columns: Vec<Node>,
+}
+
+/// A column, or one below it, with the layout of `layout.rs`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Node {
+    length: usize,
+    /// One bit for each row; `None` while all have values.
+    validity: Option<Vec<u64>>,
+    values: Vec<u8>,
+    heap: Vec<u8>,
+    children: Vec<Node>,
+}
+
+/// Rows of a node.
+#[derive(Clone, Copy)]
+enum Chosen<'a> {
+    All,
+    /// These; `None` is NULL.
+    These(&'a [Option<usize>]),
+}
+
+impl Chosen<'_> {
+    /// The rows, of so many in all.
+    fn iter(self, all: usize) -> impl Iterator<Item = Option<usize>> {
+        let (all, chosen) = match self {
+            Self::All => (all, &[][..]),
+            Self::These(rows) => (0, rows),
+        };
+        (0..all).map(Some).chain(chosen.iter().copied())
+    }
+}
+
+impl fmt::Debug for Collector {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Collector").field("rows", &self.rows.rows).finish_non_exhaustive()
+    }
+}
+
+impl Collector {
+    /// A collector of rows with the parameters of `function`, which may take this many bytes.
+    ///
+    /// # Errors
+    /// If the system has no memory.
+    pub fn new(function: Arc<Function>, limit: usize) -> Result<Self, CallError> {
+        let memory = Ring::new(limit).map_err(|error| CallError::Start(error.to_string()))?;
+        Ok(Self { function, memory, rows: CollectedRows::default(), limit })
+    }
+
+    /// The number of rows so far.
+    pub fn rows(&self) -> usize {
+        self.rows.rows
+    }
+
+    /// Appends a vector of rows, whose arguments `write` writes.
+    ///
+    /// # Errors
+    /// The error of `write`, or [`CallError::Memory`].
+    pub fn append<E: From<CallError>>(
+        &mut self,
+        rows: usize,
+        write: impl FnOnce(&mut CallInputs<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut inputs = CallInputs::collected(&self.memory, Arc::clone(&self.function), rows);
+        write(&mut inputs)?;
+        let words = inputs.into_words()?;
+        let mut reader = Reader { memory: &self.memory, words: &words };
+        let types: Vec<_> = self.function.parameters.iter().map(|parameter| &parameter.column_type).collect();
+        self.rows.columns.resize_with(types.len(), Node::default);
+        for (column, type_) in self.rows.columns.iter_mut().zip(types) {
+            reader.parameter(type_, rows, column);
+        }
+        self.rows.rows += rows;
+        if self.rows.columns.iter().map(Node::bytes).sum::<usize>() > self.limit {
+            let (function, limit) = (self.function.name.clone(), self.limit as u64);
+            return Err(CallError::Memory { function, limit, record: None }.into());
+        }
+        Ok(())
+    }
+
+    /// The rows, which are collected anew afterwards.
+    pub fn take(&mut self) -> CollectedRows {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.columns.resize_with(self.function.parameters.len(), Node::default);
+        for (column, parameter) in rows.columns.iter_mut().zip(&self.function.parameters) {
+            column.complete(&parameter.column_type);
+        }
+        rows
+    }
+}
+
+impl CollectedRows {
+    /// The number of rows.
+    pub fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Writes a column as the next argument of a call.
+    ///
+    /// # Errors
+    /// If the call has no room for it.
+    pub fn write(&self, inputs: &mut CallInputs<'_>, column: usize) -> Result<(), CallError> {
+        inputs.parameter(Form::Array)?;
+        self.columns.get(column).map_or(Ok(()), |node| node.write(inputs))
+    }
+
+    /// Writes a column, all of whose rows have one value, as the next argument of a call. Without rows it is NULL. `false` if there are
+    /// several values: then nothing is written.
+    ///
+    /// # Errors
+    /// If the call has no room for it.
+    pub fn write_one(&self, inputs: &mut CallInputs<'_>, column: usize, type_: &ColumnType) -> Result<bool, CallError> {
+        let Some(node) = self.columns.get(column) else { return Ok(false) };
+        let row = |row: usize| {
+            let mut one = Node::default();
+            one.append(type_, node, Chosen::These(&[(row < self.rows).then_some(row)]));
+            one
+        };
+        let first = row(0);
+        if (1..self.rows).any(|other| row(other) != first) {
+            return Ok(false);
+        }
+        inputs.parameter(Form::Repeated)?;
+        first.write(inputs).map(|()| true)
+    }
+}
+
+/// Reads the nodes of a vector's arguments.
+struct Reader<'a> {
+    memory: &'a Ring,
+    words: &'a [u64],
+}
+
+impl Reader<'_> {
+    fn word(&mut self) -> usize {
+        let (word, rest) = self.words.split_first().unwrap_or((&0, &[]));
+        self.words = rest;
+        *word as usize
+    }
+
+    /// Appends the rows of the next argument.
+    fn parameter(&mut self, type_: &ColumnType, rows: usize, into: &mut Node) {
+        match self.word() as u64 {
+            form if form == Form::Repeated as u64 => {
+                let node = self.node(type_);
+                into.append(type_, &node, Chosen::These(&vec![(node.length > 0).then_some(0); rows]));
+            }
+            form if form == Form::Dictionary as u64 => {
+                let numbers = self.flat();
+                let node = self.node(type_);
+                let number = |bytes: &[u8; 4]| Some(u32::from_le_bytes(*bytes) as usize);
+                let numbers: Vec<_> = numbers.values.as_chunks().0.iter().map(number).collect();
+                into.append(type_, &node, Chosen::These(&numbers));
+            }
+            _ => {
+                let node = self.node(type_);
+                into.append(type_, &node, Chosen::All);
+            }
+        }
+    }
+
+    fn node(&mut self, type_: &ColumnType) -> Node {
+        let node = self.flat();
+        let children = type_.children().iter().map(|child| self.node(child)).collect();
+        Node { children, ..node }
+    }
+
+    /// The next node, without those below it.
+    fn flat(&mut self) -> Node {
+        let mut words = [0; NODE_WORDS];
+        words.fill_with(|| self.word());
+        let [length, validity, values, values_bytes, heap, heap_bytes] = words;
+        let bytes = |at, bytes| self.memory.slice(at, bytes).map(|slice| slice.to_vec()).unwrap_or_default();
+        let words = |at| {
+            let bytes = bytes(at, length.div_ceil(64) * 8);
+            bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
+        };
+        let validity = (validity > 0).then(|| words(validity));
+        let (values, heap) = (bytes(values, values_bytes), bytes(heap, heap_bytes));
+        Node { length, validity, values, heap, children: Vec::new() }
+    }
+}
+
+impl Node {
+    fn bytes(&self) -> usize {
+        let own = self.values.len() + self.heap.len() + self.validity.as_ref().map_or(0, |words| words.len() * 8);
+        own + self.children.iter().map(Self::bytes).sum::<usize>()
+    }
+
+    fn is_valid(&self, row: usize) -> bool {
+        self.validity.as_ref().is_none_or(|words| words[row / 64] >> (row % 64) & 1 == 1)
+    }
+
+    /// Where the bytes or the items of a row are.
+    fn range(&self, row: usize) -> (usize, usize) {
+        let offset = |at: usize| self.values[at * 8..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        (offset(row) as usize, offset(row + 1) as usize)
+    }
+
+    /// Gives a node without rows what each node has.
+    fn complete(&mut self, type_: &ColumnType) {
+        if self.length > 0 {
+            return;
+        }
+        if has_offsets(type_) && self.values.is_empty() {
+            self.values = vec![0; 8];
+        }
+        let children = type_.children();
+        self.children.resize_with(children.len(), Self::default);
+        self.children.iter_mut().zip(&children).for_each(|(node, child)| node.complete(child));
+    }
+
+    /// Appends rows of another node of the same type.
+    fn append(&mut self, type_: &ColumnType, from: &Self, rows: Chosen<'_>) {
+        self.complete(type_);
+        self.append_validity(from, rows);
+        let children = type_.children();
+        match type_ {
+            ColumnType::Text | ColumnType::Blob => {
+                for row in rows.iter(from.length) {
+                    if let Some(row) = row {
+                        let (start, end) = from.range(row);
+                        self.heap.extend_from_slice(&from.heap[start..end]);
+                    }
+                    self.values.extend_from_slice(&(self.heap.len() as u64).to_le_bytes());
+                }
+            }
+            ColumnType::List(_) | ColumnType::Map(..) => {
+                let mut end = self.children[0].length;
+                let mut items = Vec::new();
+                for row in rows.iter(from.length) {
+                    let (first, after) = row.map_or((0, 0), |row| from.range(row));
+                    items.extend((first..after).map(Some));
+                    end += after - first;
+                    self.values.extend_from_slice(&(end as u64).to_le_bytes());
+                }
+                self.children[0].append(&children[0], &from.children[0], Chosen::These(&items));
+            }
+            ColumnType::Array { size, .. } => {
+                let rows = rows.iter(from.length);
+                let items = rows.flat_map(|row| (0..*size).map(move |item| row.map(|row| row * size + item)));
+                let items: Vec<_> = items.collect();
+                self.children[0].append(&children[0], &from.children[0], Chosen::These(&items));
+            }
+            ColumnType::Struct(_) | ColumnType::Union(_) => {
+                if matches!(type_, ColumnType::Union(_)) {
+                    let tags = rows.iter(from.length).map(|row| row.map_or(0, |row| from.values[row]));
+                    self.values.extend(tags);
+                }
+                for (at, child) in children.iter().enumerate() {
+                    self.children[at].append(child, &from.children[at], rows);
+                }
+            }
+            _ => {
+                let width = type_.width().unwrap_or(0);
+                let Chosen::These(rows) = rows else {
+                    self.values.extend_from_slice(&from.values);
+                    return;
+                };
+                for row in rows {
+                    match row {
+                        Some(row) => self.values.extend_from_slice(&from.values[row * width..][..width]),
+                        None => self.values.resize(self.values.len() + width, 0),
+                    }
+                }
+            }
+        }
+    }
+
+    fn append_validity(&mut self, from: &Self, rows: Chosen<'_>) {
+        if matches!(rows, Chosen::All) && from.validity.is_none() && self.validity.is_none() {
+            self.length += from.length;
+            return;
+        }
+        for row in rows.iter(from.length) {
+            let is_valid = row.is_some_and(|row| from.is_valid(row));
+            let at = self.length;
+            self.length += 1;
+            if !is_valid && self.validity.is_none() {
+                self.validity = Some(vec![u64::MAX; at.div_ceil(64)]);
+            }
+            if let Some(words) = &mut self.validity {
+                if words.len() <= at / 64 {
+                    words.push(0);
+                }
+                let bit = 1 << (at % 64);
+                words[at / 64] = if is_valid { words[at / 64] | bit } else { words[at / 64] & !bit };
+            }
+        }
+    }
+
+    fn write(&self, inputs: &mut CallInputs<'_>) -> Result<(), CallError> {
+        let size = NodeSize {
+            length: self.length,
+            has_validity: self.validity.is_some(),
+            values: self.values.len(),
+            heap: self.heap.len(),
+        };
+        let node = inputs.node(size)?;
+        self.validity.as_ref().inspect(|words| node.validity.write_words(words));
+        node.values.write(0, &self.values);
+        node.heap.write(0, &self.heap);
+        self.children.iter().try_for_each(|child| child.write(inputs))
+    }
+}
+
+fn has_offsets(type_: &ColumnType) -> bool {
+    matches!(type_, ColumnType::Text | ColumnType::Blob | ColumnType::List(_) | ColumnType::Map(..))
+}

@@ -4,11 +4,11 @@
 //! too. Reading, encoding and sending happen without the lock.
 
 mod functions;
+mod inputs;
 #[cfg(target_os = "linux")]
 mod open_rows;
 #[cfg(target_os = "linux")]
 mod own_connection;
-mod inputs;
 mod rows;
 #[cfg(target_os = "linux")]
 mod siblings;

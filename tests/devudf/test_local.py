@@ -199,6 +199,33 @@ def test_inputs_are_encrypted_at_rest(connection: Session, project: Project) -> 
     assert "can be read by other users" in project.failed("run", "buggy", "--inputs", inputs, "--key-file", key)
 
 
+def test_queries_of_a_function_are_answered_and_recorded(connection: Session, project: Project) -> None:
+    connection.execute("CREATE TABLE IF NOT EXISTS steps AS SELECT 5::HUGEINT AS step, 'a' AS name")
+    body = (
+        "found = _conn.execute('SELECT step, name FROM steps')\n    return [i + found['step'][0] for i in x.tolist()]"
+    )
+    connection.execute(
+        f"CREATE FUNCTION stepped(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$\n    {body}\n$$".encode()
+    )
+    project.done("pull")
+    assert "def stepped(x, _conn):" in project.file("stepped.py").read_text()
+    query = "SELECT stepped(i::INTEGER) FROM range(3) t(i)"
+    assert "this query was not recorded" in project.failed("run", "stepped", "--sql", query, "--offline")
+    shown = project.done("run", "stepped", "--check")
+    assert shown == "5\n6\n7\n(3 results)\nthe server's results are the same\n"
+    assert project.done("run", "stepped", "--offline").startswith("5\n6\n7\n")
+    project.done("run", "stepped", "--save")
+    elsewhere = Project(project.root, "")
+    assert elsewhere.done("test").startswith("passed\t")
+    file = project.file("stepped.py")
+    file.write_text(file.read_text().replace("SELECT step, name", "SELECT nothing, name"))
+    assert "QueryError" in project.failed("run", "stepped")
+    file.write_text(file.read_text().replace("SELECT nothing, name FROM steps", "DROP TABLE steps"))
+    project.failed("run", "stepped")
+    assert connection.execute("SELECT count(*) FROM steps").fetchone() == (1,)
+    connection.execute("DROP TABLE steps")
+
+
 class Terminal:
     """A command on a terminal of its own."""
 

@@ -20,6 +20,7 @@ import duckdb
 import pytest
 
 from testbed.serving import function_options
+from tests.repository import consoles
 from tests.support import programs
 
 ROOT = Path(__file__).parents[2]
@@ -164,6 +165,15 @@ class Lesson:
         # psql writes an empty line after each table.
         return printed.rstrip("\n")
 
+    def console(self, code: str) -> str:
+        """A command after `$`, and all that it shows on a terminal; what follows a prompt is typed."""
+        first, _, rest = code.partition("\n")
+        words = shlex.split(self.here(first.removeprefix("$ ")))
+        if words[0] == "colonnade":
+            words[:1] = [sys.executable, "-m", "colonnade"]
+        typed = consoles.typed_at_prompts(rest)
+        return f"{first}\n{consoles.shown(words, typed, self.directory, self.environment)}"
+
     def go(self, code: str) -> str:
         """A program, or statements of one. The module is that of the driver's tests, so that its lock file counts."""
         go, module = programs.go_with_cxx(), self.directory / "go"
@@ -211,6 +221,8 @@ def test_lessons_run_and_print_what_they_say(page: Path, lesson: Lesson) -> None
     for kind, code in BLOCK.findall(page.read_text()):
         if kind == "text":
             assert [line.rstrip() for line in printed.splitlines()] == code.splitlines()
+        elif kind == "console":
+            assert lesson.console(code) == code
         elif kind not in (*FOREIGN, OF_ENGINES):
             assert kind in ("sh", "sql", "python"), f"no example is known to be {kind}"
             printed = getattr(lesson, kind)(code)

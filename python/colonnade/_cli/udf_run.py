@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from colonnade._connection import connect
-from colonnade._devudf import folder, inputs, saved, sealed, server_check, settings
-from colonnade._devudf.local import LocalFunction
+from colonnade._devudf import folder, inputs, plpython, saved, sealed, server_check, settings
+from colonnade._devudf.queries import RecordedQueries
 
 from .terminal import say
 from .udf_files import add_project
@@ -65,11 +65,10 @@ def action(
 
 def add_query(parser: argparse.ArgumentParser, *, is_required: bool) -> None:
     where = parser.add_mutually_exclusive_group(required=is_required)
-    where.add_argument(
-        "--sql", metavar="QUERY", help="the query whose inputs are fetched; - reads it from standard input"
-    )
+    where.add_argument("--sql", metavar="QUERY", help="the query; @FILE reads it from a file, - from standard input")
     if not is_required:
         where.add_argument("--inputs", type=Path, metavar="FILE", help="saved inputs; those fetched last if not given")
+        parser.add_argument("--offline", action="store_true", help="answer _conn's queries as they were recorded")
     parser.add_argument("--call", type=int, default=1, metavar="N", help="which of the query's calls of the function")
     parser.add_argument("--sample", type=int, metavar="N", help="a uniform sample of N rows")
     parser.add_argument("--groups", action="store_true", help="sample whole groups of an aggregate, not rows")
@@ -94,19 +93,37 @@ def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
         if not file.is_file():
             raise ValueError(f"there are no saved inputs in {file}: pass --sql QUERY")
         return inputs.load(file, key)
-    sql = sys.stdin.read() if args.sql == "-" else args.sql
+    sql = read_query(args.sql)
     wanted = inputs.Wanted(args.call, args.sample, args.groups, args.seed)
-    declaration = folder.read_file(path).function.declaration
+    file = folder.read_file(path).function
     with connect(project.database()) as connection:
-        found = inputs.fetch(connection, declaration, sql, wanted)
-    file = getattr(args, "output", None)
-    if file is None:
+        if file.is_of_postgres:
+            if wanted != inputs.Wanted():
+                raise ValueError("--call, --sample, --groups and --seed are for functions of colonnade serve")
+            found = plpython.fetch(connection, file.declaration, sql)
+        else:
+            found = inputs.fetch(connection, file.declaration, sql, wanted)
+    target = getattr(args, "output", None)
+    if target is None:
         project.make_private()
-        file = saved.recent(project, path)
-    found.save(file, key)
+        target = saved.recent(project, path)
+    found.save(target, key)
     if not args.json:
-        say(f"{found.table.num_rows} rows of inputs in {file}", sys.stderr)
+        say(f"{found.table.num_rows} rows of inputs in {target}", sys.stderr)
     return found
+
+
+def read_query(given: str) -> str:
+    """The query that --sql means."""
+    if given == "-":
+        return sys.stdin.read()
+    return Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
+
+
+def queries_of(args: argparse.Namespace, project: Project, path: Path) -> RecordedQueries:
+    """What answers the function's own queries."""
+    recorded = saved.SavedTest(path).queries if getattr(args, "save", False) else project.private / "queries"
+    return RecordedQueries(recorded, None if args.offline else project.uri)
 
 
 def run_inputs(args: argparse.Namespace) -> int:
@@ -123,7 +140,7 @@ def run_run(args: argparse.Namespace) -> int:
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
     found = obtained(args, project, path)
-    function = LocalFunction(path, found.description)
+    function = saved.local_function(path, found.description, queries_of(args, project, path))
     try:
         results = [saved.plain(result) for result in function.run(found)]
     except Exception as error:
@@ -131,6 +148,8 @@ def run_run(args: argparse.Namespace) -> int:
         return 1
     difference = None
     if args.check:
+        if found.description.language == "plpython3u":
+            raise ValueError("--check is for functions of colonnade serve")
         with connect(project.database()) as connection:
             others = server_check.results(connection, function.file.declaration, found)
         difference = saved.first_difference(results, [saved.plain(other) for other in others], "server's")
@@ -156,7 +175,7 @@ def run_debug(args: argparse.Namespace) -> int:
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
     found = obtained(args, project, path)
-    function = LocalFunction(path, found.description)
+    function = saved.local_function(path, found.description, queries_of(args, project, path))
     if args.listen is not None:
         wait_for_debugger(args.listen)
         show([saved.plain(result) for result in function.run(found)])
@@ -177,7 +196,7 @@ def run_debug(args: argparse.Namespace) -> int:
     return 0
 
 
-def traced(debugger: pdb.Pdb, function: LocalFunction, found: Inputs) -> list[Any]:
+def traced(debugger: pdb.Pdb, function: saved.Runnable, found: Inputs) -> list[Any]:
     """Run a function, which stops at the debugger's breakpoints only."""
     debugger.reset()
     # Without a frame to begin with, the debugger would stop in this package.

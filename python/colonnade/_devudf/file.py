@@ -21,6 +21,8 @@ from .declaration import Declaration
 #: Names that the server gives a body beside its parameters.
 SPECIALS = ("aggr_group", "_columns", "_types", "_conn")
 ID = re.compile(r"# id ([0-9a-f]{16}|new)(?: layout (\[.*\]))?")
+QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
+POSTGRES = re.compile(r"\bLANGUAGE plpython3u\b", re.IGNORECASE)
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 #: In the first two lines of a file, Python reads this as the name of an encoding.
 CODING = re.compile(r"coding(?=[:=])")
@@ -57,6 +59,11 @@ class FunctionFile:
         return Declaration.read(self.head)
 
     @property
+    def is_of_postgres(self) -> bool:
+        """Whether it is one of an ordinary PostgreSQL."""
+        return POSTGRES.search(QUOTED.sub("", self.head)) is not None
+
+    @property
     def is_changed(self) -> bool:
         """Whether it differs from what was pulled."""
         return self.pulled != self.id
@@ -70,7 +77,9 @@ class FunctionFile:
         names = [name for name in self.declaration.names if is_name(name)]
         used = mentioned(statements(self.body))
         parameters = [*names, *(name for name in SPECIALS if name in used and name not in names)]
-        imported = "import numpy\n" if "numpy" in used and "numpy" not in names else ""
+        # PL/Python imports nothing.
+        has_numpy = "numpy" in used and "numpy" not in names and not self.is_of_postgres
+        imported = "import numpy\n" if has_numpy else ""
         name = self.declaration.name if is_name(self.declaration.name) else "function"
         text = f"# {escaped(self.head)}\n{about}\n{imported}def {name}({', '.join(parameters)}):\n{block}\n"
         if FunctionFile.read(text) != replace(self, def_line=3 + bool(imported)):

@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from .inputs import Description, Inputs
+    from .queries import RecordedQueries
 
 
 class LocalFunction:
     """A function of a file, to be called with saved inputs."""
 
-    def __init__(self, path: Path, description: Description) -> None:
+    def __init__(self, path: Path, description: Description, queries: RecordedQueries | None = None) -> None:
         self.path = path
         text = text_of(path)
         self.file = FunctionFile.read(text)
@@ -39,7 +40,7 @@ class LocalFunction:
                 "the function and fetch its inputs again"
             )
         try:
-            self.call: Call = define(description.for_worker(self.file.body), Failures())
+            self.call: Call = define(description.for_worker(self.file.body), Failures(), queries)
         except SourceError as error:
             raise ValueError(f"{path}: line {self.file.def_line + error.line}: {error}") from None
         self.result_type = json.loads(column_type(description.result))
@@ -51,14 +52,14 @@ class LocalFunction:
         """The function with arguments in the order of a worker's call. It may take more that a body has by name."""
         given = [*self.call.parameters, *(name for name in self.call.specials if name not in self.call.parameters)]
         wanted = function.__code__.co_varnames[: function.__code__.co_argcount]
-        known = {*given, "_columns", "_types"}
+        known = {*given, "_columns", "_types", "_conn"}
         missing = [name for name in wanted if name not in known]
         if missing:
             raise ValueError(f"{self.path}: the def has the parameter {missing[0]}, which the server does not give it")
         state = self.call.globals
 
         def adapted(*arguments: Any) -> Any:
-            values = {"_columns": state.get("_columns"), "_types": state["_types"]}
+            values = {name: state.get(name) for name in ("_columns", "_types", "_conn")}
             values |= dict(zip(given, arguments, strict=True))
             return function(*(values[name] for name in wanted))
 

@@ -12,6 +12,8 @@ import numpy as np
 
 from . import folder, inputs
 from .local import LocalFunction
+from .plpython import RowFunction
+from .queries import RecordedQueries
 
 if TYPE_CHECKING:
     from .settings import Project
@@ -19,6 +21,17 @@ if TYPE_CHECKING:
 #: What follows a function's file in the name of its test: inputs and expected results.
 INPUTS = ".inputs.arrow"
 EXPECTED = ".expected.json"
+QUERIES = ".queries"
+
+
+Runnable = LocalFunction | RowFunction
+
+
+def local_function(path: Path, description: inputs.Description, queries: RecordedQueries) -> Runnable:
+    """The function of a file, to be called in this process. Its own queries are answered by `queries`."""
+    if description.language == "plpython3u":
+        return RowFunction(path, description)
+    return LocalFunction(path, description, queries)
 
 
 def recent(project: Project, path: Path) -> Path:
@@ -40,6 +53,11 @@ class SavedTest:
     def expected(self) -> Path:
         return self.path.with_name(self.path.stem + EXPECTED)
 
+    @property
+    def queries(self) -> Path:
+        """The folder of the answers to the function's own queries."""
+        return self.path.with_name(self.path.stem + QUERIES)
+
     def save(self, found: inputs.Inputs, results: list[Any]) -> None:
         """Write inputs and results."""
         found.save(self.inputs)
@@ -49,7 +67,8 @@ class SavedTest:
     def difference(self) -> str | None:
         """How the results differ from those that are saved, or None."""
         found = inputs.load(self.inputs)
-        results = [plain(result) for result in LocalFunction(self.path, found.description).run(found)]
+        function = local_function(self.path, found.description, RecordedQueries(self.queries, None))
+        results = [plain(result) for result in function.run(found)]
         return first_difference(results, json.loads(self.expected.read_text(encoding="utf-8")), "saved")
 
 

@@ -26,9 +26,9 @@ from .exact import cast_target, check, exact, literal, quoted
 from .fences import OWN_SETTINGS, Fences, Gate, ReadOnlyConnection, configure, fence_for, in_sql, refuse
 from .function_store import FunctionStore
 from .functions import SessionFunctions
+from .inputs import FunctionInputs, NamedFunction
 from .statement_transaction import StatementTransaction
 from .table_functions import TableFunctions
-from .inputs import FunctionInputs, NamedFunction
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -359,12 +359,17 @@ class Session:
         """Run a query with a capture in the place of a function's call. The answer is what the call would get."""
         assert self.functions is not None
         self._begin()
-        inputs = FunctionInputs(self.functions, function)
-        inputs.check(self._gate.check(self._connection, sql, parameters))
-        relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
-        converted, cast_from = exact(relation)
+        try:
+            inputs = FunctionInputs(self.functions, function)
+            inputs.check(self._gate.check(self._connection, sql, parameters))
+            relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
+            converted, cast_from = exact(relation)
+            stream = reader(converted, limits)
+        except BaseException:
+            self._transactions.roll_back()
+            raise
         types = tuple(map(str, relation.types))
-        return Answer(reader(converted, limits), names=tuple(relation.columns), types=types, cast=tuple(cast_from))
+        return Answer(stream, names=tuple(relation.columns), types=types, cast=tuple(cast_from))
 
     def input_columns(self, function: NamedFunction) -> list[tuple[str, str]]:
         """The columns that `inputs` gives, with their types."""

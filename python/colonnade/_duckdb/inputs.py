@@ -13,7 +13,7 @@ import duckdb
 
 from colonnade._core import Refused
 
-from .capsule import Capsule
+from .answers import Capsule
 from .exact import quoted
 
 if TYPE_CHECKING:

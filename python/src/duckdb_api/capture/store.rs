@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn a_sample_has_its_size_and_every_row_the_same_chance() {
         let mut counts = [0_u32; 50];
-        for seed in 0..2000 {
+        for seed in 0..300 {
             let sampling = Sampling { count: 10, by_groups: false, seed };
             // More than 2 n + 4096 rows, so that the store is reduced several times.
             let found = kept(Some(sampling), 10, 1000, None);
@@ -242,8 +242,8 @@ mod tests {
             assert!(found.is_sorted());
             found.iter().for_each(|row| counts[*row as usize / 200] += 1);
         }
-        // 20,000 draws over 50 parts: 400 each, with a standard deviation of 20.
-        assert!(counts.iter().all(|count| (300..500).contains(count)), "{counts:?}");
+        // 3,000 draws over 50 parts: 60 each, with a standard deviation of 7.7.
+        assert!(counts.iter().all(|count| (20..110).contains(count)), "{counts:?}");
     }
 
     #[test]

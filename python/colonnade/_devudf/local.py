@@ -40,9 +40,10 @@ class LocalFunction:
                 "the function and fetch its inputs again"
             )
         try:
-            self.call: Call = define(description.for_worker(self.file.body), Failures(), queries)
+            self.call: Call = define(description.for_worker(self.file.body), Failures())
         except SourceError as error:
             raise ValueError(f"{path}: line {self.file.def_line + error.line}: {error}") from None
+        self.call.globals["_conn"] = queries
         self.result_type = json.loads(column_type(description.result))
         self.description = description
         self.call.function = self._adapted(compiled(path, text))

@@ -52,7 +52,7 @@ class LocalRing(Ring):
         nodes = inbound.unpack(self.memory, 65536, words)
         self.result = (rows, list(nodes))
 
-    def finish(self, rows: int, nodes: list[int]) -> None:
+    def finish(self, rows: int, nodes: list[int], record: int = 0) -> None:
         if len(nodes) > MAX_ANSWER_WORDS:
             raise ValueError(f"{len(nodes) // 6} columns and fields are too many for one result")
         self.result = (rows, nodes)

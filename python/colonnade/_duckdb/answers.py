@@ -54,6 +54,16 @@ class Description:
     late: bool = False
 
 
+class Capsule:
+    """A running stream with Arrow's PyCapsule interface."""
+
+    def __init__(self, capsule: object) -> None:
+        self._capsule = capsule
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self._capsule
+
+
 class ReleasableTable:
     """A table that can be released while DuckDB still has its name."""
 

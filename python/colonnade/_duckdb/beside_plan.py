@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from .capsule import Capsule
+from .answers import Capsule
 from .column_names import MAX_CHARACTERS
 
 if TYPE_CHECKING:

@@ -15,10 +15,9 @@ import duckdb
 
 from colonnade._core import Refused, register_functions
 
-from .answers import Answer, Description, ReleasableTable, RememberedStatement
+from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
 from .beside_plan import BesidePlan
-from .capsule import Capsule
 from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
 from .catalog_epoch import CatalogEpoch, SessionEpoch
 from .column_names import column_names

@@ -7,8 +7,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::RecordBatch;
+use arrow_array::ffi_stream::RecordBatchStreamReader;
 use colonnade_udf::{
     Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, StopFlag, TemplateSource, WorkerLimits,
     WorkerPool,

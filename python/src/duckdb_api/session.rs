@@ -10,8 +10,8 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use colonnade_udf::{CallError, Function, FunctionWorker, Loopback, SessionWorkers, StopFlag};
 
-use super::deferral::Deferral;
 use super::capture::{Capture, StoreError};
+use super::deferral::Deferral;
 use super::handles::{CallbackError, EXECUTOR, INTERRUPT, INVALID_VALUE};
 use super::symbols::{Api, Handle};
 

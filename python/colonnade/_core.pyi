@@ -312,6 +312,7 @@ class FunctionWorkers:
         timeout: float | None = None,
         readable: Sequence[str | PathLike[str]] = ...,
         preload: Sequence[str] = ...,
+        session_workers: int | None = None,
     ) -> FunctionWorkers:
         """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if
         None; with `Templates` the supervisor starts the interpreter, with the modules to preload.

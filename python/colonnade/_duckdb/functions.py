@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from colonnade._core import Refused, function_dispatcher
+from colonnade._core import Refused
 
 from .exact import literal, quoted
 from .function_entry import ANY, Definition, Entry, Macro, Parameter
+from .function_macro import dispatcher, is_converted, overload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,6 +157,12 @@ class SessionFunctions:
             text = f'aggregate name "{given}" with DISTINCT, ORDER BY or FILTER is not unique'
             raise refused(text, "42725", hint)
         (definition,) = found
+        converted = next(
+            (type_ for type_ in (*definition.types, definition.results[0][1]) if is_converted(type_)), None
+        )
+        if converted is not None:
+            hint = "Write a subquery that sorts or filters, and call the aggregate over it."
+            raise refused(f"DISTINCT, ORDER BY and FILTER in an aggregate with the type {converted}", "0A000", hint)
         defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
         return definition.id, dispatcher(definition), list(definition.types), defaults
 
@@ -401,28 +408,6 @@ def takes(definition: Definition, arguments: int) -> bool:
     """Whether a function can be called with this number of arguments."""
     required = [parameter for parameter in definition.parameters if parameter.default is None]
     return len(required) <= arguments <= len(definition.parameters)
-
-
-def dispatcher(definition: Definition) -> str:
-    """The DuckDB function that calls it."""
-    return function_dispatcher("aggregate" if definition.kind == "aggregate" else "scalar", definition.volatility)
-
-
-def overload(definition: Definition) -> str:
-    """The parameters and the body of a macro that calls the function."""
-    if definition.takes_columns:
-        # The server replaces the SELECT around each call. The macro has the types.
-        text = f"function {definition.name} in LANGUAGE PYTHON cannot be called here: make it an item of a SELECT list"
-        body = f"CAST(error({literal(text)} || {literal(definition.id)}[:0]) AS {definition.results[0][1]})"
-        return f"({', '.join(map(declared, definition.parameters))}) AS {body}"
-    names = [quoted(parameter.name) for parameter in definition.parameters]
-    arguments = ", ".join((literal(definition.id), "colonnade_session()", *names))
-    return f"({', '.join(map(declared, definition.parameters))}) AS {dispatcher(definition)}({arguments})"
-
-
-def declared(parameter: Parameter) -> str:
-    default = "" if parameter.default is None else f" := {parameter.default}"
-    return f"{quoted(parameter.name)} {parameter.type}{default}"
 
 
 def refused(message: str, code: str, hint: str) -> Refused:

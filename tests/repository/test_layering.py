@@ -75,7 +75,8 @@ ROOMS = {
     "aio": {"_options", "_errors", "_frames", "_rows", "_connection"},
     "_udf": set[str](),
     "distributed": {"_options", "_libraries", "_errors", "_frames", "_connection", "_plan"},
-    "_serve": {"_options", "_core", "_duckdb", "_sources"},
+    # The last one for functions in the server's process.
+    "_serve": {"_options", "_core", "_duckdb", "_sources", "_udf"},
     "_cli": {
         "_options",
         "_libraries",

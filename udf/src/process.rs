@@ -28,8 +28,8 @@ pub(crate) struct Process {
     is_busy: AtomicBool,
     /// Whether this process was killed by the server.
     is_killed: AtomicBool,
-    /// One of the places of the pool, free again when this is dropped.
-    _place: Place,
+    /// A place of the session and one of the pool, free again when this is dropped.
+    _places: [Place; 2],
 }
 
 #[derive(Debug)]
@@ -54,8 +54,16 @@ struct ForkedProcess {
 }
 
 impl ForkedProcess {
+    /// Has the template fork a process. If the template has died meanwhile, which is noticed only now, another one does it.
     fn start(pool: &Arc<PoolState>, ring: &Ring) -> Result<Self, CallError> {
         let template = pool.template()?;
+        match Self::fork(pool, Arc::clone(&template), ring) {
+            Err(_) if template.is_dead() => Self::fork(pool, pool.template()?, ring),
+            started => started,
+        }
+    }
+
+    fn fork(pool: &PoolState, template: Arc<Template>, ring: &Ring) -> Result<Self, CallError> {
         let rules = pool.rules(&template)?;
         let id = pool.next_id();
         let request = ForkRequest {
@@ -108,7 +116,7 @@ pub(crate) enum NoAnswer {
 
 impl Process {
     /// Starts a worker.
-    pub fn start(pool: &Arc<PoolState>, place: Place) -> Result<Self, crate::CallError> {
+    pub fn start(pool: &Arc<PoolState>, places: [Place; 2]) -> Result<Self, crate::CallError> {
         let ring = Ring::new(usize::try_from(pool.limits.memory).unwrap_or(usize::MAX / 4))?;
         let runner = match &pool.source {
             Source::Templates(_) => Runner::Forked(ForkedProcess::start(pool, &ring)?),
@@ -122,7 +130,7 @@ impl Process {
             }
         };
         let (is_busy, is_killed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Self { runner, ring, is_busy, is_killed, _place: place })
+        Ok(Self { runner, ring, is_busy, is_killed, _places: places })
     }
 
     /// Sends a request and waits for its answer: until `deadline`, and until `is_cancelled`.

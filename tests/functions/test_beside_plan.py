@@ -10,7 +10,7 @@ from colonnade import _core
 from colonnade._duckdb.engine import Engine
 
 from tests.functions.engines import Client, client, engine
-from tests.functions.test_plan_types import VALUES
+from tests.functions.type_values import VALUES
 
 #: The types whose calls can be deferred.
 DEFERRED = [type_ for type_ in VALUES if "INT" in type_ and "HUGE" not in type_ and type_ != "INTERVAL"]

@@ -14,7 +14,7 @@ import pytest
 from testbed.serving import Server, serve
 from tests.functions.plans import Caller
 from tests.functions.sessions import connected
-from tests.functions.test_plan_types import NESTED, VALUES
+from tests.functions.type_values import NESTED, VALUES
 
 
 @pytest.mark.parametrize("type_", [*VALUES, *NESTED])

@@ -77,7 +77,8 @@ ROOMS = {
     "_devudf": {"_libraries", "_core", "_errors", "_connection", "_udf"},
     "distributed": {"_options", "_libraries", "_errors", "_frames", "_connection", "_plan"},
     "ml": {"_libraries", "_errors", "_connection"},
-    "_serve": {"_options", "_core", "_duckdb", "_sources"},
+    # The last one for functions in the server's process.
+    "_serve": {"_options", "_core", "_duckdb", "_sources", "_udf"},
     "_cli": {
         "_options",
         "_libraries",

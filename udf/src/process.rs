@@ -54,17 +54,17 @@ struct ForkedProcess {
 }
 
 impl ForkedProcess {
-    /// Has the template fork a worker. If the template has died meanwhile, which is noticed only now, another one does it.
-    fn start(pool: &PoolState, ring: &Ring) -> Result<Self, CallError> {
+    /// Has the template fork a process. If the template has died meanwhile, which is noticed only now, another one does it.
+    fn start(pool: &Arc<PoolState>, ring: &Ring) -> Result<Self, CallError> {
         let template = pool.template()?;
-        match Self::fork(pool, &template, ring) {
-            Err(_) if template.is_dead() => Self::fork(pool, &pool.template()?, ring),
+        match Self::fork(pool, Arc::clone(&template), ring) {
+            Err(_) if template.is_dead() => Self::fork(pool, pool.template()?, ring),
             started => started,
         }
     }
 
-    fn fork(pool: &PoolState, template: &Arc<Template>, ring: &Ring) -> Result<Self, CallError> {
-        let rules = pool.rules(template)?;
+    fn fork(pool: &PoolState, template: Arc<Template>, ring: &Ring) -> Result<Self, CallError> {
+        let rules = pool.rules(&template)?;
         let id = pool.next_id();
         let request = ForkRequest {
             id,
@@ -75,7 +75,7 @@ impl ForkedProcess {
         };
         let forked = template.fork(&request)?;
         let (pid, descriptor, processors) = (forked.process, forked.descriptor, pool.processors);
-        Ok(Self { id, pid, descriptor, template: Arc::clone(template), is_bound: AtomicBool::new(false), processors })
+        Ok(Self { id, pid, descriptor, template, is_bound: AtomicBool::new(false), processors })
     }
 
     /// Binds the process's first thread to a CPU. Gives whether it is.

@@ -89,6 +89,35 @@ $$""",
             "SELECT l_returnflag, middle(array_agg(l_extendedprice::float8)) FROM {0} GROUP BY 1 ORDER BY 1",
         ),
     ),
+    Question(
+        "table function",
+        """CREATE FUNCTION expensive(flag VARCHAR, price DOUBLE) RETURNS TABLE (price DOUBLE) LANGUAGE PYTHON AS $$
+return {'price': price[price > price.mean() + 2 * price.std()]}
+$$""",
+        "SELECT count(*) FROM expensive((SELECT l_returnflag, l_extendedprice::DOUBLE FROM {0}))",
+        "SELECT count(*) FROM {0} WHERE l_extendedprice::DOUBLE > (SELECT avg(l_extendedprice::DOUBLE) + "
+        "2 * stddev_pop(l_extendedprice::DOUBLE) FROM {0})",
+    ),
+    Question(
+        "map and reduce",
+        """CREATE FUNCTION largest_of_part(x DOUBLE) RETURNS TABLE (x DOUBLE) LANGUAGE PYTHON_MAP AS $$
+return {'x': numpy.array([x.max()])}
+$$;
+CREATE FUNCTION largest(x DOUBLE) RETURNS TABLE (x DOUBLE) LANGUAGE PYTHON AS $$
+return {'x': numpy.array([x.max()])}
+$$""",
+        "SELECT x FROM largest((SELECT x FROM largest_of_part((SELECT l_extendedprice::DOUBLE FROM {0}))))",
+        "SELECT max(l_extendedprice::DOUBLE) FROM {0}",
+    ),
+    Question(
+        "loopback",
+        """CREATE FUNCTION above_average(price DOUBLE) RETURNS TABLE (price DOUBLE) LANGUAGE PYTHON AS $$
+mean = _conn.execute('SELECT avg(l_extendedprice::DOUBLE) AS mean FROM lineitem')['mean'][0]
+return {'price': price[price > mean]}
+$$""",
+        "SELECT count(*) FROM above_average((SELECT l_extendedprice::DOUBLE FROM {0}))",
+        "SELECT count(*) FROM {0} WHERE l_extendedprice::DOUBLE > (SELECT avg(l_extendedprice::DOUBLE) FROM lineitem)",
+    ),
 ]
 
 

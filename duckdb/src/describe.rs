@@ -198,6 +198,10 @@ mod tests {
             panic!("a description runs nothing");
         }
 
+        fn read(&mut self, _: &Translated, _: BatchSize) -> Result<EngineAnswer, EngineError> {
+            panic!("a description runs nothing");
+        }
+
         fn query_checked(&mut self, _: &Translated, _: BatchSize, _: ColumnCheck) -> Result<EngineAnswer, EngineError> {
             panic!("a description runs nothing");
         }

@@ -388,7 +388,7 @@ class TableCall:
     An argument has its name, its type, whether it is one value, and the number of its query. Query 0 has the arguments
     that are single values. With `threads`, the function is called with parts of the rows of query 1, as many at a time.
     `SELECT colonnade_collect(name, number of the query, number of the row, ...)` collects rows, and
-    `colonnade_rows(name)` is the result.
+    `colonnade_rows(name)` is the result. Without `results`, the function decides the columns.
     """
 
     def __new__(
@@ -404,19 +404,25 @@ class TableCall:
     ) -> TableCall:
         """Raises NotImplementedError if functions cannot have one of the types."""
 
+    @staticmethod
+    def block(
+        session: FunctionSession,
+        query: list[tuple[str, str]],
+        calls: list[tuple[str, str, list[tuple[str, str, bool, int]], str, str, bool]],
+        columns: list[tuple[str, int, bool]],
+    ) -> TableCall:
+        """Calls of functions that get whole columns of a query, numbered 1, whose columns have these names and types.
+
+        A call has the function's id, its name, its parameters (name, type, whether it is one value, the number of the
+        query's column), the type of its result, its body, and whether it is STRICT. A column of the result has a name,
+        and the number of a call, or otherwise of a column of the query."""
+
     @property
     def name(self) -> str:
         """The random name by which DuckDB's functions find the call."""
 
-    @property
-    def columns(self) -> list[tuple[str, str]]:
-        """The names and types of the result's columns."""
-
     def check(self) -> FunctionFailure | None:
         """Compile the function. Returns why it is no Python, with the place, or None."""
-
-    def rows(self, group: int) -> int:
-        """The number of rows that a query has collected."""
 
     def run(self) -> None:
         """Call the function. RuntimeError with a text for `FunctionSession.take_failure`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 
 import colonnade
@@ -103,6 +104,41 @@ def test_listing_4_4_a_parallel_minimum(server: Server) -> None:
             "CREATE AGGREGATE minseq(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP { return numpy.min(i) }"
         )
         assert connection.execute("SELECT minseq(minmap(i)) FROM tbl").fetchone() == (1,)
+
+
+def test_listing_4_4_as_table_functions(server: Server) -> None:
+    with connected(server) as connection:
+        connection.execute(
+            "CREATE FUNCTION minpart(i INTEGER) RETURNS TABLE(i INTEGER) LANGUAGE PYTHON_MAP { return [numpy.min(i)] }"
+        )
+        connection.execute(
+            "CREATE FUNCTION minall(i INTEGER) RETURNS TABLE(i INTEGER) LANGUAGE PYTHON { return [numpy.min(i)] }"
+        )
+        query = "SELECT min(i) FROM minall((SELECT * FROM minpart((SELECT i FROM tbl))))"
+        assert connection.execute(query).fetchone() == (1,)
+
+
+def test_listing_4_5_a_loopback_query(server: Server) -> None:
+    """The classifier is an object of the standard library: what matters is where it comes from."""
+    with connected(server) as connection:
+        connection.execute("CREATE TABLE classifier (name VARCHAR, classifier BLOB)")
+        pickled = pickle.dumps({0: "even", 1: "odd"})
+        connection.execute("INSERT INTO classifier VALUES ('RFC', %s)", [pickled])
+        connection.execute(
+            """
+            CREATE FUNCTION classify(id INTEGER, value INTEGER)
+            RETURNS TABLE(id INTEGER, prediction STRING)
+            LANGUAGE PYTHON AS $$
+                import pickle
+                res = _conn.execute("SELECT * FROM classifier WHERE name='RFC';")
+                classifier = pickle.loads(res['classifier'][0])
+                return {'id': id, 'prediction': [classifier[rest] for rest in (value % 2).tolist()]}
+            $$
+            """
+        )
+        query = "SELECT * FROM classify((SELECT i, i * 3 FROM tbl ORDER BY i)) c JOIN tbl ON tbl.i = c.id WHERE id < 4"
+        rows = connection.execute(query).fetchall()
+        assert sorted(rows) == [(1, "odd", 1), (2, "even", 2), (3, "odd", 3)]
 
 
 def test_an_error_names_its_line(server: Server) -> None:

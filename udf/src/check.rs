@@ -229,6 +229,37 @@ pub(crate) fn record(ring: &Ring, head: &AnswerHead) -> Result<(String, Function
     Ok((code.ok_or(fault)?, record))
 }
 
+/// The names, the SQL types and the layouts of columns.
+type AnyColumns = (Vec<(String, String)>, Vec<ColumnType>);
+
+/// The columns of a result that the function decides: their number, then for each its name and its type after their lengths.
+pub(crate) fn any_columns(ring: &Ring, head: &AnswerHead) -> Result<AnyColumns, Fault> {
+    let bytes = area(ring, RECORD, head.record_bytes, MAX_RECORD)?;
+    let mut rest = bytes.as_slice();
+    let fault = "the description of a table is cut";
+    let count = number(&mut rest).ok_or(fault)? as usize;
+    if count == 0 || count > MAX_ANSWER_WORDS / NODE_WORDS {
+        return Err("the number of columns is wrong");
+    }
+    let mut names = Vec::new();
+    let mut types = Vec::new();
+    for _ in 0..count {
+        let [name, type_] = [(); 2].map(|()| {
+            let length = number(&mut rest).and_then(|length| usize::try_from(length).ok())?;
+            let (text, after) = rest.split_at_checked(length)?;
+            rest = after;
+            String::from_utf8(text.to_vec()).ok()
+        });
+        let (name, type_) = (name.ok_or(fault)?, type_.ok_or(fault)?);
+        if name.is_empty() || name.contains('\0') {
+            return Err("the name of a column is empty or has a NUL");
+        }
+        types.push(ColumnType::named(&type_).ok_or("the type of a column is unknown")?);
+        names.push((name, type_));
+    }
+    if rest.is_empty() { Ok((names, types)) } else { Err(fault) }
+}
+
 /// What the functions have printed.
 pub(crate) fn notices(ring: &Ring, head: &AnswerHead) -> Result<String, Fault> {
     Ok(printable(&area(ring, NOTICES, head.notice_bytes, MAX_NOTICES)?))

@@ -12,6 +12,7 @@ pub(crate) fn describe(function: &Function) -> String {
         FunctionKind::Aggregate => "aggregate",
         FunctionKind::AggregatePerGroup => "aggregate per group",
         FunctionKind::Table => "table",
+        FunctionKind::AnyTable => "any table",
     };
     // Writing to a String does not fail.
     let _ = write!(json, "\"id\":{},\"kind\":\"{kind}\",\"strict\":{},\"name\":", function.id, function.is_strict);

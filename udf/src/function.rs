@@ -43,6 +43,8 @@ pub enum FunctionKind {
     AggregatePerGroup,
     /// Any number of rows as the result.
     Table,
+    /// Any number of rows, and the columns that the function returns.
+    AnyTable,
 }
 
 /// The type of a column, which decides its layout in the ring. Layouts are Arrow's, except for `Boolean`, `Text`, `Blob` and `Map`
@@ -129,6 +131,43 @@ pub enum TimestampUnit {
 }
 
 impl ColumnType {
+    /// The type with one of the SQL names that a worker may give to a column of `TABLE(*)`: those without fields, and lists of them.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        if let Some(item) = name.strip_suffix("[]") {
+            let depth = name.len() - name.trim_end_matches("[]").len();
+            return if depth <= 16 { Self::named(item).map(|item| Self::List(Box::new(item))) } else { None };
+        }
+        Some(match name {
+            "BOOLEAN" => Self::Boolean,
+            "TINYINT" => Self::Int8,
+            "SMALLINT" => Self::Int16,
+            "INTEGER" => Self::Int32,
+            "BIGINT" => Self::Int64,
+            "UTINYINT" => Self::UInt8,
+            "USMALLINT" => Self::UInt16,
+            "UINTEGER" => Self::UInt32,
+            "UBIGINT" => Self::UInt64,
+            "HUGEINT" => Self::Int128,
+            "FLOAT" => Self::Float32,
+            "DOUBLE" => Self::Float64,
+            "VARCHAR" => Self::Text,
+            "BLOB" => Self::Blob,
+            "UUID" => Self::Uuid,
+            "DATE" => Self::Date,
+            "TIME" => Self::Time,
+            "TIMESTAMP_S" => Self::Timestamp(TimestampUnit::Second),
+            "TIMESTAMP_MS" => Self::Timestamp(TimestampUnit::Millisecond),
+            "TIMESTAMP" => Self::Timestamp(TimestampUnit::Microsecond),
+            "TIMESTAMP_NS" => Self::Timestamp(TimestampUnit::Nanosecond),
+            "TIMESTAMP WITH TIME ZONE" => Self::TimestampTz,
+            "INTERVAL" => Self::Interval,
+            decimal => {
+                let scale = decimal.strip_prefix("DECIMAL(38,")?.strip_suffix(')')?.parse().ok()?;
+                return (scale <= 38).then_some(Self::Decimal { width: 38, scale });
+            }
+        })
+    }
+
     /// The bytes of a value, if all values have the same number of bytes and no items.
     pub fn width(&self) -> Option<usize> {
         Some(match self {

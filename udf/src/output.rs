@@ -8,6 +8,8 @@ use crate::ring::RingSlice;
 pub struct CallOutput<'w> {
     /// The number of rows.
     pub rows: usize,
+    /// The names and the SQL types of the columns, if the function decides them ([`crate::FunctionKind::AnyTable`]).
+    pub names: Vec<(String, String)>,
     /// The columns, as the function's results say.
     pub columns: Vec<OutputColumn<'w>>,
 }
@@ -70,6 +72,11 @@ pub(crate) enum FixedSource<'w> {
 }
 
 impl FixedValues<'_> {
+    /// Checked bytes of values with this width.
+    pub(crate) fn of(bytes: Vec<u8>, width: usize) -> Self {
+        Self { source: FixedSource::Checked(bytes), width }
+    }
+
     /// The bytes of a value.
     pub fn width(&self) -> usize {
         self.width

@@ -122,18 +122,22 @@ impl FunctionWorker {
         }
         let answer = self.exchange(function, head)?;
         self.state.pace.after_call(begun.elapsed());
-        let types: Vec<_> = function.results.iter().map(|result| &result.column_type).collect();
         let expected = match function.kind {
             FunctionKind::Scalar => Some(rows),
             FunctionKind::Aggregate | FunctionKind::AggregatePerGroup => Some(groups),
-            FunctionKind::Table => None,
+            FunctionKind::Table | FunctionKind::AnyTable => None,
         };
         let Some(process) = &self.state.process else {
             return Err(self.broken(function, "there is no process"));
         };
-        let (rows, columns) =
-            check::columns(&process.ring, &answer, &types, expected).map_err(|fault| self.broken(function, fault))?;
-        Ok(CallOutput { rows, columns })
+        let broken = |fault| self.broken(function, fault);
+        let is_any = function.kind == FunctionKind::AnyTable;
+        let (names, any) =
+            if is_any { check::any_columns(&process.ring, &answer).map_err(broken)? } else { Default::default() };
+        let declared = function.results.iter().map(|result| &result.column_type);
+        let types: Vec<_> = if is_any { any.iter().collect() } else { declared.collect() };
+        let (rows, columns) = check::columns(&process.ring, &answer, &types, expected).map_err(broken)?;
+        Ok(CallOutput { rows, names, columns })
     }
 
     /// Sends a request and waits until it is done. Serves what the worker wants meanwhile.

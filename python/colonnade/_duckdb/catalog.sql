@@ -338,7 +338,9 @@ CREATE MACRO shown_type(type) AS
     CASE WHEN type = 'FLOAT' THEN 'real' WHEN type = 'DOUBLE' THEN 'double precision' WHEN type = 'VARCHAR' THEN 'text'
          WHEN contains(type, '"') OR contains(type, '''') THEN type
          ELSE regexp_replace(lower(type), '^decimal', 'numeric') END;
-CREATE MACRO shown_column(name, type) AS trim(colonnade_catalog.main.quote_ident(name) || ' ' || colonnade_catalog.main.shown_type(type));
+-- Parameters of any types, and columns of any, are a star.
+CREATE MACRO shown_column(name, type) AS
+    CASE type WHEN 'ANY' THEN '*' ELSE trim(colonnade_catalog.main.quote_ident(name) || ' ' || colonnade_catalog.main.shown_type(type)) END;
 CREATE MACRO base_type(type) AS split_part(regexp_replace(type, '(\[[0-9]*\])+$', ''), '(', 1);
 CREATE MACRO type_number(type, numbers, arrays) AS
     CASE WHEN type LIKE '%]' THEN coalesce(arrays[colonnade_catalog.main.base_type(type)], 1009)

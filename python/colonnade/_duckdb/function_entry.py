@@ -64,6 +64,11 @@ class Definition:
         return any(parameter.type == ANY for parameter in self.parameters)
 
     @property
+    def takes_columns(self) -> bool:
+        """Whether it gets whole columns and gives one."""
+        return self.kind == "scalar" and self.language == "python"
+
+    @property
     def has_any_columns(self) -> bool:
         """Whether the columns of its result depend on the rows."""
         return any(type_ == ANY for _, type_ in self.results)
@@ -112,6 +117,11 @@ class Macro:
     @property
     def is_table(self) -> bool:
         return self.entries[0].definition.kind == "table"
+
+    @property
+    def digest(self) -> str:
+        """What tells these functions from others of the same name: 128 bits in hexadecimal."""
+        return hashlib.sha256(canonical([asdict(entry) for entry in self.entries])).hexdigest()[:32]
 
     def to_comment(self) -> str:
         """The macro's comment."""

@@ -26,6 +26,11 @@ def dispatcher(definition: Definition) -> str:
 
 def overload(definition: Definition) -> str:
     """The parameters and the body of a macro that calls the function."""
+    if definition.takes_columns:
+        # The server replaces the SELECT around each call. The macro has the types.
+        text = f"function {definition.name} in LANGUAGE PYTHON cannot be called here: make it an item of a SELECT list"
+        body = f"CAST(error({literal(text)} || {literal(definition.id)}[:0]) AS {definition.results[0][1]})"
+        return f"({', '.join(map(declared, definition.parameters))}) AS {body}"
     values = [argument(quoted(parameter.name), parameter.type) for parameter in definition.parameters]
     arguments = ", ".join((literal(definition.id), "colonnade_session()", *values))
     ((_, type_),) = definition.results

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from colonnade._core import FunctionSession, define_function
@@ -26,6 +27,18 @@ if TYPE_CHECKING:
 IDLE_CHECK = 15
 
 
+#: How many names of table functions are remembered.
+MAX_TABLES = 1000
+
+
+@dataclass(frozen=True)
+class TableMacro:
+    """The table functions of a name, and the ids of those that this server has signed."""
+
+    macro: Macro
+    trusted: frozenset[str]
+
+
 class FunctionStore:
     """The functions of one database, which all sessions share."""
 
@@ -37,6 +50,8 @@ class FunctionStore:
         self._key = server_key(database, make=False)
         #: The sessions that are open, by their numbers in Python.
         self._sessions: dict[int, FunctionSession] = {}
+        #: Table functions that were called, by their digest.
+        self._tables: dict[str, TableMacro] = {}
         threading.Thread(target=self._end_idle, daemon=True).start()
 
     def key(self) -> bytes:
@@ -94,21 +109,36 @@ class FunctionStore:
 
     def load(self, connection: DuckDBPyConnection) -> tuple[list[str], list[str]]:
         """Make all functions known that this server has signed. The others cannot be called. Returns the names of all
-        aggregates, and of all table functions."""
+        aggregates, and of all functions that get whole columns."""
         aggregates, tables = [], []
         for macro in macros(connection):
             first = macro.entries[0].definition
             if first.kind == "aggregate":
                 aggregates.append(first.name)
-            if first.kind == "table":
+            if first.kind == "table" or first.takes_columns:
                 tables.append(first.name)
+                # They become known with their calls.
+                continue
             for entry in macro.entries:
-                # A table function becomes known with its call.
-                if entry.definition.kind != "table" and self.is_trusted(entry):
+                if self.is_trusted(entry):
                     # One with a type of another version cannot be called.
                     with contextlib.suppress(NotImplementedError):
                         self.define(entry.definition)
         return aggregates, tables
+
+    def known_table(self, digest: str) -> TableMacro | None:
+        """The table functions that have this digest, if a session has called them."""
+        return self._tables.get(digest)
+
+    def remember_table(self, macro: Macro) -> TableMacro:
+        """Remember table functions for later calls of all sessions."""
+        trusted = frozenset(entry.definition.id for entry in macro.entries if self.is_trusted(entry))
+        found = TableMacro(macro, trusted)
+        with self._lock:
+            if len(self._tables) >= MAX_TABLES:
+                self._tables.clear()
+            self._tables[macro.digest] = found
+        return found
 
     def find(self, connection: DuckDBPyConnection, identity: str) -> Entry | None:
         """The function with this id, trusted or not."""

@@ -18,6 +18,7 @@ from colonnade._core import Refused
 
 from .exact import literal, quoted
 from .function_entry import ANY, Definition, Entry, Macro, Parameter
+from .function_failure import Failure, not_python, refused
 from .function_macro import dispatcher, is_converted, overload
 
 if TYPE_CHECKING:
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from colonnade._core import FunctionFailure, FunctionSession
+    from colonnade._core import FunctionSession
 
     from .fences import Gate, ReadOnlyConnection
-    from .function_store import FunctionStore
+    from .function_store import FunctionStore, TableMacro
     from .table_functions import TableFunctions
 
 
@@ -43,21 +44,6 @@ class Name:
     @property
     def sql(self) -> str:
         return f"{quoted(self.database)}.{quoted(self.schema)}.{quoted(self.name)}"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The error of a function, for the client."""
-
-    code: str
-    message: str
-    detail: str | None = None
-    hint: str | None = None
-    #: The calls that led there, one in each line.
-    context: str = ""
-    #: The body of the function, and the position in it, in characters from 0.
-    body: str = ""
-    position: int | None = None
 
 
 @dataclass
@@ -201,7 +187,7 @@ class SessionFunctions:
 
     def _compile(self, definition: Definition) -> None:
         """Make a function known, and refuse a body that is no Python. The position counts in the body."""
-        if definition.kind == "table":
+        if definition.kind == "table" or definition.takes_columns:
             found = self.tables.check(definition)
             if found is not None:
                 raise not_python(found)
@@ -236,7 +222,31 @@ class SessionFunctions:
             return Macro.from_comment(*row)
         return None
 
-    def find_called(self, schema: str | None, name: str) -> Macro | None:
+    def find_table(self, schema: str | None, name: str) -> TableMacro | None:
+        """The table functions that a call with this name means; None if it is no such function."""
+        written = quoted(name) if schema is None else self._name(schema, name).sql
+        try:
+            columns = self.connection._bind(f"FROM {written}()", with_type=True)[0]
+        except (duckdb.CatalogException, duckdb.BinderException):
+            # There is none, or it is another function.
+            return None
+        found = self.store.known_table(columns[0]) if len(columns) == 1 else None
+        if found is not None:
+            return found
+        macro = self._find_called(schema, name)
+        if macro is None or not macro.is_table:
+            return None
+        return self.store.remember_table(macro)
+
+    def find_column(self, schema: str | None, name: str) -> TableMacro | None:
+        """The functions that get whole columns and give one that a call with this name means; None if it is no such
+        function."""
+        macro = self._find_called(schema, name)
+        if macro is None or not macro.entries[0].definition.takes_columns:
+            return None
+        return self.store.known_table(macro.digest) or self.store.remember_table(macro)
+
+    def _find_called(self, schema: str | None, name: str) -> Macro | None:
         """The functions that a call with this name means: those of the first schema of the search path that has any."""
         if schema is not None:
             return self._find(self._name(schema, name))
@@ -337,7 +347,11 @@ class SessionFunctions:
                 kind = "AGGREGATE" if definition.kind == "aggregate" else "FUNCTION"
                 hint = f"Use DROP {kind} {definition.signature} first."
                 raise refused("cannot change return type of existing function", "42P13", hint)
-        return tuple(entry for entry in existing.entries if entry not in replaced)
+        others = tuple(entry for entry in existing.entries if entry not in replaced)
+        if any(entry.definition.takes_columns != definition.takes_columns for entry in others):
+            text = f'functions of the name "{definition.name}" have LANGUAGE PYTHON, and others PYTHON_MAP'
+            raise refused(text, "42809", "Choose another name, or the same language.")
+        return others
 
     def _choose(self, name: Name, macro: Macro | None, types: list[str] | None) -> Entry | None:
         """The one function that a name and types mean, or None."""
@@ -354,9 +368,12 @@ class SessionFunctions:
 
     def _write(self, name: Name, macro: Macro) -> None:
         if macro.is_table:
-            # The server replaces each call. The macro has the name, and the comment with the definitions.
+            # The server replaces each call. The macro has the name, and the comment with the definitions. The name of
+            # its column says which these are: binding it is much faster than listing all functions.
             text = literal(f"table function {name.name} cannot be called here")
-            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}() AS TABLE SELECT error({text})")
+            ids = ", ".join(f"({literal(entry.definition.id)})" for entry in macro.entries)
+            body = f"SELECT error({text}) AS {quoted(macro.digest)} FROM (VALUES {ids}) AS functions(id)"
+            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}() AS TABLE {body}")
         else:
             calls = ", ".join(overload(entry.definition) for entry in macro.entries)
             self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
@@ -367,18 +384,7 @@ class SessionFunctions:
         self.connection.execute(f"COMMENT ON {kind} {name.sql} IS {literal(macro.to_comment())}")
 
 
-def not_python(found: FunctionFailure) -> Refused:
-    """The error of a body that is no Python. The position counts in the body."""
-    position = found["position"] - 1 if found["position"] > 0 else None
-    return Refused(found["message"], found["code"], position, found["detail"] or None, None)
-
-
 def takes(definition: Definition, arguments: int) -> bool:
     """Whether a function can be called with this number of arguments."""
     required = [parameter for parameter in definition.parameters if parameter.default is None]
     return len(required) <= arguments <= len(definition.parameters)
-
-
-def refused(message: str, code: str, hint: str) -> Refused:
-    """A refusal with a hint."""
-    return Refused(message, code, None, None, hint)

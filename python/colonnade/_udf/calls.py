@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import inbound, outbound, results
+from . import inbound, inferred, outbound, results
 from .compiled import AGGREGATE_GROUP, compile_body, used_names
 from .failures import Failures, Source
 from .ring import ANSWER_WORDS, DONE, REQUEST_WORDS, Ring
@@ -19,7 +19,8 @@ ARRAY, REPEATED, DICTIONARY = 0, 1, 2
 
 def define(description: dict[str, Any], failures: Failures, connection: object = None) -> Call:
     """Compile a function from its description, which is that of `udf/src/description.rs`."""
-    kinds = {"scalar": ScalarCall, "aggregate": AggregateCall, "aggregate per group": GroupCall, "table": TableCall}
+    kinds = {"scalar": ScalarCall, "aggregate": AggregateCall, "aggregate per group": GroupCall}
+    kinds |= {"table": TableCall, "any table": AnyTableCall}
     file_name = f"<function {description['id']}>"
     failures.sources.pop(file_name, None)
     failures.sources[file_name] = Source(description["name"], description["source"])
@@ -259,3 +260,21 @@ class TableCall(Call):
         for write, result, is_nested in zip(self.writers, columns, self.are_nested, strict=True):
             write(ring, nodes, *results.column(result, count, items=is_nested))
         ring.finish(count, nodes)
+
+
+class AnyTableCall(Call):
+    """Any number of rows, with any columns."""
+
+    def call(self, ring: Ring, rows: int, groups_at: int, groups: int, words: int) -> None:
+        result = self.run(self.arrays(self.arguments(ring, rows, words)))
+        named = results.any_table(result)
+        count = results.length([column for _, column in named])
+        nodes: list[int] = []
+        types = []
+        for name, result in named:
+            is_array = isinstance(result, np.ndarray) and result.ndim == 1
+            found, mask = results.column(result, count, items=not is_array)
+            type_name, description = inferred.sql_type(found, name)
+            outbound.writer(description, type_name)(ring, nodes, found, mask)
+            types.append((name, type_name))
+        ring.finish_any(count, nodes, types)

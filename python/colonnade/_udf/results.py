@@ -157,6 +157,18 @@ def table(result: Any, names: list[str]) -> list[Any]:
     return found
 
 
+def any_table(result: Any) -> list[tuple[str, Any]]:
+    """The columns of a returned table, with the names that it has."""
+    names = list(result) if isinstance(result, dict) else getattr(result, "column_names", None)
+    if names is None and isinstance(result, np.ndarray):
+        names = result.dtype.names
+    elif names is None:
+        names = getattr(result, "columns", None)
+    if names is None:
+        raise wrong_result(f"the function returned a {type(result).__name__}; for TABLE(*) return a dict or a frame")
+    return [(str(name), result[name]) for name in names]
+
+
 def by_name(result: Any, found: list[str], names: list[str]) -> list[Any]:
     missing = [name for name in names if name not in found]
     if missing:

@@ -123,7 +123,19 @@ class Ring:
         self.memory[at : at + len(data)] = data
         return at
 
-    def finish(self, rows: int, nodes: list[int]) -> None:
+    def finish_any(self, rows: int, nodes: list[int], columns: list[tuple[str, str]]) -> None:
+        """As `finish`, with the names and SQL types of the columns."""
+        record = bytearray(struct.pack("<I", len(columns)))
+        for texts in columns:
+            for text in texts:
+                encoded = text.encode("utf-8", "replace")
+                record += struct.pack("<I", len(encoded)) + encoded
+        if len(record) > MAX_RECORD:
+            raise ValueError(f"the names of {len(columns)} columns are too long for one result")
+        self.memory[RECORD : RECORD + len(record)] = bytes(record)
+        self.finish(rows, nodes, len(record))
+
+    def finish(self, rows: int, nodes: list[int], record: int = 0) -> None:
         """Answer a call whose result is described by the words of `nodes`."""
         if len(nodes) > MAX_ANSWER_WORDS:
             raise ValueError(f"{len(nodes) // 6} columns and fields are too many for one result")
@@ -131,4 +143,4 @@ class Ring:
         if words != self.words:
             self.memory[ANSWER_WORDS : ANSWER_WORDS + len(words)] = words
             self.words = words
-        self.answer(DONE, rows, len(nodes))
+        self.answer(DONE, rows, len(nodes), record)

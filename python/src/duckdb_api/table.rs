@@ -45,11 +45,36 @@ struct Call {
     /// What is called.
     function: Arc<Function>,
     arguments: Vec<Argument>,
+    /// The declared columns; none for TABLE(*).
     results: Vec<(String, SqlType)>,
     groups: Vec<Mutex<Group>>,
     /// For LANGUAGE PYTHON_MAP: calls of parts of the rows.
     batches: Option<Batches>,
-    output: OnceLock<Vec<Batch>>,
+    /// For functions that give a column beside others of the query.
+    block: Option<Block>,
+    output: OnceLock<Output>,
+}
+
+/// Functions that get whole columns of a query, and give columns beside others of it.
+struct Block {
+    calls: Vec<(Arc<Function>, Vec<Argument>)>,
+    /// What each column of the result is.
+    columns: Vec<Source>,
+}
+
+/// A column of a result.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// That of the query.
+    Query(usize),
+    /// The result of a call.
+    Call(usize),
+}
+
+/// The result of a call.
+struct Output {
+    columns: Vec<(String, SqlType)>,
+    batches: Vec<Batch>,
 }
 
 /// The rows of an input query, or the arguments that are single values.
@@ -64,6 +89,8 @@ struct Group {
 #[derive(Debug)]
 struct Batch {
     rows: usize,
+    /// The names and types of the columns, if they are not declared.
+    names: Vec<(String, String)>,
     columns: Vec<OutputColumn<'static>>,
 }
 

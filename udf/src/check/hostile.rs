@@ -1,6 +1,6 @@
 //! Any bytes as the answer of a worker, for property tests and fuzzing.
 
-use super::{columns, notices, record};
+use super::{any_columns, columns, notices, record};
 use crate::function::ColumnType;
 use crate::layout::{ANSWER_HEAD, ANSWER_WORDS, DATA, NOTICES, RECORD};
 use crate::output::{OutputColumn, OutputData};
@@ -24,9 +24,18 @@ pub fn check_bytes(bytes: &[u8], types: &[ColumnType], rows: Option<usize>) -> R
     }
     let head = ring.answer_head();
     let _ = (record(&ring, &head), notices(&ring, &head));
+    if let Ok((_, any)) = any_columns(&ring, &head) {
+        let any: Vec<_> = any.iter().collect();
+        let read = columns(&ring, &head, &any, None);
+        read.iter().for_each(|(found, columns)| columns.iter().for_each(|column| read_all(column, *found)));
+    }
     let types: Vec<_> = types.iter().collect();
     let (found, columns) = columns(&ring, &head, &types, rows)?;
     columns.iter().for_each(|column| read_all(column, found));
+    for (column, type_) in columns.into_iter().zip(&types) {
+        let (half, owned) = (found / 2, column.into_owned());
+        read_all(&owned.slice(type_, half, found - half), found - half);
+    }
     Ok(())
 }
 

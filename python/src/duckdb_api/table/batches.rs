@@ -21,9 +21,12 @@ pub(super) struct Batches {
     shared: Arc<Shared>,
 }
 
+/// Rows with the number of their batch.
+type Numbered = (usize, Arc<CollectedRows>);
+
 #[derive(Default)]
 struct Inner {
-    sender: Option<SyncSender<(usize, Arc<CollectedRows>)>>,
+    sender: Option<SyncSender<Numbered>>,
     threads: Vec<JoinHandle<()>>,
     count: usize,
 }
@@ -108,7 +111,7 @@ impl Batches {
 }
 
 struct Thread {
-    receiver: Arc<Mutex<Receiver<(usize, Arc<CollectedRows>)>>>,
+    receiver: Arc<Mutex<Receiver<Numbered>>>,
     shared: Arc<Shared>,
     session: Arc<Session>,
     function: Arc<Function>,

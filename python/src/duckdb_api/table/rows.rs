@@ -60,13 +60,13 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, context: Handle, error
         report(error, |api| {
             let call = Call::find(&constant(api, info, 0)?)?;
             let output = call.output.get().ok_or_else(|| CallbackError::bind("the table function was not called"))?;
-            for (name, type_) in &call.results {
+            for (name, type_) in &output.columns {
                 let (name, type_) = (raw(name), OwnedType::parse(api, context, &type_.name)?);
                 checked(api, |error| {
                     (api.v2_table_function_bind_add_result_column)(own_info, &raw const name, type_.handle, error)
                 })?;
             }
-            let rows = output.iter().map(|batch| batch.rows as u64).sum();
+            let rows = output.batches.iter().map(|batch| batch.rows as u64).sum();
             checked(api, |error| (api.v2_table_function_bind_set_cardinality)(own_info, rows, true, error))?;
             let mut data = owned(call);
             checked(api, |error| (api.v2_function_bind_set_bind_data)(info, &raw mut data, error))
@@ -103,7 +103,8 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                 Ok::<_, CallbackError>(vector)
             };
             let mut position = lock(position);
-            let output = call.output.get().map_or(&[][..], Vec::as_slice);
+            let output = call.output.get().ok_or("the table function was not called")?;
+            let (columns, output) = (&output.columns, &output.batches);
             while output.get(position.batch).is_some_and(|batch| batch.rows == position.row) {
                 *position = Position { batch: position.batch + 1, row: 0 };
             }
@@ -113,7 +114,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                 return checked(api, |error| (api.v2_vector_set_size)(first, 0, error));
             };
             let count = (batch.rows - position.row).min(CHUNK_ROWS);
-            for (index, (column, (_, type_))) in (0..).zip(batch.columns.iter().zip(&call.results)) {
+            for (index, (column, (_, type_))) in (0..).zip(batch.columns.iter().zip(columns)) {
                 let part = column.slice(&type_.column_type, position.row, count);
                 let place = Place { first: 0, count, sources: None };
                 let written = results::write(api, vector(index)?, type_, Some(&part), place);

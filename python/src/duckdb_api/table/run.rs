@@ -1,11 +1,14 @@
 //! Calls the function with collected rows.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use colonnade_udf::{CallError, CollectedRows, Function, FunctionWorker};
+use colonnade_udf::{CallError, CollectedRows, Function, FunctionKind, FunctionWorker};
 
-use super::{Argument, Batch, Call, VALUES, taken};
+use super::{Argument, Batch, Call, Output, Source, VALUES, taken};
 use crate::duckdb_api::handles::CallbackError;
+use crate::duckdb_api::session::Failure;
+use crate::duckdb_api::sql_type::SqlType;
 
 /// Why a call has no result.
 pub(super) enum RunError {
@@ -41,7 +44,7 @@ pub(super) fn call(
     }
     let output = inputs.call()?;
     let columns = output.columns.into_iter().map(colonnade_udf::OutputColumn::into_owned).collect();
-    Ok(Batch { rows: output.rows, columns })
+    Ok(Batch { rows: output.rows, names: output.names, columns })
 }
 
 impl Call {
@@ -49,6 +52,7 @@ impl Call {
     pub(super) fn run(self: &Arc<Self>) -> Result<(), CallbackError> {
         let groups = taken(&self.groups);
         let output = match &self.batches {
+            None if self.block.is_some() => vec![self.run_block(&groups)?],
             None => {
                 let mut worker = self.session.worker_between_statements()?;
                 let called = call(&mut worker, &self.function, &self.arguments, &groups);
@@ -67,9 +71,74 @@ impl Call {
             let function = self.function.name.clone();
             return Err(self.failed(&CallError::Memory { function, limit, record: None }));
         }
+        let columns = if self.function.kind == FunctionKind::AnyTable {
+            self.any_columns(&output)?
+        } else {
+            self.results.clone()
+        };
         // A call runs once.
-        let _ = self.output.set(output);
+        let _ = self.output.set(Output { columns, batches: output });
         Ok(())
+    }
+
+    /// Calls each function of a block once, and puts its results beside the other columns.
+    fn run_block(&self, groups: &[Arc<CollectedRows>]) -> Result<Batch, CallbackError> {
+        let (Some(block), Some(rows)) = (&self.block, groups.get(VALUES + 1)) else {
+            return Err("a block of functions has no query".into());
+        };
+        let mut worker = self.session.worker_between_statements()?;
+        let mut results = Vec::new();
+        for (function, arguments) in &block.calls {
+            // Without rows there is nothing to compute.
+            let called = if rows.is_empty() { None } else { Some(call(&mut worker, function, arguments, groups)) };
+            let batch = called.transpose().map_err(|error| self.block_failed(function, error))?;
+            results.push(batch.and_then(|batch| batch.columns.into_iter().next()));
+        }
+        let types = self.results.iter().map(|(_, type_)| &type_.column_type);
+        let mut columns = Vec::new();
+        for (source, type_) in block.columns.iter().zip(types).filter(|_| !rows.is_empty()) {
+            let column = match source {
+                Source::Query(column) => rows.column(*column, type_),
+                Source::Call(call) => results.get_mut(*call).and_then(Option::take),
+            };
+            columns.push(column.ok_or("a column of a block is missing")?);
+        }
+        Ok(Batch { rows: rows.len(), names: Vec::new(), columns })
+    }
+
+    fn block_failed(&self, function: &Arc<Function>, error: RunError) -> CallbackError {
+        match error {
+            RunError::Call(error) => self.session.call_failed(&error, function),
+            RunError::Engine(error) => error,
+            RunError::SeveralValues(name) => {
+                let message = format!("argument \"{name}\" of {} has more than one value", function.name);
+                self.session.fail(Failure { code: "22023".into(), message, ..Failure::default() })
+            }
+        }
+    }
+
+    /// The columns that the function has returned: the same ones for each part of the rows.
+    fn any_columns(&self, output: &[Batch]) -> Result<Vec<(String, SqlType)>, CallbackError> {
+        let failed = |message: String| {
+            let message = format!("function \"{}\": {message}", self.function.name);
+            self.session.fail(Failure { code: "39000".into(), message, ..Failure::default() })
+        };
+        let Some(first) = output.first() else {
+            return Err(failed("without rows, TABLE(*) has no columns; declare them in RETURNS TABLE".to_owned()));
+        };
+        if output.iter().any(|batch| batch.names != first.names) {
+            return Err(failed(
+                "the parts of the result have different columns; declare them in RETURNS TABLE".to_owned(),
+            ));
+        }
+        let mut seen = HashSet::new();
+        if let Some((twice, _)) = first.names.iter().find(|(name, _)| !seen.insert(name.to_lowercase())) {
+            return Err(failed(format!("the returned table has the column \"{twice}\" twice")));
+        }
+        let parse = |(name, type_): &(String, String)| {
+            SqlType::parse(type_).map(|type_| (name.clone(), type_)).map_err(|error| failed(error.to_string()))
+        };
+        first.names.iter().map(parse).collect()
     }
 
     pub(super) fn run_failed(&self, error: RunError) -> CallbackError {

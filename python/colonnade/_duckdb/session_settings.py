@@ -1,4 +1,4 @@
-"""The settings of a session: PostgreSQL's catalog stays on the search path, and the queries of functions follow them."""
+"""The settings of a session: the catalog stays on the search path, and the queries of functions follow them."""
 
 from __future__ import annotations
 

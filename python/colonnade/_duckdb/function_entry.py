@@ -64,6 +64,11 @@ class Definition:
         return any(parameter.type == ANY for parameter in self.parameters)
 
     @property
+    def takes_columns(self) -> bool:
+        """Whether it gets whole columns and gives one."""
+        return self.kind == "scalar" and self.language == "python"
+
+    @property
     def has_any_columns(self) -> bool:
         """Whether the columns of its result depend on the rows."""
         return any(type_ == ANY for _, type_ in self.results)

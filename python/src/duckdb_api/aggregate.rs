@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use colonnade_udf::{CallError, Form};
 
+use super::arguments::encoded::Decoded;
 use super::arguments::{write_bytes, write_fixed};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
 use super::gathered::{COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, State, contiguous};
@@ -22,6 +23,7 @@ struct AggregateCall {
 impl AggregateCall {
     fn failed(&self, error: GatherError) -> CallbackError {
         match error {
+            GatherError::Values => "DuckDB gives no values of a nested argument".into(),
             GatherError::State => "a group of an aggregate is none of its call".into(),
             GatherError::Memory(limit) => {
                 let name = &self.call.definition.function.name;
@@ -246,13 +248,21 @@ unsafe fn aggregate(
     for (index, parameter) in function.parameters.iter().enumerate() {
         let mut values = contiguous(&parts, index, rows).map_err(|error| call.failed(error))?;
         if parameter.is_scalar {
-            one(&mut values, rows).map_err(|()| {
-                let message = format!("argument \"{}\" of {} has more than one value", parameter.name, function.name);
-                bound.session.fail(Failure { code: "22023".into(), message, ..Failure::default() })
-            })?;
+            let value = one(&mut values, rows).ok().map(|()| {
+                let is_valid = values.valid.first().copied().unwrap_or(false);
+                [&[u8::from(is_valid)], values.bytes.as_slice()].concat()
+            });
+            bound.check_scalar(&parameter.name, value)?;
         }
         inputs.parameter(if parameter.is_scalar { Form::Repeated } else { Form::Array }).map_err(failed)?;
         let Contiguous { valid, bytes, offsets } = values;
+        let type_ = &bound.definition.parameters[index];
+        if type_.storage.is_nested() {
+            let (mut decoded, mut rest) = (Decoded::new(type_), bytes.as_slice());
+            valid.iter().for_each(|_| decoded.push(&mut rest));
+            decoded.write(&mut inputs).map_err(failed)?;
+            continue;
+        }
         let written = if offsets.is_empty() {
             write_fixed(&mut inputs, &bytes, &valid)
         } else {

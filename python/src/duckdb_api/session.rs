@@ -48,6 +48,8 @@ pub(super) struct Session {
     /// The most bytes of a worker, and of the rows that an aggregate gathers.
     memory: AtomicU64,
     failures: Mutex<VecDeque<(u64, Failure)>>,
+    /// The number of the statement.
+    statement: AtomicU64,
     /// Where its functions run their queries.
     loopback: Mutex<Option<Queries>>,
     /// Ends the calls of its statement.
@@ -94,6 +96,7 @@ impl Session {
             workers: Mutex::default(),
             memory: AtomicU64::new(0),
             failures: Mutex::default(),
+            statement: AtomicU64::new(0),
             loopback: Mutex::default(),
             stop: StopFlag::default(),
         });
@@ -158,8 +161,14 @@ impl Session {
         lock(&self.workers).clone().ok_or_else(|| CallbackError::bind("this connection has no functions in Python"))
     }
 
+    /// The number of the present statement. Each execution of a prepared one has a number of its own.
+    pub fn statement(&self) -> u64 {
+        self.statement.load(Ordering::Relaxed)
+    }
+
     /// Forgets the failures of the statement before.
     pub fn begin_statement(&self) {
+        self.statement.fetch_add(1, Ordering::Relaxed);
         lock(&self.failures).clear();
     }
 

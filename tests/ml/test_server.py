@@ -27,6 +27,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from testbed.serving import Server, function_options, serve
 from tests.ml import people
 
+#: SQLSTATE 55000.
+REFUSED = psycopg.errors.ObjectNotInPrerequisiteState
 PRELOAD = "sklearn.ensemble,sklearn.pipeline,sklearn.compose,sklearn.metrics,onnxruntime,skl2onnx"
 
 
@@ -94,7 +96,7 @@ def test_a_training_that_is_rolled_back_leaves_no_model(server: Server, connecti
         assert len(rows(other, score)) == 1
         other.rollback()
     assert rows(connection, "SELECT count(*) FROM models WHERE name = 'undone'") == [(0,)]
-    with pytest.raises(psycopg.errors.ExternalRoutineException, match="there is no model 'undone'"):
+    with pytest.raises(REFUSED, match="there is no model 'undone'"):
         connection.execute(score.encode())
 
 
@@ -112,7 +114,7 @@ def test_a_training_that_is_rolled_back_leaves_no_model(server: Server, connecti
     ],
 )
 def test_rows_that_cannot_be_learnt_from_are_named(connection: psycopg.Connection, query: str, message: str) -> None:
-    with pytest.raises(psycopg.errors.ExternalRoutineException, match=f"ModelError: .*{message}"):
+    with pytest.raises(REFUSED, match=message):
         connection.execute(f"SELECT name FROM train_decision_tree(({query}), '{{}}', 'bad')".encode())
 
 
@@ -231,5 +233,114 @@ def test_a_forged_pickle_is_not_run(connection: psycopg.Connection) -> None:
     forged = b"cos\nsystem\n(S'true'\ntR."
     query = "UPDATE models SET format = 'pickle', artifact = %s, sha256 = sha256(%s::BLOB) WHERE name = 'forged'"
     connection.execute(query, (forged, forged))
-    with pytest.raises(psycopg.errors.ExternalRoutineException, match=r"the pickle names os\.system"):
+    with pytest.raises(REFUSED, match=r"the pickle names os\.system"):
         connection.execute("SELECT * FROM score((SELECT age, sex, party, vote FROM labelled), 'forged')")
+
+
+def test_section_9(connection: psycopg.Connection) -> None:
+    """The statements of the design: train, predict and count, the highest confidence of two models."""
+    for name, trainer in (("rf", "random_forest"), ("nb", "naive_bayes")):
+        connection.execute(
+            f"INSERT INTO models BY NAME SELECT * FROM train_{trainer}((SELECT age, sex, party, vote FROM labelled "
+            f"WHERE training), '{{}}', '{name}')".encode()
+        )
+    test = "(SELECT voter, precinct, age, sex, party FROM labelled WHERE NOT training)"
+    counted = f"SELECT precinct, count(*) FILTER (WHERE label = 'DEM') FROM predict({test}, 'rf') GROUP BY 1"
+    found = dict(rows(connection, counted))
+    assert sorted(found) == list(range(7))
+    assert 0.2 < sum(found.values()) / (people.ROWS // 2) < 0.8
+    both = (
+        f"SELECT voter, arg_max(label, confidence) AS label FROM (SELECT * FROM predict_proba({test}, 'rf') "
+        f"UNION ALL SELECT * FROM predict_proba({test}, 'nb')) GROUP BY voter"
+    )
+    each = f"SELECT voter, label, confidence FROM predict_proba({test}, '{{}}')"
+    forest, bayes = ({voter: one for voter, *one in rows(connection, each.format(name))} for name in ("rf", "nb"))
+    ensemble = dict(rows(connection, both))
+    assert len(ensemble) == people.ROWS // 2
+    for voter, label in ensemble.items():
+        assert (
+            label == max(forest[voter], bayes[voter], key=lambda one: one[1])[0] or forest[voter][1] == bayes[voter][1]
+        )
+    connection.execute(
+        "UPDATE models SET metrics = (SELECT json_group_object(metric, value) FROM "
+        "score((SELECT age, sex, party, vote FROM labelled WHERE NOT training), 'rf')) WHERE name = 'rf'"
+    )
+    best = "SELECT name FROM models ORDER BY (metrics->>'accuracy')::DOUBLE DESC NULLS LAST LIMIT 1"
+    assert rows(connection, best) == [("rf",)]
+
+
+def test_arguments_have_names(connection: psycopg.Connection) -> None:
+    query = """
+        INSERT INTO models BY NAME SELECT * FROM train((SELECT age, sex, turnout FROM labelled),
+            estimator => 'sklearn.ensemble.ExtraTreesRegressor', parameters => '{"n_estimators": 3}', name => 'named')
+    """
+    connection.execute(query.encode())
+    found = rows(connection, "SELECT prediction FROM predict((SELECT age, sex FROM labelled), name => 'named')")
+    assert len(found) == people.ROWS
+    assert isinstance(found[0][0], float)
+    with pytest.raises(REFUSED, match="is not on this database's list"):
+        connection.execute("SELECT name FROM train((SELECT age, vote FROM labelled), 'os.system', '{}', 'x')")
+
+
+def test_other_columns_of_a_prediction_stay_what_they_are(connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.format("passed").encode())
+    columns = """
+        voter, age, sex, party, registered, is_active, 1.25::DECIMAL(9, 2) AS d,
+        TIMESTAMPTZ '2025-01-01 10:00:00+02' AS tz, INTERVAL '1 month 2 days' AS iv, NULL::DATE AS n,
+        TIME '10:00:01' AS t, TIMESTAMP '2025-01-01 10:00:00' AS ts, uuid() AS u,
+        '\\x00\\x01'::BLOB AS b, [1, NULL] AS l
+    """
+    connection.execute(f"CREATE TEMP TABLE given AS SELECT {columns} FROM labelled".encode())
+    connection.execute("CREATE TEMP TABLE found AS SELECT * EXCLUDE (label) FROM predict((FROM given), 'passed')")
+    assert rows(connection, "SELECT count(*) FROM (FROM given EXCEPT FROM found)") == [(0,)]
+    types = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '{}' ORDER BY 1"
+    given, found = (dict(rows(connection, types.format(name))) for name in ("given", "found"))
+    assert {name for name in given if given[name] != found[name]} <= {"d"}
+
+
+def test_a_prediction_names_what_is_missing(connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.format("strict").encode())
+    with pytest.raises(REFUSED, match='the model needs the column "sex"; the query has age, party'):
+        connection.execute("SELECT * FROM predict((SELECT age, party FROM labelled), 'strict')")
+    with pytest.raises(REFUSED, match='column "age" is a text, and the model was trained with a number'):
+        connection.execute("SELECT * FROM predict((SELECT age::VARCHAR AS age, sex, party FROM labelled), 'strict')")
+    nothing = (
+        "SELECT label, confidence FROM predict_proba((SELECT age, sex, party FROM labelled WHERE false), 'strict')"
+    )
+    assert rows(connection, nothing) == []
+    nulls = "SELECT DISTINCT label FROM predict((SELECT NULL::INTEGER AS age, NULL AS sex, NULL AS party), 'strict')"
+    assert len(rows(connection, nulls)) == 1
+
+
+def test_a_row_is_predicted_in_an_expression(connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.format("single").encode())
+    query = """
+        SELECT count(*), sum((predict_row(to_json(p), 'single') = label)::INTEGER)
+        FROM predict((SELECT age, sex, party FROM labelled), 'single') p
+    """
+    assert rows(connection, query) == [(people.ROWS, people.ROWS)]
+    given = json.dumps({"age": 50, "sex": None, "party": "DEM"})
+    [(label,)] = connection.execute("SELECT predict_row(%s::JSON, 'single')", (given,), prepare=True).fetchall()
+    assert label in ("DEM", "REP", "NONE")
+    assert rows(connection, "SELECT predict_row(NULL, 'single')") == [(None,)]
+    for wrong, message in (
+        ('{"age": 1}', 'needs "sex"'),
+        ('{"age": "x", "sex": "m", "party": ""}', '"age" is "x"'),
+        ("1", "JSON object"),
+    ):
+        with pytest.raises(REFUSED, match=message):
+            connection.execute("SELECT predict_row(%s::JSON, 'single')", (wrong,))
+
+
+def test_versions_of_other_libraries_are_refused(connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.replace("'{}')", "'{}', 'pickle')").format("old").encode())
+    predict = "SELECT count(*) FROM predict((SELECT age, sex, party FROM labelled), 'old')"
+    assert rows(connection, predict) == [(people.ROWS,)]
+    connection.execute("UPDATE models SET libraries = '{\"scikit-learn\": \"0.24.1\"}' WHERE name = 'old'")
+    with pytest.raises(REFUSED, match=r"old@1 was made with scikit-learn 0\.24\.1.*train it again") as refused:
+        connection.execute(predict.encode())
+    # The function's text is not sent.
+    assert refused.value.diag.internal_query is None
+    connection.execute("UPDATE models SET artifact = artifact[1:50] || artifact[52:] WHERE name = 'old'")
+    with pytest.raises(REFUSED, match="the artifact is damaged"):
+        connection.execute(predict.encode())

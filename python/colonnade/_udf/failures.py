@@ -15,8 +15,8 @@ MAX_FRAMES = 20
 #: The characters of a query that its errors show.
 MAX_SHOWN = 200
 
-#: The SQLSTATEs that an exception may have as its attribute: values, and states of objects.
-OWN_STATE = re.compile("(22|55)[0-9A-Z]{3}", re.ASCII)
+#: The SQLSTATEs that an exception may have as its attribute: a value that is not valid, and a wrong state of something.
+OWN_STATES = ("22023", "55000")
 #: Where Python ends a line.
 LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -118,7 +118,7 @@ class Failures:
             context = "\n".join(filter(None, (error.context, context)))
             return self.record(error.sqlstate, str(error), detail=detail, context=context, line=line, position=position)
         own = getattr(error, "sqlstate", None)
-        if isinstance(own, str) and OWN_STATE.fullmatch(own):
+        if own in OWN_STATES:
             # The function refuses its arguments, and its message says what to do. Its text would only distract.
             return self.record(own, str(error), context=context)
         state = "53200" if isinstance(error, MemoryError) else "38000"

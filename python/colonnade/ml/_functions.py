@@ -68,10 +68,10 @@ COLUMNS = {
 
 @dataclass(frozen=True)
 class Function:
-    """A table function over a query."""
+    """A function, which is one over a query unless it has other parameters."""
 
     name: str
-    #: In SQL.
+    #: The columns of the result, or the type of the value, in SQL.
     returns: str
     language: str
     #: The name of the part that has the body's last statement's function.
@@ -79,6 +79,13 @@ class Function:
     #: The last statement of the body.
     last: str
     comment: str
+    parameters: str = "*"
+    clauses: str = ""
+
+    @property
+    def result(self) -> str:
+        """What stands behind RETURNS."""
+        return f"TABLE({self.returns})" if self.parameters == "*" else self.returns
 
 
 def functions() -> list[Function]:
@@ -112,6 +119,16 @@ def functions() -> list[Function]:
             "prediction",
             "return prediction_call(_columns, _types, _conn, TABLE, True)",
             "The rows of a query with the predictions of a stored model and their probabilities",
+        ),
+        Function(
+            "predict_row",
+            "VARCHAR",
+            "PYTHON_MAP",
+            "single",
+            "return row_call(features, model, _conn, TABLE)",
+            "The prediction of a stored model for a row, which is a JSON object, as text",
+            "features JSON, model VARCHAR",
+            "STRICT SCALAR (model)",
         ),
         Function(
             "score",

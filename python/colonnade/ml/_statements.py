@@ -58,8 +58,8 @@ def create(function: Function, schema: str, allowed: Sequence[str]) -> str:
     text = body(function.part, function.last, table, allowed)
     assert "$colonnade$" not in text
     return (
-        f"CREATE OR REPLACE FUNCTION {quoted(schema)}.{function.name}(*) RETURNS TABLE({function.returns}) "
-        f"LANGUAGE {function.language} AS $colonnade$\n{text}\n$colonnade$"
+        f"CREATE OR REPLACE FUNCTION {quoted(schema)}.{function.name}({function.parameters}) RETURNS {function.result} "
+        f"LANGUAGE {function.language} {function.clauses} AS $colonnade$\n{text}\n$colonnade$"
     )
 
 

@@ -19,6 +19,8 @@ from . import versions
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "target/debian"
+#: Builds take place in one folder, because cargo compiles everything again for other paths.
+WORK = ROOT / "target/debian-build"
 NAME = "postgresql-colonnade"
 #: What a build needs beside the workspace's crates.
 FILES = ("Cargo.toml", "Cargo.lock", "CHANGELOG.md", "LICENSE", "pg")
@@ -40,38 +42,41 @@ def main() -> int:
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout (default: this one)")
     parser.add_argument("--out", type=Path, default=OUT, help="where the packages are put")
     arguments = parser.parse_args()
-    shutil.rmtree(arguments.out, ignore_errors=True)
     for package in build(arguments.root, arguments.out):
         print(package)
     return 0
 
 
 def build(root: Path, out: Path) -> list[Path]:
-    """Builds the packages of the checkout at `root`, checks them with lintian, and returns their files in `out`.
+    """Builds the packages of the checkout at `root`, checks them with lintian, and returns their files in `out`, which
+    has nothing else afterwards.
 
     Raises:
         subprocess.CalledProcessError: A step failed, or lintian has found an error or given a warning.
     """
-    source = tree(root, out)
+    source = WORK / NAME
+    tree(root, source)
     cargo = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
     environment = os.environ | {
         "CARGO_HOME": str(cargo),
         "RUSTUP_HOME": os.environ.get("RUSTUP_HOME", str(cargo.with_name(".rustup"))),
-        # The crates of registries are compiled once for all versions.
         "CARGO_TARGET_DIR": str(ROOT / "target/debian-crates"),
     }
     build_package = ["dpkg-buildpackage", "--unsigned-source", "--unsigned-changes", f"--build-profiles={PROFILE}"]
     subprocess.run(build_package, cwd=source, env=environment, check=True)
-    [changes] = out.glob("*.changes")
+    shutil.rmtree(source)
+    [changes] = WORK.glob("*.changes")
     lintian = ["lintian", "--fail-on", "error,warning", "--allow-root", "--tag-display-limit", "0", changes]
     subprocess.run(lintian, check=True)
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.move(WORK, out)
     return sorted(path for path in out.glob("*.deb") if "-dbgsym_" not in path.name)
 
 
-def tree(root: Path, out: Path) -> Path:
-    """Writes the source of the packages into a folder in `out`."""
+def tree(root: Path, source: Path) -> None:
+    """Writes the source of the packages into a new folder."""
+    shutil.rmtree(source.parent, ignore_errors=True)
     version = versions.current(root)
-    source = out / f"{NAME}-{version}"
     members = tomllib.loads((root / "Cargo.toml").read_text())["workspace"]["members"]
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *FILES, *members]
     listed = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -81,7 +86,6 @@ def tree(root: Path, out: Path) -> Path:
         shutil.copy2(root / name, source / inside, follow_symlinks=False)
     (source / "debian/changelog").write_text(changelog(root, source, version))
     subprocess.run(["pg_buildext", "updatecontrol"], cwd=source, check=True)
-    return source
 
 
 def changelog(root: Path, source: Path, version: str) -> str:

@@ -1,4 +1,8 @@
-"""A private MariaDB: its own directory, port and socket, as an ordinary user."""
+"""A private MariaDB: its own directory, port and socket, as an ordinary user.
+
+The environment variable COLONNADE_MARIADB names the folder of another MariaDB, with `bin`, `sbin` and `share`; else the
+installed one is taken.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +31,22 @@ SETTINGS = ("--skip-log-bin", "--max-allowed-packet=64M", "--innodb-buffer-pool-
 
 
 def _program(name: str) -> str:
-    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
+    home = os.environ.get("COLONNADE_MARIADB")
+    places = f"{home}/bin:{home}/sbin" if home else f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin"
+    found = shutil.which(name, path=places)
     if found is None:
         raise RuntimeError(f"{name} is missing: install Debian's mariadb-server, as `make mariadb` does")
     return found
+
+
+def _folders() -> list[str]:
+    """The options that lead programs to their other files."""
+    home = os.environ.get("COLONNADE_MARIADB")
+    if not home:
+        return []
+    share = f"{home}/share/mysql"
+    names = {"basedir": home, "lc-messages-dir": share, "character-sets-dir": f"{share}/charsets"}
+    return [f"--{name}={path}" for name, path in (names | {"plugin-dir": f"{home}/lib/mysql/plugin"}).items()]
 
 
 @dataclass(frozen=True)
@@ -89,14 +105,20 @@ def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] |
             f"--datadir={data}",
             "--auth-root-authentication-method=normal",
         ]
-        install += ["--skip-test-db", f"--user={owner}"]
+        install += ["--skip-test-db", f"--user={owner}", *_folders()]
         done = subprocess.run(
             install, cwd=directory, capture_output=True, text=True, preexec_fn=drop_root(OWNER), check=False
         )
         if done.returncode != 0:
             raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout}{done.stderr}")
         port = free_port()
-        command = [_program("mariadbd"), "--no-defaults", f"--datadir={data}", f"--socket={directory / 'socket'}"]
+        command = [
+            _program("mariadbd"),
+            "--no-defaults",
+            *_folders(),
+            f"--datadir={data}",
+            f"--socket={directory / 'socket'}",
+        ]
         command += ["--bind-address=127.0.0.1", f"--port={port}", f"--pid-file={directory / 'pid'}", *SETTINGS, *more]
         with (directory / "log").open("wb") as log:
             process = subprocess.Popen(

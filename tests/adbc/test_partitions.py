@@ -41,11 +41,9 @@ def test_parts_have_each_row_once(readings: Database, options: dict[str, str]) -
         with connection.cursor(adbc_stmt_kwargs=options) as cursor, other.cursor() as reader:
             parts, schema = cursor.adbc_execute_partitions("select id, word from adbc_readings where id > $1", (10,))
             assert schema is not None and schema.names == ["id", "word"]
-            # A server that uses all cores for one stream gives one part.
-            assert len(parts) == (1 if readings.names[0] == "memory" else 3)
-            if len(parts) > 1:
-                # All parts are of the state at the execution.
-                reader.execute("delete from adbc_readings where id > 15000")
+            assert len(parts) == 3
+            # All parts are of the state at the execution.
+            reader.execute("delete from adbc_readings where id > 15000")
             found = [ids(reader, part) for part in reversed(parts)]
             # A part can be read again.
             assert ids(reader, parts[0]) == found[-1]
@@ -76,7 +74,7 @@ def test_parts_end_with_their_statement(readings: Database) -> None:
         parts, _ = cursor.adbc_execute_partitions("select id from adbc_readings")
         cursor.execute("select 1 as n").fetchall()
         for part in (*parts, b"", b"\xff", b"0/0", parts[0] + b"9"):
-            with pytest.raises(dbapi.ProgrammingError, match=r"no such part|ticket does not exist") as failed:
+            with pytest.raises(dbapi.ProgrammingError, match="no such part") as failed:
                 reader.adbc_read_partition(part)
             assert failed.value.status_code == AdbcStatusCode.NOT_FOUND
 

@@ -90,6 +90,7 @@ ROOMS = {
         "_read",
         "_write",
         "",
+        "_udf",
         "_devudf",
         "_serve",
     },

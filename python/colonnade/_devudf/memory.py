@@ -53,7 +53,7 @@ class LocalRing(Ring):
         nodes = inbound.unpack(self.memory, 65536, words)
         self.result = (rows, list(nodes))
 
-    def finish(self, rows: int, nodes: list[int]) -> None:
+    def finish(self, rows: int, nodes: list[int], record: int = 0) -> None:
         if len(nodes) > MAX_ANSWER_WORDS:
             raise ValueError(f"{len(nodes) // 6} columns and fields are too many for one result")
         self.result = (rows, nodes)
@@ -107,7 +107,7 @@ def write(ring: LocalRing, array: pa.Array, column_type: list[Any]) -> None:
     elif name == "interval":
         ring.node(length, valid, intervals(array))
     elif name == "list":
-        lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
+        lengths = np.asarray(pc.fill_null(array.value_lengths(), 0)).astype(np.int64)
         ring.node(length, valid, np.concatenate(([0], np.cumsum(lengths))))
         write(ring, array.flatten(), arguments[0])
     elif name == "array":

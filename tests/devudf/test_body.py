@@ -112,7 +112,7 @@ def bodies(draw: st.DrawFn) -> str:
 
 
 @settings(
-    max_examples=int(os.environ.get("COLONNADE_BODIES", "300")),
+    max_examples=int(os.environ.get("COLONNADE_BODIES", "150")),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

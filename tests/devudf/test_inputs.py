@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import colonnade
@@ -11,6 +12,7 @@ import pytest
 
 from testbed.serving import Server
 from tests.devudf.projects import connected, serving
+from tests.support.users import add_user
 
 Session = psycopg.Connection[Any]
 
@@ -227,3 +229,34 @@ def test_inputs_beyond_the_memory_are_a_named_error() -> None:
         with pytest.raises(psycopg.errors.OutOfMemory, match="--udf-memory=67108864 bytes; add SAMPLE"):
             session.execute(f"EXPLAIN (INPUTS plus) {query}".encode())
         assert len(rows(session, f"EXPLAIN (INPUTS plus, SAMPLE 10) {query}")) == 10
+
+
+def test_a_read_only_user_gets_the_inputs_of_its_own_queries(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    add_user(users, "alice", "secret", "--functions")
+    add_user(users, "carol", "secret", "--read-only")
+    with serving("--users", str(users)) as server:
+        alice = psycopg.connect(f"{server.dsn} user=alice password=secret", autocommit=True)
+        carol = psycopg.connect(f"{server.dsn} user=carol password=secret", autocommit=True)
+        with alice, carol:
+            alice.execute(FUNCTIONS[0].encode())
+            alice.execute("CREATE TABLE t AS SELECT i::INTEGER AS i FROM range(3) t(i)")
+            statement = "EXPLAIN (INPUTS plus) SELECT plus(i) FROM t"
+            assert rows(carol, statement) == [(0, 0), (1, 0), (2, 0)]
+            with carol.transaction():
+                assert rows(carol, statement) == [(0, 0), (1, 0), (2, 0)]
+                assert first(carol, "SELECT plus(i) FROM t") == [1, 2, 3]
+            with pytest.raises(psycopg.Error):
+                carol.execute("EXPLAIN (INPUTS plus) SELECT plus(i) FROM missing")
+            assert rows(carol, statement) == [(0, 0), (1, 0), (2, 0)]
+            # Sessions capture for themselves.
+            assert first(alice, "SELECT plus(i) FROM t") == [1, 2, 3]
+
+
+def test_a_cancelled_capture_ends(session: Session, server: Server) -> None:
+    with connected(server) as other:
+        other.execute("SET statement_timeout = '300ms'")
+        with pytest.raises(psycopg.errors.QueryCanceled):
+            other.execute("EXPLAIN (INPUTS plus, SAMPLE 1) SELECT sum(plus(i::INTEGER)) FROM range(10000000000) r(i)")
+        other.execute("RESET statement_timeout")
+        assert first(other, "SELECT plus(i) FROM t WHERE i < 2") == [1, 2]

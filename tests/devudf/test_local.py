@@ -95,6 +95,10 @@ CALLS = {
         "FUNCTION {}(x INTEGER) RETURNS BIGINT LANGUAGE PYTHON_MAP AS $$ return x + numpy.int64(1) $$",
         "SELECT {}(i::INTEGER) FROM range(5000) t(i)",
     ),
+    "each": (
+        "AGGREGATE {}(x DOUBLE) RETURNS DOUBLE[] LANGUAGE PYTHON_MAP AS $$ return x[:2].tolist() $$",
+        "SELECT {}(i::DOUBLE) FROM range(10000) t(i) GROUP BY i % 5000",
+    ),
     "constant": (
         "FUNCTION {}(x INTEGER, y INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x * y $$",
         "SELECT {}(i::INTEGER, 3) FROM range(10) t(i)",

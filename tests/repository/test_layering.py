@@ -93,6 +93,7 @@ ROOMS = {
         "_write",
         "",
         "ml",
+        "_udf",
         "_devudf",
         "_serve",
     },

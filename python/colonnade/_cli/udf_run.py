@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from colonnade._connection import connect
 from colonnade._devudf import folder, inputs, plpython, saved, sealed, server_check, settings
 from colonnade._devudf.queries import RecordedQueries
+from colonnade._udf.failures import Fault
 
 from .terminal import say
 from .udf_files import add_project
@@ -168,7 +169,10 @@ def show(results: list[Any]) -> None:
     for result in results[:SHOWN]:
         say(json.dumps(result, ensure_ascii=False))
     left = len(results) - SHOWN
-    say(f"({len(results)} results)" if left <= 0 else f"({left} more results)")
+    if left > 0:
+        say(f"({left} more of {len(results)} results)")
+    else:
+        say(f"({len(results)} result{'' if len(results) == 1 else 's'})")
 
 
 def run_debug(args: argparse.Namespace) -> int:
@@ -210,7 +214,11 @@ def traced(debugger: pdb.Pdb, function: saved.Runnable, found: Inputs) -> list[A
 
 
 def print_traceback(error: Exception, path: Path) -> None:
-    """Write a traceback from the function's file on; all of it if the file is not in it."""
+    """Write a traceback from the function's file on; all of it if the file is not in it. A result that is not valid has
+    none."""
+    if isinstance(error, Fault):
+        say(f"{path}: {error} (SQLSTATE {error.state})", sys.stderr)
+        return
     frames = traceback.TracebackException.from_exception(error)
     place = str(path.resolve())
     first = next((at for at, frame in enumerate(frames.stack) if frame.filename == place), 0)

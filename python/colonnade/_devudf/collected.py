@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .saved import INPUTS, SavedTest
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+#: As in `saved.py`. pytest loads this module in every project, so it imports nothing else of the package before a test.
+INPUTS = ".inputs.arrow"
 
 
 class Difference(Exception):
@@ -21,6 +22,8 @@ class FunctionItem(pytest.Item):
     """A function with saved inputs."""
 
     def runtest(self) -> None:
+        from .saved import SavedTest
+
         difference = SavedTest(function_file(self.path)).difference()
         if difference is not None:
             raise Difference(difference)

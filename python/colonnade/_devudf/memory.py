@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import mmap
 import struct
 import uuid
@@ -106,7 +107,7 @@ def write(ring: LocalRing, array: pa.Array, column_type: list[Any]) -> None:
     elif name == "interval":
         ring.node(length, valid, intervals(array))
     elif name == "list":
-        lengths = np.asarray(pc.fill_null(pc.list_value_length(array), 0)).astype(np.int64)
+        lengths = np.asarray(pc.fill_null(array.value_lengths(), 0)).astype(np.int64)
         ring.node(length, valid, np.concatenate(([0], np.cumsum(lengths))))
         write(ring, array.flatten(), arguments[0])
     elif name == "array":
@@ -169,4 +170,9 @@ def write_bytes(ring: LocalRing, array: pa.Array, valid: np.ndarray | None) -> N
 
 def read(ring: LocalRing, column_type: list[Any], nodes: list[int]) -> list[Any]:
     """The items of a result's column, as Python has them; NULL is None."""
-    return inbound.items(inbound.reader(column_type)(ring.memory, iter(nodes)))
+    return inbound.items(read_values(ring, column_type, nodes))
+
+
+def read_values(ring: LocalRing, column_type: list[Any], nodes: list[int]) -> inbound.Values:
+    """The values of a column and their mask. They are copies: the memory is used again."""
+    return copy.deepcopy(inbound.reader(column_type)(ring.memory, iter(nodes)))

@@ -50,10 +50,8 @@ class RecordedQueries:
             ring.begin()
             column = table.column(index).combine_chunks()
             memory.write(ring, column, json.loads(column_type(type_)))
-            values = inbound.reader(json.loads(column_type(type_)))(ring.memory, iter(ring.columns))
-            array = inbound.argument(values)
-            # The memory is used again.
-            found[name] = array.copy()
+            values = memory.read_values(ring, json.loads(column_type(type_)), ring.columns)
+            found[name] = inbound.argument(values)
         return found
 
     def close(self) -> None:

@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from .fences import Statement
 
 
-#: The settings of a session that the queries of its functions follow, besides the search path.
-FOLLOWED_SETTINGS = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
-
 #: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
 MAX_REMEMBERED = 32
 MAX_REMEMBERED_CHARACTERS = 2048

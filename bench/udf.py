@@ -27,7 +27,7 @@ from process import own_cpu_seconds
 from testbed.serving import function_options, serve
 
 #: Statements of a round.
-STATEMENTS = 200
+STATEMENTS = 2000
 
 
 class Functions:
@@ -177,21 +177,25 @@ def calls(isolation: str) -> list[tuple[str, float]]:
 
 
 def statements(rounds: int) -> list[str]:
-    """Times of `SELECT 1` in us, the least of the rounds. A server with functions and one without take turns."""
+    """`SELECT 1` in us: the server's CPU, and the time; the least of the rounds. A server with functions and one
+    without take turns."""
     lines = ["| SELECT 1, us | without --udf | with --udf | more |", "|---|--:|--:|--:|"]
     with serve() as plain, serve(*function_options()) as other, ExitStack() as stack:
-        connections = [stack.enter_context(psycopg.connect(server.dsn, autocommit=True)) for server in (plain, other)]
+        servers = [plain, other]
+        connections = [stack.enter_context(psycopg.connect(server.dsn, autocommit=True)) for server in servers]
         for name, prepare in (("simple", False), ("prepared", True)):
-            times: list[list[float]] = [[], []]
+            measured: dict[str, list[list[float]]] = {"CPU": [[], []], "time": [[], []]}
             for _ in range(rounds):
                 for at, connection in enumerate(connections):
                     cursor = psycopg.ClientCursor(connection) if not prepare else connection.cursor()
-                    begun = time.perf_counter()
+                    begun, used = time.perf_counter(), own_cpu_seconds(servers[at].worker)
                     for _ in range(STATEMENTS):
                         cursor.execute("SELECT 1", prepare=prepare).fetchall()
-                    times[at].append((time.perf_counter() - begun) / STATEMENTS * 1e6)
-            without, with_ = (float(np.min(taken)) for taken in times)
-            lines.append(f"| {name} | {without:.1f} | {with_:.1f} | {with_ - without:+.1f} |")
+                    measured["CPU"][at].append((own_cpu_seconds(servers[at].worker) - used) / STATEMENTS * 1e6)
+                    measured["time"][at].append((time.perf_counter() - begun) / STATEMENTS * 1e6)
+            for what, (plain_, other_) in measured.items():
+                without, with_ = min(plain_), min(other_)
+                lines.append(f"| {name}, {what} | {without:.1f} | {with_:.1f} | {with_ - without:+.1f} |")
     return lines
 
 
@@ -205,7 +209,7 @@ def main() -> None:
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
     if given.statements:
-        print("\n".join(statements(given.rounds * 20)))
+        print("\n".join(statements(given.rounds)))
         return
     _core.register_functions()
     lines = [

@@ -17,6 +17,9 @@ from .column_names import column_names
 from .exact import literal, quoted
 from .function_entry import ANY, canonical
 from .function_failure import refused
+from .function_macro import argument as argument_of
+from .function_macro import is_converted
+from .function_macro import result as result_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -152,7 +155,7 @@ class TableFunctions:
         for number, query in enumerate(queries, 1):
             self._collect(call, number, query, arguments, definition.strict, used)
         call.run()
-        return f"colonnade_rows({literal(call.name)})"
+        return rows_of(call, definition.results)
 
     def check(self, definition: Definition) -> Any:
         """Compile a function. Returns why it is no Python, or None."""
@@ -184,7 +187,7 @@ class TableFunctions:
     ) -> str:
         """Run the query of a SELECT, and call the functions that are items of its list. A call has a schema, a name,
         the number of its arguments, and the name of its column. In the query, columns with the names of `marks` stand
-        for the calls, and the arguments are the last columns. Returns what stands for the rows of the SELECT."""
+        for the calls, and the arguments are the last columns. Returns what follows SELECT in its place."""
         (found,) = query
         bound = self._bind(Input(*found), values)
         names = [name for name, _ in bound.columns]
@@ -218,16 +221,23 @@ class TableFunctions:
             calls.append((definition.id, full_name, parameters, result, definition.source, definition.strict))
         try:
             block = TableCall.block(
-                self.functions.workers, [(name, type_) for name, type_, _ in collected], calls, columns
+                self.functions.workers,
+                [(name, type_) for name, type_, _ in collected],
+                calls,
+                # A SELECT may have several columns of a name.
+                [(f"r{at}", number, is_call) for at, (_, number, is_call) in enumerate(columns)],
             )
         except NotImplementedError as error:
             raise Refused(str(error), "0A000", None) from None
         self._calls.append(block)
-        casts = [f"CAST({source} AS {type_})" for _, type_, source in collected]
+        casts = [cast(source, type_) for _, type_, source in collected]
         rows = f"({bound.given.sql}) AS q({', '.join(quoted(f'c{number}') for number in range(len(names)))})"
         self._collect_rows(block, 1, rows, casts, bound.given.parameters, values or {})
         block.run()
-        return f"colonnade_rows({literal(block.name)})"
+        results = [calls[number][3] if is_call else collected[number][1] for _, number, is_call in columns]
+        pairs = enumerate(zip(columns, results, strict=True))
+        items = [f"{result_of(f'r{at}', type_)} AS {quoted(name)}" for at, ((name, _, _), type_) in pairs]
+        return f"{', '.join(items)} FROM colonnade_rows({literal(block.name)})"
 
     def _bind(self, given: Input, values: dict[str, object] | None) -> Bound:
         """The columns of an argument. The query only reads."""
@@ -339,7 +349,7 @@ class TableFunctions:
         self, call: TableCall, arguments: list[Argument], bound: list[Bound], values: dict[str, object]
     ) -> None:
         found = [argument for argument in arguments if argument.query == 0]
-        casts = ", ".join(f"CAST({argument.source} AS {argument.parameter.type})" for argument in found)
+        casts = ", ".join(cast(argument.source, argument.parameter.type) for argument in found)
         names = {name for argument in found for name in argument.values}
         sql = f"SELECT colonnade_collect({literal(call.name)}, '0', 1::BIGINT, {casts})"
         self._run(sql, {name: values[name] for name in names})
@@ -369,7 +379,7 @@ class TableFunctions:
         if is_strict:
             tests = " AND ".join(f"{argument.source} IS NOT NULL" for argument in found)
             rows = f"(SELECT * FROM {rows} WHERE {tests})"
-        casts = [f"CAST({argument.source} AS {argument.parameter.type})" for argument in found]
+        casts = [cast(argument.source, argument.parameter.type) for argument in found]
         self._collect_rows(call, number, rows, casts, query.given.parameters, values)
 
     def _collect_rows(
@@ -384,6 +394,23 @@ class TableFunctions:
 
     def _run(self, sql: str, values: dict[str, object]) -> list[Any]:
         return self.connection.execute(sql, values or None).fetchall()
+
+
+def cast(source: str, type_: str) -> str:
+    """A value of a type, as it is collected."""
+    return argument_of(f"CAST({source} AS {type_})", type_)
+
+
+def rows_of(call: TableCall, columns: Sequence[tuple[str, str]]) -> str:
+    """What stands for the rows of a result with these columns."""
+    rows = f"colonnade_rows({literal(call.name)})"
+    if not any(is_converted(type_) for _, type_ in columns):
+        return rows
+    # By their numbers: a SELECT may have several columns of a name.
+    names = [f"r{number}" for number in range(len(columns))]
+    pairs = zip(names, columns, strict=True)
+    items = ", ".join(f"{result_of(name, type_)} AS {quoted(column)}" for name, (column, type_) in pairs)
+    return f"(SELECT {items} FROM {rows} AS r({', '.join(names)}))"
 
 
 def known(type_: str) -> str:

@@ -157,7 +157,7 @@ mod tests {
     fn shown(sql: &str) -> Option<(String, Vec<String>, String)> {
         let start = sql.find("f(")?;
         let end = start + sql[start..].find(')')? + 1;
-        let block = select_block(sql, Dialect::DuckDb, &(start..end))?;
+        let block = select_block(sql, Dialect::WITH_PYTHON, &(start..end))?;
         let text = |place: &Range<usize>| sql[place.clone()].trim().to_owned();
         let item = |item: &SelectItem| match &item.alias {
             Some(alias) => format!("{} -> {alias}", text(&item.value)),

@@ -33,19 +33,15 @@ impl BlockCall {
         let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
         let (mut parameters, mut arguments) = (Vec::new(), Vec::new());
         for (name, type_, is_scalar, column) in given {
-            let type_ = SqlType::parse(&type_).map_err(unsupported)?;
+            let type_name = type_;
+            let type_ = SqlType::parse_converted(&type_name).map_err(unsupported)?;
             if query.get(column).is_none_or(|(_, found)| *found != type_) {
                 return Err(PyValueError::new_err("an argument has another type than its parameter"));
             }
-            parameters.push(FunctionColumn {
-                name,
-                type_name: type_.name.clone(),
-                column_type: type_.column_type.clone(),
-                is_scalar,
-            });
+            parameters.push(FunctionColumn { name, type_name, column_type: type_.column_type.clone(), is_scalar });
             arguments.push(Argument { group: VALUES + 1, column, type_ });
         }
-        let result = SqlType::parse(&result).map_err(unsupported)?;
+        let result = SqlType::parse_converted(&result).map_err(unsupported)?;
         let column = FunctionColumn {
             name: String::new(),
             type_name: result.name.clone(),
@@ -87,18 +83,19 @@ impl TableCall {
         let mut of_groups = vec![Vec::new(); count];
         let (mut parameters, mut placed) = (Vec::new(), Vec::new());
         for (name, type_, is_scalar, group) in arguments {
-            let type_ = SqlType::parse(&type_).map_err(unsupported)?;
+            let type_name = type_;
+            let type_ = SqlType::parse_converted(&type_name).map_err(unsupported)?;
             let column = of_groups[group].len();
             parameters.push(FunctionColumn {
                 name: name.clone(),
-                type_name: type_.name.clone(),
+                type_name,
                 column_type: type_.column_type.clone(),
                 is_scalar,
             });
             of_groups[group].push((name, type_.clone()));
             placed.push(Argument { group, column, type_ });
         }
-        let results = results.into_iter().map(|(name, type_)| Ok((name, SqlType::parse(&type_)?)));
+        let results = results.into_iter().map(|(name, type_)| Ok((name, SqlType::parse_converted(&type_)?)));
         let results = results.collect::<Result<Vec<_>, _>>().map_err(unsupported)?;
         let result = |(name, type_): &(String, SqlType)| FunctionColumn {
             name: name.clone(),
@@ -140,7 +137,7 @@ impl TableCall {
         calls: Vec<BlockCall>,
         columns: Vec<(String, usize, bool)>,
     ) -> PyResult<Self> {
-        let types = query.into_iter().map(|(name, type_)| Ok((name, SqlType::parse(&type_)?)));
+        let types = query.into_iter().map(|(name, type_)| Ok((name, SqlType::parse_converted(&type_)?)));
         let types = types.collect::<Result<Vec<_>, UnsupportedType>>();
         let types = types.map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
         let made = calls.into_iter().map(|call| call.made(&types)).collect::<PyResult<Vec<_>>>()?;

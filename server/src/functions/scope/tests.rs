@@ -1,7 +1,7 @@
 use super::*;
 
 fn call(sql: &str) -> Option<TableCall> {
-    table_call(sql, Dialect::DuckDb, |_, name, _| name == "f" || name == "g")
+    table_call(sql, Dialect::WITH_PYTHON, |_, name, _| name == "f" || name == "g")
 }
 
 /// The call's text, its arguments (queries in brackets), and its scopes.

@@ -16,10 +16,10 @@ from colonnade._core import Refused, TableCall
 from .column_names import column_names
 from .exact import literal, quoted
 from .function_entry import ANY, canonical
+from .function_failure import refused
 from .function_macro import argument as argument_of
 from .function_macro import is_converted
 from .function_macro import result as result_of
-from .functions import refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -121,6 +121,13 @@ enum Replacement {
     Unknown,
 }
 
+/// Whether a text may have one of these names. It is decided without looking at its tokens.
+fn may_have(text: &str, names: &HashSet<String>) -> bool {
+    let text = text.to_ascii_lowercase();
+    // Quotes are doubled in names with quotes, and letters beyond ASCII have other forms.
+    names.iter().any(|name| !name.is_ascii() || name.contains('"') || text.contains(name))
+}
+
 /// Why a call cannot stand there.
 fn refused(text: String, hint: &str) -> EngineError {
     EngineError { hint: Some(hint.to_owned()), ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text) }
@@ -130,7 +137,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     /// Whether a statement may call table functions.
     fn may_call_tables(&mut self, statement: &str) -> bool {
         let Some(names) = self.connection.tables().and_then(|tables| tables.table_names()) else { return false };
-        table_call(statement, Dialect::DuckDb, |_, name, _| names.contains(&name.to_lowercase())).is_some()
+        may_have(statement, &names)
+            && table_call(statement, Dialect::DuckDb, |_, name, _| names.contains(&name.to_lowercase())).is_some()
     }
 
     /// Calls the table functions of a statement, and puts the names of their results in their place. `values` are those of the
@@ -391,4 +399,28 @@ fn with_parentheses(text: &str, argument: &TableArgument) -> Range<usize> {
     let opens = text[..start].rfind('(').unwrap_or(start);
     let closes = text[end..].find(')').map_or(end, |closes| end + closes + 1);
     opens..closes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_without_the_names_is_not_read() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<HashSet<_>>();
+        assert!(may_have("SELECT * FROM Minmap((SELECT 1))", &names(&["other", "minmap"])));
+        assert!(!may_have("SELECT * FROM tbl", &names(&["other", "minmap"])));
+        assert!(may_have("SELECT 1", &names(&["é"])) && may_have("SELECT 1", &names(&["a\"b"])));
+    }
+
+    #[test]
+    fn a_query_gets_the_clauses_that_it_sees() {
+        let sql = "WITH a AS (SELECT $2 AS i) SELECT * FROM t, (WITH b AS (FROM a) SELECT * FROM f((FROM b), $1)) x";
+        let call = table_call(sql, Dialect::DuckDb, |_, name, _| name == "f").unwrap();
+        let found = inputs(sql, &call);
+        let expected =
+            "WITH a AS (SELECT $2 AS i) SELECT * FROM (WITH b AS (FROM a) SELECT * FROM (FROM b))".to_owned();
+        assert_eq!(found[0], TableInput { text: expected, is_query: true, parameters: vec![2] });
+        assert!(!found[1].is_query && found[1].parameters == [1, 2]);
+    }
 }

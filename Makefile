@@ -102,10 +102,11 @@ test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary
 	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/drop_in/test_scripts.py
 	$(DROP_IN)/bin/python -m tests.drop_in.evidence
 
-test-ml: $(BIN)/.wheel $(ML)/.ml ## Train, store and apply models in the server, by scikit-learn and ONNX
+test-ml: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench $(ML)/.ml postgres ## Train, store and apply models in the server, by scikit-learn and ONNX
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(ML)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
 	$(ML)/bin/python -m pytest --timeout=300 tests/ml "tests/repository/test_docs.py::test_lessons_run_and_print_what_they_say[docs/tutorial/machine-learning.md]" $(PYTEST_ARGS)
+	COLONNADE_STUDY_ML=$(abspath $(ML)/bin/python) $(BIN)/python -m pytest --timeout=600 bench/tests/test_study_voters.py $(PYTEST_ARGS)
 
 # Each engine in a process of its own, because Ray and Spark change the process that starts them.
 test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask, Ray, Spark and Daft on local clusters
@@ -213,7 +214,7 @@ docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site 
 	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo 'docs/_build/index.html: written'
 
-study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb plpython ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
+study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(ML)/.ml $(PEERS)/monetdb extension mariadb plpython ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -137,6 +138,7 @@ def started(
     uri, cpu = stack.enter_context(postgres(files))
     yield "PostgreSQL", (uri, cpu, lambda: 0)
     path = context.scratch / "voters.sqlite"
+    sqlite3.connect(path).close()
     load(files, f"sqlite:///{path}")
     yield "SQLite", (str(path), lambda: 0.0, lambda: 0)
     database = context.scratch / "voters.duckdb"

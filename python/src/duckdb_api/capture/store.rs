@@ -206,6 +206,8 @@ impl Kept {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     /// Adds calls of `rows` rows with a column of their numbers, and gives the numbers that are kept.

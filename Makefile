@@ -25,6 +25,7 @@ PANDAS2 ?= .venv-pandas2
 DBT ?= .venv-dbt
 DROP_IN ?= .venv-drop-in
 ENGINES ?= .venv-engines
+ML ?= .venv-ml
 VERSION ?=
 DRY_RUN ?=
 DIST ?= .venv-dist
@@ -44,7 +45,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench bench-wire bench-end-to-end
-.PHONY: docs test-engines bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
+.PHONY: docs test-engines test-ml bench-postgres bench-sources bench-adbc bench-writes bench-links bench-plans study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -97,6 +98,12 @@ test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary
 		"$$($(DROP_IN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
 	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/drop_in/test_scripts.py
 	$(DROP_IN)/bin/python -m tests.drop_in.evidence
+
+test-ml: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench $(ML)/.ml postgres ## Train, store and apply models in the server, by scikit-learn and ONNX
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(ML)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(ML)/bin/python -m pytest --timeout=300 tests/ml "tests/repository/test_docs.py::test_lessons_run_and_print_what_they_say[docs/tutorial/machine-learning.md]" $(PYTEST_ARGS)
+	COLONNADE_STUDY_ML=$(abspath $(ML)/bin/python) $(BIN)/python -m pytest --timeout=600 bench/tests/test_study_voters.py $(PYTEST_ARGS)
 
 # Each engine in a process of its own, because Ray and Spark change the process that starts them.
 test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask, Ray, Spark and Daft on local clusters
@@ -181,7 +188,7 @@ docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site 
 	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo 'docs/_build/index.html: written'
 
-study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(PEERS)/monetdb extension mariadb plpython ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
+study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(ML)/.ml $(PEERS)/monetdb extension mariadb plpython ## Repeat the papers' measurements and write docs/study/index.html (root for links; STUDY_SIZE=quick)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
 	@command -v ip >/dev/null || { $(APT) update && $(APT) install iproute2; }
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
@@ -235,7 +242,7 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove everything that was built or generated
-	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
+	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. The configuration file stops Debian's package from creating and starting its own cluster.
@@ -290,8 +297,9 @@ $(PANDAS2)/.pandas2: requirements/pandas2.txt
 $(DBT)/.dbt: requirements/dbt.txt
 $(DROP_IN)/.drop-in: requirements/drop-in.txt
 $(ENGINES)/.engines: requirements/engines.txt
+$(ML)/.ml: requirements/ml.txt
 $(DIST)/.dist: requirements/dist.txt
-$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(ENGINES)/.engines $(DIST)/.dist: | $(BIN)/python
+$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(ENGINES)/.engines $(ML)/.ml $(DIST)/.dist: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@

@@ -157,22 +157,9 @@ fn of_day(microseconds: i64) -> Time {
     }
 }
 
-/// The date of a number of days since 1970. The algorithm is `civil_from_days` of
-/// <https://howardhinnant.github.io/date_algorithms.html>, whose years begin in March.
 fn date(days: i64) -> Result<Date, String> {
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    if !(1..=9999).contains(&year) {
-        return Err("its year is not between 1 and 9999: bind its text, and cast it in the query".to_owned());
-    }
-    Ok(Date { year: year as u16, month: month as u8, day: day as u8 })
+    let error = "its year is not between 1 and 9999: bind its text, and cast it in the query";
+    Date::from_days(days).ok_or_else(|| error.to_owned())
 }
 
 #[cfg(test)]

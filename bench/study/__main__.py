@@ -44,6 +44,7 @@ EXPERIMENTS: list[str] = [
     "queries",
     "embedded",
     "functions",
+    "voters",
 ]
 
 

@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use colonnade_sql::{Dialect, placeholder};
 
+use crate::write::moment::civil;
 use crate::{Error, ErrorKind};
 
 /// A parameter's value.
@@ -71,6 +72,15 @@ pub struct Date {
     pub year: u16,
     pub month: u8,
     pub day: u8,
+}
+
+impl Date {
+    /// The date of a number of days since 1970, if its year is one of 1 to 9999.
+    #[must_use]
+    pub fn from_days(days: i64) -> Option<Self> {
+        let (year, month, day) = (-719_162..=2_932_896).contains(&days).then(|| civil(days))?;
+        Some(Self { year: year as u16, month: month as u8, day: day as u8 })
+    }
 }
 
 /// A time of day.

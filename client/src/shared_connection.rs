@@ -2,6 +2,7 @@
 //! receiving thread, and cancellation.
 
 mod event_reader;
+mod thread;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,6 +18,7 @@ use crate::stats::Meter;
 use crate::{Cancel, Error, ErrorKind, Keep};
 
 pub(crate) use event_reader::EventReader;
+use thread::IdleThread;
 
 /// The time within which a cancelled query must end. Afterwards its connection is closed.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
@@ -70,6 +72,7 @@ pub(crate) struct SharedConnection<P: Peer> {
     pub(crate) siblings: Siblings,
     state: Mutex<State<P::ServerConnection>>,
     changed: Condvar,
+    thread: IdleThread,
 }
 
 enum State<L> {
@@ -128,6 +131,7 @@ impl<P: Peer> SharedConnection<P> {
             siblings: Siblings::default(),
             state,
             changed: Condvar::new(),
+            thread: IdleThread::default(),
         }))
     }
 
@@ -159,7 +163,8 @@ impl<P: Peer> SharedConnection<P> {
         let (connection, number, stop) = self.take(keep)?;
         let (sender, events) = sync_channel(AHEAD);
         let (session, stopped) = (self.clone(), stop.clone());
-        spawn("colonnade-receive", move || session.receive(connection, number, &stopped, &sender, work))
+        self.thread
+            .run(move || session.receive(connection, number, &stopped, &sender, work))
             .inspect_err(|_| self.close())?;
         Ok(EventReader { session: self.clone(), number, stop, events: Some(events), meter: Meter::start() })
     }

@@ -16,6 +16,7 @@ mod misfit;
 mod parameters;
 mod partition;
 mod rows;
+mod running;
 mod value;
 mod write;
 

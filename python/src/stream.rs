@@ -1,16 +1,15 @@
 //! `colonnade._core.Stream`: the answer to a query, read once.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use arrow_array::{RecordBatch, StructArray};
+use arrow_array::StructArray;
 use arrow_schema::{DataType, Field, SchemaRef};
 use client::arrow_stream::{self, Release};
 use client::dtype::Dtype;
-use client::{Cancel, ChunkLimits, Error, ErrorKind, Keep, ResultStream, Stats, WriteTarget};
+use client::{Cancel, ChunkLimits, Error, ErrorKind, Keep, ResultStream, WriteTarget};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -25,6 +24,10 @@ use crate::uncommon::uncommon;
 use crate::watch::Watch;
 use crate::{capsule, ffi_stream};
 
+mod shared;
+
+use shared::{Consumer, Rest, Shared, ToldFailure};
+
 /// A schema and batches.
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct Stream {
@@ -32,113 +35,6 @@ pub(crate) struct Stream {
     schema: SchemaRef,
     name: String,
     server: String,
-}
-
-/// The state that the stream and a consumer of its capsule share.
-struct Shared {
-    reading: Mutex<Reading>,
-    /// The error that a consumer of the capsule got as text.
-    failure: Mutex<Option<ToldFailure>>,
-    /// Whether a consumer of the capsule is to get an error instead of the next batch.
-    interrupted: AtomicBool,
-}
-
-/// An error whose text a consumer of the capsule got.
-enum ToldFailure {
-    Error(Error),
-    /// Also an exception of a signal handler.
-    Exception(PyErr),
-}
-
-enum Reading {
-    Open(Box<dyn ResultStream>),
-    /// Read to the end, or closed.
-    Over(Stats),
-}
-
-impl Shared {
-    fn reading(&self) -> MutexGuard<'_, Reading> {
-        // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
-        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn next(&self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
-        let mut reading = self.reading();
-        let Reading::Open(source) = &mut *reading else {
-            return Err(Error::new(ErrorKind::Unavailable, "the result is closed: run the query again"));
-        };
-        let next = source.next(keep);
-        if !matches!(next, Ok(Some(_))) {
-            *reading = Reading::Over(source.stats());
-        }
-        next
-    }
-
-    /// Decodes a batch. A column that cannot be decoded or converted ends the stream.
-    fn decoded(&self, batch: client::Batch) -> Result<RecordBatch, Error> {
-        batch.decode().inspect_err(|_| self.close())
-    }
-
-    fn next_decoded(&self, keep: Keep<'_>) -> Result<Option<RecordBatch>, Error> {
-        self.next(keep)?.map(|batch| self.decoded(batch)).transpose()
-    }
-
-    /// The text of an error for a consumer of the capsule. The error itself is kept for [`Stream::failure`].
-    fn told(&self, failure: ToldFailure) -> String {
-        let text = match &failure {
-            ToldFailure::Error(error) => error.to_string(),
-            ToldFailure::Exception(exception) => exception.to_string(),
-        };
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
-        text
-    }
-
-    fn is_open(&self) -> bool {
-        matches!(*self.reading(), Reading::Open(_))
-    }
-
-    fn stats(&self) -> Stats {
-        match &*self.reading() {
-            Reading::Open(source) => source.stats(),
-            Reading::Over(stats) => stats.clone(),
-        }
-    }
-
-    fn close(&self) {
-        let mut reading = self.reading();
-        if let Reading::Open(source) = &*reading {
-            *reading = Reading::Over(source.stats());
-        }
-    }
-}
-
-/// Closes the stream when a consumer of its capsule releases it.
-struct Consumer(Arc<Shared>);
-
-impl Drop for Consumer {
-    fn drop(&mut self) {
-        self.0.close();
-    }
-}
-
-/// The unread rest of a stream, as the source of another stream.
-struct Rest {
-    consumer: Consumer,
-    schema: SchemaRef,
-}
-
-impl ResultStream for Rest {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
-        self.consumer.0.next(keep)
-    }
-
-    fn stats(&self) -> Stats {
-        self.consumer.0.stats()
-    }
 }
 
 impl Stream {
@@ -151,11 +47,7 @@ impl Stream {
             let error = Error::new(ErrorKind::Unsupported, message).with_origin(name);
             return Err(to_py(py, &error.with_hint("give it another name in the query")));
         }
-        let shared = Arc::new(Shared {
-            reading: Mutex::new(Reading::Open(source)),
-            failure: Mutex::default(),
-            interrupted: AtomicBool::new(false),
-        });
+        let shared = Arc::new(Shared::new(source));
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
     }
 
@@ -323,13 +215,13 @@ impl Stream {
 
     /// Ends the stream for a consumer of its capsule, also while that waits for a batch. It may be called from any thread.
     fn interrupt(&self) {
-        self.shared.interrupted.store(true, Ordering::Release);
+        self.shared.interrupt();
     }
 
     /// The exception of the last error that a consumer of the capsule got as text, once. It is the error of `source`, unless
     /// it has one.
     fn failure<'py>(&self, py: Python<'py>, source: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let failure = self.shared.take_failure();
         let exception = match failure {
             None => return Ok(None),
             Some(ToldFailure::Error(error)) => to_py(py, &error),
@@ -377,7 +269,7 @@ impl Stream {
         let caller = thread::current().id();
         let next = move || {
             let pull = |keep: Keep<'_>| {
-                let batch = shared.0.next_decoded(&mut || keep() && !shared.0.interrupted.load(Ordering::Acquire))?;
+                let batch = shared.0.next_decoded(&mut || keep() && !shared.0.is_interrupted())?;
                 Ok(batch.map(|batch| Arc::new(StructArray::from(batch)) as _))
             };
             // The thread that asked for the capsule may hold the interpreter lock, and releases it for the wait. Any other

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import importlib.util
 import os
 import re
 import shlex
@@ -29,6 +30,8 @@ TEXTS = [*PAGES, *ROOT.glob("*.md"), *(ROOT / "spec").glob("*.md"), ROOT / "pg/R
 #: Pages whose blocks are run one after the other, in an empty directory, as a reader would.
 LESSONS = [ROOT / "README.md", *sorted((DOCS / "tutorial").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: Lessons that need a library of machine learning: `make test-ml` runs them.
+OF_MACHINE_LEARNING = [DOCS / "tutorial/machine-learning.md"]
 #: Languages of programs that read by the ADBC driver from `colonnade serve shop.duckdb`.
 FOREIGN = ("go", "r")
 #: Blocks that need an engine: tests/engines runs them.
@@ -142,6 +145,25 @@ class Lesson:
             timeout=60,
         ).stdout
 
+    def sql(self, code: str) -> str:
+        """Statements that a reader gives to psql."""
+        words = [
+            "psql",
+            "--no-psqlrc",
+            "--quiet",
+            "--set",
+            "ON_ERROR_STOP=1",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            self.port,
+        ]
+        words += ["--username", "ada", "--dbname", "shop", "--command", "SET client_min_messages = warning"]
+        parts = [part for part in code.split(";\n") if part.strip()]
+        printed = self.run([*words, *(word for part in parts for word in ("--command", part))])
+        # psql writes an empty line after each table.
+        return printed.rstrip("\n")
+
     def go(self, code: str) -> str:
         """A program, or statements of one. The module is that of the driver's tests, so that its lock file counts."""
         go, module = programs.go_with_cxx(), self.directory / "go"
@@ -183,13 +205,15 @@ def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Lesson]:
 
 @pytest.mark.parametrize("page", LESSONS, ids=name_of)
 def test_lessons_run_and_print_what_they_say(page: Path, lesson: Lesson) -> None:
+    if page in OF_MACHINE_LEARNING and importlib.util.find_spec("sklearn") is None:
+        pytest.skip("scikit-learn is not here; make test-ml runs this")
     printed = ""
     for kind, code in BLOCK.findall(page.read_text()):
         if kind == "text":
             assert [line.rstrip() for line in printed.splitlines()] == code.splitlines()
         elif kind not in (*FOREIGN, OF_ENGINES):
-            assert kind in ("sh", "python"), f"no example is known to be {kind}"
-            printed = lesson.sh(code) if kind == "sh" else lesson.python(code)
+            assert kind in ("sh", "sql", "python"), f"no example is known to be {kind}"
+            printed = getattr(lesson, kind)(code)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in LESSONS], ids=name_of)

@@ -75,6 +75,7 @@ ROOMS = {
     "aio": {"_options", "_errors", "_frames", "_rows", "_connection"},
     "_udf": set[str](),
     "distributed": {"_options", "_libraries", "_errors", "_frames", "_connection", "_plan"},
+    "ml": {"_libraries", "_errors", "_connection"},
     "_serve": {"_options", "_core", "_duckdb", "_sources"},
     "_cli": {
         "_options",
@@ -89,6 +90,7 @@ ROOMS = {
         "_read",
         "_write",
         "",
+        "ml",
         "_serve",
     },
     "__main__": {"_cli"},

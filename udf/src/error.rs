@@ -76,6 +76,9 @@ pub enum CallError {
         /// The query's message, and where the function has run it.
         record: Box<FunctionError>,
     },
+    /// The function has refused, because something that it needs is in a wrong state.
+    #[error("{0}")]
+    State(Box<FunctionError>),
     /// There are as many workers as `--udf-max-workers` allows.
     #[error(
         "all {0} worker processes for functions are in use: try again later, or start the server with a larger --udf-max-workers"
@@ -146,6 +149,7 @@ impl CallError {
                 ValueFault::Text => "22021",
                 ValueFault::Other => "22023",
             },
+            Self::State(_) => "55000",
             Self::Memory { .. } => "53200",
             Self::Timeout { .. } | Self::Cancelled { .. } => "57014",
             Self::TooManyWorkers(_) | Self::TooManySessionWorkers(_) => "53300",
@@ -160,6 +164,7 @@ impl CallError {
             Self::Syntax(record)
             | Self::Exception(record)
             | Self::Result(record)
+            | Self::State(record)
             | Self::Value(_, record)
             | Self::Query { record, .. } => Some(record),
             Self::Memory { record, .. } => record.as_deref(),

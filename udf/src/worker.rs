@@ -197,6 +197,7 @@ impl FunctionWorker {
             "22008" => CallError::Value(ValueFault::DateTimeOutOfRange, record),
             "22021" => CallError::Value(ValueFault::Text, record),
             "22023" => CallError::Value(ValueFault::Other, record),
+            "55000" => CallError::State(record),
             "53200" => self.memory(function, Some(record)),
             "58000" => {
                 // The process could not put its sandbox on, and has ended.

@@ -1,24 +1,20 @@
 //! A connection that one query at a time uses.
 
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-
-use arrow_schema::SchemaRef;
 
 use super::library::{self, Database, InterruptHandle};
 use super::location::Location;
-use super::parameters;
-use super::rows::StatementRows;
+use super::running::{Begun, deliver, run};
 use super::write::WriterInterrupt;
 use crate::feed::{self, NoItem, POLL};
 use crate::partition::Offer;
 use crate::partition::siblings::Siblings;
-use crate::produced::{self, Produced, Pulled};
+use crate::produced::{self, Produced};
 use crate::stats::Meter;
 use crate::write::Writing;
 use crate::{
-    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Parameters, QueryOptions, ResultStream, Statement,
-    Transaction,
+    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream, Statement, Transaction,
 };
 
 /// An SQLite file, opened read-only.
@@ -79,70 +75,6 @@ fn open(location: &Location) -> Result<Database, Error> {
     // Opening a file reads nothing.
     run(&database, "SELECT count(*) FROM sqlite_schema", None)?;
     Ok(database)
-}
-
-/// What is known of a statement after its start.
-enum Begun {
-    Rows(SchemaRef),
-    /// It has ended without rows.
-    Done(Option<u64>),
-}
-
-/// Passes on a query's schema and then its batches. Returns the last event.
-fn deliver(
-    database: &Database,
-    (sql, parameters): (&str, Option<&Parameters>),
-    options: &QueryOptions,
-    rows_only: bool,
-    begun: SyncSender<Begun>,
-    batches: &SyncSender<Pulled>,
-) -> Pulled {
-    if !rows_only && let Some(changed) = effect(database, sql, parameters)? {
-        let _ = begun.send(Begun::Done(changed));
-        return Ok(None);
-    }
-    let mut rows = StatementRows::open(database, sql, parameters, options)?;
-    let _ = begun.send(Begun::Rows(rows.schema().clone()));
-    produced::pump(batches, || rows.next())
-}
-
-/// Runs a statement if it returns no rows.
-fn effect(database: &Database, sql: &str, parameters: Option<&Parameters>) -> Result<Option<Option<u64>>, Error> {
-    let (statement, rest) = database.prepare(sql)?;
-    if statement.is_some_and(|statement| statement.columns() > 0) {
-        return Ok(None);
-    }
-    if database.prepare(rest)?.0.is_some() {
-        return Err(Error::several_statements());
-    }
-    run(database, sql, parameters).map(Some)
-}
-
-/// Runs statements for their effect, and counts the rows that they changed, if any of them can write. Only one
-/// statement may have values.
-fn run(database: &Database, sql: &str, parameters: Option<&Parameters>) -> Result<Option<u64>, Error> {
-    let (mut rest, mut changed) = (sql, None);
-    if parameters.is_some() {
-        let (_, mut others) = database.prepare(sql)?;
-        while !others.is_empty() {
-            let (other, after) = database.prepare(others)?;
-            if other.is_some() {
-                return Err(Error::several_statements());
-            }
-            others = after;
-        }
-    }
-    while !rest.is_empty() {
-        let (statement, after) = parameters::prepare(database, rest, parameters.filter(|_| rest.len() == sql.len()))?;
-        if let Some(mut statement) = statement {
-            while statement.step()?.is_some() {}
-            if !statement.only_reads() {
-                changed = Some(changed.unwrap_or(0) + database.changes());
-            }
-        }
-        rest = after;
-    }
-    Ok(changed)
 }
 
 impl Connection for SqliteConnection {

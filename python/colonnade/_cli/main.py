@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from colonnade._core import __version__
 from colonnade._errors import Error
 
-from . import adbc, bench, completion, demo, doctor, read, serve, tables, udf, user, write
+from . import adbc, bench, completion, demo, doctor, ml, read, serve, tables, udf, user, write
 from .terminal import say
 
 
@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"colonnade {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="show more, tracebacks included")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in (read, write, tables, serve, bench, doctor, user, udf, adbc, demo):
+    for command in (read, write, tables, serve, bench, doctor, user, udf, ml, adbc, demo):
         command.add_arguments(subparsers)
     completion.add_arguments(subparsers, parser)
     for subparser in subparsers.choices.values():

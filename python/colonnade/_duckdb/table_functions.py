@@ -8,6 +8,7 @@ collected, the worker is called, and the statement reads the result under a rand
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,12 +40,26 @@ INTEGERS = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL
 }
 
 
+#: A value with a name, as in `f((SELECT 1), name => 'x')`.
+NAMED = re.compile(r"\s*([^\W\d]\w*)\s*=>")
+
+
 class Input(NamedTuple):
     """An argument as it is written: the SQL, whether it is a query, and the names of its parameters."""
 
     sql: str
     is_query: bool
     parameters: list[str]
+    #: Of a value for a function with the parameters `(*)`.
+    name: str | None = None
+
+    @classmethod
+    def of(cls, given: tuple[str, bool, list[str]]) -> Input:
+        sql, is_query, parameters = given
+        named = None if is_query else NAMED.match(sql)
+        if named is None:
+            return cls(sql, is_query, parameters)
+        return cls(sql[named.end() :], is_query, parameters, named[1].lower())
 
 
 @dataclass(frozen=True)
@@ -97,7 +112,7 @@ class TableFunctions:
     def stand_in(self, schema: str | None, name: str, given: Sequence[tuple[str, bool, list[str]]]) -> str | None:
         """A subquery with the columns of a call, its queries and its parameters, which is bound but never run. None if
         the columns depend on the rows."""
-        inputs = [Input(*found) for found in given]
+        inputs = [Input.of(found) for found in given]
         entries = self._named(schema, name).macro.entries
         candidates = [entry for entry in entries if may_take(entry.definition, inputs)] or entries
         if len(candidates) > 1:
@@ -130,7 +145,7 @@ class TableFunctions:
         values: dict[str, object] | None,
     ) -> str:
         """Call a function. Returns what stands for its rows in the statement."""
-        bound = [self._bind(Input(*found), values) for found in given]
+        bound = [self._bind(Input.of(found), values) for found in given]
         named = self._named(schema, name)
         columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
         definition = self._choose(name, named.macro.entries, columns).definition
@@ -310,9 +325,13 @@ class TableFunctions:
                 for at, (column, type_) in enumerate(found.columns):
                     sources.append((query, quoted(f"c{at}"), column, type_, []))
             else:
-                values += 1
+                values += found.given.name is None
                 ((_, type_),) = found.columns
-                sources.append((0, found.given.sql, f"arg{values}", type_, found.given.parameters))
+                name = found.given.name or f"arg{values}"
+                if found.given.name is not None and not definition.is_variadic:
+                    hint = "Write the arguments in the order of the parameters."
+                    raise refused(f"argument {name} by its name", "0A000", hint)
+                sources.append((0, found.given.sql, name, type_, found.given.parameters))
         if definition.is_variadic:
             parameters = [replaced(definition, name, known(type_)) for _, _, name, type_, _ in sources]
             names = [parameter.name for parameter in parameters]

@@ -15,6 +15,8 @@ MAX_FRAMES = 20
 #: The characters of a query that its errors show.
 MAX_SHOWN = 200
 
+#: The SQLSTATEs that an exception may have as its attribute: a value that is not valid, and a wrong state of something.
+OWN_STATES = ("22023", "55000")
 #: Where Python ends a line.
 LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -115,6 +117,10 @@ class Failures:
             detail = "\n".join(filter(None, (error.detail, error.hint))) or detail
             context = "\n".join(filter(None, (error.context, context)))
             return self.record(error.sqlstate, str(error), detail=detail, context=context, line=line, position=position)
+        own = getattr(error, "sqlstate", None)
+        if own in OWN_STATES:
+            # The function refuses its arguments, and its message says what to do. Its text would only distract.
+            return self.record(own, str(error), context=context)
         state = "53200" if isinstance(error, MemoryError) else "38000"
         message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return self.record(state, message, detail=detail, context=context, line=line, position=position)

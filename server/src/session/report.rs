@@ -29,7 +29,8 @@ impl Session {
             hint: hint.as_deref(),
             position,
             context: function.map(|place| place.context.as_str()),
-            internal_query: function.map(|place| place.body.as_str()),
+            // Without a place in it, a body would only make the message long.
+            internal_query: function.filter(|place| place.position.is_some()).map(|place| place.body.as_str()),
             internal_position: function.and_then(|place| place.position).map(|position| position + 1),
         };
         backend::error_response(self.output.buffer(), &report);

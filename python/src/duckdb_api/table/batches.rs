@@ -59,8 +59,7 @@ impl Batches {
     }
 
     pub fn call_shared(&self, call: &Arc<Call>, rows: Arc<CollectedRows>) -> Result<(), CallbackError> {
-        // The query of these rows runs after the values were collected.
-        self.shared.values.get_or_init(|| Arc::new(lock(&call.groups[VALUES]).collector.take()));
+        self.keep_values(call);
         let (sender, number) = {
             let mut inner = lock(&self.inner);
             let number = inner.count;
@@ -87,6 +86,16 @@ impl Batches {
             Some(Ok(())) => Ok(()),
             _ => Err("the threads of a table function have ended".into()),
         }
+    }
+
+    /// Whether no call has been made.
+    pub fn is_unused(&self) -> bool {
+        lock(&self.inner).count == 0
+    }
+
+    /// Takes the values, once. The query of the rows runs after they were collected.
+    pub fn keep_values(&self, call: &Call) {
+        self.shared.values.get_or_init(|| Arc::new(lock(&call.groups[VALUES]).collector.take()));
     }
 
     /// Waits for all calls. Their results are in the order of the rows.

@@ -50,6 +50,9 @@ pub(super) fn call(
 impl Call {
     /// Calls the function for all rows that are collected, and keeps its result.
     pub(super) fn run(self: &Arc<Self>) -> Result<(), CallbackError> {
+        if let Some(batches) = &self.batches {
+            batches.keep_values(self);
+        }
         let groups = taken(&self.groups);
         let output = match &self.batches {
             None if self.block.is_some() => vec![self.run_block(&groups)?],
@@ -59,7 +62,9 @@ impl Call {
                 vec![called.map_err(|error| self.run_failed(error))?]
             }
             Some(batches) => {
-                if let Some(rest) = groups.get(VALUES + 1).filter(|rest| !rest.is_empty()) {
+                // Only a call can tell the columns of TABLE(*), so there is one also if there are no rows.
+                let is_needed = self.function.kind == FunctionKind::AnyTable && batches.is_unused();
+                if let Some(rest) = groups.get(VALUES + 1).filter(|rest| is_needed || !rest.is_empty()) {
                     batches.call_shared(self, Arc::clone(rest))?;
                 }
                 batches.finish(self)?

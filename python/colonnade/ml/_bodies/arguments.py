@@ -1,0 +1,26 @@
+"""The arguments of a function: columns of a query, then constants, by position or by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from .refused import ModelError
+
+
+def divided(given: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of the query, and the constants by these names."""
+    columns = {name: value for name, value in given.items() if isinstance(value, numpy.ndarray)}
+    constants: dict[str, Any] = {}
+    left = list(names)
+    for name, value in given.items():
+        if name in columns:
+            continue
+        if name not in names:
+            if not left:
+                raise ModelError(f"there is an argument more than {', '.join(names)}")
+            name = left[0]
+        left.remove(name)
+        constants[name] = value
+    return columns, constants

@@ -1,0 +1,92 @@
+"""Artifacts: what is stored of a model, and what is checked before it is used again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable
+from typing import Any
+
+from .graphs import converted_graph, graph_difference, graph_session
+from .pickled import pickled_model, unpickled_model
+from .refused import ModelError
+
+FORMATS = ("auto", "onnx", "pickle")
+
+
+def library_versions() -> dict[str, str]:
+    """The versions of the libraries that are here."""
+    from importlib import metadata
+
+    found = {}
+    for name in ("scikit-learn", "numpy", "scipy", "skl2onnx", "onnx", "onnxruntime"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def new_artifact(
+    model: Any,
+    spec: dict[str, Any],
+    format: str,
+    columns: list[Any],
+    rows: Any,
+    convert: Callable[[Any, dict[str, Any], str], bytes] = converted_graph,
+) -> tuple[str, bytes]:
+    """The format and the artifact of a trained model. `auto` is ONNX if the converted model predicts the same."""
+    if format not in FORMATS:
+        raise ModelError(f"the format {format!r} does not exist: use {', '.join(FORMATS)}")
+    reasons: list[str] = []
+    # Trees compare 32-bit floats, and other estimators compute with 64 bits, for which not all have a conversion.
+    for dtype in () if format == "pickle" else dict.fromkeys((spec["dtype"], "float32")):
+        try:
+            artifact = convert(model, spec, dtype)
+            running, _ = graph_session(artifact)
+            reasons.append(graph_difference(running, model, spec, columns, rows))
+            if not reasons[-1]:
+                return "onnx", artifact
+        except ImportError as error:
+            reasons.append(f"{error.name} is not installed")
+        except Exception as error:
+            reasons.append(f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
+    if format == "onnx":
+        raise ModelError(f"the model has no equal in ONNX ({reasons[-1]}); use the format 'pickle'")
+    if reasons:
+        spec["reason"] = reasons[-1]
+    return "pickle", pickled_model(model, spec)
+
+
+def opened_artifact(name: str, row: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The stored model and its description, after its bytes and the versions were checked. In ONNX it is a session of
+    onnxruntime, otherwise scikit-learn's estimator."""
+    artifact = row["artifact"]
+    if hashlib.sha256(artifact).hexdigest() != row["sha256"]:
+        raise ModelError(
+            f"{name}: the artifact is damaged, its SHA-256 is not the stored one; restore it or train again"
+        )
+    if row["format"] == "onnx":
+        model, spec = graph_session(artifact)
+    elif row["format"] == "pickle":
+        check_versions(name, row["python"], json.loads(row["libraries"]))
+        model, spec = unpickled_model(artifact)
+    else:
+        raise ModelError(f"{name}: the format {row['format']!r} is unknown")
+    if spec.get("task") not in ("classification", "regression") or not isinstance(spec.get("features"), list):
+        raise ModelError(f"{name}: the artifact has no description; store it with train or colonnade.ml.save")
+    return model, spec
+
+
+def check_versions(name: str, python: str, libraries: dict[str, str]) -> None:
+    """Refuse a pickle of another minor version of Python or scikit-learn, or of another major version of numpy."""
+    here = {"Python": platform.python_version(), **library_versions()}
+    for library, parts in (("Python", 2), ("scikit-learn", 2), ("numpy", 1)):
+        stored = python if library == "Python" else libraries.get(library, "")
+        found = here.get(library, "none")
+        if stored.split(".")[:parts] != found.split(".")[:parts]:
+            raise ModelError(
+                f"{name} was made with {library} {stored or 'unknown'}, and {found} is here: "
+                "train it again, or train it with the format 'onnx', which does not depend on versions"
+            )

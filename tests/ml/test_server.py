@@ -1,0 +1,346 @@
+"""Models in a server: SQL, the Python module and the command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import colonnade
+import numpy as np
+import psycopg
+import pytest
+
+pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml runs this")
+pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml runs this")
+
+import pandas as pd
+from colonnade import ml
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from testbed.serving import Server, function_options, serve
+from tests.ml import people
+
+#: SQLSTATE 55000.
+REFUSED = psycopg.errors.ObjectNotInPrerequisiteState
+PRELOAD = "sklearn.ensemble,sklearn.pipeline,sklearn.compose,sklearn.metrics,onnxruntime,skl2onnx"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A server with the functions, people with their votes, and a forest."""
+    with serve(*function_options(), "--udf-preload", PRELOAD) as server:
+        ml.install(uri_of(server))
+        given = people.columns()
+        frame = pd.DataFrame({name: pd.Series(masked(column)) for name, column in given.items()})
+        frame["vote"], frame["turnout"] = people.votes(given), people.turnout(given)
+        frame.insert(0, "voter", np.arange(len(frame)))
+        frame["precinct"] = np.arange(len(frame)) % 7
+        frame["training"] = np.arange(len(frame)) % 2 == 0
+        frame["age"] = frame["age"].astype("Int32")
+        colonnade.write_sql(frame, uri_of(server), "labelled")
+        yield server
+
+
+def masked(column: Any) -> Any:
+    if not isinstance(column, np.ma.MaskedArray):
+        return column
+    return [None if is_null else value for value, is_null in zip(column.data.tolist(), column.mask, strict=True)]
+
+
+def uri_of(server: Server) -> str:
+    return f"postgresql://tester@{server.host}:{server.port}/memory"
+
+
+@pytest.fixture
+def connection(server: Server) -> Iterator[psycopg.Connection]:
+    """A session that commits each statement."""
+    with psycopg.connect(server.dsn, autocommit=True) as connection:
+        yield connection
+
+
+def rows(connection: psycopg.Connection, query: str) -> list[tuple[Any, ...]]:
+    return connection.execute(query.encode()).fetchall()
+
+
+TRAIN = (
+    "INSERT INTO models BY NAME SELECT * FROM train_random_forest((SELECT age, sex, party, vote FROM labelled "
+    "WHERE training), '{{\"n_estimators\": 10}}', '{}')"
+)
+
+
+def test_a_model_is_a_row(connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.format("row").encode())
+    query = (
+        "SELECT version, created_by, task, algorithm, format, features, classes, rows FROM models WHERE name = 'row'"
+    )
+    [(*found, features, classes, count)] = rows(connection, query)
+    assert found == [1, "tester", "classification", "sklearn.ensemble.RandomForestClassifier", "onnx"]
+    assert (features, classes, count) == (["age", "sex", "party"], ["DEM", "NONE", "REP"], people.ROWS // 2)
+    query = "SELECT sha256(artifact) = sha256, created_at BETWEEN now() - INTERVAL 1 MINUTE AND now() FROM models"
+    assert set(rows(connection, query)) == {(True, True)}
+
+
+def test_a_training_that_is_rolled_back_leaves_no_model(server: Server, connection: psycopg.Connection) -> None:
+    with psycopg.connect(server.dsn) as other:
+        other.execute(TRAIN.format("undone").encode())
+        assert rows(other, "SELECT count(*) FROM models WHERE name = 'undone'") == [(1,)]
+        assert rows(connection, "SELECT count(*) FROM models WHERE name = 'undone'") == [(0,)]
+        score = "SELECT value FROM score((SELECT age, sex, party, vote FROM labelled), 'undone') WHERE metric = 'f1'"
+        assert len(rows(other, score)) == 1
+        other.rollback()
+    assert rows(connection, "SELECT count(*) FROM models WHERE name = 'undone'") == [(0,)]
+    with pytest.raises(REFUSED, match="there is no model 'undone'"):
+        connection.execute(score.encode())
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT age, vote FROM labelled WHERE false", "the query has no rows to train with"),
+        ("SELECT age, vote FROM labelled WHERE vote = 'DEM'", "have the class 'DEM' in \"vote\""),
+        ("SELECT voter, CASE WHEN voter <> 5 THEN vote END AS vote FROM labelled ORDER BY voter", "NULL in row 6"),
+        ("SELECT vote FROM labelled", "training needs features"),
+        ("SELECT [age] AS ages, vote FROM labelled", 'column "ages" has values of the type'),
+        ("SELECT age, income FROM labelled", 'the label "income" is no class'),
+        ("SELECT voter::VARCHAR AS voter, vote FROM labelled", "2000 different texts"),
+        ("SELECT 9007199254740993 + voter AS n, vote FROM labelled", "is not exact as a feature"),
+    ],
+)
+def test_rows_that_cannot_be_learnt_from_are_named(connection: psycopg.Connection, query: str, message: str) -> None:
+    with pytest.raises(REFUSED, match=message):
+        connection.execute(f"SELECT name FROM train_decision_tree(({query}), '{{}}', 'bad')".encode())
+
+
+def test_two_sessions_train_at_once(server: Server) -> None:
+    """Both get the same version; the second INSERT is refused by the key of the table."""
+    with psycopg.connect(server.dsn) as one, psycopg.connect(server.dsn) as other:
+        one.execute(TRAIN.format("at once").encode())
+        other.execute(TRAIN.format("at once").encode())
+        one.commit()
+        with pytest.raises(psycopg.Error, match="duplicate key"):
+            other.commit()
+        other.rollback()
+        other.execute(TRAIN.format("at once").encode())
+        assert rows(other, "SELECT max(version) FROM models WHERE name = 'at once'") == [(2,)]
+
+
+def test_models_are_compared_by_metrics(connection: psycopg.Connection) -> None:
+    query = """
+        SELECT metric, avg(value) FROM cross_validate((SELECT age, sex, vote FROM labelled WHERE training),
+            'sklearn.tree.DecisionTreeClassifier', '{"max_depth": 5}', 3) GROUP BY metric
+    """
+    found = dict(rows(connection, query))
+    assert set(found) == {"accuracy", "precision", "recall", "f1", "log_loss"}
+    assert 0.5 < found["accuracy"] <= 1
+
+
+def test_the_module_lists_and_loads_models(server: Server, connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.format("loaded").encode())
+    with colonnade.connect(uri_of(server)) as opened:
+        frame = ml.models(opened)
+        model = ml.load("loaded", opened)
+        labelled = colonnade.read_sql("SELECT * FROM labelled WHERE NOT training", opened, dtype_backend="pyarrow")
+    row = frame[frame["name"] == "loaded"].iloc[0]
+    assert (row["version"], row["size"] > 1000, "artifact" in frame) == (1, True, False)
+    assert (model.task, model.format, model.features, model.classes) == (
+        "classification",
+        "onnx",
+        ["age", "sex", "party"],
+        ["DEM", "NONE", "REP"],
+    )
+    assert model.session is not None
+    assert (model.predict(labelled) == labelled["vote"].to_numpy()).mean() > 0.7
+    chances = model.predict_proba(labelled)
+    assert chances.shape == (len(labelled), 3)
+    assert np.allclose(chances.sum(axis=1), 1, atol=1e-5)
+    with pytest.raises(ml.ModelError, match="there is no model"):
+        ml.load("loaded@9", uri_of(server))
+
+
+@pytest.mark.parametrize("form", ["onnx", "pickle"])
+def test_a_saved_pipeline_is_used_by_sql(server: Server, connection: psycopg.Connection, form: str) -> None:
+    frame = colonnade.read_sql("SELECT income, sex, vote FROM labelled WHERE training", uri_of(server))
+    features = frame[["income", "sex"]]
+    steps = ColumnTransformer([("n", StandardScaler(), ["income"]), ("c", OneHotEncoder(), ["sex"])])
+    model = make_pipeline(steps, LogisticRegression()).fit(features, frame["vote"])
+    assert ml.save(model, f"mine {form}", features, uri_of(server), format=form, metrics={"accuracy": 0.5}) == 1
+    assert ml.save(model, f"mine {form}", features, uri_of(server), format=form) == 2
+    [row] = rows(
+        connection, f"SELECT format, classes, metrics, algorithm FROM models WHERE name = 'mine {form}' AND version = 1"
+    )
+    assert row == (form, ["DEM", "NONE", "REP"], {"accuracy": 0.5}, "sklearn.linear_model.LogisticRegression")
+    query = f"SELECT * FROM score((SELECT income, sex, vote FROM labelled WHERE training), 'mine {form}')"
+    accuracy = dict(rows(connection, query))["accuracy"]
+    assert accuracy == pytest.approx(model.score(features, frame["vote"]))
+    again = ml.load(f"mine {form}", uri_of(server))
+    assert (again.predict(features) == model.predict(features)).all()
+    assert np.allclose(again.predict_proba(features), model.predict_proba(features), atol=1e-5)
+    nulls = pd.DataFrame({"income": [1.0, 2.0], "sex": ["f", None]})
+    with pytest.raises(ml.ModelError, match='column "sex" is NULL in row 2'):
+        again.predict(nulls)
+
+
+def test_matrices_and_numbers_are_saved(server: Server) -> None:
+    random = np.random.default_rng(3)
+    matrix = random.normal(size=(200, 3))
+    model = LinearRegression().fit(matrix, matrix @ [1, 2, 3] + 4)
+    ml.save(model, "linear", matrix, uri_of(server))
+    again = ml.load("linear", uri_of(server))
+    assert (again.features, again.task) == (["x0", "x1", "x2"], "regression")
+    assert np.allclose(again.predict(matrix), model.predict(matrix))
+    forest = RandomForestClassifier(5, random_state=0).fit(matrix, matrix[:, 0] > 0)
+    ml.save(forest, "forest", matrix, uri_of(server))
+    assert (ml.load("forest", uri_of(server)).predict(matrix) == forest.predict(matrix)).all()
+
+
+def test_what_cannot_be_saved_is_named(server: Server) -> None:
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": [1.0, 0.0, 1.0]})
+    model = make_pipeline(FunctionTransformer(np.log1p), LinearRegression()).fit(frame[["a"]], frame["b"])
+    with pytest.raises(ml.ModelError, match=r"the pickle names numpy\.log1p"):
+        ml.save(model, "m", frame[["a"]], uri_of(server), format="pickle")
+    with pytest.raises(ml.ModelError, match="the sample has"):
+        ml.save(model, "m", frame[["b"]], uri_of(server))
+    with pytest.raises(ml.ModelError, match="without @"):
+        ml.save(model, "m@1", frame[["a"]], uri_of(server))
+    with pytest.raises(ml.ModelError, match="format 'joblib' does not exist"):
+        ml.save(model, "m", frame[["a"]], uri_of(server), format="joblib")
+    with pytest.raises(ml.ModelError, match="neither a classifier nor a regressor"):
+        ml.save(StandardScaler().fit(frame), "m", frame, uri_of(server))
+
+
+def test_the_command_installs_and_lists(server: Server) -> None:
+    def command(*words: str) -> str:
+        whole = [sys.executable, "-m", "colonnade", "ml", *words]
+        return subprocess.run(whole, capture_output=True, text=True, check=True, timeout=120).stdout
+
+    assert "functions and the table main.models" in command("install", uri_of(server))
+    ml.save(LinearRegression().fit([[1.0], [2.0]], [1, 2]), "listed", np.array([[1.0], [2.0]]), uri_of(server))
+    listed = {row["name"]: row for row in json.loads(command("list", "--json", uri_of(server)))}
+    assert listed["listed"]["algorithm"] == "sklearn.linear_model.LinearRegression"
+    assert "listed" in command("list", uri_of(server))
+
+
+def test_a_forged_pickle_is_not_run(connection: psycopg.Connection) -> None:
+    """A user who may write to the table can put any bytes into it, with their hash."""
+    connection.execute(TRAIN.format("forged").encode())
+    forged = b"cos\nsystem\n(S'true'\ntR."
+    query = "UPDATE models SET format = 'pickle', artifact = %s, sha256 = sha256(%s::BLOB) WHERE name = 'forged'"
+    connection.execute(query, (forged, forged))
+    with pytest.raises(REFUSED, match=r"the pickle names os\.system"):
+        connection.execute("SELECT * FROM score((SELECT age, sex, party, vote FROM labelled), 'forged')")
+
+
+def test_section_9(connection: psycopg.Connection) -> None:
+    """The statements of the design: train, predict and count, the highest confidence of two models."""
+    for name, trainer in (("rf", "random_forest"), ("nb", "naive_bayes")):
+        connection.execute(
+            f"INSERT INTO models BY NAME SELECT * FROM train_{trainer}((SELECT age, sex, party, vote FROM labelled "
+            f"WHERE training), '{{}}', '{name}')".encode()
+        )
+    test = "(SELECT voter, precinct, age, sex, party FROM labelled WHERE NOT training)"
+    counted = f"SELECT precinct, count(*) FILTER (WHERE label = 'DEM') FROM predict({test}, 'rf') GROUP BY 1"
+    found = dict(rows(connection, counted))
+    assert sorted(found) == list(range(7))
+    assert 0.2 < sum(found.values()) / (people.ROWS // 2) < 0.8
+    both = (
+        f"SELECT voter, arg_max(label, confidence) AS label FROM (SELECT * FROM predict_proba({test}, 'rf') "
+        f"UNION ALL SELECT * FROM predict_proba({test}, 'nb')) GROUP BY voter"
+    )
+    each = f"SELECT voter, label, confidence FROM predict_proba({test}, '{{}}')"
+    forest, bayes = ({voter: one for voter, *one in rows(connection, each.format(name))} for name in ("rf", "nb"))
+    ensemble = dict(rows(connection, both))
+    assert len(ensemble) == people.ROWS // 2
+    for voter, label in ensemble.items():
+        assert (
+            label == max(forest[voter], bayes[voter], key=lambda one: one[1])[0] or forest[voter][1] == bayes[voter][1]
+        )
+    connection.execute(
+        "UPDATE models SET metrics = (SELECT json_group_object(metric, value) FROM "
+        "score((SELECT age, sex, party, vote FROM labelled WHERE NOT training), 'rf')) WHERE name = 'rf'"
+    )
+    best = "SELECT name FROM models ORDER BY (metrics->>'accuracy')::DOUBLE DESC NULLS LAST LIMIT 1"
+    assert rows(connection, best) == [("rf",)]
+
+
+def test_arguments_have_names(connection: psycopg.Connection) -> None:
+    query = """
+        INSERT INTO models BY NAME SELECT * FROM train((SELECT age, sex, turnout FROM labelled),
+            estimator => 'sklearn.ensemble.ExtraTreesRegressor', parameters => '{"n_estimators": 3}', name => 'named')
+    """
+    connection.execute(query.encode())
+    found = rows(connection, "SELECT prediction FROM predict((SELECT age, sex FROM labelled), name => 'named')")
+    assert len(found) == people.ROWS
+    assert isinstance(found[0][0], float)
+    with pytest.raises(REFUSED, match="is not on this database's list"):
+        connection.execute("SELECT name FROM train((SELECT age, vote FROM labelled), 'os.system', '{}', 'x')")
+
+
+def test_other_columns_of_a_prediction_stay_what_they_are(connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.format("passed").encode())
+    columns = """
+        voter, age, sex, party, registered, is_active, 1.25::DECIMAL(9, 2) AS d,
+        TIMESTAMPTZ '2025-01-01 10:00:00+02' AS tz, INTERVAL '1 month 2 days' AS iv, NULL::DATE AS n,
+        TIME '10:00:01' AS t, TIMESTAMP '2025-01-01 10:00:00' AS ts, uuid() AS u,
+        '\\x00\\x01'::BLOB AS b, [1, NULL] AS l
+    """
+    connection.execute(f"CREATE TEMP TABLE given AS SELECT {columns} FROM labelled".encode())
+    connection.execute("CREATE TEMP TABLE found AS SELECT * EXCLUDE (label) FROM predict((FROM given), 'passed')")
+    assert rows(connection, "SELECT count(*) FROM (FROM given EXCEPT FROM found)") == [(0,)]
+    types = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = '{}' ORDER BY 1"
+    given, found = (dict(rows(connection, types.format(name))) for name in ("given", "found"))
+    assert {name for name in given if given[name] != found[name]} <= {"d"}
+
+
+def test_a_prediction_names_what_is_missing(connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.format("strict").encode())
+    with pytest.raises(REFUSED, match='the model needs the column "sex"; the query has age, party'):
+        connection.execute("SELECT * FROM predict((SELECT age, party FROM labelled), 'strict')")
+    with pytest.raises(REFUSED, match='column "age" is a text, and the model was trained with a number'):
+        connection.execute("SELECT * FROM predict((SELECT age::VARCHAR AS age, sex, party FROM labelled), 'strict')")
+    nothing = (
+        "SELECT label, confidence FROM predict_proba((SELECT age, sex, party FROM labelled WHERE false), 'strict')"
+    )
+    assert rows(connection, nothing) == []
+    nulls = "SELECT DISTINCT label FROM predict((SELECT NULL::INTEGER AS age, NULL AS sex, NULL AS party), 'strict')"
+    assert len(rows(connection, nulls)) == 1
+
+
+def test_a_row_is_predicted_in_an_expression(connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.format("single").encode())
+    query = """
+        SELECT count(*), sum((predict_row(to_json(p), 'single') = label)::INTEGER)
+        FROM predict((SELECT age, sex, party FROM labelled), 'single') p
+    """
+    assert rows(connection, query) == [(people.ROWS, people.ROWS)]
+    given = json.dumps({"age": 50, "sex": None, "party": "DEM"})
+    [(label,)] = connection.execute("SELECT predict_row(%s::JSON, 'single')", (given,), prepare=True).fetchall()
+    assert label in ("DEM", "REP", "NONE")
+    assert rows(connection, "SELECT predict_row(NULL, 'single')") == [(None,)]
+    for wrong, message in (
+        ('{"age": 1}', 'needs "sex"'),
+        ('{"age": "x", "sex": "m", "party": ""}', '"age" is "x"'),
+        ("1", "JSON object"),
+    ):
+        with pytest.raises(REFUSED, match=message):
+            connection.execute("SELECT predict_row(%s::JSON, 'single')", (wrong,))
+
+
+def test_versions_of_other_libraries_are_refused(connection: psycopg.Connection) -> None:
+    connection.execute(TRAIN.replace("'{}')", "'{}', 'pickle')").format("old").encode())
+    predict = "SELECT count(*) FROM predict((SELECT age, sex, party FROM labelled), 'old')"
+    assert rows(connection, predict) == [(people.ROWS,)]
+    connection.execute("UPDATE models SET libraries = '{\"scikit-learn\": \"0.24.1\"}' WHERE name = 'old'")
+    with pytest.raises(REFUSED, match=r"old@1 was made with scikit-learn 0\.24\.1.*train it again") as refused:
+        connection.execute(predict.encode())
+    # The function's text is not sent.
+    assert refused.value.diag.internal_query is None
+    connection.execute("UPDATE models SET artifact = artifact[1:50] || artifact[52:] WHERE name = 'old'")
+    with pytest.raises(REFUSED, match="the artifact is damaged"):
+        connection.execute(predict.encode())

@@ -362,6 +362,18 @@ def test_a_read_only_transaction_calls_them(session: psycopg.Connection) -> None
         assert rows(session, "FROM top_rows((SELECT i FROM tbl), 1)") == [(1,)]
 
 
+def test_one_process_is_enough(server: Server) -> None:
+    with serving("--udf-workers", "1") as small, connected(small) as session:
+        session.execute(
+            "CREATE FUNCTION named(i BIGINT, s VARCHAR) RETURNS TABLE(n BIGINT, s VARCHAR) LANGUAGE PYTHON_MAP "
+            "AS $$ return {'n': [len(i)], 's': s} $$"
+        )
+        assert rows(session, "FROM named((SELECT i FROM range(3) t(i)), 'x')") == [(3, "x")]
+        assert rows(session, "SELECT sum(n), max(s) FROM named((SELECT i FROM range(1000000) t(i)), 'y')") == [
+            (1_000_000, "y")
+        ]
+
+
 def test_rows_that_are_too_many(server: Server) -> None:
     with serving("--udf-memory", "64MiB") as small, connected(small) as session:
         session.execute(

@@ -23,10 +23,12 @@ pub(super) struct Batches {
 
 /// Rows with the number of their batch.
 type Numbered = (usize, Arc<CollectedRows>);
+/// How rows reach the threads.
+type Channel = (SyncSender<Numbered>, Arc<Mutex<Receiver<Numbered>>>);
 
 #[derive(Default)]
 struct Inner {
-    sender: Option<SyncSender<Numbered>>,
+    channel: Option<Channel>,
     threads: Vec<JoinHandle<()>>,
     count: usize,
 }
@@ -64,28 +66,29 @@ impl Batches {
             let mut inner = lock(&self.inner);
             let number = inner.count;
             inner.count += 1;
-            if inner.sender.is_none() {
-                let (sender, receiver) = sync_channel(1);
-                let receiver = Arc::new(Mutex::new(receiver));
-                for _ in 0..self.threads {
-                    let thread = Thread {
-                        receiver: Arc::clone(&receiver),
-                        shared: Arc::clone(&self.shared),
-                        session: Arc::clone(&call.session),
-                        function: Arc::clone(&call.function),
-                        arguments: call.arguments.clone(),
-                    };
-                    inner.threads.push(thread::spawn(move || thread.run()));
-                }
-                inner.sender = Some(sender);
+            let (sender, receiver) = inner
+                .channel
+                .get_or_insert_with(|| {
+                    let (sender, receiver) = sync_channel(1);
+                    (sender, Arc::new(Mutex::new(receiver)))
+                })
+                .clone();
+            // Another thread for each batch, so that a few rows need one process.
+            if inner.threads.len() < self.threads {
+                let thread = Thread {
+                    receiver,
+                    shared: Arc::clone(&self.shared),
+                    session: Arc::clone(&call.session),
+                    function: Arc::clone(&call.function),
+                    arguments: call.arguments.clone(),
+                    is_first: inner.threads.is_empty(),
+                };
+                inner.threads.push(thread::spawn(move || thread.run()));
             }
-            (inner.sender.clone(), number)
+            (sender, number)
         };
         self.check(call)?;
-        match sender.map(|sender| sender.send((number, rows))) {
-            Some(Ok(())) => Ok(()),
-            _ => Err("the threads of a table function have ended".into()),
-        }
+        sender.send((number, rows)).map_err(|_| "the threads of a table function have ended".into())
     }
 
     /// Whether no call has been made.
@@ -102,7 +105,7 @@ impl Batches {
     pub fn finish(&self, call: &Call) -> Result<Vec<Batch>, CallbackError> {
         let threads = {
             let mut inner = lock(&self.inner);
-            inner.sender = None;
+            inner.channel = None;
             std::mem::take(&mut inner.threads)
         };
         for thread in threads {
@@ -125,11 +128,23 @@ struct Thread {
     session: Arc<Session>,
     function: Arc<Function>,
     arguments: Vec<Argument>,
+    /// Whether the call needs this thread. Others end if there is no process for them.
+    is_first: bool,
 }
+
+/// SQLSTATE of a limit on processes.
+const TOO_MANY: &str = "53300";
 
 impl Thread {
     fn run(self) {
         let mut worker = None;
+        if !self.is_first {
+            let Ok(mut taken) = self.session.worker() else { return };
+            if taken.check(&self.function).is_err_and(|error| error.sqlstate() == TOO_MANY) {
+                return;
+            }
+            worker = Some(taken);
+        }
         loop {
             let next = lock(&self.receiver).recv();
             let Ok((number, rows)) = next else { return };

@@ -95,7 +95,7 @@ pub trait TableFunctions {
         values: &[&Parameter],
     ) -> Result<String, EngineError>;
 
-    /// Runs the query of a SELECT, and calls its functions. Gives what stands for its rows. If it fails, the calls have ended.
+    /// Runs the query of a SELECT, and calls its functions. Gives what follows SELECT in its place. If it fails, the calls have ended.
     ///
     /// # Errors
     /// The error of the query, or of a function.
@@ -167,9 +167,9 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let called = replaced(tables, statement, |tables, call, use_, inputs, statement| {
             if use_ == FunctionUse::Column {
                 let (block, input) = block_input(tables, call, statement)?;
-                let rows = tables.call_block(&input, statement, values)?;
+                let list = tables.call_block(&input, statement, values)?;
                 let quantifier = block.quantifier.map_or("", |place| &statement.text[place]);
-                return Ok(Replacement::Block(block.place, format!("SELECT {quantifier} * FROM {rows} ")));
+                return Ok(Replacement::Block(block.place, format!("SELECT {quantifier} {list} ")));
             }
             let text = tables.call_table(call.schema.as_deref(), &call.name, inputs, statement, values);
             text.map(Replacement::Text)

@@ -366,11 +366,11 @@ def test_queries_of_table_functions(server: Server) -> None:
         failed = failure(connection, "SELECT * FROM writes((SELECT 1))")
         assert failed.sqlstate == "25006"
         assert failed.context == 'SQL statement "DELETE FROM t"\nfunction "main.writes", line 2'
-        table("waits", f"return {{'n': _conn.execute({ENDLESS!r})['n']}}")
+        table("waits_between", f"return {{'n': _conn.execute({ENDLESS!r})['n']}}")
         canceller = threading.Timer(0.3, connection.cancel)
         canceller.start()
         begun = time.monotonic()
-        assert failure(connection, "SELECT * FROM waits((SELECT 1))").sqlstate == "57014"
+        assert failure(connection, "SELECT * FROM waits_between((SELECT 1))").sqlstate == "57014"
         assert time.monotonic() - begun < SOON
         assert value(connection, "SELECT n FROM counts((SELECT 1))") == 199_999
 

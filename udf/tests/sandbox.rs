@@ -67,6 +67,35 @@ const DENIED: &[(&str, &str)] = &[
     ("System V shared memory", "call(29 if x86 else 194, 0, 4096, 0o1600)"),
     ("memory as a file", "os.memfd_create('x')"),
     ("shared memory without a file", "mmap.mmap(-1, 4096)"),
+    ("a file by the root of its process", "open('/proc/self/root/etc/passwd')"),
+    ("a directory by that of its process", "os.listdir('/proc/self/cwd')"),
+    ("another process by its own directory", "open(f'/proc/self/../{os.getppid()}/environ')"),
+    ("writing its own memory as a file", "open('/proc/self/mem', 'r+b')"),
+    ("its own score for the lack of memory", "open('/proc/self/oom_score_adj', 'w')"),
+    ("the limits of another process", "resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1))"),
+    ("the processors of another process", "os.sched_setaffinity(os.getppid(), {0})"),
+    ("the priority of another process", "os.setpriority(os.PRIO_PROCESS, os.getppid(), 19)"),
+    ("the scheduler of another process", "os.sched_setscheduler(os.getppid(), os.SCHED_IDLE, os.sched_param(0))"),
+    ("the priority of its input and output", "call(251 if x86 else 30, 1, os.getppid(), 0)"),
+    ("the group of another process", "os.setpgid(os.getppid(), 0)"),
+    ("the priority of its user", "os.setpriority(os.PRIO_USER, 0, 19)"),
+    ("comparing processes", "call(312 if x86 else 272, os.getpid(), os.getppid(), 1, 0, 0)"),
+    ("a descriptor out of a process", "call(438, 0, 0, 0)"),
+    ("a signal by a descriptor", "call(424, 0, 9, 0, 0)"),
+    ("advice on another process's memory", "call(440, 0, 0, 0, 0, 0)"),
+    ("freeing another process's memory", "call(448, 0, 0)"),
+    ("memory that nobody else sees", "call(447, 0)"),
+    ("watching files", "call(294 if x86 else 26, 0)"),
+    ("watching a directory", "call(254 if x86 else 27, 0, 0, 0)"),
+    ("watching all files", "call(300 if x86 else 262, 0, 0)"),
+    ("a handle of a file", "call(303 if x86 else 264, -100, 0, 0, 0, 0)"),
+    ("a queue of messages", "call(240 if x86 else 180, 0, 0o100, 0o600, 0)"),
+    ("System V semaphores", "call(64 if x86 else 190, 0, 1, 0o1600)"),
+    ("System V messages", "call(68 if x86 else 186, 0, 0o1600)"),
+    ("a new mount", "call(430, 0, 0)"),
+    ("the log of the kernel", "call(103 if x86 else 116, 3, 0, 0)"),
+    ("the name of the machine", "socket.sethostname('x')"),
+    ("the time of the machine", "time.clock_settime(time.CLOCK_REALTIME, 0)"),
     ("outliving the template", "check(libc.prctl(1, 0, 0, 0, 0))"),
     ("being read by others", "check(libc.prctl(4, 1, 0, 0, 0))"),
 ];
@@ -87,10 +116,11 @@ const ALLOWED: &[&str] = &[
     "import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor(2) as pool: assert list(pool.map(abs, [-1])) == [1]",
     "assert numpy.linalg.inv(numpy.eye(300)).sum() == 300",
     "ctypes.CFUNCTYPE(None)(lambda: None)()",
+    "os.sched_setaffinity(0, os.sched_getaffinity(0))",
 ];
 
 const SETUP: &str = "
-import ctypes, mmap, os, platform, resource, socket, subprocess, threading
+import ctypes, mmap, os, platform, resource, socket, subprocess, threading, time
 x86 = platform.machine() == 'x86_64'
 libc = ctypes.CDLL(None, use_errno=True)
 def check(result):
@@ -111,16 +141,26 @@ fn try_all(session: &SessionWorkers) {
     for source in ALLOWED {
         run(source).unwrap_or_else(|error| panic!("{source}: {error} {:?}", error.record()));
     }
+    let mut failed = Vec::new();
     for (what, expression) in DENIED {
         let source = format!(
             "try: x = {expression}\nexcept PermissionError: pass\nelse: raise AssertionError('it was allowed: ' + str(x))"
         );
-        run(&source).unwrap_or_else(|error| panic!("{what}: {error} {:?}", error.record()));
+        failed.extend(run(&source).err().map(|error| format!("{what}: {error}")));
     }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
     // Calls of another architecture end the process: x32's, and those of a 32-bit program.
     if cfg!(target_arch = "x86_64") {
         assert!(run("call(0x40000000 | 39)").unwrap_err().to_string().contains("signal 31"));
+        // getpid by `int 0x80`: mov eax, 20; int 0x80; ret.
+        let program = "page = mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)\n\
+                       page.write(bytes.fromhex('b814000000cd80c3'))\n\
+                       ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))()";
+        let error = run(program).unwrap_err().to_string();
+        assert!(error.contains("signal 31") || error.contains("signal 11"), "{error}");
     }
+    // Beyond the file that is mapped.
+    assert!(run("_conn._ring.memory[-1] = 1").unwrap_err().to_string().contains("signal 7"));
     // The largest size of a file is 0, so that standard output cannot fill a disk either.
     run("assert os.write(1, b'x' * 10**6) == 10**6").unwrap();
     let threads = "n = 0\ntry:\n  while True: threading.Thread(target=threading.Event().wait, daemon=True).start(); n += 1\n\

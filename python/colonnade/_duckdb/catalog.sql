@@ -240,16 +240,6 @@ SELECT 2606::BIGINT AS classid, oid::BIGINT AS objid, 0 AS objsubid, 1259::BIGIN
 FROM colonnade_catalog.main.constraints WHERE kind = 'f';
 
 -- Without comments on functions, because listing DuckDB's thousands of functions is slow.
-CREATE VIEW pg_description AS
-SELECT oid::BIGINT AS objoid, 1259::BIGINT AS classoid, 0 AS objsubid, comment AS description
-FROM (SELECT table_oid AS oid, database_name, comment FROM duckdb_tables()
-      UNION ALL SELECT view_oid, database_name, comment FROM duckdb_views()
-      UNION ALL SELECT sequence_oid, database_name, comment FROM duckdb_sequences()
-      UNION ALL SELECT index_oid, database_name, comment FROM duckdb_indexes())
-WHERE colonnade_catalog.main.is_visible(database_name) AND comment IS NOT NULL
-UNION ALL
-SELECT table_oid, 1259, column_index, comment
-FROM duckdb_columns() WHERE colonnade_catalog.main.is_visible(database_name) AND NOT internal AND comment IS NOT NULL;
 CREATE VIEW pg_shdescription AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS description LIMIT 0;
 
 CREATE VIEW pg_attribute AS
@@ -366,7 +356,8 @@ SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.
        NULL::BIGINT[] AS proallargtypes, NULL::VARCHAR[] AS proargmodes, parameters AS proargnames,
        array_to_string(parameters, ', ') AS proargs, 'v' AS provolatile, 'u' AS proparallel, false AS prosecdef, false AS proisstrict,
        NULL::VARCHAR[] AS proacl, macro_definition AS prosrc, NULL::VARCHAR AS proargdefaults, 0::SMALLINT AS pronargdefaults,
-       NULL::VARCHAR AS probin, NULL::VARCHAR[] AS proconfig, 100::FLOAT AS procost, 0::FLOAT AS prorows, 0::BIGINT AS provariadic
+       NULL::VARCHAR AS probin, NULL::VARCHAR[] AS proconfig, 100::FLOAT AS procost, 0::FLOAT AS prorows, 0::BIGINT AS provariadic,
+       false AS proleakproof, NULL::VARCHAR AS prosqlbody, NULL::BIGINT[] AS protrftypes, 0::BIGINT AS xmin
 FROM duckdb_functions()
 WHERE database_name = current_database() AND NOT internal AND NOT coalesce(starts_with(comment, '{"colonnade_functions":'), false)
 UNION ALL
@@ -377,5 +368,18 @@ SELECT oid, name, colonnade_catalog.main.schema_number(schema), CASE kind WHEN '
        CASE kind WHEN 'table' THEN names || [r[1] for r in results] ELSE names END, arguments, volatility, parallel, false, strict, NULL, source,
        CASE WHEN len([p for p in parameters if p.default IS NOT NULL]) > 0
             THEN array_to_string([p.default for p in parameters if p.default IS NOT NULL], ', ') END,
-       len([p for p in parameters if p.default IS NOT NULL])::SMALLINT, NULL, NULL, 100, CASE kind WHEN 'table' THEN 1000 ELSE 0 END, 0
+       len([p for p in parameters if p.default IS NOT NULL])::SMALLINT, NULL, NULL, 100, CASE kind WHEN 'table' THEN 1000 ELSE 0 END, 0,
+       false, NULL, NULL, 0
 FROM colonnade_catalog.main.python_procedures;
+CREATE VIEW pg_description AS
+SELECT oid::BIGINT AS objoid, 1259::BIGINT AS classoid, 0 AS objsubid, comment AS description
+FROM (SELECT table_oid AS oid, database_name, comment FROM duckdb_tables()
+      UNION ALL SELECT view_oid, database_name, comment FROM duckdb_views()
+      UNION ALL SELECT sequence_oid, database_name, comment FROM duckdb_sequences()
+      UNION ALL SELECT index_oid, database_name, comment FROM duckdb_indexes())
+WHERE colonnade_catalog.main.is_visible(database_name) AND comment IS NOT NULL
+UNION ALL
+SELECT table_oid, 1259, column_index, comment
+FROM duckdb_columns() WHERE colonnade_catalog.main.is_visible(database_name) AND NOT internal AND comment IS NOT NULL
+UNION ALL
+SELECT oid, 1255, 0, comment FROM colonnade_catalog.main.python_procedures WHERE comment IS NOT NULL;

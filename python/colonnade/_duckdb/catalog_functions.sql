@@ -318,7 +318,15 @@ CREATE VIEW pg_operator AS
 SELECT 0::BIGINT AS oid, '' AS oprname, 11::BIGINT AS oprnamespace, 10::BIGINT AS oprowner, '' AS oprkind, 0::BIGINT AS oprleft,
        0::BIGINT AS oprright, 0::BIGINT AS oprresult, 0::BIGINT AS oprcode LIMIT 0;
 CREATE VIEW pg_opfamily AS SELECT 0::BIGINT AS oid, 0::BIGINT AS opfmethod, '' AS opfname, 11::BIGINT AS opfnamespace LIMIT 0;
-CREATE VIEW pg_aggregate AS SELECT 0::BIGINT AS aggfnoid, '' AS aggkind, 0 AS aggnumdirectargs LIMIT 0;
+CREATE VIEW pg_aggregate AS
+SELECT oid AS aggfnoid, 'n' AS aggkind, 0::SMALLINT AS aggnumdirectargs, '-' AS aggtransfn, '-' AS aggfinalfn, '-' AS aggcombinefn, '-' AS aggserialfn,
+       '-' AS aggdeserialfn, '-' AS aggmtransfn, '-' AS aggminvtransfn, '-' AS aggmfinalfn, false AS aggfinalextra, false AS aggmfinalextra,
+       'r' AS aggfinalmodify, 'r' AS aggmfinalmodify, 0::BIGINT AS aggsortop, result_types[1] AS aggtranstype, 0 AS aggtransspace,
+       0::BIGINT AS aggmtranstype, 0 AS aggmtransspace, NULL::VARCHAR AS agginitval, NULL::VARCHAR AS aggminitval
+FROM colonnade_catalog.main.python_procedures WHERE kind = 'aggregate';
+CREATE VIEW pg_seclabel AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, 0 AS objsubid, '' AS provider, '' AS label LIMIT 0;
+CREATE MACRO oidvectortypes(types) AS coalesce((SELECT string_agg(colonnade_catalog.main.format_type(t.type, NULL), ', ' ORDER BY t.place)
+    FROM (SELECT unnest(types) AS type, unnest(range(len(types))) AS place) t), '');
 CREATE VIEW pg_conversion AS SELECT 0::BIGINT AS oid, '' AS conname, 11::BIGINT AS connamespace, false AS condefault LIMIT 0;
 CREATE VIEW pg_rewrite AS
 SELECT 0::BIGINT AS oid, '' AS rulename, 0::BIGINT AS ev_class, '' AS ev_type, '' AS ev_enabled, false AS is_instead LIMIT 0;

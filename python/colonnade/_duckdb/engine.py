@@ -18,13 +18,14 @@ from colonnade._core import Refused, register_functions
 from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
 from .beside_plan import BesidePlan
-from .catalog import CATALOG, VECTORS, CatalogColumns, attach_catalog, keep_catalog, search_path
+from .catalog import VECTORS, CatalogColumns, attach_catalog, keep_catalog
 from .catalog_epoch import CatalogEpoch, SessionEpoch
 from .column_names import column_names
 from .exact import cast_target, check, exact, literal, quoted
-from .fences import OWN_SETTINGS, Fences, Gate, ReadOnlyConnection, configure, fence_for, in_sql, refuse
+from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for
 from .function_store import FunctionStore
 from .functions import SessionFunctions
+from .session_settings import SessionSettings
 from .statement_transaction import StatementTransaction
 from .table_functions import TableFunctions
 
@@ -42,9 +43,6 @@ if TYPE_CHECKING:
 
     from .fences import Statement
 
-
-#: The settings of a session that the queries of its functions follow, besides the search path.
-FOLLOWED_SETTINGS = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
 
 #: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
 MAX_REMEMBERED = 32
@@ -139,9 +137,7 @@ class Session:
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
-        self._path = self._first_path = search_path(connection)
-        #: The session's settings that its functions' queries follow: the statements that the client has run.
-        self._settings: dict[str, object] = {}
+        self._settings = SessionSettings(connection)
         #: By the statement's text; the oldest entry is the first.
         self._remembered: dict[str, RememberedStatement] = {}
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
@@ -232,7 +228,7 @@ class Session:
             return self._rows(self._connection.sql(sql, params=parameters), sql, limits, catalog)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":
-            self._restore_catalog()
+            self._settings.changed(self._connection, are_followed=self.functions is not None)
         return Answer(changed=changed if changed >= 0 else None)
 
     def _stream(
@@ -362,32 +358,9 @@ class Session:
             registered.release()
         return changed
 
-    def _restore_catalog(self) -> None:
-        """Append PostgreSQL's catalog to the search path, if a setting has removed it. The database `system` is refused
-        there, because its functions would come before the macros of `fences.hide_files`."""
-        path = search_path(self._connection)
-        if any(part.partition(".")[0].strip('" ').lower() == "system" for part in path.split(",")):
-            self._connection.execute(f"SET search_path = {literal(self._path)}")
-            refuse("the database system on the search path")
-        if path in ("", f"{CATALOG}.main"):
-            # RESET has removed the served database, too.
-            self._connection.execute(f"SET search_path = {literal(self._first_path)}")
-        keep_catalog(self._connection)
-        self._path = search_path(self._connection)
-        if self.functions is not None:
-            query = f"SELECT {', '.join(f'current_setting({literal(name)})' for name in FOLLOWED_SETTINGS)}"
-            (values,) = self._connection.execute(query).fetchall()
-            self._settings = dict(zip(FOLLOWED_SETTINGS, values, strict=True))
-
     def follow(self, caller: Session) -> None:
         """Take over the caller's settings. The caller may be running a statement."""
-        if self._path != caller._path:
-            self._connection.execute(f"SET search_path = {literal(caller._path)}")
-            self._path = caller._path
-        for name, value in caller._settings.items():
-            if self._settings.get(name) != value:
-                self._connection.execute(f"SET {name} = {in_sql(value)}")
-        self._settings = dict(caller._settings)
+        self._settings.follow(self._connection, caller._settings)
         self.finish()
 
     def _begin(self) -> None:

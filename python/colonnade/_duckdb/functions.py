@@ -18,6 +18,7 @@ from colonnade._core import Refused
 
 from .exact import literal, quoted
 from .function_entry import ANY, Definition, Entry, Macro, Parameter
+from .function_failure import Failure, not_python, refused
 from .function_macro import dispatcher, is_converted, overload
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from colonnade._core import FunctionFailure, FunctionSession
+    from colonnade._core import FunctionSession
 
     from .catalog_epoch import SessionEpoch
     from .fences import Gate, ReadOnlyConnection
@@ -44,21 +45,6 @@ class Name:
     @property
     def sql(self) -> str:
         return f"{quoted(self.database)}.{quoted(self.schema)}.{quoted(self.name)}"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The error of a function, for the client."""
-
-    code: str
-    message: str
-    detail: str | None = None
-    hint: str | None = None
-    #: The calls that led there, one in each line.
-    context: str = ""
-    #: The body of the function, and the position in it, in characters from 0.
-    body: str = ""
-    position: int | None = None
 
 
 @dataclass
@@ -397,18 +383,7 @@ class SessionFunctions:
         self.connection.execute(f"COMMENT ON {kind} {name.sql} IS {literal(macro.to_comment())}")
 
 
-def not_python(found: FunctionFailure) -> Refused:
-    """The error of a body that is no Python. The position counts in the body."""
-    position = found["position"] - 1 if found["position"] > 0 else None
-    return Refused(found["message"], found["code"], position, found["detail"] or None, None)
-
-
 def takes(definition: Definition, arguments: int) -> bool:
     """Whether a function can be called with this number of arguments."""
     required = [parameter for parameter in definition.parameters if parameter.default is None]
     return len(required) <= arguments <= len(definition.parameters)
-
-
-def refused(message: str, code: str, hint: str) -> Refused:
-    """A refusal with a hint."""
-    return Refused(message, code, None, None, hint)

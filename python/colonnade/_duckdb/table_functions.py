@@ -16,10 +16,10 @@ from colonnade._core import Refused, TableCall
 from .column_names import column_names
 from .exact import literal, quoted
 from .function_entry import ANY, canonical
+from .function_failure import refused
 from .function_macro import argument as argument_of
 from .function_macro import is_converted
 from .function_macro import result as result_of
-from .functions import refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,7 +187,7 @@ class TableFunctions:
     ) -> str:
         """Run the query of a SELECT, and call the functions that are items of its list. A call has a schema, a name,
         the number of its arguments, and the name of its column. In the query, columns with the names of `marks` stand
-        for the calls, and the arguments are the last columns. Returns what stands for the rows of the SELECT."""
+        for the calls, and the arguments are the last columns. Returns what follows SELECT in its place."""
         (found,) = query
         bound = self._bind(Input(*found), values)
         names = [name for name, _ in bound.columns]
@@ -221,7 +221,11 @@ class TableFunctions:
             calls.append((definition.id, full_name, parameters, result, definition.source, definition.strict))
         try:
             block = TableCall.block(
-                self.functions.workers, [(name, type_) for name, type_, _ in collected], calls, columns
+                self.functions.workers,
+                [(name, type_) for name, type_, _ in collected],
+                calls,
+                # A SELECT may have several columns of a name.
+                [(f"r{at}", number, is_call) for at, (_, number, is_call) in enumerate(columns)],
             )
         except NotImplementedError as error:
             raise Refused(str(error), "0A000", None) from None
@@ -231,7 +235,9 @@ class TableFunctions:
         self._collect_rows(block, 1, rows, casts, bound.given.parameters, values or {})
         block.run()
         results = [calls[number][3] if is_call else collected[number][1] for _, number, is_call in columns]
-        return rows_of(block, [(name, type_) for (name, _, _), type_ in zip(columns, results, strict=True)])
+        pairs = enumerate(zip(columns, results, strict=True))
+        items = [f"{result_of(f'r{at}', type_)} AS {quoted(name)}" for at, ((name, _, _), type_) in pairs]
+        return f"{', '.join(items)} FROM colonnade_rows({literal(block.name)})"
 
     def _bind(self, given: Input, values: dict[str, object] | None) -> Bound:
         """The columns of an argument. The query only reads."""

@@ -65,13 +65,14 @@ def node_words(memory: memoryview, at: int) -> Iterator[int]:
         at += 48
 
 
-def error_texts(data: bytes) -> list[str]:
+def error_texts(data: bytes) -> tuple[str, str, str, str, str]:
     """SQLSTATE, message, detail, hint and context; without data, the server had no room for them."""
     if not data:
-        return ["53200", "a query has failed, and there is no memory for its error", "", "", ""]
+        return "53200", "a query has failed, and there is no memory for its error", "", "", ""
     texts, at = [], 0
     for _ in range(5):
         (length,) = struct.unpack_from("<I", data, at)
         texts.append(data[at + 4 : at + 4 + length].decode("utf-8", "replace"))
         at += 4 + length
-    return texts
+    state, message, detail, hint, context = texts
+    return state, message, detail, hint, context

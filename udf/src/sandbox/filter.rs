@@ -46,6 +46,9 @@ const DENIED: &[i64] = &[
     libc::SYS_pidfd_send_signal,
     libc::SYS_kcmp,
     libc::SYS_kill,
+    libc::SYS_setpriority,
+    libc::SYS_ioprio_set,
+    libc::SYS_setpgid,
     libc::SYS_tkill,
     libc::SYS_rt_sigqueueinfo,
     libc::SYS_rt_tgsigqueueinfo,
@@ -134,6 +137,8 @@ const DENIED: &[i64] = &[
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
     libc::SYS_userfaultfd,
+    libc::SYS_inotify_init1,
+    libc::SYS_inotify_add_watch,
     libc::SYS_fanotify_init,
     libc::SYS_fanotify_mark,
     libc::SYS_io_uring_setup,
@@ -166,6 +171,7 @@ const DENIED_HERE: &[i64] = &[
     libc::SYS_renameat,
     libc::SYS_mkdir,
     libc::SYS_creat,
+    libc::SYS_inotify_init,
     libc::SYS_iopl,
     libc::SYS_ioperm,
     libc::SYS_modify_ldt,
@@ -208,6 +214,12 @@ pub(crate) fn seccomp_filter() -> SeccompFilter {
     // Reading limits is allowed: the new limit is a null pointer.
     rule(&mut program, libc::SYS_prlimit64, &[low_word(2)], Other(0));
     rule(&mut program, libc::SYS_prlimit64, &[high_word(2)], Other(0));
+    // All workers have one user, so the kernel would let each change where and when the others run.
+    for number in
+        [libc::SYS_sched_setaffinity, libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr]
+    {
+        rule(&mut program, number, &[low_word(0)], Other(0));
+    }
     // `abort` signals the calling thread.
     let own_id = rule(&mut program, libc::SYS_tgkill, &[low_word(0)], Other(0));
     program.push((RETURN, 0, 0, libc::SECCOMP_RET_ALLOW));
@@ -319,6 +331,8 @@ mod tests {
             assert_eq!(answer(libc::SYS_prlimit64, [0, 7, pointer, 0, 0, 0]), refuse(libc::EPERM));
         }
         assert_eq!(answer(libc::SYS_prlimit64, [0, 7, 0, 4096, 0, 0]), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(answer(libc::SYS_sched_setaffinity, [0, 8, 1, 0, 0, 0]), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(answer(libc::SYS_sched_setaffinity, [76, 8, 1, 0, 0, 0]), refuse(libc::EPERM));
         for option in [libc::PR_SET_PDEATHSIG, libc::PR_SET_DUMPABLE] {
             assert_eq!(answer(libc::SYS_prctl, [option as u64, 1, 0, 0, 0, 0]), refuse(libc::EPERM));
         }

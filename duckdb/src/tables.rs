@@ -1,16 +1,18 @@
 //! Calls of functions in Python that get whole columns: of table functions, and of functions in LANGUAGE PYTHON that give a column. Each
 //! one runs before the statement, and its result takes the place of the call, or of the SELECT that has the call as an item.
 
+mod block;
+
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use colonnade_server::functions::block::{SelectBlock, select_block};
 use colonnade_server::functions::scope::{TableArgument, TableCall, table_call};
 use colonnade_server::{EngineError, Parameter, SqlState};
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
+use self::block::block_input;
 use crate::placeholder::Placeholders;
 use crate::{LibraryConnection, Translated, TranslatingSession};
 
@@ -121,6 +123,13 @@ enum Replacement {
     Unknown,
 }
 
+/// Whether a text may have one of these names. It is decided without looking at its tokens.
+fn may_have(text: &str, names: &HashSet<String>) -> bool {
+    let text = text.to_ascii_lowercase();
+    // Quotes are doubled in names with quotes, and letters beyond ASCII have other forms.
+    names.iter().any(|name| !name.is_ascii() || name.contains('"') || text.contains(name))
+}
+
 /// Why a call cannot stand there.
 fn refused(text: String, hint: &str) -> EngineError {
     EngineError { hint: Some(hint.to_owned()), ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text) }
@@ -130,7 +139,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     /// Whether a statement may call table functions.
     fn may_call_tables(&mut self, statement: &str) -> bool {
         let Some(names) = self.connection.tables().and_then(|tables| tables.table_names()) else { return false };
-        table_call(statement, Dialect::DuckDb, |_, name, _| names.contains(&name.to_lowercase())).is_some()
+        may_have(statement, &names)
+            && table_call(statement, Dialect::DuckDb, |_, name, _| names.contains(&name.to_lowercase())).is_some()
     }
 
     /// Calls the table functions of a statement, and puts the names of their results in their place. `values` are those of the
@@ -326,69 +336,26 @@ fn inputs(statement: &str, call: &TableCall) -> Vec<TableInput> {
     call.arguments.iter().map(input).collect()
 }
 
-/// The SELECT around a call, and its query.
-fn block_input(
-    tables: &mut dyn TableFunctions,
-    call: &TableCall,
-    statement: &Translated,
-) -> Result<(SelectBlock, BlockInput), EngineError> {
-    let sql = &statement.text;
-    let block = select_block(sql, Dialect::DuckDb, &call.place).ok_or_else(|| {
-        let text = format!(
-            "function \"{}\" in LANGUAGE PYTHON, which gets whole columns, within an expression or outside of a SELECT list",
-            call.name
-        );
-        let hint = "Make it an item of the SELECT list of a subquery, or write LANGUAGE PYTHON_MAP if each part of the rows can be \
-                    computed alone, or a table function.";
-        refused(text, hint)
-    })?;
-    let (mut list, mut arguments) = (Vec::new(), Vec::new());
-    let (mut calls, mut marks) = (Vec::new(), Vec::new());
-    for item in &block.items {
-        let value = &sql[item.value.clone()];
-        let found = table_call(value, Dialect::DuckDb, |_, _, start| start == 0)
-            .filter(|found| found.place == (0..value.len()));
-        let is_column = match &found {
-            Some(found) => tables.function_use(found.schema.as_deref(), &found.name)? == FunctionUse::Column,
-            None => false,
-        };
-        match found {
-            Some(found) if is_column => {
-                let mark = format!("colonnade call {}", calls.len());
-                list.push(format!("NULL AS {}", quote::identifier(&mark, Dialect::DuckDb)));
-                let given = found.arguments.iter().map(|argument| &value[with_parentheses(value, argument)]);
-                arguments.extend(given.map(str::to_owned));
-                let alias = item.alias.clone().unwrap_or_else(|| found.name.clone());
-                calls.push((found.schema, found.name, found.arguments.len(), alias));
-                marks.push(mark);
-            }
-            _ => list.push(sql[item.place.clone()].to_owned()),
-        }
-    }
-    list.extend(arguments);
-    let select = format!("SELECT {} {}", list.join(", "), &sql[block.rest.clone()]);
-    let text = match (&call.scopes[..], block.is_outermost) {
-        ([], _) => select,
-        // So that the columns get the names that they have for clients.
-        ([scope], true) => format!("{} {select}", &sql[scope.clone()]),
-        (scopes, _) => {
-            let scope: String = scopes.iter().map(|scope| format!("{} SELECT * FROM (", &sql[scope.clone()])).collect();
-            format!("{scope}{select}{}", ")".repeat(scopes.len()))
-        }
-    };
-    let parameters = Placeholders::find(&text).numbers();
-    let is_outermost = block.is_outermost;
-    let query = TableInput { text, is_query: true, parameters };
-    Ok((block, BlockInput { query, calls, marks, is_outermost }))
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// The place of an argument: a subquery is a single value here, in its parentheses.
-fn with_parentheses(text: &str, argument: &TableArgument) -> Range<usize> {
-    let Range { start, end } = argument.place;
-    if !argument.is_query {
-        return start..end;
+    #[test]
+    fn a_text_without_the_names_is_not_read() {
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<HashSet<_>>();
+        assert!(may_have("SELECT * FROM Minmap((SELECT 1))", &names(&["other", "minmap"])));
+        assert!(!may_have("SELECT * FROM tbl", &names(&["other", "minmap"])));
+        assert!(may_have("SELECT 1", &names(&["é"])) && may_have("SELECT 1", &names(&["a\"b"])));
     }
-    let opens = text[..start].rfind('(').unwrap_or(start);
-    let closes = text[end..].find(')').map_or(end, |closes| end + closes + 1);
-    opens..closes
+
+    #[test]
+    fn a_query_gets_the_clauses_that_it_sees() {
+        let sql = "WITH a AS (SELECT $2 AS i) SELECT * FROM t, (WITH b AS (FROM a) SELECT * FROM f((FROM b), $1)) x";
+        let call = table_call(sql, Dialect::DuckDb, |_, name, _| name == "f").unwrap();
+        let found = inputs(sql, &call);
+        let expected =
+            "WITH a AS (SELECT $2 AS i) SELECT * FROM (WITH b AS (FROM a) SELECT * FROM (FROM b))".to_owned();
+        assert_eq!(found[0], TableInput { text: expected, is_query: true, parameters: vec![2] });
+        assert!(!found[1].is_query && found[1].parameters == [1, 2]);
+    }
 }

@@ -196,7 +196,7 @@ class Session:
         with contextlib.nullcontext() if self.beside is None else self.beside.epoch.running(statement.kind, sql):
             answer = self._run(statement, sql, limits, parameters)
             if answer.stream is None:
-                self._transactions.commit()
+                self.finish()
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
@@ -287,7 +287,12 @@ class Session:
         return Answer(stream=Capsule(result.arrow_capsule()), names=remembered.names, types=remembered.types)
 
     def _remember(self, sql: str, remembered: RememberedStatement) -> None:
-        if len(sql) > MAX_REMEMBERED_CHARACTERS or len(remembered.types) > MAX_REMEMBERED_COLUMNS:
+        # The name of a call of a table function is another one each time.
+        if (
+            "colonnade_rows(" in sql
+            or len(sql) > MAX_REMEMBERED_CHARACTERS
+            or len(remembered.types) > MAX_REMEMBERED_COLUMNS
+        ):
             return
         if len(self._remembered) >= MAX_REMEMBERED:
             del self._remembered[next(iter(self._remembered))]

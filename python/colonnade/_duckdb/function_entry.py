@@ -120,8 +120,8 @@ class Macro:
 
     @property
     def digest(self) -> str:
-        """What tells these functions from others of the same name: 128 bits in hexadecimal."""
-        return hashlib.sha256(canonical([asdict(entry) for entry in self.entries])).hexdigest()[:32]
+        """What tells these functions from others: 128 bits in hexadecimal. Signing them does not change it."""
+        return hashlib.sha256(canonical([entry.definition.id for entry in self.entries])).hexdigest()[:32]
 
     def to_comment(self) -> str:
         """The macro's comment."""

@@ -110,3 +110,22 @@ fn what_is_no_call_is_none() {
         assert_eq!(call(sql), None, "{sql}");
     }
 }
+
+proptest::proptest! {
+    #[test]
+    fn arbitrary_statements_never_panic(sql in r#"(f\(|g\(|select |from |with |recursive |as |, |\(|\)|\[|\]|on |union |order |"|'|\$1|x |;){0,40}"#) {
+        let mut starts = Vec::new();
+        while let Some(found) = table_call(&sql, Dialect::WITH_PYTHON, |_, name, start| name != "h" && !starts.contains(&start)) {
+            proptest::prop_assert!(sql.get(found.place.clone()).is_some());
+            for place in found.arguments.iter().map(|argument| &argument.place).chain(&found.scopes) {
+                proptest::prop_assert!(sql.get(place.clone()).is_some());
+            }
+            if let Some(block) = crate::functions::block::select_block(&sql, Dialect::WITH_PYTHON, &found.place) {
+                proptest::prop_assert!(sql.get(block.place.clone()).is_some() && sql.get(block.rest.clone()).is_some());
+                proptest::prop_assert!(block.items.iter().all(|item| sql.get(item.place.clone()).is_some()));
+                proptest::prop_assert!(block.items.iter().all(|item| sql.get(item.value.clone()).is_some()));
+            }
+            starts.push(found.place.start);
+        }
+    }
+}

@@ -58,7 +58,9 @@ CREATE FUNCTION waits_below(x INTEGER) RETURNS BIGINT LANGUAGE PYTHON_MAP AS
     $$ return _conn.execute('SELECT count(*) AS n FROM range(100000000000) r(i) WHERE i % 7 = 3')['n'] $$;
 CREATE FUNCTION threads(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$
 import threading
-for _ in range(3): threading.Thread(target=threading.Event().wait, args=(0.2,)).start()
+started = [threading.Thread(target=threading.Event().wait, args=(0.01,)) for _ in range(3)]
+for thread in started: thread.start()
+for thread in started: thread.join()
 print('started')
 return x
 $$

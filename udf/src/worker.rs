@@ -185,6 +185,10 @@ impl FunctionWorker {
                 }
                 Some(kind @ (Answer::Query | Answer::NextRows)) if is_call => {
                     head = queries.serve(process, kind, &answer).map_err(|fault| self.broken(function, fault))?;
+                    // The query was stopped for that reason, and what stops it may be this call's flag too.
+                    if process.has_ended() && !self.is_cancelled() {
+                        return Err(self.lost(function, process, NoAnswer::Died));
+                    }
                 }
                 Some(Answer::Query | Answer::NextRows) => {
                     return Err(self.broken(function, "a query outside of a call"));

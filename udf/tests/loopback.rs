@@ -22,12 +22,14 @@ const FAR_TOO_LONG: Duration = Duration::from_secs(20);
 #[derive(Default)]
 struct Numbers {
     connections: AtomicUsize,
+    /// Set with each interrupt, and what ends the calls too.
+    stop: StopFlag,
 }
 
 impl Loopback for Numbers {
     fn connect(&self) -> Result<Arc<dyn LoopbackConnection>, LoopbackError> {
         self.connections.fetch_add(1, Ordering::SeqCst);
-        Ok(Arc::new(Connection::default()))
+        Ok(Arc::new(Connection { stop: self.stop.clone(), ..Connection::default() }))
     }
 }
 
@@ -37,6 +39,7 @@ struct Connection {
     running: Mutex<Option<(usize, usize)>>,
     is_interrupted: AtomicBool,
     interrupted: Condvar,
+    stop: StopFlag,
 }
 
 impl LoopbackConnection for Connection {
@@ -82,6 +85,7 @@ impl LoopbackConnection for Connection {
     }
 
     fn interrupt(&self) {
+        self.stop.stop();
         self.is_interrupted.store(true, Ordering::SeqCst);
         // Under the lock, so that the waiting thread has looked or is waiting.
         drop(self.running.lock().unwrap());
@@ -96,7 +100,8 @@ fn body(source: &str) -> Arc<Function> {
 /// Calls a function with one row; its result.
 fn run(session: &SessionWorkers, numbers: &Arc<Numbers>, function: &Arc<Function>) -> Result<i64, CallError> {
     let loopback: Arc<dyn Loopback> = Arc::<Numbers>::clone(numbers);
-    let mut worker = session.worker().with_loopback(Some(loopback), StopFlag::default());
+    numbers.stop.reset();
+    let mut worker = session.worker().with_loopback(Some(loopback), numbers.stop.clone());
     let output = call(&mut worker, function, 1, &[vec![support::numbers([7_i64.to_le_bytes()])]], None)?;
     let result = nodes(&output.columns[0], 1);
     Ok(i64::from_le_bytes(result[0].values[..8].try_into().unwrap()))

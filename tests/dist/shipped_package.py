@@ -126,6 +126,15 @@ USES = {
         from colonnade.distributed import daft_frame
         assert len(daft_frame(served, "select * from orders", parts=2).to_pydict()["id"]) == 1000
     """,
+    "ml": """
+        import numpy
+        from colonnade.ml import Model
+        from colonnade.ml._saved import row_of_model
+        from sklearn.linear_model import LinearRegression
+        x = numpy.arange(6.0).reshape(3, 2)
+        row = row_of_model(LinearRegression().fit(x, [1, 2, 3]), "m", x, "onnx", None, None)
+        assert Model({**row, "version": 1}).predict(x).shape == (3,)
+    """,
     "modin": 'assert len(colonnade.read_sql(uri, "select * from orders", return_type="modin")) == 1000',
     "adbc": """
         try:

@@ -117,7 +117,7 @@ test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask
 	done
 
 # Of a machine with Debian 12. `testbed/versions.py` fetches the other versions into target/servers.
-test-postgres-versions: $(BIN)/.wheel $(BIN)/.test extension ## Run the extension's tests on PostgreSQL 15 to 18, and print a table (VERSIONS="17 18")
+test-postgres-versions: $(BIN)/.wheel $(BIN)/.test extension ## Run the extension's tests on PostgreSQL 15 to 19, and print a table (VERSIONS="17 18")
 	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
 	@command -v mvn >/dev/null || { $(APT) update && $(APT) install maven; }
 	$(BIN)/python -m tests.postgres.versions $(if $(VERSIONS),--only $(VERSIONS)) --processes $(TEST_PROCESSES)

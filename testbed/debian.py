@@ -27,13 +27,14 @@ _LOADERS = (
 
 @dataclass(frozen=True)
 class Release:
-    """A release of Debian. `base` is the one in which the other packages are, if it is only a part."""
+    """A release of Debian. If it is only a part, `base` is the one with the packages that others depend on."""
 
     suite: str
     base: str | None = None
 
     def unpack(self, folder: Path, packages: Sequence[str], alone: Sequence[str] = ()) -> None:
-        """Unpacks packages with all that they depend on, and others without, into `folder`."""
+        """Unpacks packages with all that they depend on, and others without, into `folder`. The first are those of
+        `base` if there is one."""
         state = folder.with_name(f"{folder.name}.apt")
         shutil.rmtree(state, ignore_errors=True)
         environment = self._state(state)
@@ -42,11 +43,11 @@ class Release:
             subprocess.run(["apt-get", "-q", "-q", *arguments], check=True, cwd=where, env=environment)
 
         apt("update")
-        target = ("--target-release", self.suite)
+        target = ("--target-release", self.base or self.suite)
         apt("--yes", "--download-only", "--no-install-recommends", *target, "install", *packages)
         archives = state / "cache/archives"
         if alone:
-            apt(*target, "download", *alone, where=archives)
+            apt("--target-release", self.suite, "download", *alone, where=archives)
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         for archive in sorted(archives.glob("*.deb")):

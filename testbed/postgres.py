@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import pwd
+import re
 import shutil
 import signal
 import socket
@@ -68,7 +69,8 @@ def _directory(which: str) -> Path:
 def version() -> int:
     """The major version."""
     answer = subprocess.run([pg_config(), "--version"], check=True, capture_output=True, text=True).stdout
-    return int(answer.split()[1].partition(".")[0])
+    # `PostgreSQL 15.18 (Debian …)`, `PostgreSQL 19rc1`.
+    return int(re.split(r"\D", answer.split()[1], maxsplit=1)[0])
 
 
 @functools.cache

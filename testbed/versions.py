@@ -46,8 +46,13 @@ def postgres_config(version: int) -> Path:
         raise ValueError(f"no package registry carries PostgreSQL {version} with its headers")
 
     def fetch(folder: Path) -> None:
-        names = (f"postgresql-{version}", f"postgresql-client-{version}")
-        RELEASES[version].unpack(folder, names, alone=[f"postgresql-server-dev-{version}"])
+        release = RELEASES[version]
+        names = [f"postgresql-{version}", f"postgresql-client-{version}"]
+        alone = [f"postgresql-server-dev-{version}"]
+        if release.base:
+            # apt finds no set of packages for a server of experimental alone. It needs what the one before it needs.
+            names, alone = [f"postgresql-{version - 1}"], [*names, *alone, "libpq5"]
+        release.unpack(folder, names, alone)
         programs = folder / f"usr/lib/postgresql/{version}"
         relocate(folder, [*programs.glob("bin/*"), programs / "lib/pgxs/src/test/regress/pg_regress"])
 

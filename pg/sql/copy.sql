@@ -61,7 +61,6 @@ SELECT format('COPY (SELECT %s FROM generate_series(1, 3)) TO STDOUT (FORMAT col
 
 -- What core's COPY refuses, in its words.
 \copy seen TO /dev/null (FORMAT colonnade)
-\copy parts TO /dev/null (FORMAT colonnade)
 \copy numbers TO /dev/null (FORMAT colonnade)
 \copy absent TO /dev/null (FORMAT colonnade)
 \copy plain (id, absent) TO /dev/null (FORMAT colonnade)

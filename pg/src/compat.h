@@ -1,4 +1,4 @@
-/* Everything that depends on PostgreSQL's version, 14 to 18, and the one structure of PostgreSQL that is in no header. */
+/* Everything that depends on PostgreSQL's version, 14 to 19, and the one structure of PostgreSQL that is in no header. */
 #ifndef COLONNADE_COMPAT_H
 #define COLONNADE_COMPAT_H
 
@@ -6,8 +6,13 @@
 
 #include "tcop/dest.h"
 
-#if PG_VERSION_NUM < 140000 || PG_VERSION_NUM >= 190000
-#error "Colonnade is written for PostgreSQL 14 to 18"
+/* 19 no longer includes it in postgres.h, and 16 is the first version that has it. */
+#if PG_VERSION_NUM >= 160000
+#include "varatt.h"
+#endif
+
+#if PG_VERSION_NUM < 140000 || PG_VERSION_NUM >= 200000
+#error "Colonnade is written for PostgreSQL 14 to 19"
 #endif
 
 #ifdef WORDS_BIGENDIAN
@@ -22,7 +27,7 @@
 /*
  * The receiver that core's COPY (query) TO passes to the executor, DR_copy in src/backend/commands/copyto.c. Only
  * `processed` is written here. The command tag, pg_stat_statements and COPY's progress take the number of rows from it. The
- * regression tests, which have run on 15, 16 and 18, check it in the tag.
+ * regression tests, which have run on 15 to 19, check it in the tag.
  */
 typedef struct CoreCopyReceiver {
     DestReceiver pub;
@@ -39,8 +44,27 @@ typedef struct CoreCopyReceiver {
 #define EXECUTOR_RUN_ARGUMENTS query, direction, count, execute_once
 #endif
 
+/* 19 tells the planner whether EXPLAIN asks. */
+#if PG_VERSION_NUM >= 190000
+#define PLANNER_PARAMETERS \
+    Query *parse, const char *query_string, int options, ParamListInfo params, struct ExplainState *explain
+#define PLANNER_ARGUMENTS(query) query, query_string, options, params, explain
+#else
+#define PLANNER_PARAMETERS Query *parse, const char *query_string, int options, ParamListInfo params
+#define PLANNER_ARGUMENTS(query) query, query_string, options, params
+#endif
+
+/* 19 has one field for the format, which was a flag for each. */
+#if PG_VERSION_NUM >= 190000
+#define COPY_BECOMES_BINARY(format_options) ((format_options).format = COPY_FORMAT_BINARY)
+#else
+#define COPY_BECOMES_BINARY(format_options) ((format_options).binary = true)
+#endif
+
 /* 18 lets COPY read a materialized view. */
 #define COPY_TAKES_MATVIEWS (PG_VERSION_NUM >= 180000)
+/* 19 lets it read all rows of a partitioned table. */
+#define COPY_TAKES_PARTITIONED (PG_VERSION_NUM >= 190000)
 
 /* Whether libpq has bytes from the client that are not read yet. 17 has a counter for them. */
 #if PG_VERSION_NUM >= 170000

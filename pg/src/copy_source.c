@@ -343,7 +343,7 @@ copy_source_run(CopySourceColumns *source, ParseState *state, Relation table, No
     source->core = BeginCopyFrom(state, table, where, NULL, false, provide_rows, copy_source_names(source), options);
     replace_format(source);
     /* Then core does not show a line in an error's context. */
-    source->core->opts.binary = true;
+    COPY_BECOMES_BINARY(source->core->opts);
     pgstat_progress_update_param(PROGRESS_COPY_TYPE, PROGRESS_COPY_TYPE_PIPE);
     running = source;
     PG_TRY();

@@ -180,11 +180,11 @@ executor_run(EXECUTOR_RUN_PARAMETERS)
 }
 
 static PlannedStmt *
-plan_next(Query *parse, const char *query_string, int options, ParamListInfo params)
+plan_next(PLANNER_PARAMETERS)
 {
     if (next_planner)
-        return next_planner(parse, query_string, options, params);
-    return standard_planner(parse, query_string, options, params);
+        return next_planner(PLANNER_ARGUMENTS(parse));
+    return standard_planner(PLANNER_ARGUMENTS(parse));
 }
 
 /*
@@ -192,7 +192,7 @@ plan_next(Query *parse, const char *query_string, int options, ParamListInfo par
  * apply; elsewhere it does. So the result is NULL if there are workers elsewhere, or none at the top.
  */
 static PlannedStmt *
-plan_for_workers(Query *parse, const char *query_string, int options, ParamListInfo params)
+plan_for_workers(PLANNER_PARAMETERS)
 {
     const double setup_cost = parallel_setup_cost;
     const double tuple_cost = parallel_tuple_cost;
@@ -202,7 +202,7 @@ plan_for_workers(Query *parse, const char *query_string, int options, ParamListI
     parallel_tuple_cost = 0;
     PG_TRY();
     {
-        planned = plan_next(parse, query_string, options, params);
+        planned = plan_next(PLANNER_ARGUMENTS(parse));
     }
     PG_FINALLY();
     {
@@ -214,21 +214,21 @@ plan_for_workers(Query *parse, const char *query_string, int options, ParamListI
 }
 
 static PlannedStmt *
-plan(Query *parse, const char *query_string, int options, ParamListInfo params)
+plan(PLANNER_PARAMETERS)
 {
     Statement *statement = active;
     MemoryContext caller;
     PlannedStmt *planned = NULL;
 
     if (statement == NULL || statement->planned || query_string != statement->query_string)
-        return plan_next(parse, query_string, options, params);
+        return plan_next(PLANNER_ARGUMENTS(parse));
     /* Set before planning, because functions that the planner calls may plan queries of their own. */
     statement->planned = true;
     if (statement->options->parallel == PARALLEL_ON)
         /* Planning changes the query, so a copy is planned. */
-        planned = plan_for_workers(copyObject(parse), query_string, options, params);
+        planned = plan_for_workers(PLANNER_ARGUMENTS(copyObject(parse)));
     if (planned == NULL)
-        planned = plan_next(parse, query_string, options, params);
+        planned = plan_next(PLANNER_ARGUMENTS(parse));
     caller = MemoryContextSwitchTo(statement->context);
     statement->chunk_rows = parallel_plan(planned, statement->options, link_to_client());
     MemoryContextSwitchTo(caller);

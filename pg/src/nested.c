@@ -34,7 +34,7 @@ array_put(Sink *sink, Column *column, uint32 row, Datum value)
     int dimensions;
     int count;
     const char *at;
-    const bits8 *valid;
+    const uint8 *valid;
 
     /* Short headers are also extended, because an array's own header must be aligned. */
     if (VARATT_IS_EXTENDED(array)) {

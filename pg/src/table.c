@@ -19,6 +19,8 @@ core_copies(Relation relation)
             return true;
         case RELKIND_MATVIEW:
             return COPY_TAKES_MATVIEWS && RelationIsPopulated(relation);
+        case RELKIND_PARTITIONED_TABLE:
+            return COPY_TAKES_PARTITIONED;
         default:
             return false;
     }
@@ -132,8 +134,8 @@ table_to_query(CopyStmt *statement)
     }
     from = makeRangeVar(get_namespace_name(RelationGetNamespace(relation)),
                         pstrdup(RelationGetRelationName(relation)), -1);
-    /* COPY of a table does not include its children. */
-    from->inh = false;
+    /* COPY of a table does not include its children. A partitioned table has no rows of its own. */
+    from->inh = relation->rd_rel->relkind == RELKIND_PARTITIONED_TABLE;
     select = makeNode(SelectStmt);
     select->targetList = targets(row_type, statement->attlist);
     select->fromClause = list_make1(from);

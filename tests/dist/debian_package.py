@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import subprocess
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import colonnade
@@ -22,7 +23,6 @@ ROOT = Path(__file__).parents[2]
 SUITE, POSTGRES = "bookworm", 15
 PACKAGE = f"postgresql-{POSTGRES}-colonnade"
 LIBRARY = f"usr/lib/postgresql/{POSTGRES}/lib/colonnade.so"
-INCLUDED = ("postgresql", f"postgresql-server-dev-{POSTGRES}", "make", "dpkg-dev")
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="takes root to make a root directory")
 
@@ -88,14 +88,21 @@ def new(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+def system() -> Iterator[System]:
     """A Debian with a running PostgreSQL, in which this process's user is a superuser."""
-    root = tmp_path_factory.mktemp("debian") / "root"
-    # PostgreSQL's user enters it, and pytest's folders are for their owner alone.
-    for parent in list(root.parents)[:3]:
-        parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
-    command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=apt", f"--include={','.join(INCLUDED)}"]
-    subprocess.run([*command, SUITE, root], check=True, timeout=1200)
+    # Users of apt and PostgreSQL enter it, and pytest's folders are for their owner alone.
+    with tempfile.TemporaryDirectory(prefix="colonnade-debian-", dir="/var/tmp") as name:
+        Path(name).chmod(0o755)
+        root = Path(name) / "root"
+        command = ["mmdebstrap", "--quiet", "--mode=root", "--variant=apt", "--include=postgresql"]
+        subprocess.run([*command, SUITE, root], check=True, timeout=1200)
+        with running(root) as made:
+            yield made
+
+
+@contextmanager
+def running(root: Path) -> Iterator[System]:
+    """Its PostgreSQL runs for the time of the block."""
     made = System(root)
     made.packages.mkdir()
     shared = root / "dev/shm"

@@ -19,10 +19,11 @@ from xml.etree import ElementTree
 from testbed import postgres, versions
 
 #: All versions that the extension's source supports, except those whose headers no package registry carries.
-VERSIONS = (15, 16, 17, 18)
+VERSIONS = (15, 16, 17, 18, 19)
 BUILDS = postgres.ROOT / "target/extension"
-#: Those of PostgreSQL's flags that its macros need. The others are for the compiler with which the server was built.
-FLAGS = "-O2 -g -fno-strict-aliasing -fwrapv -fexcess-precision=standard"
+#: Those of PostgreSQL's flags that its macros need. The others are for the compiler that built the server, and
+#: so is what 19's headers know of `typeof`.
+FLAGS = "-O2 -g -fno-strict-aliasing -fwrapv -fexcess-precision=standard -Dtypeof_unqual=__typeof__"
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,7 @@ def over_links(arguments: argparse.Namespace) -> Iterator[Sample]:
 
 def on_one_machine(arguments: argparse.Namespace) -> Iterator[Sample]:
     with lineitem_server() as server:
-        uri = f"postgresql://tester@{server.host}:{server.port}/x?sslmode=disable"
+        uri = f"postgresql://tester@{server.host}:{server.port}/lineitem?sslmode=disable"
         with (
             colonnade.plan(uri, QUERY, 2) as plan,
             colonnade.plan(uri, QUERY, 1) as whole,
@@ -151,7 +151,7 @@ def direct(number: int, uri: str, server: int) -> Sample:
 
 def by_columns(arguments: argparse.Namespace) -> Iterator[Sample]:
     with lineitem_server() as server:
-        uri = f"postgresql://tester@{server.host}:{server.port}/x?sslmode=disable"
+        uri = f"postgresql://tester@{server.host}:{server.port}/lineitem?sslmode=disable"
         with colonnade.plan(uri, QUERY, 1) as plan:
             part = plan.parts[0]
             names = part.schema.names

@@ -93,8 +93,8 @@ def plan(
     **options: Unpack[QueryOptions],
 ) -> HeldPlan: ...
 
-#: What the database does of a reading: a query over a snapshot part's own and its columns, or the numbers of the
-#: columns of a spooled part, from 0, and the largest number of rows.
+#: What the database does of a reading: a query over a snapshot part's own and its columns, or the numbers of a spooled
+#: part's columns, from 0, and the largest number of rows.
 _PushedReading: TypeAlias = tuple[str, list[str]] | tuple[list[int] | None, int | None]
 
 def read_part(

@@ -32,8 +32,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         }
         let statement = self.translated(statement.text);
         let statement = self.with_aggregates(statement)?;
+        let count = Placeholders::find(&statement.text).count();
         let (Some(statement), _) = self.with_stand_ins(statement)? else {
-            let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
+            let mut parameters: Vec<_> = given.map(|type_| type_.unwrap_or_else(text)).collect();
+            parameters.resize_with(parameters.len().max(count), text);
             return Ok(Description { parameters, columns: Columns::Deferred, ..Description::default() });
         };
         let types = match catalog::parameter_types(&statement.text) {
@@ -195,6 +197,10 @@ mod tests {
             _: BatchSize,
             _: bool,
         ) -> Result<EngineAnswer, EngineError> {
+            panic!("a description runs nothing");
+        }
+
+        fn read(&mut self, _: &Translated, _: BatchSize) -> Result<EngineAnswer, EngineError> {
             panic!("a description runs nothing");
         }
 

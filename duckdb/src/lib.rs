@@ -38,5 +38,5 @@ pub use aggregates::AggregateDispatch;
 pub use catalog::ServedDatabase;
 pub use connection::{LibraryConnection, StatementTypes};
 pub use session::TranslatingSession;
-pub use tables::{TableFunctions, TableInput};
+pub use tables::{BlockInput, FunctionUse, TableFunctions, TableInput};
 pub use translated::Translated;

@@ -6,6 +6,7 @@ use colonnade_server::functions::Functions;
 use colonnade_server::{
     BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows, Interrupt, Parameter,
 };
+use colonnade_sql::split::split;
 use colonnade_sql::statement::CreateTable;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
@@ -47,7 +48,13 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     /// # Errors
     /// DuckDB's error.
     pub fn read(&mut self, query: &str, size: BatchSize) -> Result<EngineAnswer, EngineError> {
-        let translated = self.translated(query);
+        // Without the semicolon behind it. Several statements are passed on together, and refused.
+        let mut spans = split(query, Dialect::DuckDb);
+        let text = match (spans.next(), spans.next()) {
+            (Some(only), None) => only.text,
+            _ => query,
+        };
+        let translated = self.translated(text);
         let translated = self.with_aggregates(translated)?;
         let translated = self.with_tables(translated, &[])?;
         self.connection.read(&translated, size)

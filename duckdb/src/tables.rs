@@ -1,9 +1,11 @@
-//! Calls of table functions in Python. Each one runs before the statement, and its result takes the call's place.
+//! Calls of functions in Python that get whole columns: of table functions, and of functions in LANGUAGE PYTHON that give a column. Each
+//! one runs before the statement, and its result takes the place of the call, or of the SELECT that has the call as an item.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use colonnade_server::functions::block::{SelectBlock, select_block};
 use colonnade_server::functions::scope::{TableArgument, TableCall, table_call};
 use colonnade_server::{EngineError, Parameter, SqlState};
 use colonnade_sql::edit::Edits;
@@ -26,16 +28,40 @@ pub struct TableInput {
     pub parameters: Vec<usize>,
 }
 
-/// The table functions of a connection. Names are as they are written in the statement, folded.
+/// What a name means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FunctionUse {
+    /// A function of another kind, or none.
+    Other,
+    /// A table function.
+    Table,
+    /// A function that gets whole columns and gives one.
+    Column,
+}
+
+/// A SELECT with calls of functions that give columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockInput {
+    /// The query: instead of each call it has a column with the name of `marks`, and the arguments of all calls are its last columns.
+    pub query: TableInput,
+    /// The calls: schema, name, the number of arguments, and the name of the column.
+    pub calls: Vec<(Option<String>, String, usize, String)>,
+    /// The names of the columns that stand for the calls.
+    pub marks: Vec<String>,
+    /// Whether the SELECT is the outermost one, whose columns have the names that clients see.
+    pub is_outermost: bool,
+}
+
+/// The functions of a connection that get whole columns. Names are as they are written in the statement, folded.
 pub trait TableFunctions {
     /// The names that may be those of table functions, in lower case; `None` if there are none.
     fn table_names(&self) -> Option<Arc<HashSet<String>>>;
 
-    /// Whether a name is that of a table function.
+    /// What a name means.
     ///
     /// # Errors
     /// DuckDB's error.
-    fn is_table_function(&mut self, schema: Option<&str>, name: &str) -> Result<bool, EngineError>;
+    fn function_use(&mut self, schema: Option<&str>, name: &str) -> Result<FunctionUse, EngineError>;
 
     /// A subquery with the columns of a call, its queries and its parameters, which is never run. `None` if the columns depend on the
     /// rows.
@@ -69,6 +95,17 @@ pub trait TableFunctions {
         values: &[&Parameter],
     ) -> Result<String, EngineError>;
 
+    /// Runs the query of a SELECT, and calls its functions. Gives what follows SELECT in its place. If it fails, the calls have ended.
+    ///
+    /// # Errors
+    /// The error of the query, or of a function.
+    fn call_block(
+        &mut self,
+        block: &BlockInput,
+        statement: &Translated,
+        values: &[&Parameter],
+    ) -> Result<String, EngineError>;
+
     /// Ends the calls of a statement that does not run.
     fn abandon_calls(&mut self);
 }
@@ -76,6 +113,10 @@ pub trait TableFunctions {
 /// What takes the place of a call.
 enum Replacement {
     Text(String),
+    /// That of the SELECT around it.
+    Block(Range<usize>, String),
+    /// The call stays. It has its macro's type, so that it can be described.
+    Kept,
     /// Its columns are not known before it runs.
     Unknown,
 }
@@ -89,7 +130,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     /// Whether a statement may call table functions.
     fn may_call_tables(&mut self, statement: &str) -> bool {
         let Some(names) = self.connection.tables().and_then(|tables| tables.table_names()) else { return false };
-        table_call(statement, Dialect::DuckDb, |_, name| names.contains(&name.to_lowercase())).is_some()
+        table_call(statement, Dialect::DuckDb, |_, name, _| names.contains(&name.to_lowercase())).is_some()
     }
 
     /// Calls the table functions of a statement, and puts the names of their results in their place. `values` are those of the
@@ -123,7 +164,13 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         }
         let tables = self.connection.tables().ok_or_else(no_functions)?;
         tables.begin_calls(&statement)?;
-        let called = replaced(tables, statement, |tables, call, inputs, statement| {
+        let called = replaced(tables, statement, |tables, call, use_, inputs, statement| {
+            if use_ == FunctionUse::Column {
+                let (block, input) = block_input(tables, call, statement)?;
+                let list = tables.call_block(&input, statement, values)?;
+                let quantifier = block.quantifier.map_or("", |place| &statement.text[place]);
+                return Ok(Replacement::Block(block.place, format!("SELECT {quantifier} {list} ")));
+            }
             let text = tables.call_table(call.schema.as_deref(), &call.name, inputs, statement, values);
             text.map(Replacement::Text)
         });
@@ -151,8 +198,11 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         }
         let kind = Statement::of(&statement.text, Dialect::DuckDb).kind;
         let tables = self.connection.tables().ok_or_else(no_functions)?;
-        replaced(tables, statement, |tables, call, inputs, statement| {
-            check_place(call, &kind)?;
+        replaced(tables, statement, |tables, call, use_, inputs, statement| {
+            check_place(call, use_, &kind)?;
+            if use_ == FunctionUse::Column {
+                return block_input(tables, call, statement).map(|_| Replacement::Kept);
+            }
             let text = tables.stand_in(call.schema.as_deref(), &call.name, inputs, statement)?;
             Ok(text.map_or(Replacement::Unknown, Replacement::Text))
         })
@@ -164,24 +214,25 @@ fn no_functions() -> EngineError {
 }
 
 /// Refuses a call that cannot run before its statement.
-fn check_place(call: &TableCall, kind: &StatementKind) -> Result<(), EngineError> {
+fn check_place(call: &TableCall, use_: FunctionUse, kind: &StatementKind) -> Result<(), EngineError> {
     let name = &call.name;
+    let what = if use_ == FunctionUse::Table { "table function" } else { "function in LANGUAGE PYTHON" };
     match kind {
         StatementKind::Define { object, .. } if object != "TABLE" => {
-            let text = format!("table function \"{name}\" in CREATE {object}");
+            let text = format!("{what} \"{name}\" in CREATE {object}");
             return Err(refused(text, "Write CREATE TABLE … AS, or call the function over a view."));
         }
         StatementKind::Prepare => {
-            let text = format!("table function \"{name}\" in PREPARE");
+            let text = format!("{what} \"{name}\" in PREPARE");
             return Err(refused(text, "Prepare the statement by the protocol, as drivers do."));
         }
         _ => {}
     }
     if call.is_recursive {
-        let text = format!("table function \"{name}\" in WITH RECURSIVE");
+        let text = format!("{what} \"{name}\" in WITH RECURSIVE");
         return Err(refused(text, "Write the rows of the recursive query into a table first."));
     }
-    if !call.is_in_from {
+    if use_ == FunctionUse::Table && !call.is_in_from {
         let text = format!("table function \"{name}\" outside of FROM");
         return Err(refused(text, "Write SELECT … FROM the function."));
     }
@@ -195,27 +246,31 @@ fn replaced(
     mut replace: impl FnMut(
         &mut dyn TableFunctions,
         &TableCall,
+        FunctionUse,
         &[TableInput],
         &Translated,
     ) -> Result<Replacement, EngineError>,
 ) -> Result<(Option<Translated>, usize), EngineError> {
-    let mut known: HashMap<(Option<String>, String), bool> = HashMap::new();
+    let mut known: HashMap<(Option<String>, String), FunctionUse> = HashMap::new();
     let mut is_unknown = false;
+    // Where calls begin that stay.
+    let mut kept: Vec<usize> = Vec::new();
     for count in 0.. {
         let names = tables.table_names().unwrap_or_default();
         let mut failed = None;
-        let call = table_call(&statement.text, Dialect::DuckDb, |schema, name| {
-            if !names.contains(&name.to_lowercase()) {
+        let mut found = FunctionUse::Other;
+        let call = table_call(&statement.text, Dialect::DuckDb, |schema, name, start| {
+            if !names.contains(&name.to_lowercase()) || kept.contains(&start) {
                 return false;
             }
             let key = (schema.map(str::to_owned), name.to_owned());
-            *known.entry(key).or_insert_with(|| match tables.is_table_function(schema, name) {
-                Ok(is_table) => is_table,
-                Err(error) => {
+            found = *known.entry(key).or_insert_with(|| {
+                tables.function_use(schema, name).unwrap_or_else(|error| {
                     failed = Some(error);
-                    false
-                }
-            })
+                    FunctionUse::Other
+                })
+            });
+            found != FunctionUse::Other
         });
         if let Some(error) = failed {
             return Err(error);
@@ -226,22 +281,27 @@ fn replaced(
             return Err(EngineError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, text));
         }
         let inputs = inputs(&statement.text, &call);
-        let replacement = replace(tables, &call, &inputs, &statement)?;
-        let alias = if call.has_alias {
-            String::new()
-        } else {
-            format!(" AS {}", quote::identifier(&call.name, Dialect::DuckDb))
+        let alias = || match call.has_alias {
+            true => String::new(),
+            false => format!(" AS {}", quote::identifier(&call.name, Dialect::DuckDb)),
         };
-        let text = match replacement {
-            Replacement::Text(text) => format!("{text}{alias}"),
+        let (place, text) = match replace(tables, &call, found, &inputs, &statement)? {
+            Replacement::Text(text) => (call.place.clone(), format!("{text}{}", alias())),
+            Replacement::Block(place, text) => (place, text),
             Replacement::Unknown => {
                 is_unknown = true;
-                format!("(SELECT NULL AS unknown){alias}")
+                (call.place.clone(), format!("(SELECT NULL AS unknown){}", alias()))
+            }
+            Replacement::Kept => {
+                kept.push(call.place.start);
+                continue;
             }
         };
+        // What stood within the place is gone, or stands elsewhere.
+        kept.retain(|start| *start < place.start);
         statement = statement.edited(|_| {
             let mut edits = Edits::default();
-            edits.replace(call.place.clone(), text);
+            edits.replace(place, text);
             edits
         });
     }
@@ -264,4 +324,71 @@ fn inputs(statement: &str, call: &TableCall) -> Vec<TableInput> {
         TableInput { text, is_query: *is_query, parameters }
     };
     call.arguments.iter().map(input).collect()
+}
+
+/// The SELECT around a call, and its query.
+fn block_input(
+    tables: &mut dyn TableFunctions,
+    call: &TableCall,
+    statement: &Translated,
+) -> Result<(SelectBlock, BlockInput), EngineError> {
+    let sql = &statement.text;
+    let block = select_block(sql, Dialect::DuckDb, &call.place).ok_or_else(|| {
+        let text = format!(
+            "function \"{}\" in LANGUAGE PYTHON, which gets whole columns, within an expression or outside of a SELECT list",
+            call.name
+        );
+        let hint = "Make it an item of the SELECT list of a subquery, or write LANGUAGE PYTHON_MAP if each part of the rows can be \
+                    computed alone, or a table function.";
+        refused(text, hint)
+    })?;
+    let (mut list, mut arguments) = (Vec::new(), Vec::new());
+    let (mut calls, mut marks) = (Vec::new(), Vec::new());
+    for item in &block.items {
+        let value = &sql[item.value.clone()];
+        let found = table_call(value, Dialect::DuckDb, |_, _, start| start == 0)
+            .filter(|found| found.place == (0..value.len()));
+        let is_column = match &found {
+            Some(found) => tables.function_use(found.schema.as_deref(), &found.name)? == FunctionUse::Column,
+            None => false,
+        };
+        match found {
+            Some(found) if is_column => {
+                let mark = format!("colonnade call {}", calls.len());
+                list.push(format!("NULL AS {}", quote::identifier(&mark, Dialect::DuckDb)));
+                let given = found.arguments.iter().map(|argument| &value[with_parentheses(value, argument)]);
+                arguments.extend(given.map(str::to_owned));
+                let alias = item.alias.clone().unwrap_or_else(|| found.name.clone());
+                calls.push((found.schema, found.name, found.arguments.len(), alias));
+                marks.push(mark);
+            }
+            _ => list.push(sql[item.place.clone()].to_owned()),
+        }
+    }
+    list.extend(arguments);
+    let select = format!("SELECT {} {}", list.join(", "), &sql[block.rest.clone()]);
+    let text = match (&call.scopes[..], block.is_outermost) {
+        ([], _) => select,
+        // So that the columns get the names that they have for clients.
+        ([scope], true) => format!("{} {select}", &sql[scope.clone()]),
+        (scopes, _) => {
+            let scope: String = scopes.iter().map(|scope| format!("{} SELECT * FROM (", &sql[scope.clone()])).collect();
+            format!("{scope}{select}{}", ")".repeat(scopes.len()))
+        }
+    };
+    let parameters = Placeholders::find(&text).numbers();
+    let is_outermost = block.is_outermost;
+    let query = TableInput { text, is_query: true, parameters };
+    Ok((block, BlockInput { query, calls, marks, is_outermost }))
+}
+
+/// The place of an argument: a subquery is a single value here, in its parentheses.
+fn with_parentheses(text: &str, argument: &TableArgument) -> Range<usize> {
+    let Range { start, end } = argument.place;
+    if !argument.is_query {
+        return start..end;
+    }
+    let opens = text[..start].rfind('(').unwrap_or(start);
+    let closes = text[end..].find(')').map_or(end, |closes| end + closes + 1);
+    opens..closes
 }

@@ -312,6 +312,7 @@ class FunctionWorkers:
         timeout: float | None = None,
         readable: Sequence[str | PathLike[str]] = ...,
         preload: Sequence[str] = ...,
+        session_workers: int | None = None,
     ) -> FunctionWorkers:
         """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if
         None; with `Templates` the supervisor starts the interpreter, with the modules to preload.
@@ -418,6 +419,19 @@ class TableCall:
         threads: int | None = None,
     ) -> TableCall:
         """Raises NotImplementedError if functions cannot have one of the types."""
+
+    @staticmethod
+    def block(
+        session: FunctionSession,
+        query: list[tuple[str, str]],
+        calls: list[tuple[str, str, list[tuple[str, str, bool, int]], str, str, bool]],
+        columns: list[tuple[str, int, bool]],
+    ) -> TableCall:
+        """Calls of functions that get whole columns of a query, numbered 1, whose columns have these names and types.
+
+        A call has the function's id, its name, its parameters (name, type, whether it is one value, the number of the
+        query's column), the type of its result, its body, and whether it is STRICT. A column of the result has a name,
+        and the number of a call, or otherwise of a column of the query."""
 
     @property
     def name(self) -> str:

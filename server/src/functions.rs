@@ -3,6 +3,7 @@
 //! `sql` reads the statements. `create.rs` turns one into a [`FunctionDefinition`], or refuses it. The engine stores, lists and runs
 //! functions behind the trait [`Functions`].
 
+pub mod block;
 pub mod calls;
 mod create;
 pub mod scope;

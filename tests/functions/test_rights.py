@@ -19,6 +19,9 @@ from tests.support.users import add_user, user_command
 
 CREATE = "CREATE FUNCTION f(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x + 1 $$"
 
+TABLE = "CREATE FUNCTION t(x INTEGER) RETURNS TABLE(j INTEGER) LANGUAGE PYTHON AS $$ return [x + 1] $$"
+COLUMN = "CREATE FUNCTION c(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON AS $$ return x + 1 $$"
+
 
 def trust(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "colonnade", "udf", "trust", *map(str, arguments)]
@@ -41,8 +44,15 @@ def test_only_users_with_the_flag_create_functions(tmp_path: Path) -> None:
                 other.execute(CREATE)
             assert "--functions" in (refused.value.diag.message_hint or "")
         alice.execute(CREATE)
+        alice.execute(TABLE)
+        alice.execute(COLUMN)
         for other in (alice, bob, carol):
             assert value(other, "SELECT f(1)") == 2
+            # Readers too, in a transaction of their own and of the statement's.
+            assert value(other, "SELECT sum(j) FROM t((SELECT i::INTEGER FROM range(3) r(i)))") == 6
+            with other.transaction():
+                assert value(other, "SELECT max(j) FROM t((SELECT 4))") == 5
+                assert value(other, "SELECT max(c) FROM (SELECT c(i::INTEGER) AS c FROM range(3) r(i))") == 3
         for statement in ("DROP FUNCTION f", "DROP FUNCTION f(int)", CREATE.replace("CREATE", "CREATE OR REPLACE")):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 bob.execute(statement)
@@ -110,11 +120,13 @@ def test_a_database_file_from_elsewhere_brings_no_running_code(tmp_path: Path) -
     theirs, database = tmp_path / "other" / "shop.duckdb", tmp_path / "mine" / "shop.duckdb"
     with serving("--create", theirs) as server, connected(server) as one:
         one.execute(CREATE)
+        one.execute(TABLE)
+        one.execute(COLUMN)
         one.execute("CREATE VIEW v AS SELECT f(1) AS x")
     shutil.copy(theirs, database)
     with serving(database) as server, connected(server) as one:
-        assert functions(one) == ["f(integer)"]
-        for query in ("SELECT f(1)", "SELECT * FROM v"):
+        assert functions(one) == ["c(integer)", "f(integer)", "t(integer)"]
+        for query in ("SELECT f(1)", "SELECT * FROM v", "SELECT * FROM t((SELECT 1))", "SELECT c(1)"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege, match="not created by this server") as refused:
                 one.execute(query)
             assert f"colonnade udf trust {database}" in (refused.value.diag.message_hint or "")
@@ -129,6 +141,8 @@ def test_a_database_file_from_elsewhere_brings_no_running_code(tmp_path: Path) -
     assert "return x + 1" in shown.stdout
     with serving(database) as server, connected(server) as one:
         assert value(one, "SELECT x FROM v") == 2
+        assert value(one, "SELECT j FROM t((SELECT 1))") == 2
+        assert value(one, "SELECT c(1)") == 2
     assert trust(database).stdout == "all functions are signed\n"
 
 
@@ -138,6 +152,8 @@ def test_clients_reach_no_dispatcher_of_others(tmp_path: Path) -> None:
             "SELECT colonnade_map('0000000000000000', 'x', 1)",
             "SELECT colonnade_aggregate('0000000000000000', colonnade_session(), 1)",
             "CREATE MACRO g(x) AS colonnade_map('0000000000000000', colonnade_session(), x)",
+            "SELECT * FROM colonnade_rows('0')",
+            "SELECT colonnade_collect('0', '1', 1::BIGINT, 1)",
         ):
             with pytest.raises(psycopg.Error):
                 one.execute(query)

@@ -299,6 +299,23 @@ def test_calls_are_part_of_the_transaction(session: psycopg.Connection) -> None:
     refused(session, "SELECT * FROM own((FROM changed))", "42P01", "own")
 
 
+def test_calls_in_queries_of_functions(session: psycopg.Connection) -> None:
+    query = "SELECT max(j) AS m FROM top_rows((SELECT i FROM tbl), 3)"
+    with session.transaction(force_rollback=True):
+        session.execute(
+            "CREATE FUNCTION inner_call(i INTEGER) RETURNS TABLE(m INTEGER) LANGUAGE PYTHON "
+            f"AS $$ return _conn.execute('{query}') $$".encode()
+        )
+        # The connection has the statement around the call, so that no other one can begin.
+        with pytest.raises(psycopg.Error, match="calls a table function"):
+            session.execute("SELECT * FROM inner_call((SELECT 1))")
+    session.execute(
+        "CREATE OR REPLACE FUNCTION inner_call(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP "
+        f"AS $$ return _conn.execute('{query}')['m'][0] $$".encode()
+    )
+    assert value(session, "SELECT inner_call(1)") == 3
+
+
 def test_several_functions_of_a_name(session: psycopg.Connection) -> None:
     with session.transaction(force_rollback=True):
         for type_ in ("INTEGER", "VARCHAR"):

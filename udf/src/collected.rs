@@ -7,6 +7,7 @@ use crate::CallError;
 use crate::function::{ColumnType, Function};
 use crate::inputs::{CallInputs, Form, NodeSize};
 use crate::layout::NODE_WORDS;
+use crate::output::{FixedValues, OutputColumn, OutputData};
 use crate::ring::Ring;
 
 /// Collects the rows of one query: the columns of a function whose parameters are these.
@@ -123,6 +124,11 @@ impl CollectedRows {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
+    }
+
+    /// A column as a result has it.
+    pub fn column(&self, column: usize, type_: &ColumnType) -> Option<OutputColumn<'static>> {
+        self.columns.get(column).map(|node| node.to_output(type_))
     }
 
     /// Writes a column as the next argument of a call.
@@ -317,6 +323,30 @@ impl Node {
                 words[at / 64] = if is_valid { words[at / 64] | bit } else { words[at / 64] & !bit };
             }
         }
+    }
+
+    fn to_output(&self, type_: &ColumnType) -> OutputColumn<'static> {
+        let words = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>();
+        let children = type_.children();
+        let mut below = self.children.iter().zip(&children).map(|(node, child)| node.to_output(child));
+        let data = match type_ {
+            ColumnType::Text | ColumnType::Blob => {
+                OutputData::Bytes { offsets: words(&self.values), bytes: self.heap.clone() }
+            }
+            ColumnType::List(_) | ColumnType::Map(..) => match below.next() {
+                Some(items) => OutputData::List { offsets: words(&self.values), items: Box::new(items) },
+                None => OutputData::Struct(Vec::new()),
+            },
+            ColumnType::Array { .. } => match below.next() {
+                Some(items) => OutputData::Array(Box::new(items)),
+                None => OutputData::Struct(Vec::new()),
+            },
+            ColumnType::Struct(_) => OutputData::Struct(below.collect()),
+            ColumnType::Union(_) => OutputData::Union { tags: self.values.clone(), members: below.collect() },
+            _ => OutputData::Fixed(FixedValues::of(self.values.clone(), type_.width().unwrap_or(1))),
+        };
+        let validity = self.validity.as_ref().map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect());
+        OutputColumn { validity, data }
     }
 
     fn write(&self, inputs: &mut CallInputs<'_>) -> Result<(), CallError> {

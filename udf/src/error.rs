@@ -81,6 +81,12 @@ pub enum CallError {
         "all {0} worker processes for functions are in use: try again later, or start the server with a larger --udf-max-workers"
     )]
     TooManyWorkers(usize),
+    /// The session has as many workers as `--udf-workers` allows.
+    #[error(
+        "all {0} worker processes of this session are in use: start the server with a larger --udf-workers, or run the statement with \
+         fewer functions"
+    )]
+    TooManySessionWorkers(usize),
     /// No worker could be started.
     #[error("no worker process for functions could be started: {0}")]
     Start(String),
@@ -142,7 +148,7 @@ impl CallError {
             },
             Self::Memory { .. } => "53200",
             Self::Timeout { .. } | Self::Cancelled { .. } => "57014",
-            Self::TooManyWorkers(_) => "53300",
+            Self::TooManyWorkers(_) | Self::TooManySessionWorkers(_) => "53300",
             Self::Start(_) => "58000",
             Self::Misuse { .. } => "XX000",
         }

@@ -72,6 +72,11 @@ pub(crate) enum FixedSource<'w> {
 }
 
 impl FixedValues<'_> {
+    /// Checked bytes of values with this width.
+    pub(crate) fn of(bytes: Vec<u8>, width: usize) -> Self {
+        Self { source: FixedSource::Checked(bytes), width }
+    }
+
     /// The bytes of a value.
     pub fn width(&self) -> usize {
         self.width

@@ -21,6 +21,8 @@ pub struct WorkerLimits {
     pub memory: u64,
     /// The most workers at a time (`--udf-max-workers`).
     pub workers: usize,
+    /// The most workers of a session at a time (`--udf-workers`); `None`: as many as there are.
+    pub session_workers: Option<usize>,
     /// The longest time of one call (`--udf-timeout`).
     pub call: Option<Duration>,
     /// What workers may read besides the interpreter and its libraries (`--udf-read`).
@@ -105,12 +107,16 @@ impl Drop for Place {
 }
 
 impl PoolState {
-    /// Takes a place for a worker.
-    pub fn place(&self) -> Result<Place, CallError> {
-        let most = self.limits.workers;
-        let more = |used| (used < most).then_some(used + 1);
-        let taken = self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
-        taken.map(|_| Place(Arc::clone(&self.used))).map_err(|_| CallError::TooManyWorkers(most))
+    /// Takes a place for a worker of a session, of which `used` have one.
+    pub fn place(&self, used: &Arc<AtomicUsize>) -> Result<[Place; 2], CallError> {
+        let take = |used: &Arc<AtomicUsize>, most: usize| {
+            let more = |used| (used < most).then_some(used + 1);
+            let taken = used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
+            taken.map(|_| Place(Arc::clone(used))).map_err(|_| most)
+        };
+        let own = take(used, self.limits.session_workers.unwrap_or(usize::MAX));
+        let own = own.map_err(CallError::TooManySessionWorkers)?;
+        Ok([own, take(&self.used, self.limits.workers).map_err(CallError::TooManyWorkers)?])
     }
 
     /// The template. If it has died, another one is started.

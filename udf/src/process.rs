@@ -11,7 +11,7 @@ use rustix::process::Pid;
 use crate::layout::{AnswerHead, RequestHead};
 use crate::pool::{Place, PoolState};
 use crate::ring::Ring;
-use crate::template::{EndStatus, ForkRequest, Template};
+use crate::template::{EndStatus, ForkRequest, Forked, Template};
 
 /// How often a waiting thread looks whether the worker lives and the time is over.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -28,8 +28,8 @@ pub(crate) struct Process {
     is_busy: AtomicBool,
     /// Whether this process was killed by the server.
     is_killed: AtomicBool,
-    /// One of the places of the pool, free again when this is dropped.
-    _place: Place,
+    /// A place of the session and one of the pool, free again when this is dropped.
+    _places: [Place; 2],
 }
 
 /// Why there is no answer.
@@ -41,11 +41,39 @@ pub(crate) enum NoAnswer {
 }
 
 impl Process {
-    /// Has the template fork a worker.
-    pub fn start(pool: &Arc<PoolState>, place: Place) -> Result<Self, crate::CallError> {
-        let ring = Ring::new(usize::try_from(pool.limits.memory).unwrap_or(usize::MAX / 4))?;
+    /// Has the template fork a worker. If the template has died meanwhile, which is noticed only now, another one does it.
+    pub fn start(pool: &Arc<PoolState>, places: [Place; 2]) -> Result<Self, crate::CallError> {
         let template = pool.template()?;
-        let rules = pool.rules(&template)?;
+        let places = match Self::fork(pool, &template, places) {
+            Err((_, places)) if template.is_dead() => places,
+            started => return started.map_err(|(error, _)| error),
+        };
+        Self::fork(pool, &pool.template()?, places).map_err(|(error, _)| error)
+    }
+
+    fn fork(
+        pool: &Arc<PoolState>,
+        template: &Arc<Template>,
+        places: [Place; 2],
+    ) -> Result<Self, (crate::CallError, [Place; 2])> {
+        match Self::forked(pool, template) {
+            Ok((id, ring, forked)) => Ok(Self {
+                id,
+                pid: forked.process,
+                descriptor: forked.descriptor,
+                ring,
+                template: Arc::clone(template),
+                is_busy: AtomicBool::new(false),
+                is_killed: AtomicBool::new(false),
+                _places: places,
+            }),
+            Err(error) => Err((error, places)),
+        }
+    }
+
+    fn forked(pool: &PoolState, template: &Template) -> Result<(u64, Ring, Forked), crate::CallError> {
+        let ring = Ring::new(usize::try_from(pool.limits.memory).unwrap_or(usize::MAX / 4))?;
+        let rules = pool.rules(template)?;
         let id = pool.next_id();
         let request = ForkRequest {
             id,
@@ -55,16 +83,7 @@ impl Process {
             sandbox: rules.as_ref().map(|rules| (rules.as_fd(), &pool.filter)),
         };
         let forked = template.fork(&request)?;
-        Ok(Self {
-            id,
-            pid: forked.process,
-            descriptor: forked.descriptor,
-            ring,
-            template,
-            is_busy: AtomicBool::new(false),
-            is_killed: AtomicBool::new(false),
-            _place: place,
-        })
+        Ok((id, ring, forked))
     }
 
     /// Sends a request and waits for its answer: until `deadline`, and until `is_cancelled`.

@@ -1,6 +1,6 @@
 //! The worker processes of one SQL session.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -21,6 +21,8 @@ pub(crate) struct SessionState {
     idle: Mutex<Vec<(WorkerState, Instant)>>,
     /// All processes, also those in use.
     running: Mutex<Vec<Weak<Process>>>,
+    /// Their number.
+    used: Arc<AtomicUsize>,
     pub is_cancelled: AtomicBool,
     has_ended: AtomicBool,
     notices: Mutex<String>,
@@ -36,6 +38,7 @@ impl SessionWorkers {
             pool,
             idle: Mutex::default(),
             running: Mutex::default(),
+            used: Arc::default(),
             is_cancelled: AtomicBool::new(false),
             has_ended: AtomicBool::new(false),
             notices: Mutex::default(),
@@ -119,18 +122,18 @@ impl SessionState {
         if self.has_ended.load(Ordering::SeqCst) {
             return Err(crate::CallError::Start("the session has ended".to_owned()));
         }
-        let place = match self.pool.place() {
-            Ok(place) => place,
+        let places = match self.pool.place(&self.used) {
+            Ok(places) => places,
             // The session's own idle processes do not block its next one.
             Err(error) => match lock(&self.idle).pop() {
                 Some(idle) => {
                     drop(idle);
-                    self.pool.place()?
+                    self.pool.place(&self.used)?
                 }
                 None => return Err(error),
             },
         };
-        let process = Arc::new(Process::start(&self.pool, place)?);
+        let process = Arc::new(Process::start(&self.pool, places)?);
         let mut running = lock(&self.running);
         running.retain(|process| process.strong_count() > 0);
         running.push(Arc::downgrade(&process));

@@ -255,6 +255,14 @@ fn there_are_as_many_processes_as_allowed() {
     drop(first);
     assert_works(&mut three);
     assert_eq!(pool.workers(), 1);
+    // Of one session there may be fewer. Its idle process makes room for another one.
+    let session = pool_with(WorkerLimits { session_workers: Some(1), ..limits() }).session();
+    let (mut one, mut two) = (session.worker(), session.worker());
+    assert_works(&mut one);
+    let error = run(&mut two, &body("return a")).unwrap_err();
+    assert!(matches!(error, CallError::TooManySessionWorkers(1)), "{error:?}");
+    drop(one);
+    assert_works(&mut two);
     // An ended session has no processes, although its handles are there.
     drop(three);
     second.end();

@@ -188,9 +188,10 @@ fn hostile_requests_end_the_worker_only() {
             run(&session, &numbers, &body(&format!("_conn._ring.answer({answer})\n_conn._ring.wait()"))).unwrap_err();
         assert!(matches!(error, CallError::Broken { .. }), "{answer}: {error:?}");
     }
-    // Requests in a wrong order, whose replies nobody waits for. The call may end in any way.
+    // Requests in a wrong order, whose replies nobody waits for. The call may end in any way, at the latest by its limit.
+    let limited = pool_with(WorkerLimits { call: Some(support::SHORT), ..limits() }).session();
     let requests = "ring = _conn._ring\nring.number += 1\nring.answer(5, wanted=2**20)\nring.number += 1";
-    let _ = run(&session, &numbers, &body(&format!("{requests}\nring.answer(4, record=4, wanted=2**20)\nreturn a")));
+    let _ = run(&limited, &numbers, &body(&format!("{requests}\nring.answer(4, record=4, wanted=2**20)\nreturn a")));
     let source = "import os\nring = _conn._ring\nring.memory[ring.at:ring.at + 4] = b'\\xff\\xfe\\x00x'\n\
                   ring.answer(4, record=4, wanted=ring.at)\nkind, *_ = ring.wait()\nreturn kind";
     assert_eq!(run(&session, &numbers, &body(source)).unwrap(), 6);

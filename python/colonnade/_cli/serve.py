@@ -126,6 +126,7 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
         default=4 * (os.cpu_count() or 1),
         help="processes for functions at a time (default: 4 a CPU)",
     )
+    group.add_argument("--udf-workers", metavar="N", type=int, help="processes for functions of a session at a time")
     group.add_argument(
         "--udf-memory", metavar="BYTES", type=size, default="2GiB", help="memory of each of them (default: 2GiB)"
     )
@@ -148,8 +149,9 @@ def _functions(args: argparse.Namespace) -> Functions | None:
     """The options of functions; None without --udf."""
     given = {name: getattr(args, f"udf_{name}") for name in Functions.__annotations__}
     if args.udf:
-        if args.udf_max_workers < 1:
-            raise SystemExit("colonnade: --udf-max-workers is 1 at least")
+        for name in ("udf_max_workers", "udf_workers"):
+            if getattr(args, name) is not None and getattr(args, name) < 1:
+                raise SystemExit(f"colonnade: --{name.replace('_', '-')} is 1 at least")
         return Functions(**{**given, "read": [str(Path(path).absolute()) for path in args.udf_read]})
     if args.udf_python or args.udf_read or args.udf_user or args.udf_preload:
         raise SystemExit("colonnade: options of functions go with --udf")

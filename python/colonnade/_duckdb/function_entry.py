@@ -64,6 +64,11 @@ class Definition:
         return any(parameter.type == ANY for parameter in self.parameters)
 
     @property
+    def takes_columns(self) -> bool:
+        """Whether it gets whole columns and gives one."""
+        return self.kind == "scalar" and self.language == "python"
+
+    @property
     def has_any_columns(self) -> bool:
         """Whether the columns of its result depend on the rows."""
         return any(type_ == ANY for _, type_ in self.results)
@@ -115,8 +120,8 @@ class Macro:
 
     @property
     def digest(self) -> str:
-        """What tells these functions from others of the same name: 128 bits in hexadecimal."""
-        return hashlib.sha256(canonical([asdict(entry) for entry in self.entries])).hexdigest()[:32]
+        """What tells these functions from others: 128 bits in hexadecimal. Signing them does not change it."""
+        return hashlib.sha256(canonical([entry.definition.id for entry in self.entries])).hexdigest()[:32]
 
     def to_comment(self) -> str:
         """The macro's comment."""

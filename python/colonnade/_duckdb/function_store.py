@@ -109,17 +109,18 @@ class FunctionStore:
 
     def load(self, connection: DuckDBPyConnection) -> tuple[list[str], list[str]]:
         """Make all functions known that this server has signed. The others cannot be called. Returns the names of all
-        aggregates, and of all table functions."""
+        aggregates, and of all functions that get whole columns."""
         aggregates, tables = [], []
         for macro in macros(connection):
             first = macro.entries[0].definition
             if first.kind == "aggregate":
                 aggregates.append(first.name)
-            if first.kind == "table":
+            if first.kind == "table" or first.takes_columns:
                 tables.append(first.name)
+                # They become known with their calls.
+                continue
             for entry in macro.entries:
-                # A table function becomes known with its call.
-                if entry.definition.kind != "table" and self.is_trusted(entry):
+                if self.is_trusted(entry):
                     # One with a type of another version cannot be called.
                     with contextlib.suppress(NotImplementedError):
                         self.define(entry.definition)

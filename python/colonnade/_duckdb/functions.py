@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from colonnade._core import Refused, function_dispatcher
+from colonnade._core import Refused
 
 from .exact import literal, quoted
 from .function_entry import ANY, Definition, Entry, Macro, Parameter
+from .function_macro import dispatcher, is_converted, overload
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,6 +157,12 @@ class SessionFunctions:
             text = f'aggregate name "{given}" with DISTINCT, ORDER BY or FILTER is not unique'
             raise refused(text, "42725", hint)
         (definition,) = found
+        converted = next(
+            (type_ for type_ in (*definition.types, definition.results[0][1]) if is_converted(type_)), None
+        )
+        if converted is not None:
+            hint = "Write a subquery that sorts or filters, and call the aggregate over it."
+            raise refused(f"DISTINCT, ORDER BY and FILTER in an aggregate with the type {converted}", "0A000", hint)
         defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
         return definition.id, dispatcher(definition), list(definition.types), defaults
 
@@ -203,7 +210,7 @@ class SessionFunctions:
 
     def _compile(self, definition: Definition) -> None:
         """Make a function known, and refuse a body that is no Python. The position counts in the body."""
-        if definition.kind == "table":
+        if definition.kind == "table" or definition.takes_columns:
             found = self.tables.check(definition)
             if found is not None:
                 raise not_python(found)
@@ -253,6 +260,14 @@ class SessionFunctions:
         if macro is None or not macro.is_table:
             return None
         return self.store.remember_table(macro)
+
+    def find_column(self, schema: str | None, name: str) -> TableMacro | None:
+        """The functions that get whole columns and give one that a call with this name means; None if it is no such
+        function."""
+        macro = self._find_called(schema, name)
+        if macro is None or not macro.entries[0].definition.takes_columns:
+            return None
+        return self.store.known_table(macro.digest) or self.store.remember_table(macro)
 
     def _find_called(self, schema: str | None, name: str) -> Macro | None:
         """The functions that a call with this name means: those of the first schema of the search path that has any."""
@@ -355,7 +370,11 @@ class SessionFunctions:
                 kind = "AGGREGATE" if definition.kind == "aggregate" else "FUNCTION"
                 hint = f"Use DROP {kind} {definition.signature} first."
                 raise refused("cannot change return type of existing function", "42P13", hint)
-        return tuple(entry for entry in existing.entries if entry not in replaced)
+        others = tuple(entry for entry in existing.entries if entry not in replaced)
+        if any(entry.definition.takes_columns != definition.takes_columns for entry in others):
+            text = f'functions of the name "{definition.name}" have LANGUAGE PYTHON, and others PYTHON_MAP'
+            raise refused(text, "42809", "Choose another name, or the same language.")
+        return others
 
     def _choose(self, name: Name, macro: Macro | None, types: list[str] | None) -> Entry | None:
         """The one function that a name and types mean, or None."""
@@ -398,23 +417,6 @@ def takes(definition: Definition, arguments: int) -> bool:
     """Whether a function can be called with this number of arguments."""
     required = [parameter for parameter in definition.parameters if parameter.default is None]
     return len(required) <= arguments <= len(definition.parameters)
-
-
-def dispatcher(definition: Definition) -> str:
-    """The DuckDB function that calls it."""
-    return function_dispatcher("aggregate" if definition.kind == "aggregate" else "scalar", definition.volatility)
-
-
-def overload(definition: Definition) -> str:
-    """The parameters and the body of a macro that calls the function."""
-    names = [quoted(parameter.name) for parameter in definition.parameters]
-    arguments = ", ".join((literal(definition.id), "colonnade_session()", *names))
-    return f"({', '.join(map(declared, definition.parameters))}) AS {dispatcher(definition)}({arguments})"
-
-
-def declared(parameter: Parameter) -> str:
-    default = "" if parameter.default is None else f" := {parameter.default}"
-    return f"{quoted(parameter.name)} {parameter.type}{default}"
 
 
 def refused(message: str, code: str, hint: str) -> Refused:

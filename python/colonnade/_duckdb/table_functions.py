@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from colonnade._core import Refused, TableCall
 
+from .column_names import column_names
 from .exact import literal, quoted
 from .function_entry import ANY, canonical
+from .function_macro import argument as argument_of
+from .function_macro import is_converted
+from .function_macro import result as result_of
 from .functions import refused
 
 if TYPE_CHECKING:
@@ -80,12 +84,15 @@ class TableFunctions:
     #: The functions that the present statement names.
     _found: dict[tuple[str | None, str], TableMacro] = field(default_factory=dict)
 
-    def has(self, schema: str | None, name: str) -> bool:
-        """Whether a name is that of a table function."""
-        found = self.functions.find_table(schema, name)
-        if found is not None:
-            self._found[schema, name] = found
-        return found is not None
+    def use(self, schema: str | None, name: str) -> str | None:
+        """Whether a name is that of a `table` function, or of a function that gets whole columns and gives a
+        `column`."""
+        for use, find in (("table", self.functions.find_table), ("column", self.functions.find_column)):
+            found = find(schema, name)
+            if found is not None:
+                self._found[schema, name] = found
+                return use
+        return None
 
     def stand_in(self, schema: str | None, name: str, given: Sequence[tuple[str, bool, list[str]]]) -> str | None:
         """A subquery with the columns of a call, its queries and its parameters, which is bound but never run. None if
@@ -95,7 +102,8 @@ class TableFunctions:
         candidates = [entry for entry in entries if may_take(entry.definition, inputs)] or entries
         if len(candidates) > 1:
             bound = [self._bind(found, None) for found in inputs]
-            definition = self._choose(name, candidates, bound).definition
+            columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
+            definition = self._choose(name, candidates, columns).definition
         else:
             definition = next(iter(candidates)).definition
         if definition.has_any_columns:
@@ -124,11 +132,9 @@ class TableFunctions:
         """Call a function. Returns what stands for its rows in the statement."""
         bound = [self._bind(Input(*found), values) for found in given]
         named = self._named(schema, name)
-        definition = self._choose(name, named.macro.entries, bound).definition
-        if definition.id not in named.trusted:
-            file = self.functions.store.database or "FILE"
-            hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
-            raise refused(f"function {definition.signature} was not created by this server", "42501", hint)
+        columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
+        definition = self._choose(name, named.macro.entries, columns).definition
+        self._must_trust(named, definition)
         arguments = self._arguments(definition, bound)
         is_map = definition.language == "python_map"
         queries = [found for found in bound if found.is_query]
@@ -149,7 +155,7 @@ class TableFunctions:
         for number, query in enumerate(queries, 1):
             self._collect(call, number, query, arguments, definition.strict, used)
         call.run()
-        return f"colonnade_rows({literal(call.name)})"
+        return rows_of(call, definition.results)
 
     def check(self, definition: Definition) -> Any:
         """Compile a function. Returns why it is no Python, or None."""
@@ -171,6 +177,68 @@ class TableFunctions:
             raise Refused(f"function {name} does not exist", "42883", None)
         return found
 
+    def call_block(
+        self,
+        query: Sequence[tuple[str, bool, list[str]]],
+        given: Sequence[tuple[str | None, str, int, str]],
+        marks: list[str],
+        is_outermost: bool,
+        values: dict[str, object] | None,
+    ) -> str:
+        """Run the query of a SELECT, and call the functions that are items of its list. A call has a schema, a name,
+        the number of its arguments, and the name of its column. In the query, columns with the names of `marks` stand
+        for the calls, and the arguments are the last columns. Returns what follows SELECT in its place."""
+        (found,) = query
+        bound = self._bind(Input(*found), values)
+        names = [name for name, _ in bound.columns]
+        at = len(names) - sum(count for _, _, count, _ in given)
+        shown = column_names(self.functions.other, bound.given.sql, names) if is_outermost else tuple(names)
+        #: Name, type and SQL of what is collected.
+        collected: list[tuple[str, str, str]] = []
+        columns: list[tuple[str, int, bool]] = []
+        for number in range(at):
+            if names[number] in marks:
+                call = marks.index(names[number])
+                columns.append((given[call][3], call, True))
+                continue
+            columns.append((shown[number], len(collected), False))
+            collected.append((names[number], known(bound.columns[number][1]), quoted(f"c{number}")))
+        calls = []
+        for schema, name, count, _ in given:
+            named = self._named(schema, name)
+            types = [(type_, True) for _, type_ in bound.columns[at : at + count]]
+            definition = self._choose(name, named.macro.entries, types).definition
+            self._must_trust(named, definition)
+            sources = [quoted(f"c{number}") for number in range(at, at + count)]
+            sources += [parameter.default or "NULL" for parameter in definition.parameters[count:]]
+            at += count
+            parameters = []
+            for parameter, source in zip(definition.parameters, sources, strict=True):
+                parameters.append((parameter.name, parameter.type, parameter.scalar, len(collected)))
+                collected.append((parameter.name, parameter.type, source))
+            full_name = f"{definition.schema}.{definition.name}"
+            result = definition.results[0][1]
+            calls.append((definition.id, full_name, parameters, result, definition.source, definition.strict))
+        try:
+            block = TableCall.block(
+                self.functions.workers,
+                [(name, type_) for name, type_, _ in collected],
+                calls,
+                # A SELECT may have several columns of a name.
+                [(f"r{at}", number, is_call) for at, (_, number, is_call) in enumerate(columns)],
+            )
+        except NotImplementedError as error:
+            raise Refused(str(error), "0A000", None) from None
+        self._calls.append(block)
+        casts = [cast(source, type_) for _, type_, source in collected]
+        rows = f"({bound.given.sql}) AS q({', '.join(quoted(f'c{number}') for number in range(len(names)))})"
+        self._collect_rows(block, 1, rows, casts, bound.given.parameters, values or {})
+        block.run()
+        results = [calls[number][3] if is_call else collected[number][1] for _, number, is_call in columns]
+        pairs = enumerate(zip(columns, results, strict=True))
+        items = [f"{result_of(f'r{at}', type_)} AS {quoted(name)}" for at, ((name, _, _), type_) in pairs]
+        return f"{', '.join(items)} FROM colonnade_rows({literal(block.name)})"
+
     def _bind(self, given: Input, values: dict[str, object] | None) -> Bound:
         """The columns of an argument. The query only reads."""
         used = None if values is None else {number: values[number] for number in given.parameters}
@@ -185,9 +253,14 @@ class TableFunctions:
             raise refused("a query of a table function that changes the database", "0A000", hint)
         return Bound(given, list(zip(statement.columns, map(str, statement.types), strict=True)))
 
-    def _choose(self, name: str, entries: Sequence[Entry], bound: list[Bound]) -> Entry:
-        """The function that takes these arguments."""
-        columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
+    def _must_trust(self, named: TableMacro, definition: Definition) -> None:
+        if definition.id not in named.trusted:
+            file = self.functions.store.database or "FILE"
+            hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
+            raise refused(f"function {definition.signature} was not created by this server", "42501", hint)
+
+    def _choose(self, name: str, entries: Sequence[Entry], columns: list[tuple[str, bool]]) -> Entry:
+        """The function that takes arguments with these types, each of a query or a value."""
         fitting = []
         for entry in entries:
             score = self._score(entry.definition, columns)
@@ -276,7 +349,7 @@ class TableFunctions:
         self, call: TableCall, arguments: list[Argument], bound: list[Bound], values: dict[str, object]
     ) -> None:
         found = [argument for argument in arguments if argument.query == 0]
-        casts = ", ".join(f"CAST({argument.source} AS {argument.parameter.type})" for argument in found)
+        casts = ", ".join(cast(argument.source, argument.parameter.type) for argument in found)
         names = {name for argument in found for name in argument.values}
         sql = f"SELECT colonnade_collect({literal(call.name)}, '0', 1::BIGINT, {casts})"
         self._run(sql, {name: values[name] for name in names})
@@ -306,15 +379,38 @@ class TableFunctions:
         if is_strict:
             tests = " AND ".join(f"{argument.source} IS NOT NULL" for argument in found)
             rows = f"(SELECT * FROM {rows} WHERE {tests})"
-        casts = ", ".join(f"CAST({argument.source} AS {argument.parameter.type})" for argument in found)
-        collected = f"colonnade_collect({literal(call.name)}, '{number}', number, {casts})"
+        casts = [cast(argument.source, argument.parameter.type) for argument in found]
+        self._collect_rows(call, number, rows, casts, query.given.parameters, values)
+
+    def _collect_rows(
+        self, call: TableCall, number: int, rows: str, casts: list[str], names: list[str], values: dict[str, object]
+    ) -> None:
+        arguments = ", ".join((literal(call.name), f"'{number}'", "number", *casts))
+        collected = f"colonnade_collect({arguments})"
         numbered = f"SELECT row_number() OVER () AS number, * FROM {rows}"
         # The rows are numbered by one thread in their order, which then collects them.
         sql = f"SELECT bool_and({collected}) FROM ({numbered})"
-        self._run(sql, {name: values[name] for name in query.given.parameters})
+        self._run(sql, {name: values[name] for name in names})
 
     def _run(self, sql: str, values: dict[str, object]) -> list[Any]:
         return self.connection.execute(sql, values or None).fetchall()
+
+
+def cast(source: str, type_: str) -> str:
+    """A value of a type, as it is collected."""
+    return argument_of(f"CAST({source} AS {type_})", type_)
+
+
+def rows_of(call: TableCall, columns: Sequence[tuple[str, str]]) -> str:
+    """What stands for the rows of a result with these columns."""
+    rows = f"colonnade_rows({literal(call.name)})"
+    if not any(is_converted(type_) for _, type_ in columns):
+        return rows
+    # By their numbers: a SELECT may have several columns of a name.
+    names = [f"r{number}" for number in range(len(columns))]
+    pairs = zip(names, columns, strict=True)
+    items = ", ".join(f"{result_of(name, type_)} AS {quoted(column)}" for name, (column, type_) in pairs)
+    return f"(SELECT {items} FROM {rows} AS r({', '.join(names)}))"
 
 
 def known(type_: str) -> str:

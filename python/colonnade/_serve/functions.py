@@ -46,6 +46,8 @@ class Functions:
     isolation: Literal["sandbox", "process"]
     #: The most worker processes of all sessions.
     max_workers: int
+    #: The most worker processes of a session; None is `max_workers`.
+    workers: int | None
     #: In bytes, for each worker.
     memory: int
     #: Seconds of one call; 0 is no limit.
@@ -107,6 +109,7 @@ def workers(functions: Functions, worker: Worker) -> FunctionWorkers:
         isolation=functions.isolation,
         memory=functions.memory,
         workers=functions.max_workers,
+        session_workers=functions.workers,
         timeout=functions.timeout or None,
         readable=functions.read,
     )

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use colonnade_udf::{CallError, Form};
 
+use super::arguments::encoded::Decoded;
 use super::arguments::{write_bytes, write_fixed};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
 use super::capture::{Capture, KeepError, Role, from_parts};
@@ -23,6 +24,7 @@ struct AggregateCall {
 impl AggregateCall {
     fn failed(&self, error: GatherError) -> CallbackError {
         match error {
+            GatherError::Values => "DuckDB gives no values of a nested argument".into(),
             GatherError::State => "a group of an aggregate is none of its call".into(),
             GatherError::Memory(limit) => {
                 let name = &self.call.definition.function.name;
@@ -257,13 +259,21 @@ unsafe fn aggregate(
     for (index, parameter) in function.parameters.iter().enumerate() {
         let mut values = contiguous(&parts, index, rows).map_err(|error| call.failed(error))?;
         if parameter.is_scalar {
-            one(&mut values, rows).map_err(|()| {
-                let message = format!("argument \"{}\" of {} has more than one value", parameter.name, function.name);
-                bound.session.fail(Failure { code: "22023".into(), message, ..Failure::default() })
-            })?;
+            let value = one(&mut values, rows).ok().map(|()| {
+                let is_valid = values.valid.first().copied().unwrap_or(false);
+                [&[u8::from(is_valid)], values.bytes.as_slice()].concat()
+            });
+            bound.check_scalar(&parameter.name, value)?;
         }
         inputs.parameter(if parameter.is_scalar { Form::Repeated } else { Form::Array }).map_err(failed)?;
         let Contiguous { valid, bytes, offsets } = values;
+        let type_ = &bound.definition.parameters[index];
+        if type_.storage.is_nested() {
+            let (mut decoded, mut rest) = (Decoded::new(type_), bytes.as_slice());
+            valid.iter().for_each(|_| decoded.push(&mut rest));
+            decoded.write(&mut inputs).map_err(failed)?;
+            continue;
+        }
         let written = if offsets.is_empty() {
             write_fixed(&mut inputs, &bytes, &valid)
         } else {
@@ -286,6 +296,11 @@ fn keep(call: &AggregateCall, capture: &Capture, parts: &[Part], ends: &[u64]) -
     let counts: Vec<_> = ends.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
     let columns = |chosen: &[usize]| {
         let columns = bound.definition.parameters.iter().enumerate().map(|(index, type_)| {
+            if type_.storage.is_nested() {
+                return Err(
+                    "EXPLAIN (INPUTS) cannot show nested arguments of an aggregate: cast them to VARCHAR".into()
+                );
+            }
             let values = contiguous(parts, index, rows).map_err(|error| call.failed(error))?;
             let values = if chosen.len() == rows { values } else { values.only(chosen) };
             from_parts(&type_.column_type, &values.valid, &values.bytes, &values.offsets)

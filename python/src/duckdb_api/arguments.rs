@@ -1,5 +1,6 @@
 //! From vectors of DuckDB to a worker's ring.
 
+pub(super) mod encoded;
 mod nested;
 
 use colonnade_udf::{CallError, CallInputs, Form, NodeSize};
@@ -101,22 +102,19 @@ pub(super) fn write(
     Ok(write_entries(inputs, type_, values, &entries)?)
 }
 
-/// Whether all rows have the same value.
-pub(super) fn is_one_value(type_: &SqlType, values: &Values, rows: Rows<'_>) -> bool {
-    let mut entries = rows.iter().map(|row| values.entry(row));
-    let Some(first) = entries.next() else { return true };
-    let of = |entry: usize| {
+/// The bytes of the one value that all rows have; `None` if they have several. NULL has none.
+pub(super) fn one_value(type_: &SqlType, values: &Values, rows: Rows<'_>) -> Result<Option<Vec<u8>>, CallbackError> {
+    let tree = encoded::Tree::new(type_, values)?;
+    let of = |row: usize| {
         let mut bytes = Vec::new();
-        match type_.storage {
-            Storage::Text | Storage::Enum(_) if values.is_valid(entry) => {
-                with_text(type_, values, entry, |text| bytes.extend_from_slice(text))
-            }
-            storage => append_fixed(storage, values, &[entry], &mut bytes),
-        }
-        (values.is_valid(entry), bytes)
+        tree.encode(row, &mut bytes);
+        bytes
     };
+    let mut all = rows.iter();
+    let Some(first) = all.next() else { return Ok(Some(Vec::new())) };
     let wanted = of(first);
-    values.is_constant || entries.all(|entry| entry == first || of(entry) == wanted)
+    let is_one = values.is_constant || all.all(|row| values.entry(row) == values.entry(first) || of(row) == wanted);
+    Ok(is_one.then_some(wanted))
 }
 
 /// The number of each row's entry among the entries that rows use, and these, if they are at most half as many as rows. The others are

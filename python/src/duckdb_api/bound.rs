@@ -1,8 +1,9 @@
 //! A call of a dispatcher that DuckDB has bound: the function, the session, and types that fit.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::capture::{CapturedCall, Role};
 use super::handles::{CallbackError, OwnedType, checked, copied, object, owned};
@@ -19,6 +20,15 @@ pub(super) struct BoundCall {
     pub definition: Arc<Definition>,
     /// Its place among the calls of a statement whose arguments are captured.
     captured: Option<Arc<CapturedCall>>,
+    scalars: Mutex<Scalars>,
+}
+
+/// The values of scalar parameters in one execution.
+#[derive(Default)]
+struct Scalars {
+    /// The session's number of the statement.
+    statement: u64,
+    by_name: HashMap<String, Vec<u8>>,
 }
 
 impl BoundCall {
@@ -97,7 +107,29 @@ impl BoundCall {
             }
         }
         session.workers()?;
-        Ok(Self { session, definition, captured: None })
+        Ok(Self { session, definition, scalars: Mutex::default(), captured: None })
+    }
+
+    /// Checks that the argument of a scalar parameter is one value, in all calls of an execution. `value` is that of one call; `None` if it
+    /// has several.
+    pub fn check_scalar(&self, name: &str, value: Option<Vec<u8>>) -> Result<(), CallbackError> {
+        let mut scalars = self.scalars.lock().unwrap_or_else(PoisonError::into_inner);
+        let statement = self.session.statement();
+        if scalars.statement != statement {
+            *scalars = Scalars { statement, ..Scalars::default() };
+        }
+        let is_one = value.is_some_and(|value| match scalars.by_name.get(name) {
+            Some(known) => *known == value,
+            None => {
+                scalars.by_name.insert(name.to_owned(), value);
+                true
+            }
+        });
+        if is_one {
+            return Ok(());
+        }
+        let message = format!("argument \"{name}\" of {} has more than one value", self.definition.function.name);
+        Err(self.session.fail(Failure { code: "22023".into(), message, ..Failure::default() }))
     }
 
     /// The call as data of DuckDB's.

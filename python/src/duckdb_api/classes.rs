@@ -85,26 +85,24 @@ fn define_function(
     volatility: &str,
 ) -> PyResult<()> {
     let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
-    let types = parameters.iter().map(|(_, type_, _)| SqlType::parse(type_)).collect::<Result<Vec<_>, _>>();
+    let types = parameters.iter().map(|(_, type_, _)| SqlType::parse_converted(type_)).collect::<Result<Vec<_>, _>>();
     let types = types.map_err(unsupported)?;
-    let result = SqlType::parse(result).map_err(unsupported)?;
+    let result_name = result;
+    let result = SqlType::parse_converted(result).map_err(unsupported)?;
     let kind = parse_kind(kind)?;
-    let refused = types.iter().find(|type_| kind != FunctionKind::Scalar && type_.storage.is_nested());
-    if let Some(refused) = refused {
-        return Err(unsupported(UnsupportedType(refused.name.clone())));
-    }
-    let column = |name: &str, type_: &SqlType, is_scalar| FunctionColumn {
+    let column = |name: &str, type_name: &str, type_: &SqlType, is_scalar| FunctionColumn {
         name: name.to_owned(),
-        type_name: type_.name.clone(),
+        type_name: type_name.to_owned(),
         column_type: type_.column_type.clone(),
         is_scalar,
     };
-    let columns = parameters.iter().zip(&types).map(|((name, _, is_scalar), type_)| column(name, type_, *is_scalar));
+    let columns = parameters.iter().zip(&types);
+    let columns = columns.map(|((name, type_name, is_scalar), type_)| column(name, type_name, type_, *is_scalar));
     let function = Function {
         id: id_number(id)?,
         name,
         parameters: columns.collect(),
-        results: vec![column("", &result, false)],
+        results: vec![column("", result_name, &result, false)],
         source,
         kind,
         is_strict: strict,
@@ -119,7 +117,7 @@ fn define_function(
 
 #[pyfunction]
 fn column_type(name: &str) -> PyResult<String> {
-    let type_ = SqlType::parse(name).map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
+    let type_ = SqlType::parse_converted(name).map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
     Ok(colonnade_udf::describe_type(&type_.column_type))
 }
 
@@ -166,7 +164,7 @@ pub(crate) struct FunctionWorkers {
 #[pymethods]
 impl FunctionWorkers {
     #[new]
-    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, workers=8, timeout=None, readable=Vec::new(), preload=Vec::new()))]
+    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, workers=8, timeout=None, readable=Vec::new(), preload=Vec::new(), session_workers=None))]
     #[allow(clippy::too_many_arguments, reason = "the parameters of a Python class")]
     fn new(
         py: Python<'_>,
@@ -177,6 +175,7 @@ impl FunctionWorkers {
         timeout: Option<f64>,
         readable: Vec<PathBuf>,
         preload: Vec<String>,
+        session_workers: Option<usize>,
     ) -> PyResult<Self> {
         let isolation = match isolation {
             "sandbox" => Isolation::Sandbox,
@@ -185,7 +184,7 @@ impl FunctionWorkers {
         };
         let call = timeout.map(Duration::try_from_secs_f64).transpose();
         let call = call.map_err(|error| PyValueError::new_err(format!("the timeout is no time: {error}")))?;
-        let limits = WorkerLimits { memory, workers, call, readable, isolation };
+        let limits = WorkerLimits { memory, workers, session_workers, call, readable, isolation };
         let source: Box<dyn TemplateSource> = match python {
             Some(Interpreter::Started(templates)) => Box::new(templates.get().clone()),
             python => {

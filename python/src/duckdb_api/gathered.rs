@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
+use super::arguments::encoded::Tree;
 use super::arguments::{append_fixed, with_text};
 use super::handles::Values;
 use super::sql_type::{SqlType, Storage};
@@ -91,6 +92,8 @@ pub(super) enum GatherError {
     Memory(usize),
     /// A state is none of this call.
     State,
+    /// DuckDB does not give the values of an argument.
+    Values,
 }
 
 /// The rows of one part of a group.
@@ -173,7 +176,7 @@ impl Gathered {
             log.of_rows.push(number);
         }
         for ((column, values), type_) in log.columns.iter_mut().zip(arguments).zip(&self.types) {
-            column.append(type_, values, rows);
+            column.append(type_, values, rows)?;
         }
         Ok(log.bytes() - before)
     }
@@ -283,6 +286,8 @@ impl Column {
         let width = match storage {
             Storage::Same(width) => width,
             Storage::Text | Storage::Enum(_) => 0,
+            // As in `encoded`.
+            storage if storage.is_nested() => 0,
             _ => 16,
         };
         let offsets = if width == 0 { vec![0] } else { Vec::new() };
@@ -293,7 +298,7 @@ impl Column {
         self.bytes.len().checked_div(self.width).unwrap_or_else(|| self.offsets.len() - 1)
     }
 
-    fn append(&mut self, type_: &SqlType, values: &Values, rows: &[usize]) {
+    fn append(&mut self, type_: &SqlType, values: &Values, rows: &[usize]) -> Result<(), GatherError> {
         let before = self.rows();
         let entries: Vec<_> = rows.iter().map(|row| values.entry(*row)).collect();
         if !values.has_no_null() && entries.iter().any(|entry| !values.is_valid(*entry)) {
@@ -302,7 +307,13 @@ impl Column {
         } else if !self.valid.is_empty() {
             self.valid.resize(before + rows.len(), true);
         }
-        if self.width == 0 {
+        if type_.storage.is_nested() {
+            let tree = Tree::new(type_, values).map_err(|_| GatherError::Values)?;
+            for row in rows {
+                tree.encode(*row, &mut self.bytes);
+                self.offsets.push(self.bytes.len() as u64);
+            }
+        } else if self.width == 0 {
             for entry in entries {
                 if values.is_valid(entry) {
                     with_text(type_, values, entry, |text| self.bytes.extend_from_slice(text));
@@ -312,6 +323,7 @@ impl Column {
         } else {
             append_fixed(type_.storage, values, &entries, &mut self.bytes);
         }
+        Ok(())
     }
 }
 

@@ -8,7 +8,6 @@ use super::bound::{BoundCall, OWN_ARGUMENTS};
 use super::capture::{KeepError, Role, from_vector};
 use super::handles::{CallbackError, OwnedType, Values, checked, object, owned, report};
 use super::results::{self, NONE, Place};
-use super::session::Failure;
 use super::symbols::{Api, Handle};
 
 /// What a thread of DuckDB has for a call: a worker process that no other thread uses.
@@ -135,9 +134,8 @@ unsafe fn map(
     let failed = |error: CallError| call.session.call_failed(&error, function);
     let mut inputs = worker.prepare(function, called.len()).map_err(failed)?;
     for ((values, type_), parameter) in arguments.iter().zip(&call.definition.parameters).zip(&function.parameters) {
-        if parameter.is_scalar && !arguments::is_one_value(type_, values, called) {
-            let message = format!("argument \"{}\" of {} has more than one value", parameter.name, function.name);
-            return Err(call.session.fail(Failure { code: "22023".into(), message, ..Failure::default() }));
+        if parameter.is_scalar {
+            call.check_scalar(&parameter.name, arguments::one_value(type_, values, called)?)?;
         }
         arguments::write(&mut inputs, type_, values, called, parameter.is_scalar).map_err(|error| match error {
             WriteError::Call(error) => failed(error),

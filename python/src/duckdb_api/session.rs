@@ -51,6 +51,8 @@ pub(super) struct Session {
     failures: Mutex<VecDeque<(u64, Failure)>>,
     /// The capture of the statement that runs.
     capture: Mutex<Option<Arc<Capture>>>,
+    /// The number of the statement.
+    statement: AtomicU64,
     /// Where its functions run their queries.
     loopback: Mutex<Option<Queries>>,
     /// Ends the calls of its statement.
@@ -98,6 +100,7 @@ impl Session {
             memory: AtomicU64::new(0),
             failures: Mutex::default(),
             capture: Mutex::default(),
+            statement: AtomicU64::new(0),
             loopback: Mutex::default(),
             stop: StopFlag::default(),
         });
@@ -186,8 +189,14 @@ impl Session {
         }
     }
 
+    /// The number of the present statement. Each execution of a prepared one has a number of its own.
+    pub fn statement(&self) -> u64 {
+        self.statement.load(Ordering::Relaxed)
+    }
+
     /// Forgets the failures of the statement before.
     pub fn begin_statement(&self) {
+        self.statement.fetch_add(1, Ordering::Relaxed);
         lock(&self.failures).clear();
     }
 

@@ -69,6 +69,21 @@ impl SqlType {
         parser::parse(name, 0).ok_or_else(|| UnsupportedType(name.to_owned()))
     }
 
+    /// Reads DuckDB's name of a type whose values the macro of a function converts, or of any other: MAP is a list of structs, BIT and TIME
+    /// WITH TIME ZONE are texts (`python/colonnade/_duckdb/function_macro.py`). The name is that of the converted type.
+    ///
+    /// # Errors
+    /// If functions cannot have it.
+    pub fn parse_converted(name: &str) -> Result<Self, UnsupportedType> {
+        match name {
+            "BIT" | "TIME WITH TIME ZONE" => Self::parse("VARCHAR"),
+            _ => match name.strip_prefix("MAP(").and_then(|inner| inner.strip_suffix(')')) {
+                Some(inner) => parser::map(inner).ok_or_else(|| UnsupportedType(name.to_owned())),
+                None => Self::parse(name),
+            },
+        }
+    }
+
     /// A type without children.
     fn flat(name: &str) -> Option<Self> {
         use ColumnType as C;

@@ -50,7 +50,25 @@ struct Call {
     groups: Vec<Mutex<Group>>,
     /// For LANGUAGE PYTHON_MAP: calls of parts of the rows.
     batches: Option<Batches>,
+    /// For functions that give a column beside others of the query.
+    block: Option<Block>,
     output: OnceLock<Output>,
+}
+
+/// Functions that get whole columns of a query, and give columns beside others of it.
+struct Block {
+    calls: Vec<(Arc<Function>, Vec<Argument>)>,
+    /// What each column of the result is.
+    columns: Vec<Source>,
+}
+
+/// A column of a result.
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    /// That of the query.
+    Query(usize),
+    /// The result of a call.
+    Call(usize),
 }
 
 /// The result of a call.

@@ -90,6 +90,8 @@ impl Functions for PyConnection {
         match function.kind {
             DefinitionKind::Aggregate => self.aggregates.add(&function.name.name),
             DefinitionKind::Table => self.tables.add(&function.name.name),
+            // It gets whole columns too.
+            DefinitionKind::Scalar if !function.is_map => self.tables.add(&function.name.name),
             DefinitionKind::Scalar => {}
         }
         self.with_functions(|functions| {

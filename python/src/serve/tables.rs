@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use colonnade_duckdb::{TableFunctions, TableInput, Translated};
+use colonnade_duckdb::{BlockInput, FunctionUse, TableFunctions, TableInput, Translated};
 use colonnade_server::{EngineError, Parameter, SqlState};
 use pyo3::prelude::*;
 
@@ -32,8 +32,14 @@ impl TableFunctions for PyConnection {
         self.tables.all()
     }
 
-    fn is_table_function(&mut self, schema: Option<&str>, name: &str) -> Result<bool, EngineError> {
-        self.with_tables(&Translated::default(), |tables| tables.call_method1("has", (schema, name))?.extract())
+    fn function_use(&mut self, schema: Option<&str>, name: &str) -> Result<FunctionUse, EngineError> {
+        let kind: Option<String> =
+            self.with_tables(&Translated::default(), |tables| tables.call_method1("use", (schema, name))?.extract())?;
+        Ok(match kind.as_deref() {
+            Some("table") => FunctionUse::Table,
+            Some(_) => FunctionUse::Column,
+            None => FunctionUse::Other,
+        })
     }
 
     fn stand_in(
@@ -69,6 +75,17 @@ impl TableFunctions for PyConnection {
         self.with_tables(statement, |tables| {
             tables.call_method1("call", (schema, name, given(inputs), named_values(values)))?.extract()
         })
+    }
+
+    fn call_block(
+        &mut self,
+        block: &BlockInput,
+        statement: &Translated,
+        values: &[&Parameter],
+    ) -> Result<String, EngineError> {
+        let query = given(std::slice::from_ref(&block.query));
+        let arguments = (query, &block.calls, &block.marks, block.is_outermost, named_values(values));
+        self.with_tables(statement, |tables| tables.call_method1("call_block", arguments)?.extract())
     }
 
     fn abandon_calls(&mut self) {

@@ -86,12 +86,6 @@ impl FunctionDefinition {
         let (kind, result) = result(statement)?;
         let is_map = statement.language == FunctionLanguage::PythonMap
             || kind == DefinitionKind::Scalar && *parallel == Some(ParallelSafety::Safe);
-        if kind == DefinitionKind::Scalar && !is_map {
-            return Err(DefinitionError::Unsupported {
-                what: "a scalar function in LANGUAGE PYTHON, which gets whole columns,",
-                hint: "Write LANGUAGE PYTHON_MAP if each part of the rows can be computed alone, or CREATE AGGREGATE.",
-            });
-        }
         if statement.parameters.is_none() && kind != DefinitionKind::Table {
             return Err(DefinitionError::Unsupported {
                 what: "(*) for the parameters",

@@ -113,12 +113,12 @@ const AFTER_TABLE: [&str; 36] = [
     "at",
 ];
 
-/// The call that closes first, of those that `is_known` accepts. So calls within its arguments, and those in WITH clauses before it, have
-/// been replaced already.
+/// The call that closes first, of those that `is_known` accepts by their schema, their name and where they begin. So calls within its
+/// arguments, and those in WITH clauses before it, have been replaced already.
 pub fn table_call(
     statement: &str,
     dialect: Dialect,
-    mut is_known: impl FnMut(Option<&str>, &str) -> bool,
+    mut is_known: impl FnMut(Option<&str>, &str, usize) -> bool,
 ) -> Option<TableCall> {
     let tokens: Vec<_> = code(statement, dialect).collect();
     let mut levels = vec![Level::new(0, Clause::Start)];
@@ -138,7 +138,7 @@ pub fn table_call(
                 if token.is_symbol(b')')
                     && level.is_call
                     && let Some((schema, name, first)) = name_before(&tokens, level.open)
-                    && is_known(schema.as_deref(), &name)
+                    && is_known(schema.as_deref(), &name, tokens[first].start)
                 {
                     return Some(found(&tokens, &levels, &level, (schema, name, first), at));
                 }

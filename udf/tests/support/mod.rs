@@ -110,7 +110,7 @@ pub fn limits() -> WorkerLimits {
 }
 
 fn limits_of(isolation: Isolation) -> WorkerLimits {
-    WorkerLimits { memory: 256 << 20, workers: 8, call: None, readable: Vec::new(), isolation }
+    WorkerLimits { memory: 256 << 20, workers: 8, session_workers: None, call: None, readable: Vec::new(), isolation }
 }
 
 pub fn pool() -> WorkerPool {

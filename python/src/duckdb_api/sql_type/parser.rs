@@ -61,6 +61,16 @@ pub(super) fn parse(name: &str, depth: usize) -> Option<SqlType> {
     }
 }
 
+/// The list of structs that a map becomes; `inner` are the types of keys and values.
+pub(super) fn map(inner: &str) -> Option<SqlType> {
+    let [key, value] = parts(inner).try_into().ok()?;
+    let mut list = parse(&format!("STRUCT(\"key\" {}, \"value\" {})[]", key.trim(), value.trim()), 0)?;
+    let [entry] = list.children.as_slice() else { return None };
+    let [key, value] = entry.children.as_slice() else { return None };
+    list.column_type = ColumnType::Map(Box::new(key.column_type.clone()), Box::new(value.column_type.clone()));
+    Some(list)
+}
+
 fn nested(name: &str, column_type: ColumnType, storage: Storage, children: Vec<SqlType>) -> SqlType {
     SqlType { name: name.to_owned(), column_type, storage, children, labels: Vec::new() }
 }

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyOSError, PyRuntim
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::{Argument, Batches, Call, VALUES, group};
+use super::{Argument, Batches, Block, Call, Source, VALUES, group};
 use crate::duckdb_api::classes::{FunctionSession, failure_dict, id_number};
 use crate::duckdb_api::session::Failure;
 use crate::duckdb_api::sql_type::{SqlType, UnsupportedType};
@@ -21,6 +21,45 @@ pub(crate) struct TableCall {
 
 /// Name, type, whether it is one value, and the number of its query; 0 is that of the single values.
 type Given = (String, String, bool, usize);
+
+/// A call in a block: the function's id, name and parameters (name, type, whether it is one value, and the column of the query), the type
+/// of its result, its body, and whether it is STRICT.
+#[derive(FromPyObject)]
+struct BlockCall(String, String, Vec<(String, String, bool, usize)>, String, String, bool);
+
+impl BlockCall {
+    fn made(self, query: &[(String, SqlType)]) -> PyResult<(Function, Vec<Argument>, SqlType)> {
+        let Self(id, name, given, result, source, is_strict) = self;
+        let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
+        let (mut parameters, mut arguments) = (Vec::new(), Vec::new());
+        for (name, type_, is_scalar, column) in given {
+            let type_name = type_;
+            let type_ = SqlType::parse_converted(&type_name).map_err(unsupported)?;
+            if query.get(column).is_none_or(|(_, found)| *found != type_) {
+                return Err(PyValueError::new_err("an argument has another type than its parameter"));
+            }
+            parameters.push(FunctionColumn { name, type_name, column_type: type_.column_type.clone(), is_scalar });
+            arguments.push(Argument { group: VALUES + 1, column, type_ });
+        }
+        let result = SqlType::parse_converted(&result).map_err(unsupported)?;
+        let column = FunctionColumn {
+            name: String::new(),
+            type_name: result.name.clone(),
+            column_type: result.column_type.clone(),
+            is_scalar: false,
+        };
+        let function = Function {
+            id: id_number(&id)?,
+            name,
+            parameters,
+            results: vec![column],
+            source,
+            kind: FunctionKind::Scalar,
+            is_strict,
+        };
+        Ok((function, arguments, result))
+    }
+}
 
 #[pymethods]
 impl TableCall {
@@ -44,18 +83,19 @@ impl TableCall {
         let mut of_groups = vec![Vec::new(); count];
         let (mut parameters, mut placed) = (Vec::new(), Vec::new());
         for (name, type_, is_scalar, group) in arguments {
-            let type_ = SqlType::parse(&type_).map_err(unsupported)?;
+            let type_name = type_;
+            let type_ = SqlType::parse_converted(&type_name).map_err(unsupported)?;
             let column = of_groups[group].len();
             parameters.push(FunctionColumn {
                 name: name.clone(),
-                type_name: type_.name.clone(),
+                type_name,
                 column_type: type_.column_type.clone(),
                 is_scalar,
             });
             of_groups[group].push((name, type_.clone()));
             placed.push(Argument { group, column, type_ });
         }
-        let results = results.into_iter().map(|(name, type_)| Ok((name, SqlType::parse(&type_)?)));
+        let results = results.into_iter().map(|(name, type_)| Ok((name, SqlType::parse_converted(&type_)?)));
         let results = results.collect::<Result<Vec<_>, _>>().map_err(unsupported)?;
         let result = |(name, type_): &(String, SqlType)| FunctionColumn {
             name: name.clone(),
@@ -83,6 +123,46 @@ impl TableCall {
             results,
             groups: groups.map_err(|error| PyMemoryError::new_err(error.to_string()))?,
             batches: threads.map(Batches::new),
+            block: None,
+            output: OnceLock::new(),
+        });
+        let name = call.publish().map_err(PyOSError::new_err)?;
+        Ok(Self { call, name })
+    }
+
+    #[staticmethod]
+    fn block(
+        session: &FunctionSession,
+        query: Vec<(String, String)>,
+        calls: Vec<BlockCall>,
+        columns: Vec<(String, usize, bool)>,
+    ) -> PyResult<Self> {
+        let types = query.into_iter().map(|(name, type_)| Ok((name, SqlType::parse_converted(&type_)?)));
+        let types = types.collect::<Result<Vec<_>, UnsupportedType>>();
+        let types = types.map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
+        let made = calls.into_iter().map(|call| call.made(&types)).collect::<PyResult<Vec<_>>>()?;
+        let (mut sources, mut results) = (Vec::new(), Vec::new());
+        for (name, index, is_call) in columns {
+            let type_ =
+                if is_call { made.get(index).map(|made| &made.2) } else { types.get(index).map(|(_, type_)| type_) };
+            let type_ = type_.ok_or_else(|| PyValueError::new_err("a column is none of the query"))?;
+            results.push((name, type_.clone()));
+            sources.push(if is_call { Source::Call(index) } else { Source::Query(index) });
+        }
+        let calls: Vec<_> = made.into_iter().map(|(function, arguments, _)| (Arc::new(function), arguments)).collect();
+        let function = Arc::clone(&calls.first().ok_or_else(|| PyValueError::new_err("there is no call"))?.0);
+        let limit = session.session.memory();
+        let groups = [Vec::new(), types].map(|types| group(&function, types, limit).map(Mutex::new));
+        let groups = groups.into_iter().collect::<Result<Vec<_>, CallError>>();
+        let call = Arc::new(Call {
+            session: Arc::clone(&session.session),
+            workers: session.workers.clone(),
+            function,
+            arguments: Vec::new(),
+            results,
+            groups: groups.map_err(|error| PyMemoryError::new_err(error.to_string()))?,
+            batches: None,
+            block: Some(Block { calls, columns: sources }),
             output: OnceLock::new(),
         });
         let name = call.publish().map_err(PyOSError::new_err)?;

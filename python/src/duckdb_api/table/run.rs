@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use colonnade_udf::{CallError, CollectedRows, Function, FunctionKind, FunctionWorker};
 
-use super::{Argument, Batch, Call, Output, VALUES, taken};
+use super::{Argument, Batch, Call, Output, Source, VALUES, taken};
 use crate::duckdb_api::handles::CallbackError;
 use crate::duckdb_api::session::Failure;
 use crate::duckdb_api::sql_type::SqlType;
@@ -52,6 +52,7 @@ impl Call {
     pub(super) fn run(self: &Arc<Self>) -> Result<(), CallbackError> {
         let groups = taken(&self.groups);
         let output = match &self.batches {
+            None if self.block.is_some() => vec![self.run_block(&groups)?],
             None => {
                 let mut worker = self.session.worker_between_statements()?;
                 let called = call(&mut worker, &self.function, &self.arguments, &groups);
@@ -78,6 +79,42 @@ impl Call {
         // A call runs once.
         let _ = self.output.set(Output { columns, batches: output });
         Ok(())
+    }
+
+    /// Calls each function of a block once, and puts its results beside the other columns.
+    fn run_block(&self, groups: &[Arc<CollectedRows>]) -> Result<Batch, CallbackError> {
+        let (Some(block), Some(rows)) = (&self.block, groups.get(VALUES + 1)) else {
+            return Err("a block of functions has no query".into());
+        };
+        let mut worker = self.session.worker_between_statements()?;
+        let mut results = Vec::new();
+        for (function, arguments) in &block.calls {
+            // Without rows there is nothing to compute.
+            let called = if rows.is_empty() { None } else { Some(call(&mut worker, function, arguments, groups)) };
+            let batch = called.transpose().map_err(|error| self.block_failed(function, error))?;
+            results.push(batch.and_then(|batch| batch.columns.into_iter().next()));
+        }
+        let types = self.results.iter().map(|(_, type_)| &type_.column_type);
+        let mut columns = Vec::new();
+        for (source, type_) in block.columns.iter().zip(types).filter(|_| !rows.is_empty()) {
+            let column = match source {
+                Source::Query(column) => rows.column(*column, type_),
+                Source::Call(call) => results.get_mut(*call).and_then(Option::take),
+            };
+            columns.push(column.ok_or("a column of a block is missing")?);
+        }
+        Ok(Batch { rows: rows.len(), names: Vec::new(), columns })
+    }
+
+    fn block_failed(&self, function: &Arc<Function>, error: RunError) -> CallbackError {
+        match error {
+            RunError::Call(error) => self.session.call_failed(&error, function),
+            RunError::Engine(error) => error,
+            RunError::SeveralValues(name) => {
+                let message = format!("argument \"{name}\" of {} has more than one value", function.name);
+                self.session.fail(Failure { code: "22023".into(), message, ..Failure::default() })
+            }
+        }
     }
 
     /// The columns that the function has returned: the same ones for each part of the rows.

@@ -1,7 +1,7 @@
 use super::*;
 
 fn call(sql: &str) -> Option<TableCall> {
-    table_call(sql, Dialect::DuckDb, |_, name| name == "f" || name == "g")
+    table_call(sql, Dialect::WITH_PYTHON, |_, name, _| name == "f" || name == "g")
 }
 
 /// The call's text, its arguments (queries in brackets), and its scopes.
@@ -108,5 +108,24 @@ fn a_name_behind_the_call_is_an_alias() {
 fn what_is_no_call_is_none() {
     for sql in ["select 'f(1)'", "select f", "from \"F\"(1)", "select 1 -- f(1)", "from f(1", "f)", "select h(1)"] {
         assert_eq!(call(sql), None, "{sql}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn arbitrary_statements_never_panic(sql in r#"(f\(|g\(|select |from |with |recursive |as |, |\(|\)|\[|\]|on |union |order |"|'|\$1|x |;){0,40}"#) {
+        let mut starts = Vec::new();
+        while let Some(found) = table_call(&sql, Dialect::WITH_PYTHON, |_, name, start| name != "h" && !starts.contains(&start)) {
+            proptest::prop_assert!(sql.get(found.place.clone()).is_some());
+            for place in found.arguments.iter().map(|argument| &argument.place).chain(&found.scopes) {
+                proptest::prop_assert!(sql.get(place.clone()).is_some());
+            }
+            if let Some(block) = crate::functions::block::select_block(&sql, Dialect::WITH_PYTHON, &found.place) {
+                proptest::prop_assert!(sql.get(block.place.clone()).is_some() && sql.get(block.rest.clone()).is_some());
+                proptest::prop_assert!(block.items.iter().all(|item| sql.get(item.place.clone()).is_some()));
+                proptest::prop_assert!(block.items.iter().all(|item| sql.get(item.value.clone()).is_some()));
+            }
+            starts.push(found.place.start);
+        }
     }
 }

@@ -1,0 +1,173 @@
+//! Nested values as bytes: aggregates gather them by group, and values of scalar parameters are compared.
+//!
+//! ```text
+//! value    0, which is NULL, or 1 and:
+//! fixed    the bytes that workers read
+//! text     the length in 8 bytes, the bytes
+//! list     the number of items in 8 bytes, the items
+//! array    the items
+//! struct   the fields
+//! union    the number of the member, the member
+//! ```
+
+use colonnade_udf::{CallError, CallInputs};
+
+use super::{append_fixed, with_text, write_bytes, write_fixed};
+use crate::duckdb_api::handles::{CallbackError, Values};
+use crate::duckdb_api::sql_type::{SqlType, Storage};
+
+/// A vector with the vectors below it.
+pub(in crate::duckdb_api) struct Tree<'t> {
+    type_: &'t SqlType,
+    values: Values,
+    /// The numbers of a union's members.
+    tags: Option<Values>,
+    children: Vec<Tree<'t>>,
+}
+
+impl<'t> Tree<'t> {
+    /// The values of a vector.
+    pub fn new(type_: &'t SqlType, values: &Values) -> Result<Self, CallbackError> {
+        let values = values.flattened()?;
+        let first = u64::from(type_.storage == Storage::Union);
+        let tags = if first == 1 { Some(values.child(0)?) } else { None };
+        let children = (first..).zip(&type_.children).map(|(index, child)| Tree::new(child, &values.child(index)?));
+        let children = children.collect::<Result<_, _>>()?;
+        Ok(Self { type_, values, tags, children })
+    }
+
+    /// Appends the bytes of a row.
+    pub fn encode(&self, row: usize, bytes: &mut Vec<u8>) {
+        let entry = self.values.entry(row);
+        let is_valid = self.values.is_valid(entry);
+        bytes.push(u8::from(is_valid));
+        if !is_valid {
+            return;
+        }
+        match (self.type_.storage, self.children.as_slice()) {
+            (Storage::List, [item]) if self.values.has_memory() => {
+                // SAFETY: a list is stored as the place of its items and their number.
+                let [start, count]: [u64; 2] = unsafe { self.values.value(entry) };
+                bytes.extend(count.to_le_bytes());
+                (start..start + count).for_each(|at| item.encode(at as usize, bytes));
+            }
+            (Storage::Array(size), [item]) => (0..size).for_each(|at| item.encode(row * size + at, bytes)),
+            (Storage::Struct, fields) => fields.iter().for_each(|field| field.encode(row, bytes)),
+            (Storage::Union, members) => {
+                // SAFETY: the number of a union's member is one byte.
+                let tag = self.tags.as_ref().map_or(0, |tags| unsafe { tags.value::<u8>(tags.entry(row)) });
+                bytes.push(tag);
+                members.iter().skip(tag.into()).take(1).for_each(|member| member.encode(row, bytes));
+            }
+            (Storage::Text | Storage::Enum(_), _) => with_text(self.type_, &self.values, entry, |text| {
+                bytes.extend((text.len() as u64).to_le_bytes());
+                bytes.extend_from_slice(text);
+            }),
+            (storage, _) => append_fixed(storage, &self.values, &[entry], bytes),
+        }
+    }
+}
+
+/// Values by node, from their bytes.
+pub(in crate::duckdb_api) struct Decoded<'t> {
+    type_: &'t SqlType,
+    valid: Vec<bool>,
+    /// Values of a fixed width, texts, or the numbers of members.
+    bytes: Vec<u8>,
+    /// Of texts and lists.
+    offsets: Vec<u64>,
+    children: Vec<Decoded<'t>>,
+}
+
+impl<'t> Decoded<'t> {
+    /// No values.
+    pub fn new(type_: &'t SqlType) -> Self {
+        let children = type_.children.iter().map(Decoded::new).collect();
+        Self { type_, valid: Vec::new(), bytes: Vec::new(), offsets: vec![0], children }
+    }
+
+    /// Adds a value, and takes its bytes from the beginning of `rest`.
+    pub fn push(&mut self, rest: &mut &[u8]) {
+        if take(rest, 1) != [1] {
+            self.push_null();
+            return;
+        }
+        self.valid.push(true);
+        match self.type_.storage {
+            Storage::List => {
+                let count = number(rest);
+                self.offsets.push(self.offsets.last().copied().unwrap_or(0) + count);
+                for item in &mut self.children {
+                    (0..count).for_each(|_| item.push(rest));
+                }
+            }
+            Storage::Array(size) => {
+                for item in &mut self.children {
+                    (0..size).for_each(|_| item.push(rest));
+                }
+            }
+            Storage::Struct => self.children.iter_mut().for_each(|field| field.push(rest)),
+            Storage::Union => {
+                let tag = take(rest, 1).first().copied().unwrap_or(0);
+                self.bytes.push(tag);
+                for (number, member) in self.children.iter_mut().enumerate() {
+                    if number == usize::from(tag) { member.push(rest) } else { member.push_null() }
+                }
+            }
+            Storage::Text | Storage::Enum(_) => {
+                let length = number(rest) as usize;
+                self.bytes.extend_from_slice(take(rest, length));
+                self.offsets.push(self.bytes.len() as u64);
+            }
+            _ => {
+                let width = self.type_.column_type.width().unwrap_or(0);
+                self.bytes.extend_from_slice(take(rest, width));
+            }
+        }
+    }
+
+    fn push_null(&mut self) {
+        self.valid.push(false);
+        match self.type_.storage {
+            Storage::List | Storage::Text | Storage::Enum(_) => {
+                self.offsets.push(self.offsets.last().copied().unwrap_or(0));
+            }
+            Storage::Array(size) => {
+                for item in &mut self.children {
+                    (0..size).for_each(|_| item.push_null());
+                }
+            }
+            Storage::Struct => self.children.iter_mut().for_each(Decoded::push_null),
+            Storage::Union => {
+                self.bytes.push(0);
+                self.children.iter_mut().for_each(Decoded::push_null);
+            }
+            _ => {
+                let width = self.type_.column_type.width().unwrap_or(0);
+                self.bytes.resize(self.bytes.len() + width, 0);
+            }
+        }
+    }
+
+    /// Writes the nodes of a parameter.
+    pub fn write(&self, inputs: &mut CallInputs<'_>) -> Result<(), CallError> {
+        match self.type_.storage {
+            Storage::List | Storage::Text | Storage::Enum(_) => {
+                write_bytes(inputs, &self.offsets, &self.bytes, &self.valid)?;
+            }
+            _ => write_fixed(inputs, &self.bytes, &self.valid)?,
+        }
+        self.children.iter().try_for_each(|child| child.write(inputs))
+    }
+}
+
+fn take<'b>(rest: &mut &'b [u8], length: usize) -> &'b [u8] {
+    // `encode` has written these bytes, so they are there.
+    let (taken, after) = rest.split_at_checked(length).unwrap_or((rest, &[]));
+    *rest = after;
+    taken
+}
+
+fn number(rest: &mut &[u8]) -> u64 {
+    take(rest, 8).try_into().map_or(0, u64::from_le_bytes)
+}

@@ -1,0 +1,138 @@
+"""Functions in LANGUAGE PYTHON that give a column: they get whole columns, as items of a SELECT list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from testbed.serving import Server
+from tests.functions.sessions import connected, serving, value
+
+FUNCTIONS = (
+    "CREATE TABLE tbl AS SELECT i::INTEGER AS i, 'x' || i AS s, i % 3 AS g FROM range(1, 300001) t(i)",
+    "CREATE FUNCTION part(i INTEGER) RETURNS DOUBLE LANGUAGE PYTHON AS $$ print(len(i)); return i / i.max() $$",
+    "CREATE FUNCTION total(x BIGINT, factor BIGINT = 1) RETURNS BIGINT LANGUAGE PYTHON "
+    "AS $$ return numpy.cumsum(x * factor) $$",
+)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with serving() as server:
+        with connected(server) as connection:
+            for statement in FUNCTIONS:
+                connection.execute(statement.encode())
+        yield server
+
+
+@pytest.fixture
+def session(server: Server) -> Iterator[psycopg.Connection]:
+    with connected(server) as connection:
+        yield connection
+
+
+def rows(session: psycopg.Connection, query: str, *values: object) -> list[tuple[object, ...]]:
+    return session.execute(query.encode(), values or None).fetchall()
+
+
+def test_a_call_gets_the_whole_column_once(session: psycopg.Connection) -> None:
+    notices: list[str] = []
+    session.add_notice_handler(lambda notice: notices.append(notice.message_primary or ""))
+    assert rows(session, "SELECT i, part(i) FROM tbl ORDER BY i DESC LIMIT 2") == [
+        (300_000, 1.0),
+        (299_999, 299_999 / 3e5),
+    ]
+    assert notices == ["300000"]
+    assert rows(session, "SELECT part(i) AS p FROM tbl WHERE i < %s ORDER BY p", 3) == [(0.5,), (1.0,)]
+    assert notices[1:] == ["2"]
+    assert rows(session, "SELECT part(i) FROM tbl WHERE false") == []
+    assert notices[2:] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "names", "expected"),
+    [
+        ("SELECT part(7)", ["part"], [(1.0,)]),
+        ("SELECT part(i) AS p, upper(s), *, total(i) FROM tbl WHERE i < 3", "p upper i s g total", None),
+        ("SELECT i, i, total(i) i FROM tbl WHERE i < 3", "i i i", [(1, 1, 1), (2, 2, 3)]),
+        (
+            "SELECT g, total(sum(i)::BIGINT, 2) AS t FROM tbl WHERE i < 10 GROUP BY g HAVING g > 0 ORDER BY g",
+            "g t",
+            None,
+        ),
+        ("SELECT DISTINCT total((i // i)::BIGINT) AS t FROM tbl ORDER BY t LIMIT 2", "t", [(1,), (2,)]),
+        ("WITH a AS (SELECT i, part(i) AS p FROM tbl) SELECT count(*) FROM a WHERE p <= 0.5", "count", [(150_000,)]),
+        ("WITH a AS (SELECT 5 AS i) SELECT i, total(i) FROM a", "i total", [(5, 5)]),
+        (
+            "SELECT i FROM tbl WHERE i = 2 UNION ALL SELECT total(i) FROM tbl WHERE i < 3 ORDER BY 1",
+            "i",
+            [(1,), (2,), (3,)],
+        ),
+        ("SELECT x.i, y.t FROM tbl x JOIN (SELECT i, total(i) t FROM tbl) y USING (i) WHERE i = 3", "i t", [(3, 6)]),
+        ("SELECT (SELECT max(t) FROM (SELECT total(i) AS t FROM tbl WHERE i < 4))", ["max"], [(6,)]),
+        ("SELECT s, total(i) FROM tbl WHERE i < 3", "s total", [("x1", 1), ("x2", 3)]),
+        ("SELECT MAP {'a': i} AS m, '101'::BIT AS b, total(i) AS t FROM tbl WHERE i = 1", "m b t", None),
+    ],
+)
+def test_the_rest_of_the_select_stays(
+    session: psycopg.Connection, query: str, names: str | list[str], expected: list[tuple[object, ...]] | None
+) -> None:
+    cursor = session.execute(query.encode())
+    assert [column.name for column in cursor.description or []] == (names.split() if isinstance(names, str) else names)
+    found = cursor.fetchall()
+    assert found
+    assert expected is None or found == expected
+
+
+def test_statements_that_write(session: psycopg.Connection) -> None:
+    with session.transaction(force_rollback=True):
+        session.execute("CREATE TABLE made AS SELECT i, total(i) AS t FROM tbl WHERE i < 4")
+        session.execute("INSERT INTO made SELECT i, total(i) FROM made")
+        assert rows(session, "SELECT sum(t) FROM made") == [(20,)]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT part(i) + 1 FROM tbl",
+        "SELECT sum(part(i)) FROM tbl",
+        "SELECT part(total(i)::INTEGER) FROM tbl",
+        "SELECT 1 FROM tbl WHERE part(i) > 0",
+        "SELECT i FROM tbl ORDER BY part(i)",
+        "FROM tbl SELECT part(i)",
+        "CREATE VIEW v AS SELECT part(i) FROM tbl",
+        "SELECT i FROM tbl t WHERE EXISTS (SELECT part(t.i))",
+    ],
+)
+def test_elsewhere_it_is_refused(session: psycopg.Connection, query: str) -> None:
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        session.execute(query.encode())
+    assert value(session, "SELECT 1") == 1
+
+
+def test_errors_and_nulls(session: psycopg.Connection) -> None:
+    with session.transaction(force_rollback=True):
+        session.execute("CREATE FUNCTION short(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON AS $$ return i[:2] $$")
+        with pytest.raises(psycopg.Error) as caught:
+            session.execute("SELECT short(i) FROM tbl")
+        assert caught.value.sqlstate == "39000"
+    with session.transaction(force_rollback=True):
+        session.execute(
+            "CREATE FUNCTION place(i INTEGER) RETURNS BIGINT LANGUAGE PYTHON STRICT "
+            "AS $$ return i.argsort().argsort() $$"
+        )
+        found = rows(session, "SELECT i, place(nullif(i, 2)) AS p FROM tbl WHERE i < 4 ORDER BY i")
+        assert found == [(1, 0), (2, None), (3, 1)]
+
+
+def test_a_name_has_one_language(session: psycopg.Connection) -> None:
+    with session.transaction(force_rollback=True), pytest.raises(psycopg.errors.WrongObjectType):
+        session.execute("CREATE FUNCTION part(s VARCHAR) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return 1 $$")
+    with session.transaction(force_rollback=True):
+        session.execute(
+            "CREATE OR REPLACE FUNCTION part(i INTEGER) RETURNS DOUBLE LANGUAGE PYTHON_MAP AS $$ return i $$"
+        )
+        assert rows(session, "SELECT part(i) + 1 FROM tbl WHERE i = 1") == [(2.0,)]
+    assert rows(session, "SELECT part(i) FROM tbl WHERE i = 1") == [(1.0,)]

@@ -298,6 +298,11 @@ fn keep(call: &AggregateCall, capture: &Capture, parts: &[Part], ends: &[u64]) -
     let counts: Vec<_> = ends.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
     let columns = |chosen: &[usize]| {
         let columns = bound.definition.parameters.iter().enumerate().map(|(index, type_)| {
+            if type_.storage.is_nested() {
+                return Err(
+                    "EXPLAIN (INPUTS) cannot show nested arguments of an aggregate: cast them to VARCHAR".into()
+                );
+            }
             let values = contiguous(parts, index, rows).map_err(|error| call.failed(error))?;
             let values = if chosen.len() == rows { values } else { values.only(chosen) };
             from_parts(&type_.column_type, &values.valid, &values.bytes, &values.offsets)

@@ -123,7 +123,7 @@ fn define_function(
 
 #[pyfunction]
 fn column_type(name: &str) -> PyResult<String> {
-    let type_ = SqlType::parse(name).map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
+    let type_ = SqlType::parse_converted(name).map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
     Ok(colonnade_udf::describe_type(&type_.column_type))
 }
 

@@ -205,6 +205,7 @@ impl Kept {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
     #![allow(clippy::unwrap_used)]
 

@@ -62,7 +62,7 @@ def test_only_users_with_the_flag_create_functions(tmp_path: Path) -> None:
         bob.execute("COMMENT ON FUNCTION f IS 'of alice'")
         with pytest.raises(psycopg.Error):
             carol.execute("COMMENT ON FUNCTION f IS 'of carol'")
-        row = alice.execute("SELECT created_by, comment FROM colonnade_functions").fetchone()
+        row = alice.execute("SELECT created_by, comment FROM colonnade_functions WHERE name = 'f'").fetchone()
         assert row == ("alice", "of alice")
 
 

@@ -270,7 +270,7 @@ test-deb: $(BIN)/.wheel $(BIN)/.test ## Install, upgrade, test and remove the ex
 release: $(BIN)/python ## Write VERSION=1.2.3 and the date, build and test what is shipped, and tag the commit (DRY_RUN=1 shows the changes)
 	$(BIN)/python -m release.publish prepare "$(VERSION)" $(if $(DRY_RUN),--dry-run)
 ifeq ($(DRY_RUN),)
-	$(MAKE) --no-print-directory dist test-dist deb test-deb
+	$(MAKE) --no-print-directory dist test-dist
 	$(BIN)/python -m release.publish tag "$(VERSION)"
 endif
 

@@ -81,6 +81,8 @@ def tree(root: Path, source: Path) -> None:
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", *FILES, *members]
     listed = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout
     for name in sorted(set(filter(None, listed.split("\0")))):
+        if not (root / name).is_file():
+            continue  # renamed since the last commit, as by a change of the version
         inside = name.removeprefix("pg/") if name.startswith("pg/debian/") else name
         (source / inside).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(root / name, source / inside, follow_symlinks=False)

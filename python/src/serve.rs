@@ -1,4 +1,4 @@
-//! The server over DuckDB: `python/colonnade/_duckdb/engine.py` runs the statements, this file reads their rows.
+//! The server over DuckDB: `python/colonnade/_duckdb/session.py` runs the statements, this file reads their rows.
 //!
 //! A session's thread holds the interpreter lock only while it passes a statement to DuckDB, which releases the lock
 //! too. Reading, encoding and sending happen without the lock.
@@ -119,7 +119,7 @@ impl Engine for PyEngine {
     }
 }
 
-/// A `colonnade._duckdb.engine.Session`.
+/// A `colonnade._duckdb.session.Session`.
 struct PySession(Py<PyAny>);
 
 impl PySession {

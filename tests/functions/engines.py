@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pyarrow as pa
 from colonnade import _core
-from colonnade._duckdb.engine import Engine, Session
+from colonnade._duckdb.engine import Engine
+from colonnade._duckdb.session import Session
 
 #: Parameters: names and types.
 Parameters = dict[str, str]

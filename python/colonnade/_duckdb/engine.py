@@ -1,54 +1,30 @@
-"""DuckDB as the server's engine: sessions run statements and return Arrow streams.
+"""DuckDB as the server's engine: one database, and the sessions of its clients (`session.py`).
 
-`python/src/serve.rs` calls this module and reads the streams without the interpreter lock.
+`python/src/serve.rs` calls these modules and reads the streams without the interpreter lock.
 """
 
 from __future__ import annotations
 
-import contextlib
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from colonnade._core import Refused, register_functions
+from colonnade._core import register_functions
 
-from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
-from .batch_rows import row_bytes, rows_per_batch
 from .beside_plan import BesidePlan
-from .catalog import VECTORS, CatalogColumns, attach_catalog, keep_catalog
+from .catalog import attach_catalog, keep_catalog
 from .catalog_epoch import CatalogEpoch, SessionEpoch
-from .column_names import column_names
-from .exact import cast_target, check, exact, literal, quoted
-from .fences import Fences, Gate, ReadOnlyConnection, configure, fence_for
+from .exact import literal, quoted
+from .fences import Fences, Gate, configure, fence_for
 from .function_store import FunctionStore
 from .functions import SessionFunctions
-from .inputs import FunctionInputs, NamedFunction
-from .session_settings import SessionSettings
-from .statement_transaction import StatementTransaction
+from .session import Session
 from .table_functions import TableFunctions
 
-try:
-    # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
-    import pyarrow
-except ImportError:
-    pyarrow = None
-
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
-    from duckdb.sqltypes import DuckDBPyType
-
-    from colonnade._core import ArrowStream, FunctionWorkers
-
-    from .fences import Statement
-
-
-#: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
-MAX_REMEMBERED = 32
-MAX_REMEMBERED_CHARACTERS = 2048
-MAX_REMEMBERED_COLUMNS = 64
+    from colonnade._core import FunctionWorkers
 
 
 class Engine:
@@ -128,322 +104,6 @@ class Engine:
         self._root.close()
 
 
-class Session:
-    """One client's connection. While a statement runs, only `interrupt` may be called."""
-
-    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, user: str) -> None:
-        self.user = user
-        self._transactions = ReadOnlyConnection(connection) if gate.read_only else StatementTransaction(connection)
-        self._connection = self._transactions if isinstance(self._transactions, ReadOnlyConnection) else connection
-        #: Serializes parse trees, independently of the state of the session's transaction.
-        self._parser = parser
-        self._gate = gate
-        self._settings = SessionSettings(connection)
-        #: By the statement's text; the oldest entry is the first.
-        self._remembered: dict[str, RememberedStatement] = {}
-        #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
-        self._checked: tuple[str, Statement | None] | None = None
-        #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
-        self.functions: SessionFunctions | None = None
-        #: The same functions beside the plan.
-        self.beside: BesidePlan | None = None
-        #: The table functions in Python, for `python/src/serve/tables.rs`.
-        self.tables: TableFunctions | None = None
-        #: Whether table functions of the next statement have run.
-        self._has_called = False
-        #: Whether the transaction of the statement that runs is older than it.
-        self._is_begun = False
-
-    def execute(
-        self,
-        sql: str,
-        batch_rows: int,
-        batch_bytes: int,
-        parameters: dict[str, object] | None,
-        gives_rows: bool = False,
-    ) -> Answer:
-        """Run one statement. Rows are streamed in batches within both limits, while DuckDB computes further rows.
-
-        Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
-        that returns no rows is refused and does not run.
-        """
-        try:
-            return self._execute(sql, batch_rows, batch_bytes, parameters, gives_rows)
-        except BaseException:
-            self._transactions.roll_back()
-            raise
-
-    def _execute(
-        self,
-        sql: str,
-        batch_rows: int,
-        batch_bytes: int,
-        parameters: dict[str, object] | None,
-        gives_rows: bool,
-    ) -> Answer:
-        limits = (batch_rows, batch_bytes)
-        checked, self._checked = self._checked, None
-        if checked is not None and checked[0] == sql and parameters is None:
-            statement = checked[1]
-        else:
-            self._begin()
-            if (answer := self._run_remembered(sql, limits, parameters)) is not None:
-                return answer
-            statement = self._bound(sql, parameters)
-        if gives_rows and (statement is None or not statement.is_query):
-            raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
-        if statement is None:
-            return Answer()
-        with contextlib.nullcontext() if self.beside is None else self.beside.epoch.running(statement.kind, sql):
-            answer = self._run(statement, sql, limits, parameters)
-            if answer.stream is None:
-                self.finish()
-        if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
-            self._connection.check()
-        return answer
-
-    def _bound(self, sql: str, parameters: dict[str, object] | None) -> Statement | None:
-        """A statement that will run, if it may."""
-        if self.beside is None:
-            return self._gate.check(self._connection, sql, parameters)
-        with self.beside.noting(sql, self._is_begun):
-            return self._gate.check(self._connection, sql, parameters)
-
-    def _run(
-        self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
-    ) -> Answer:
-        if statement.kind == "transaction":
-            self._transactions.client(sql)
-            return Answer()
-        if statement.kind == "explain" and self.beside is not None:
-            self.beside.explain(self._gate.inner(sql))
-        if statement.is_query:
-            types = [] if statement.is_late else statement.types
-            catalog = CatalogColumns.of(self._connection, sql, types, parameters)
-            if needs_no_conversion(statement, catalog):
-                return self._stream(statement, sql, limits, parameters, catalog)
-            if not statement.is_late:
-                # The types are checked before the statement runs, because it may also write.
-                columns = enumerate(zip(statement.columns, statement.types, strict=True))
-                check(column for position, column in columns if position not in catalog.texts)
-            return self._rows(self._connection.sql(sql, params=parameters), sql, limits, catalog)
-        changed = self._connection.execute(sql, parameters).rowcount
-        if statement.kind == "set":
-            self._settings.changed(self._connection, are_followed=self.functions is not None)
-        return Answer(changed=changed if changed >= 0 else None)
-
-    def _stream(
-        self,
-        statement: Statement,
-        sql: str,
-        limits: tuple[int, int],
-        parameters: dict[str, object] | None,
-        catalog: CatalogColumns,
-    ) -> Answer:
-        """Run a query whose columns need no conversion, and remember it."""
-        bytes_ = row_bytes(statement.types)
-        rows = rows_per_batch(bytes_, *limits)
-        names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
-        proof = None if self.beside is None else self.beside.proof(sql)
-        if self.beside is not None and proof is not None:
-            stream = self.beside.submit((sql, parameters, rows), statement.types, proof)
-            if stream is not None:
-                self._remember(sql, RememberedStatement(statement.types, names, types, bytes_, proof))
-                return Answer(stream=stream, names=names, types=types)
-        # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
-        result = self._connection._submit(sql, parameters, "stream", rows)
-        if self.beside is None or self.beside.is_decided(sql):
-            self._remember(sql, RememberedStatement(result.description, names, types, bytes_))
-        return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
-
-    def _rows(
-        self, relation: DuckDBPyRelation | None, sql: str, limits: tuple[int, int], catalog: CatalogColumns
-    ) -> Answer:
-        """The rows of a query. Columns that need it are converted."""
-        if relation is None:
-            return Answer()
-        types = catalog.shown(relation.types)
-        names = column_names(self._parser, sql, relation.columns)
-        converted, cast_from = exact(catalog.as_texts(relation))
-        return Answer(stream=reader(converted, limits), names=names, types=types, cast=tuple(cast_from))
-
-    def _run_remembered(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
-        """Run a remembered statement, if its columns are unchanged; otherwise None, without any effect. This skips the
-        checks, which take most of the time of a short statement."""
-        remembered = self._remembered.get(sql)
-        if remembered is None:
-            return None
-        rows = rows_per_batch(remembered.row_bytes, *limits)
-        if self.beside is not None and remembered.proof is not None:
-            stream = self.beside.submit((sql, parameters, rows), remembered.columns, remembered.proof)
-            if stream is None:
-                del self._remembered[sql]
-                return None
-            return Answer(stream=stream, names=remembered.names, types=remembered.types)
-        result = self._connection._submit(sql, parameters, "stream", rows)
-        if result.description != remembered.columns:
-            result.close()
-            del self._remembered[sql]
-            return None
-        return Answer(stream=Capsule(result.arrow_capsule()), names=remembered.names, types=remembered.types)
-
-    def _remember(self, sql: str, remembered: RememberedStatement) -> None:
-        # The name of a call of a table function is another one each time.
-        if (
-            "colonnade_rows(" in sql
-            or len(sql) > MAX_REMEMBERED_CHARACTERS
-            or len(remembered.types) > MAX_REMEMBERED_COLUMNS
-        ):
-            return
-        if len(self._remembered) >= MAX_REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
-        self._remembered[sql] = remembered
-
-    def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
-        """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
-        and does not run."""
-        statement = replace(self._gate, read_only=True).check(self._connection, sql, None)
-        if statement is None:
-            raise Refused("_conn.execute() needs a query, and this text has none", "42601", None)
-        if statement.kind != "select" or statement.changes:
-            what = "this query writes" if statement.kind == "select" else f"this is {statement.kind.upper()}"
-            raise Refused(f"_conn.execute() runs queries that only read, and {what}", "25006", None)
-        return self._run(statement, sql, (batch_rows, batch_bytes), None)
-
-    def preview(self, sql: str) -> Answer | None:
-        """The columns of a query that changes the database, without rows. The query does not run. None for other
-        statements, and if the columns are unknown until it runs."""
-        self._begin()
-        if sql in self._remembered:
-            return None
-        try:
-            statement = self._bound(sql, None)
-        except BaseException:
-            self._transactions.roll_back()
-            raise
-        if statement is None or not statement.changes or not statement.is_query or statement.is_late:
-            # `execute` runs it next, without another check.
-            self._checked = (sql, statement)
-            return None
-        catalog = CatalogColumns.of(self._connection, sql, statement.types, None)
-        columns = enumerate(zip(statement.columns, statement.types, strict=True))
-        types = [(name, "VARCHAR" if position in catalog.texts else type_) for position, (name, type_) in columns]
-        nulls = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(name)}" for name, type_ in types)
-        return self._rows(self._connection.sql(f"SELECT {nulls} LIMIT 0"), sql, (1, 1), CatalogColumns())
-
-    def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
-        """The parameters of a statement and, with these values, its columns. The statement does not run."""
-        statement = self._gate.check(self._connection, sql, parameters)
-        if statement is None:
-            return Description()
-        columns = list(zip(statement.columns, map(str, statement.types), strict=True)) if statement.is_query else None
-        # DuckDB describes a statement so if its columns depend on the values of parameters.
-        is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
-        if columns is not None and not is_late:
-            names = column_names(self._parser, sql, statement.columns)
-            catalog = CatalogColumns.of(self._connection, sql, statement.types, parameters)
-            columns = list(zip(names, catalog.shown(statement.types), strict=True))
-        named = [(name, str(type_)) for name, type_ in statement.parameters]
-        return Description(parameters=named, columns=columns, late=is_late)
-
-    def inputs(
-        self,
-        function: NamedFunction,
-        call: int,
-        sample: tuple[int, bool] | None,
-        seed: int | None,
-        sql: str,
-        limits: tuple[int, int],
-        parameters: dict[str, object] | None,
-    ) -> Answer:
-        """Run a query with a capture in the place of a function's call. The answer is what the call would get."""
-        assert self.functions is not None
-        self._begin()
-        try:
-            inputs = FunctionInputs(self.functions, function)
-            inputs.check(self._gate.check(self._connection, sql, parameters))
-            relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
-            converted, cast_from = exact(relation)
-            stream = reader(converted, limits)
-        except BaseException:
-            self._transactions.roll_back()
-            raise
-        types = tuple(map(str, relation.types))
-        return Answer(stream, names=tuple(relation.columns), types=types, cast=tuple(cast_from))
-
-    def input_columns(self, function: NamedFunction) -> list[tuple[str, str]]:
-        """The columns that `inputs` gives, with their types."""
-        assert self.functions is not None
-        return FunctionInputs(self.functions, function).columns
-
-    def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
-        """Run an INSERT that reads the table `name`, which is `batch`. Returns the number of rows. An error aborts the
-        client's transaction, if there is one."""
-        import pyarrow as pa
-
-        # DuckDB cannot bind the statement before `batch` is registered. So only the fence checks it.
-        self._gate.check_insert(sql)
-        registered = ReleasableTable(pa.RecordBatchReader.from_stream(batch).read_all())
-        # This replaces the view of an earlier INSERT that failed.
-        self._connection.register(name, registered)
-        try:
-            changed = self._connection.execute(sql).rowcount
-            # `unregister` would hide errors, and a lack of memory aborts the transaction.
-            self._connection.execute(f"DROP VIEW temp.main.{quoted(name)}")
-        finally:
-            registered.release()
-        return changed
-
-    def follow(self, caller: Session) -> None:
-        """Take over the caller's settings. The caller may be running a statement."""
-        self._settings.follow(self._connection, caller._settings)
-        self.finish()
-
-    def _begin(self) -> None:
-        """End the previous statement, and forget what its functions have left."""
-        self._is_begun, self._has_called = self._has_called, False
-        if self._is_begun:
-            # By its table functions.
-            return
-        self.finish()
-        if self.functions is not None:
-            self.functions.workers.begin_statement()
-
-    def begin_calls(self) -> None:
-        """Begin a statement with the calls of its table functions, in a transaction in which it then runs."""
-        self._has_called = False
-        self._begin()
-        self._transactions.begin()
-        self._has_called = True
-
-    def abandon_calls(self) -> None:
-        """End the calls of a statement that does not run."""
-        self._has_called = False
-        self._transactions.roll_back()
-        self.finish()
-
-    def finish(self) -> None:
-        """End the previous statement, whose rows have been read or dropped."""
-        if self.tables is not None:
-            self.tables.release()
-        self._transactions.commit()
-
-    def interrupt_query(self) -> None:
-        """End the query that `read` runs, but not the statement whose function has it run."""
-        self._connection.interrupt()
-
-    def interrupt(self) -> None:
-        self._connection.interrupt()
-        if self.functions is not None:
-            self.functions.workers.cancel()
-
-    def close(self) -> None:
-        if self.functions is not None:
-            self.functions.store.close(self.functions.workers)
-        self._parser.close()
-        self._connection.close()
-
-
 def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
     """The memory in DuckDB's notation, and the threads. For None, these are DuckDB's defaults on this machine."""
     with duckdb.connect() as connection:
@@ -452,22 +112,3 @@ def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
         query = "SELECT current_setting('memory_limit'), current_setting('threads')"
         ((found_memory, found_threads),) = connection.execute(query).fetchall()
     return found_memory, threads or found_threads
-
-
-def needs_no_conversion(statement: Statement, catalog: CatalogColumns) -> bool:
-    """Whether it is a query that only reads and whose columns need no conversion."""
-    if statement.kind != "select" or statement.is_late or statement.changes:
-        return False
-    columns = enumerate(zip(statement.columns, statement.types, strict=True))
-    return all(position not in catalog.texts and is_exported_exactly(*column) for position, column in columns)
-
-
-def is_exported_exactly(name: str, type_: DuckDBPyType) -> bool:
-    return str(type_) not in VECTORS and type_.id != "interval" and cast_target(type_, name) is None
-
-
-def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:
-    """The relation's rows as a stream. Without pyarrow, DuckDB chooses the rows of a batch."""
-    if pyarrow is None:
-        return relation
-    return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), *limits))

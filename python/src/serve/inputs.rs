@@ -1,4 +1,4 @@
-//! EXPLAIN (INPUTS …): passes requests to `colonnade._duckdb.engine.Session`.
+//! EXPLAIN (INPUTS …): passes requests to `colonnade._duckdb.session.Session`.
 
 use std::collections::HashMap;
 

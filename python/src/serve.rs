@@ -3,6 +3,7 @@
 //! A session's thread holds the interpreter lock only while it passes a statement to DuckDB, which releases the lock
 //! too. Reading, encoding and sending happen without the lock.
 
+mod errors;
 mod functions;
 mod inputs;
 #[cfg(target_os = "linux")]
@@ -13,8 +14,9 @@ mod rows;
 #[cfg(target_os = "linux")]
 mod siblings;
 mod tables;
+mod values;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
@@ -28,20 +30,19 @@ use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
 use colonnade_server::{
     BatchSize, ColumnCheck, Columns, Engine, EngineAnswer, EngineError, EngineSession, Interrupt, Parameter, Role,
-    SessionUser, SqlState, parameter::ParameterValue,
+    SessionUser,
 };
 use colonnade_sql::statement::ExplainInputs;
 use pyo3::call::PyCallArgs;
-use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyString};
 
+use errors::engine_error;
 use rows::PyRows;
 pub(crate) use rows::producer_text;
+use values::named_values;
 
 use crate::attached::attached;
 use crate::capsule::take_stream;
-use crate::fence::Refused;
 use crate::table::Table;
 
 /// A `colonnade._duckdb.engine.Engine`.
@@ -168,33 +169,6 @@ struct PyDescription {
     parameters: Vec<(String, String)>,
     columns: Option<Vec<(String, String)>>,
     late: bool,
-}
-
-/// Values by name; the name is the parameter's number. `None` if there are none.
-fn named_values<'a>(parameters: &[&'a Parameter]) -> Option<HashMap<String, PyValue<'a>>> {
-    let values = parameters.iter().map(|parameter| (parameter.number.to_string(), PyValue(&parameter.value)));
-    (!parameters.is_empty()).then(|| values.collect())
-}
-
-/// A parameter's value on its way to Python.
-struct PyValue<'a>(&'a ParameterValue);
-
-impl<'py> IntoPyObject<'py> for PyValue<'_> {
-    type Target = PyAny;
-    type Output = Bound<'py, PyAny>;
-    type Error = PyErr;
-
-    fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match self.0 {
-            ParameterValue::Null => py.None().into_bound(py),
-            ParameterValue::Text(text) => PyString::new(py, text).into_any(),
-            ParameterValue::Bytes(bytes) => PyBytes::new(py, bytes).into_any(),
-            ParameterValue::List(items) => PyList::new(py, items.iter().map(PyValue))?.into_any(),
-            ParameterValue::Sent { .. } => {
-                return Err(PyValueError::new_err("DuckDB takes no values in PostgreSQL's form"));
-            }
-        })
-    }
 }
 
 impl PyConnection {
@@ -401,32 +375,4 @@ fn named(schema: &Schema, names: &[String], types: &[String], cast: &[usize]) ->
     };
     let fields: Fields = schema.fields().iter().enumerate().map(field).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
-}
-
-/// What a `Refused` says: message, SQLSTATE, position, and often neither detail nor hint.
-type Refusal = (String, String, Option<usize>, Option<String>, Option<String>);
-
-fn refusal(arguments: &Bound<'_, PyAny>) -> PyResult<Refusal> {
-    arguments.extract::<Refusal>().or_else(|_| {
-        let (message, code, position) = arguments.extract()?;
-        Ok((message, code, position, None, None))
-    })
-}
-
-fn engine_error(py: Python<'_>, error: &PyErr, statement: &Translated) -> EngineError {
-    if error.is_instance_of::<Refused>(py)
-        && let Ok(arguments) = error.value(py).getattr("args")
-        && let Ok((message, code, position, detail, hint)) = refusal(&arguments)
-    {
-        let code = SqlState::parse(&code).unwrap_or(SqlState::INSUFFICIENT_PRIVILEGE);
-        let position = position.map(|position| statement.position(position));
-        return EngineError { position, detail, hint, ..EngineError::new(code, message) };
-    }
-    if error.is_instance_of::<PyMemoryError>(py) {
-        let text = "the server has no memory left for this; try again, or with a statement that needs less";
-        return EngineError::new(SqlState::OUT_OF_MEMORY, text);
-    }
-    let text = error.value(py).to_string();
-    let is_unsupported = error.get_type(py).name().is_ok_and(|name| name == "UnsupportedType");
-    if is_unsupported { EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text) } else { statement.error(&text) }
 }

@@ -8,8 +8,9 @@ use colonnade_server::{BatchSize, EngineAnswer, EngineError};
 use colonnade_sql::statement::ExplainInputs;
 use pyo3::prelude::*;
 
+use super::PyConnection;
 use super::functions::written;
-use super::{PyConnection, PyValue};
+use super::values::PyValue;
 
 impl PyConnection {
     /// Runs a query with a capture in the place of a function's call.

@@ -207,7 +207,6 @@ impl Kept {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by it")]
 mod tests {
-    #![allow(clippy::unwrap_used)]
 
     use super::*;
 

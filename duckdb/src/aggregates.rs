@@ -54,7 +54,9 @@ fn write(call: &AggregateCall, dispatch: &AggregateDispatch, edits: &mut Edits) 
     let name = if call.name.contains(['*', '/']) { "" } else { &call.name };
     let distinct = if call.distinct.is_some() { "DISTINCT " } else { "" };
     let id = quote::string(&dispatch.id, Dialect::DuckDb);
-    let head = format!("{}(/*{name}*/ {distinct}{id}, colonnade_session()", dispatch.dispatcher);
+    // In the schema of the engine's own functions, because macros with these names may be in others.
+    let head =
+        format!("system.main.{}(/*{name}*/ {distinct}{id}, system.main.colonnade_session()", dispatch.dispatcher);
     edits.replace(call.head.clone(), head);
     let missing = dispatch.types.len().saturating_sub(call.arguments.len());
     let skipped = dispatch.defaults.len().saturating_sub(missing);
@@ -94,12 +96,12 @@ mod tests {
         };
         assert_eq!(
             written("select s.m(DISTINCT x + 1 order by y) filter (where z), 1"),
-            "select colonnade_aggregate(/*m*/ DISTINCT '00ff', colonnade_session(), CAST(x + 1 AS INTEGER), \
+            "select system.main.colonnade_aggregate(/*m*/ DISTINCT '00ff', system.main.colonnade_session(), CAST(x + 1 AS INTEGER), \
              CAST(1.5 AS DOUBLE), CAST(NULL AS DATE) order by y) filter (where z), 1"
         );
         assert_eq!(
             written("select m(1, 2) filter (where z)"),
-            "select colonnade_aggregate(/*m*/ '00ff', colonnade_session(), CAST(1 AS INTEGER), CAST(2 AS DOUBLE), \
+            "select system.main.colonnade_aggregate(/*m*/ '00ff', system.main.colonnade_session(), CAST(1 AS INTEGER), CAST(2 AS DOUBLE), \
              CAST(NULL AS DATE)) filter (where z)"
         );
     }

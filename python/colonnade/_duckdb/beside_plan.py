@@ -41,9 +41,8 @@ HARMLESS = frozenset(
     ("type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "aggregate_handling")
 )
 #: A macro that only calls a dispatcher: DuckDB's text of its body.
-BODY = re.compile(r"(colonnade_map\w*)\('([0-9a-f]{16})', colonnade_session\(\), (.*)\)")
-#: A macro of one of these names would be called instead of the dispatcher.
-DISPATCHERS = ("colonnade_map", "colonnade_map_stable", "colonnade_map_volatile", "colonnade_session")
+OWN = r'"system"\.main\.'
+BODY = re.compile(rf"{OWN}colonnade_map(?:_stable|_volatile)?\('([0-9a-f]{{16}})', {OWN}colonnade_session\(\), (.*)\)")
 
 
 @dataclass(frozen=True)
@@ -191,16 +190,13 @@ def plain_macros(
         "AND system.main.list_contains($1, system.main.lower(function_name))"
     )
     found: dict[str, set[str] | None] = {}
-    rows = connection.execute(query, [[*names, *DISPATCHERS]]).fetchall()
-    for name, parameters, body in rows:
-        if name in DISPATCHERS:
-            return dict.fromkeys(names)
+    for name, parameters, body in connection.execute(query, [list(names)]).fetchall():
         known = found.setdefault(name, set())
         match = BODY.fullmatch(body or "")
-        if known is None or match is None or match[1] not in DISPATCHERS or match[3] != ", ".join(parameters):
+        if known is None or match is None or match[2] != ", ".join(parameters):
             found[name] = None
         else:
-            known.add(match[2])
+            known.add(match[1])
     return {name: None if (ids := found.get(name)) is None else frozenset(ids) for name in names}
 
 

@@ -15,6 +15,8 @@ from .exact import literal, quoted
 if TYPE_CHECKING:
     from .function_entry import Definition, Parameter
 
+#: Where the functions of the body are. Anyone who may write can create macros with their names in another schema.
+OWN = "system.main."
 #: Types that functions get and give as text.
 AS_TEXT = ("BIT", "TIME WITH TIME ZONE")
 
@@ -33,8 +35,8 @@ def overload(definition: Definition) -> str:
         call = f"CAST(error({literal(text)} || {literal(definition.id)}[:0]) AS {type_})"
         return f"({', '.join(map(declared, definition.parameters))}) AS {call}"
     values = [argument(quoted(parameter.name), parameter.type) for parameter in definition.parameters]
-    arguments = ", ".join((literal(definition.id), "colonnade_session()", *values))
-    call = result(f"{dispatcher(definition)}({arguments})", type_)
+    arguments = ", ".join((literal(definition.id), f"{OWN}colonnade_session()", *values))
+    call = result(f"{OWN}{dispatcher(definition)}({arguments})", type_)
     return f"({', '.join(map(declared, definition.parameters))}) AS {call}"
 
 
@@ -56,11 +58,11 @@ def argument(value: str, type_: str) -> str:
     """An argument as the dispatcher gets it."""
     if type_ in AS_TEXT:
         return f"CAST({value} AS VARCHAR)"
-    return f"map_entries({value})" if is_map(type_) else value
+    return f"{OWN}map_entries({value})" if is_map(type_) else value
 
 
 def result(call: str, type_: str) -> str:
     """The result of a dispatcher in the function's type."""
     if type_ in AS_TEXT:
         return f"CAST({call} AS {type_})"
-    return f"map_from_entries({call})" if is_map(type_) else call
+    return f"{OWN}map_from_entries({call})" if is_map(type_) else call

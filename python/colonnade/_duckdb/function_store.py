@@ -68,14 +68,14 @@ class FunctionStore:
 
     def session(self, connection: DuckDBPyConnection) -> FunctionSession:
         """The worker processes of a connection."""
-        ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
+        ((token,),) = connection.execute("SELECT system.main.colonnade_session()").fetchall()
         session = FunctionSession(self._workers, token)
         self._sessions[id(session)] = session
         return session
 
     def sibling(self, caller: FunctionSession, connection: DuckDBPyConnection) -> FunctionSession:
         """The worker processes of another session, for a connection that runs the queries of its functions."""
-        ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
+        ((token,),) = connection.execute("SELECT system.main.colonnade_session()").fetchall()
         return caller.sibling(token)
 
     def close(self, session: FunctionSession) -> None:

@@ -252,7 +252,7 @@ class TableFunctions:
         results = [calls[number][3] if is_call else collected[number][1] for _, number, is_call in columns]
         pairs = enumerate(zip(columns, results, strict=True))
         items = [f"{result_of(f'r{at}', type_)} AS {quoted(name)}" for at, ((name, _, _), type_) in pairs]
-        return f"{', '.join(items)} FROM colonnade_rows({literal(block.name)})"
+        return f"{', '.join(items)} FROM system.main.colonnade_rows({literal(block.name)})"
 
     def _bind(self, given: Input, values: dict[str, object] | None) -> Bound:
         """The columns of an argument. The query only reads."""
@@ -370,7 +370,7 @@ class TableFunctions:
         found = [argument for argument in arguments if argument.query == 0]
         casts = ", ".join(cast(argument.source, argument.parameter.type) for argument in found)
         names = {name for argument in found for name in argument.values}
-        sql = f"SELECT colonnade_collect({literal(call.name)}, '0', 1::BIGINT, {casts})"
+        sql = f"SELECT system.main.colonnade_collect({literal(call.name)}, '0', 1::BIGINT, {casts})"
         self._run(sql, {name: values[name] for name in names})
 
     def _has_null_value(self, arguments: list[Argument], values: dict[str, object]) -> bool:
@@ -405,7 +405,7 @@ class TableFunctions:
         self, call: TableCall, number: int, rows: str, casts: list[str], names: list[str], values: dict[str, object]
     ) -> None:
         arguments = ", ".join((literal(call.name), f"'{number}'", "number", *casts))
-        collected = f"colonnade_collect({arguments})"
+        collected = f"system.main.colonnade_collect({arguments})"
         numbered = f"SELECT row_number() OVER () AS number, * FROM {rows}"
         # The rows are numbered by one thread in their order, which then collects them.
         sql = f"SELECT bool_and({collected}) FROM ({numbered})"
@@ -422,7 +422,7 @@ def cast(source: str, type_: str) -> str:
 
 def rows_of(call: TableCall, columns: Sequence[tuple[str, str]]) -> str:
     """What stands for the rows of a result with these columns."""
-    rows = f"colonnade_rows({literal(call.name)})"
+    rows = f"system.main.colonnade_rows({literal(call.name)})"
     if not any(is_converted(type_) for _, type_ in columns):
         return rows
     # By their numbers: a SELECT may have several columns of a name.

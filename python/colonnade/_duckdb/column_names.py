@@ -40,7 +40,7 @@ TYPES = {
 #: The functions to which casts are rewritten (duckdb/src/catalog/casts.rs).
 CATALOG_CASTS = re.compile("(regclass|regtype|regnamespace|regproc|regprocedure)_(name|number|oid)")
 #: A call that the server writes for an aggregate in Python, with its name (duckdb/src/aggregates.rs).
-AGGREGATE = re.compile(rb"colonnade_aggregate\(/\*(.*?)\*/")
+AGGREGATE = re.compile(rb"system\.main\.colonnade_aggregate\(/\*(.*?)\*/")
 #: Functions with their own syntax: the written word and DuckDB's function, and PostgreSQL's name.
 SYNTAX_FUNCTIONS = {
     ("count", "count_star"): "count",

@@ -8,9 +8,8 @@ collected, the worker is called, and the statement reads the result under a rand
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from colonnade._core import Refused, TableCall
 
@@ -21,6 +20,7 @@ from .function_failure import refused
 from .function_macro import argument as argument_of
 from .function_macro import is_converted
 from .function_macro import result as result_of
+from .table_arguments import UNKNOWN, Argument, Bound, Input, known, may_take, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,61 +28,14 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from .fences import Gate, ReadOnlyConnection
-    from .function_entry import Definition, Entry, Parameter
+    from .function_entry import Definition, Entry
     from .function_store import TableMacro
     from .functions import SessionFunctions
 
-#: DuckDB's names of the type of a value whose type is not known.
-UNKNOWN = ("UNKNOWN", '"NULL"', "NULL")
 INTEGERS = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")} | {
     "INTEGER",
     "UINTEGER",
 }
-
-
-#: A value with a name, as in `f((SELECT 1), name => 'x')`.
-NAMED = re.compile(r"\s*([^\W\d]\w*)\s*=>")
-
-
-class Input(NamedTuple):
-    """An argument as it is written: the SQL, whether it is a query, and the names of its parameters."""
-
-    sql: str
-    is_query: bool
-    parameters: list[str]
-    #: Of a value for a function with the parameters `(*)`.
-    name: str | None = None
-
-    @classmethod
-    def of(cls, given: tuple[str, bool, list[str]]) -> Input:
-        sql, is_query, parameters = given
-        named = None if is_query else NAMED.match(sql)
-        if named is None:
-            return cls(sql, is_query, parameters)
-        return cls(sql[named.end() :], is_query, parameters, named[1].lower())
-
-
-@dataclass(frozen=True)
-class Bound:
-    """An argument with its columns. A single value has one, without a name."""
-
-    given: Input
-    columns: list[tuple[str, str]]
-
-    @property
-    def is_query(self) -> bool:
-        return self.given.is_query
-
-
-@dataclass(frozen=True)
-class Argument:
-    """What a parameter gets: a column of a query, or a value. Queries are numbered from 1."""
-
-    parameter: Parameter
-    query: int
-    #: The name of the column, or the value in SQL.
-    source: str
-    values: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -430,23 +383,3 @@ def rows_of(call: TableCall, columns: Sequence[tuple[str, str]]) -> str:
     pairs = zip(names, columns, strict=True)
     items = ", ".join(f"{result_of(name, type_)} AS {quoted(column)}" for name, (column, type_) in pairs)
     return f"(SELECT {items} FROM {rows} AS r({', '.join(names)}))"
-
-
-def known(type_: str) -> str:
-    """A type for a value without one."""
-    return "VARCHAR" if type_ in UNKNOWN else type_
-
-
-def replaced(definition: Definition, name: str, type_: str) -> Parameter:
-    """A parameter of a function that takes any."""
-    (parameter,) = definition.parameters
-    return type(parameter)(name, type_, None, parameter.scalar)
-
-
-def may_take(definition: Definition, inputs: list[Input]) -> bool:
-    """Whether it may take so many arguments; a query has at least one column."""
-    if definition.is_variadic:
-        return True
-    required = sum(parameter.default is None for parameter in definition.parameters)
-    has_query = any(found.is_query for found in inputs)
-    return len(inputs) <= len(definition.parameters) and (has_query or required <= len(inputs))

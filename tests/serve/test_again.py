@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
-from colonnade._duckdb import engine as _engine
+from colonnade._duckdb import session as _session
+from colonnade._duckdb.answers import Answer, Capsule
+from colonnade._duckdb.engine import Engine
 
 from testbed.serving import Server
 from tests.support.every_type import EVERY_TYPE
@@ -100,15 +102,15 @@ def test_what_writes_runs_once(server: Server) -> None:
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[_engine.Session]:
-    engine = _engine.Engine(":memory:")
+def session() -> Iterator[_session.Session]:
+    engine = Engine(":memory:")
     session = engine.session()
     yield session
     session.close()
     engine.close()
 
 
-def drained(answer: _engine.Answer) -> list[object]:
+def drained(answer: Answer) -> list[object]:
     import pyarrow as pa
 
     assert answer.stream is not None
@@ -116,26 +118,26 @@ def drained(answer: _engine.Answer) -> list[object]:
 
 
 @pytest.mark.parametrize(("type_name", "query"), [*EVERY_TYPE, ("twice", "select 1 as a, 2 as a, 3 as A")])
-def test_every_type_is_the_same_again(session: _engine.Session, type_name: str, query: str) -> None:
+def test_every_type_is_the_same_again(session: _session.Session, type_name: str, query: str) -> None:
     first = session.execute(query, *LIMITS, None)
     rows = drained(first)
     seen = session._remembered.get(query)
     # What is cast on its way is looked at each time; long statements are not worth it.
     assert (seen is None) == bool(first.cast or type_name == "INTERVAL")
     again = session.execute(query, *LIMITS, None)
-    assert isinstance(again.stream, _engine.Capsule) == (seen is not None)
+    assert isinstance(again.stream, Capsule) == (seen is not None)
     assert (again.types, again.cast) == (first.types, first.cast)
     assert repr(drained(again)) == repr(rows)
 
 
-def test_only_so_much_is_remembered(session: _engine.Session) -> None:
-    for number in range(2 * _engine.MAX_REMEMBERED):
+def test_only_so_much_is_remembered(session: _session.Session) -> None:
+    for number in range(2 * _session.MAX_REMEMBERED):
         drained(session.execute(f"select {number} as v", *LIMITS, None))
-    assert len(session._remembered) == _engine.MAX_REMEMBERED
-    assert f"select {2 * _engine.MAX_REMEMBERED - 1} as v" in session._remembered
+    assert len(session._remembered) == _session.MAX_REMEMBERED
+    assert f"select {2 * _session.MAX_REMEMBERED - 1} as v" in session._remembered
     for large in (
-        f"select '{'x' * _engine.MAX_REMEMBERED_CHARACTERS}'",
-        f"select {'1, ' * _engine.MAX_REMEMBERED_COLUMNS} 1",
+        f"select '{'x' * _session.MAX_REMEMBERED_CHARACTERS}'",
+        f"select {'1, ' * _session.MAX_REMEMBERED_COLUMNS} 1",
     ):
         drained(session.execute(large, *LIMITS, None))
         assert large not in session._remembered

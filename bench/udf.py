@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -24,6 +25,7 @@ from colonnade import _core
 from duckdb import DuckDBPyConnection
 from process import own_cpu_seconds
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from testbed.serving import function_options, serve
 
 #: Statements of a round.

@@ -18,6 +18,7 @@ import psycopg
 import pytest
 
 from testbed.serving import Server, children, serve
+from tests.functions.sessions import connected, serving, value
 from tests.support.raw_client import wait_until
 
 #: The user of functions is that of the test, also if it is root.
@@ -197,3 +198,15 @@ def test_root_must_name_a_user() -> None:
     command = [sys.executable, "-m", "colonnade", "serve", "--udf", "--listen", "127.0.0.1:0"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0 and "--udf-user" in done.stderr
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_the_engines_threads_are_bound_to_no_cpu_after_a_statement(threads: str) -> None:
+    with serving("--threads", threads) as server, connected(server) as connection:
+        allowed = os.sched_getaffinity(server.worker)
+        connection.execute(
+            "CREATE FUNCTION rest(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x % 100 $$"
+        )
+        assert value(connection, "SELECT sum(rest(i::INTEGER)) FROM range(3_000_000) r(i)") == 148_500_000
+        threads_of = Path(f"/proc/{server.worker}/task").iterdir()
+        assert all(os.sched_getaffinity(int(thread.name)) == allowed for thread in threads_of)

@@ -266,6 +266,7 @@ impl FunctionWorker {
 
 impl Drop for FunctionWorker {
     fn drop(&mut self) {
+        self.state.pace.end_calls();
         self.session.give_back(std::mem::take(&mut self.state));
     }
 }

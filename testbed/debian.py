@@ -7,6 +7,7 @@ their release from the folder.
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -15,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-_MIRROR = "http://deb.debian.org/debian"
 #: Where packages put libraries, from the root of the folder.
 _LIBRARIES = ("usr/lib/x86_64-linux-gnu", "usr/lib", "lib/x86_64-linux-gnu")
 _LOADERS = (
@@ -23,6 +23,17 @@ _LOADERS = (
     "lib64/ld-linux-x86-64.so.2",
     "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2",
 )
+
+
+@functools.cache
+def _mirror() -> str:
+    """Where this machine gets Debian's packages from, by apt's own settings."""
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages", "Origin: Debian"]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    mirrors = [uri for uri in found if uri.rstrip("/").endswith("/debian")]
+    if not mirrors:
+        raise LookupError("apt has no mirror of Debian: run apt-get update")
+    return mirrors[0].rstrip("/")
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,8 @@ class Release:
             (state / name).mkdir(parents=True)
         (state / "status").touch()
         suites = [suite for suite in (self.suite, self.base) if suite]
-        lines = (f"deb [arch=amd64 signed-by={_KEYRING}] {_MIRROR} {suite} main\n" for suite in suites)
+        mirror = _mirror()
+        lines = (f"deb [arch=amd64 signed-by={_KEYRING}] {mirror} {suite} main\n" for suite in suites)
         (state / "sources.list").write_text("".join(lines))
         settings = {
             "Dir::State": state,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -52,3 +52,17 @@ def functions(connection: psycopg.Connection) -> list[str]:
 def key_file(database: Path) -> Path:
     """The key of a database file."""
     return database.with_name(database.name + ".udf-key")
+
+
+@contextmanager
+def serving_with(statements: Iterable[str]) -> Iterator[Server]:
+    """A server with functions in which these statements have run."""
+    with serving() as server:
+        with connected(server) as connection:
+            for statement in statements:
+                connection.execute(statement.encode())
+        yield server
+
+
+def rows(session: psycopg.Connection, query: str, *values: object) -> list[tuple[object, ...]]:
+    return session.execute(query.encode(), values or None).fetchall()

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from testbed.serving import Server
-from tests.functions.sessions import connected, serving, value
+from tests.functions.sessions import connected, rows, serving, serving_with, value
 
 FUNCTIONS = (
     "CREATE TABLE tbl AS SELECT i::INTEGER AS i, 'x' || i AS s FROM range(1, 300001) t(i)",
@@ -32,10 +32,7 @@ FUNCTIONS = (
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
-    with serving() as server:
-        with connected(server) as connection:
-            for statement in FUNCTIONS:
-                connection.execute(statement.encode())
+    with serving_with(FUNCTIONS) as server:
         yield server
 
 
@@ -43,10 +40,6 @@ def server() -> Iterator[Server]:
 def session(server: Server) -> Iterator[psycopg.Connection]:
     with connected(server) as connection:
         yield connection
-
-
-def rows(session: psycopg.Connection, query: str, *values: object) -> list[tuple[object, ...]]:
-    return session.execute(query.encode(), values or None).fetchall()
 
 
 def refused(session: psycopg.Connection, query: str, code: str, text: str) -> psycopg.Error:

@@ -48,7 +48,7 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
 .PHONY: bench-wire bench-end-to-end test-postgres-versions deb test-deb docs test-engines test-ml bench-postgres bench-sources bench-adbc bench-writes bench-links
-.PHONY: bench-plans bench-engines study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
+.PHONY: bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -204,6 +204,17 @@ bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and it
 		bench/plans_readers.py --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/plans_readers.md --json $(BENCH_DATA)/plans_readers.json
 	$(BIN)/python bench/report.py plans
+
+bench-growth: $(BIN)/.wheel $(BIN)/.bench extension ## Measure how cost and memory grow with a result (BENCH_ROUNDS=5, GROWTH_ARGS="--scales 0.1 1 10 30")
+	PYTHONPATH=. $(BIN)/python bench/growth.py --rounds $(BENCH_ROUNDS) $(GROWTH_ARGS) \
+		--markdown $(BENCH_DATA)/growth.md --json $(BENCH_DATA)/growth.json
+	$(BIN)/python bench/report.py growth
+
+bench-concurrency: $(BIN)/.wheel $(BIN)/.bench extension ## Measure 200 clients at once on the server and on PostgreSQL (BENCH_ROUNDS=5)
+	$(BIN)/python bench/data.py lineitem
+	PYTHONPATH=. $(BIN)/python bench/concurrency.py --rounds $(BENCH_ROUNDS) \
+		--markdown $(BENCH_DATA)/concurrency.md --json $(BENCH_DATA)/concurrency.json
+	$(BIN)/python bench/report.py concurrency
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }

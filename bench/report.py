@@ -75,6 +75,8 @@ SECTIONS = {
     "links": Section("Links", ["links", "rivals"], _links),
     "plans": Section("Plans", ["plans", "plans_readers"]),
     "engines": Section("Engines", ["engines"]),
+    "growth": Section("Growth", ["growth"]),
+    "concurrency": Section("Many clients at once", ["concurrency"]),
 }
 
 

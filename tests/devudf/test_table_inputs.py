@@ -21,7 +21,7 @@ FUNCTIONS = [
     "joined(i INTEGER, j INTEGER, k VARCHAR) RETURNS TABLE(*) LANGUAGE PYTHON "
     "AS $$ return {'rows': [len(i), len(j)], 'text': [str(i.tolist()), k]} $$",
     "shown(*) RETURNS TABLE(name VARCHAR, type VARCHAR, value VARCHAR) LANGUAGE PYTHON "
-    "AS $$ return {'name': list(_columns), 'type': list(_types.values()), 'value': list(map(repr, _columns.values()))} $$",
+    "AS $$ return {'name': list(_columns), 'type': list(_types.values()), 'value': [*map(repr, _columns.values())]} $$",
     "nothing(*) RETURNS TABLE(*) LANGUAGE PYTHON_MAP AS $$ return {'n': [len(_columns)]} $$",
     "strict(i INTEGER, n INTEGER) RETURNS TABLE(i INTEGER) LANGUAGE PYTHON STRICT AS $$ return {'i': i + n} $$",
     "fixed(i INTEGER, n INTEGER) RETURNS TABLE(i INTEGER) LANGUAGE PYTHON SCALAR (n) AS $$ return {'i': i + n} $$",

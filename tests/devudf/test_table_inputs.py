@@ -89,7 +89,7 @@ def test_calls_are_counted_from_within_and_those_before_run(session: Session) ->
     assert first(f"EXPLAIN (INPUTS mapped, CALL 2) {nested}") == [1, 2, 3, 4, 5]
     assert first(f"EXPLAIN (INPUTS failed) {nested}") == [2, 3, 4, 5, 6]
     # The statement behind the call does not run.
-    assert first("EXPLAIN (INPUTS mapped) SELECT 1 // 0, centred(i) FROM mapped((SELECT i FROM t))") == [0, 1, 2, 3, 4]
+    assert first("EXPLAIN (INPUTS mapped) SELECT error('no') FROM mapped((SELECT i FROM t))") == [0, 1, 2, 3, 4]
     twice = "SELECT * FROM mapped((SELECT i FROM mapped((SELECT i FROM t))))"
     with pytest.raises(psycopg.errors.InvalidParameterValue, match="has 2 calls of function mapped"):
         session.execute(f"EXPLAIN (INPUTS mapped, CALL 3) {twice}".encode())
@@ -150,7 +150,7 @@ def test_errors_have_their_place_and_end_the_capture(session: Session) -> None:
     statement = "EXPLAIN (INPUTS mapped) SELECT * FROM mapped((SELECT ü FROM t))"
     with pytest.raises(psycopg.errors.UndefinedColumn) as caught:
         session.execute(statement.encode())
-    assert caught.value.diag.statement_position == str(statement.index("ü") + 1)
+    assert caught.value.diag.statement_position == str(statement.rindex("mapped") + 1)
     with pytest.raises(psycopg.errors.UndefinedFunction):
         session.execute("EXPLAIN (INPUTS mapped) SELECT * FROM mapped((SELECT 'a'))")
     with pytest.raises(psycopg.errors.DivisionByZero):

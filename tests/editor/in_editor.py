@@ -75,7 +75,6 @@ def running(editor: installed.Editor, project: Path, folder: Path) -> Iterator[s
     """The editor with the extension, on the project. Gives its address."""
     profile, extensions, port = folder / "profile", folder / "extensions", free_port()
     settings = {
-        "colonnade.python": sys.executable,
         "colonnade.query": "@query.sql",
         "editor.fontSize": 13,
         "editor.minimap.enabled": False,
@@ -92,6 +91,9 @@ def running(editor: installed.Editor, project: Path, folder: Path) -> Iterator[s
     }
     (profile / "User").mkdir(parents=True)
     (profile / "User/settings.json").write_text(json.dumps(settings))
+    # Where programs are is a setting of the machine, not of the user.
+    (profile / "Machine").mkdir()
+    (profile / "Machine/settings.json").write_text(json.dumps({"colonnade.python": sys.executable}))
     (folder / "config.yaml").write_text("auth: none\n")
     # The editor's own files and settings of the user are not touched.
     environment = editor.environment | {"HOME": str(folder / "home"), "XDG_DATA_HOME": str(folder / "data")}

@@ -13,8 +13,8 @@ const browser = await chromium.launch({ executablePath, args: ["--no-sandbox", "
 const page = await browser.newPage({ viewport: { width: 1200, height: 720 } });
 page.setDefaultTimeout(60_000);
 
-const picture = (name) => page.screenshot({ path: join(pictures, `${name}.png`) });
-const treeRow = (text) => page.locator(".pane-body .monaco-list-row", { hasText: text });
+const picture = (name, clip) => page.screenshot({ path: join(pictures, `${name}.png`), clip });
+const treeRow = (text) => page.locator(".pane-body .monaco-list-row", { hasText: text }).filter({ visible: true });
 const lens = (text) => page.locator(".codelens-decoration a", { hasText: text });
 
 async function command(title) {
@@ -73,7 +73,10 @@ async function steps() {
     const widget = page.locator(".exception-widget");
     await widget.waitFor();
     assert.match(await widget.innerText(), /IndexError[\s\S]*index 20000 is out of bounds/);
-    await picture("vscode-error");
+    // Above the traceback, which has the paths of this machine.
+    const text = await widget.boundingBox();
+    const top = await page.locator(".part.editor").first().boundingBox();
+    await picture("vscode-error", { x: top.x, y: top.y, width: 1200 - top.x, height: text.y + 52 - top.y });
     await page.keyboard.press("Shift+F5");
     await page.locator(".debug-toolbar").waitFor({ state: "hidden" });
 

@@ -67,6 +67,8 @@ export class Configurations implements vscode.DebugConfigurationProvider {
             env: project.uri ? { COLONNADE_URI: project.uri } : {},
             console: "internalConsole",
             justMyCode: given.justMyCode ?? true,
+            // Frames of the package that calls the function are of no interest.
+            rules: [{ module: "colonnade", include: false }],
             subProcess: false,
             internalConsoleOptions: "openOnSessionStart",
         };

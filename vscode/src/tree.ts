@@ -18,10 +18,11 @@ const ICONS: Readonly<Record<string, string>> = {
 };
 
 export class FunctionItem extends vscode.TreeItem {
-    constructor(readonly listed: Listed) {
-        super(labelOf(listed), vscode.TreeItemCollapsibleState.None);
+    constructor(readonly listed: Listed, isOverloaded: boolean) {
+        super(listed.function, vscode.TreeItemCollapsibleState.None);
         this.id = listed.name;
-        this.description = listed.state === "same" ? "" : listed.state;
+        const isSame = listed.state === "same";
+        this.description = [isOverloaded || isSame ? typesOf(listed) : "", isSame ? "" : listed.state].join(" ").trim();
         this.tooltip = [listed.name, listed.language, listed.state, listed.path].filter(Boolean).join("\n");
         this.iconPath = new vscode.ThemeIcon(ICONS[listed.state] ?? "symbol-function");
         const kinds = ["function"];
@@ -53,11 +54,17 @@ class SchemaItem extends vscode.TreeItem {
     }
 }
 
+/** The entries of a schema. Functions with the same name are told by their types. */
+function items(functions: readonly Listed[]): FunctionItem[] {
+    const count = (name: string) => functions.filter((one) => one.function === name).length;
+    return functions.map((one) => new FunctionItem(one, count(one.function) > 1));
+}
+
 type Item = SchemaItem | FunctionItem;
 
-/** The name and the types, without the schema above it. */
-function labelOf(listed: Listed): string {
-    return listed.name.slice(listed.schema.length + 1) || listed.name;
+/** The types of the parameters, in parentheses. */
+function typesOf(listed: Listed): string {
+    return listed.name.slice(listed.schema.length + 1 + listed.function.length);
 }
 
 export class FunctionTree implements vscode.TreeDataProvider<Item> {
@@ -83,13 +90,11 @@ export class FunctionTree implements vscode.TreeDataProvider<Item> {
         }
         try {
             const listed = await answer<Listed[]>(projectOf(folderOf()), "list", [], []);
-            const schemas = new Map<string, FunctionItem[]>();
+            const schemas = new Map<string, Listed[]>();
             for (const one of listed) {
-                const functions = schemas.get(one.schema) ?? [];
-                functions.push(new FunctionItem(one));
-                schemas.set(one.schema, functions);
+                schemas.set(one.schema, [...(schemas.get(one.schema) ?? []), one]);
             }
-            return [...schemas].map(([name, functions]) => new SchemaItem(name, functions));
+            return [...schemas].map(([name, functions]) => new SchemaItem(name, items(functions)));
         } catch (error) {
             this.failed(error);
             return [];

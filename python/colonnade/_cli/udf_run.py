@@ -117,7 +117,9 @@ def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
         target = saved.recent(project, path)
     found.save(target, key)
     if not args.json:
-        say(f"{found.rows} rows of inputs in {target}", sys.stderr)
+        here = target.resolve()
+        shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else target
+        say(f"{found.rows} rows of inputs in {shown}", sys.stderr)
     return found
 
 

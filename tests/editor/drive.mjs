@@ -14,7 +14,7 @@ const page = await browser.newPage({ viewport: { width: 1200, height: 720 } });
 page.setDefaultTimeout(60_000);
 
 const picture = (name, clip) => page.screenshot({ path: join(pictures, `${name}.png`), clip });
-const treeRow = (text) => page.locator(".pane-body .monaco-list-row", { hasText: text }).filter({ visible: true });
+const treeRow = (text) => page.locator("[id='workbench.view.extension.colonnade'] .monaco-list-row", { hasText: text });
 const lens = (text) => page.locator(".codelens-decoration a", { hasText: text });
 
 async function command(title) {
@@ -97,7 +97,7 @@ async function steps() {
 
     // Run shows the results, and Push replaces the function.
     await lens("Run").first().click();
-    await page.locator(".output-view-content .view-line, .pane-body .view-line", { hasText: "(3 results)" }).waitFor();
+    await page.locator(".panel .view-line", { hasText: "(3 results)" }).first().waitFor();
     await picture("vscode-results");
     await lens("Push").first().click();
     await treeRow(NAME).filter({ hasNotText: "changed here" }).waitFor();

@@ -49,6 +49,7 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
 .PHONY: bench-wire bench-end-to-end test-postgres-versions deb test-deb docs test-engines test-ml bench-postgres bench-sources bench-adbc bench-writes bench-links
 .PHONY: bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
+.PHONY: test-vscode lint-vscode vscode test-bodies bench-devudf
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -86,6 +87,23 @@ test-python: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbcinst odbc-postgresql; }
 	@odbcinst -q -d 2>/dev/null | grep -q MariaDB || { $(APT) update && $(APT) install unixodbc odbcinst odbc-mariadb; }
 	$(BIN)/python -m pytest --timeout=300 --numprocesses=$(TEST_PROCESSES) --dist=loadfile $(PYTEST_ARGS)
+
+# The editor is an ordinary program of npm and Debian; tests/editor/installed.py compiles its native modules.
+test-vscode: lint-vscode $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Use the extension for VS Code in a real editor: breakpoints, pictures (COLONNADE_PICTURES=folder)
+	@command -v chromium >/dev/null || { $(APT) update && $(APT) install chromium fonts-dejavu-core; }
+	@command -v c++ >/dev/null && command -v make >/dev/null || { $(APT) update && $(APT) install g++ make; }
+	$(BIN)/python -m pytest --timeout=900 -rA tests/editor/in_editor.py $(PYTEST_ARGS)
+
+lint-vscode: vscode/out/.built ## Check the types of the extension for VS Code, and test what needs no editor
+	cd vscode && node --test out/test/command.test.js
+
+vscode: vscode/out/.built | $(BIN)/python ## Build the extension for VS Code into dist/, a file that editors install
+	$(BIN)/python -m release.vsix
+
+vscode/out/.built: vscode/package-lock.json vscode/tsconfig.json $(wildcard vscode/src/*.ts vscode/test/*.ts)
+	@command -v npm >/dev/null || { $(APT) update && $(APT) install nodejs npm; }
+	cd vscode && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error && rm -rf out && node_modules/.bin/tsc -p .
+	@touch $@
 
 # The same installed package as for the other tests, because none of its modules depends on pandas' version.
 test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
@@ -266,9 +284,9 @@ wheel: $(BIN)/.build ## Build the wheels of colonnade and of its ADBC driver int
 	$(BIN)/maturin build --release --locked --out dist
 	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist ./adbc/python
 
-dist: dist/SHA256SUMS ## Build what is shipped into dist/: wheels for manylinux2014, source distribution, debug information, components, checksums
+dist: dist/SHA256SUMS ## Build what is shipped into dist/: wheels for manylinux2014, source distribution, the extension for VS Code, debug information, components, checksums
 
-dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard release/*.py) README.md | $(DIST)/.dist
+dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard release/*.py) README.md vscode/out/.built | $(DIST)/.dist
 	@command -v objcopy >/dev/null || { $(APT) update && $(APT) install binutils; }
 	$(DIST)/bin/python -m release.dist
 
@@ -298,7 +316,7 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove everything that was built or generated
-	rm -rf target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
+	rm -rf vscode/out target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. The configuration file stops Debian's package from creating and starting its own cluster.

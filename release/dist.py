@@ -3,7 +3,7 @@
 - The wheels of `colonnade` and of its ADBC driver for Linux on x86-64 with glibc 2.17 or newer (manylinux2014). zig
   links against that version of the C library, whatever this machine has.
 - The debug information of their libraries, and a list of their components.
-- The source distribution, and SHA256SUMS.
+- The source distribution, the extension for VS Code, and SHA256SUMS.
 
 The files do not name this machine's folders, and have the time of the last commit.
 """
@@ -18,7 +18,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from . import wheel
+from . import vsix, wheel
 from .sbom import sbom
 
 ROOT = Path(__file__).parents[1]
@@ -53,6 +53,7 @@ def main() -> int:
     version = built[0].name.split("-")[1]
     archive(debug, OUT / f"colonnade-{version}-debug-{PLATFORM.partition('.')[0]}.tar", moment)
     subprocess.run(["maturin", "sdist", "--out", str(OUT)], cwd=ROOT, env=environment, check=True)
+    vsix.pack(OUT / vsix.name(), moment)
     sums(OUT)
     return 0
 

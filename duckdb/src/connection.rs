@@ -85,6 +85,18 @@ pub trait LibraryConnection: Send {
         None
     }
 
+    /// Has the next statement's calls of functions that get whole columns captured. `inputs` or `abandon_inputs` ends this.
+    ///
+    /// # Errors
+    /// If there is no such function.
+    fn begin_inputs(&mut self, inputs: &ExplainInputs) -> Result<(), EngineError> {
+        let _ = inputs;
+        Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "this connection has no functions in Python"))
+    }
+
+    /// Ends the capture of a statement that does not run.
+    fn abandon_inputs(&mut self) {}
+
     /// Runs a query with a capture in the place of a function's call. Gives what the call would get.
     ///
     /// # Errors
@@ -100,11 +112,11 @@ pub trait LibraryConnection: Send {
         Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "this connection has no functions in Python"))
     }
 
-    /// The columns that `inputs` gives.
+    /// The columns that `inputs` gives; `None` if they depend on the call.
     ///
     /// # Errors
     /// If there is no such function.
-    fn input_columns(&mut self, inputs: &ExplainInputs) -> Result<Vec<(String, Type)>, EngineError> {
+    fn input_columns(&mut self, inputs: &ExplainInputs) -> Result<Option<Vec<(String, Type)>>, EngineError> {
         let _ = inputs;
         Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, "this connection has no functions in Python"))
     }

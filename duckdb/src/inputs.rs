@@ -26,8 +26,15 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     ) -> Result<EngineAnswer, EngineError> {
         let inputs = self.checked_inputs(statement, inputs)?;
         let run = |session: &mut Self| {
-            let (query, values) = session.with_values(&statement.text[inputs.query.clone()], parameters)?;
-            session.connection.inputs(inputs, &query, &values, size)
+            // Functions that get whole columns are called while the query is prepared.
+            session.connection.begin_inputs(inputs)?;
+            match session.with_values(&statement.text[inputs.query.clone()], parameters) {
+                Ok((query, values)) => session.connection.inputs(inputs, &query, &values, size),
+                Err(error) => {
+                    session.connection.abandon_inputs();
+                    Err(error)
+                }
+            }
         };
         run(self).map_err(|error| placed(error, statement, inputs))
     }
@@ -42,7 +49,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let inputs = self.checked_inputs(statement, inputs)?;
         let query = Statement::of(&statement.text[inputs.query.clone()], Dialect::DuckDb);
         let described = self.description(&query, types).map_err(|error| placed(error, statement, inputs))?;
-        let columns = Columns::Known(self.connection.input_columns(inputs)?);
+        let columns = self.connection.input_columns(inputs)?.map_or(Columns::Deferred, Columns::Known);
         Ok(Description { columns, ..described })
     }
 

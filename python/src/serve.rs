@@ -336,7 +336,15 @@ impl LibraryConnection for PyConnection {
         self.captured(inputs, query, named_values(values), size)
     }
 
-    fn input_columns(&mut self, inputs: &ExplainInputs) -> Result<Vec<(String, Type)>, EngineError> {
+    fn begin_inputs(&mut self, inputs: &ExplainInputs) -> Result<(), EngineError> {
+        self.begin_capture(inputs)
+    }
+
+    fn abandon_inputs(&mut self) {
+        self.session.tell("abandon_inputs");
+    }
+
+    fn input_columns(&mut self, inputs: &ExplainInputs) -> Result<Option<Vec<(String, Type)>>, EngineError> {
         self.captured_columns(inputs)
     }
 

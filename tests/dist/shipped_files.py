@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from release import vsix
 
 from tests.dist.shipped import DIST, DRIVER, PACKAGE, ROOT, SDIST, VERSION, WHEELS
 
@@ -30,7 +31,17 @@ def test_checksums() -> None:
     assert done.returncode == 0, done
     named = {line.split("  ")[1] for line in (DIST / "SHA256SUMS").read_text().splitlines()}
     assert named == {path.name for path in DIST.iterdir()} - {"SHA256SUMS"}
-    assert named >= {PACKAGE.name, DRIVER.name, SDIST.name}
+    assert named >= {PACKAGE.name, DRIVER.name, SDIST.name, vsix.name()}
+
+
+def test_the_extension_for_editors() -> None:
+    with zipfile.ZipFile(DIST / vsix.name()) as packed:
+        assert packed.testzip() is None
+        names = packed.namelist()
+        assert names[:2] == ["[Content_Types].xml", "extension.vsixmanifest"]
+        package = json.loads(packed.read("extension/package.json"))
+        assert package["version"] == VERSION and f"extension/{package['main'].removeprefix('./')}" in names
+        assert all(str(ROOT).encode() not in packed.read(name) for name in names)
 
 
 @pytest.mark.parametrize("wheel", WHEELS, ids=lambda path: path.name.split("-")[0])

@@ -38,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (Error, ImportError, OSError, ValueError, TypeError) as error:
+        if getattr(args, "uncaught", None) is error:
+            # A function's own error, for a debugger (`colonnade udf run --uncaught`).
+            raise
         if verbose:
             say(traceback.format_exc().rstrip("\n"), sys.stderr)
         else:

@@ -156,7 +156,8 @@ def run_diff(args: argparse.Namespace) -> int:
         after = folder.text_of(pair.local.path)
         name = "nothing" if pair.remote is None else f"{pair.remote.signature} in the database"
         lines = difflib.unified_diff(lined(before), lined(after), name, str(pair.path))
-        results.append(pair.to_json() | {"diff": "".join(lines)})
+        database = None if pair.remote is None else before
+        results.append(pair.to_json() | {"database": database, "diff": "".join(lines)})
     if args.json:
         print(json.dumps(results, indent=2))
     else:

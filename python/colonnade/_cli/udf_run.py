@@ -8,6 +8,7 @@ import json
 import pdb
 import sys
 import traceback
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,9 @@ def add_arguments(actions: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--check", action="store_true", help="compare the results with those of the database's function"
     )
     parser.add_argument("--save", action="store_true", help="keep inputs and results beside the file, for test")
+    parser.add_argument(
+        "--uncaught", action="store_true", help="let the function's error end the process, so that debuggers stop at it"
+    )
     parser.set_defaults(run=run_run)
     parser = action(actions, "debug", "call a function in this process, in pdb or another debugger")
     add_query(parser, is_required=False)
@@ -74,6 +78,7 @@ def add_query(parser: argparse.ArgumentParser, *, is_required: bool) -> None:
     parser.add_argument("--sample", type=int, metavar="N", help="a uniform sample of N rows")
     parser.add_argument("--groups", action="store_true", help="sample whole groups of an aggregate, not rows")
     parser.add_argument("--seed", type=int, metavar="N", help="the same sample again")
+    parser.add_argument("--compression", metavar="NAME", help="how inputs arrive: plain, light, light+zstd-3, …")
     parser.add_argument("--key-file", type=Path, metavar="FILE", help="encrypt and decrypt saved inputs with this key")
 
 
@@ -101,16 +106,20 @@ def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
         if file.is_of_postgres:
             if wanted != inputs.Wanted():
                 raise ValueError("--call, --sample, --groups and --seed are for functions of colonnade serve")
+            if args.compression is not None:
+                raise ValueError("--compression is for functions of colonnade serve")
             found = plpython.fetch(connection, file.declaration, sql)
         else:
-            found = inputs.fetch(connection, file.declaration, sql, wanted)
+            found = inputs.fetch(connection, file.declaration, sql, wanted, args.compression)
     target = getattr(args, "output", None)
     if target is None:
         project.make_private()
         target = saved.recent(project, path)
     found.save(target, key)
     if not args.json:
-        say(f"{found.table.num_rows} rows of inputs in {target}", sys.stderr)
+        here = target.resolve()
+        shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else target
+        say(f"{found.rows} rows of inputs in {shown}", sys.stderr)
     return found
 
 
@@ -133,7 +142,7 @@ def run_inputs(args: argparse.Namespace) -> int:
     found = obtained(args, project, path)
     if args.json:
         file = args.output or saved.recent(project, path)
-        print(json.dumps({"path": str(file), "rows": found.table.num_rows, "function": found.description.name}))
+        print(json.dumps({"path": str(file), "rows": found.rows, "function": found.description.name}))
     return 0
 
 
@@ -143,9 +152,16 @@ def run_run(args: argparse.Namespace) -> int:
     found = obtained(args, project, path)
     function = saved.local_function(path, found.description, queries_of(args, project, path))
     try:
-        results = [saved.plain(result) for result in function.run(found)]
+        # What the function prints is no part of an answer for programs.
+        with redirect_stdout(sys.stderr if args.json else sys.stdout):
+            results = [saved.plain(result) for result in function.run(found)]
     except Exception as error:
+        if args.uncaught:
+            args.uncaught = error
+            raise
         print_traceback(error, path)
+        if args.json:
+            print(json.dumps({"error": {"message": message_of(error), "line": line_of(error, path)}}))
         return 1
     difference = None
     if args.check:
@@ -224,6 +240,18 @@ def print_traceback(error: Exception, path: Path) -> None:
     first = next((at for at, frame in enumerate(frames.stack) if frame.filename == place), 0)
     frames.stack = traceback.StackSummary.from_list(list(frames.stack)[first:])
     say("".join(frames.format()).rstrip(), sys.stderr)
+
+
+def message_of(error: Exception) -> str:
+    """The error as the last line of a traceback has it; of a result that is not valid, what is wrong."""
+    return str(error) if isinstance(error, Fault) else f"{type(error).__name__}: {error}"
+
+
+def line_of(error: Exception, path: Path) -> int | None:
+    """The line of a function's file at which an error was raised, or None."""
+    place = str(path.resolve())
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == place), None)
 
 
 def first_line(path: Path, line: int) -> int:

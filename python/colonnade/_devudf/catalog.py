@@ -96,7 +96,11 @@ def push(connection: Connection, files: list[FunctionFile], *, force: bool) -> l
     """
     connection.execute("BEGIN")
     try:
-        pushed = [push_one(connection, file, force=force) for file in files]
+        pushed: list[FunctionFile] = []
+        existing = functions(connection) if files else []
+        for file in files:
+            found, existing = push_one(connection, file, existing, force=force)
+            pushed.append(found)
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -104,8 +108,10 @@ def push(connection: Connection, files: list[FunctionFile], *, force: bool) -> l
     return pushed
 
 
-def push_one(connection: Connection, file: FunctionFile, *, force: bool) -> FunctionFile:
-    before = functions(connection)
+def push_one(
+    connection: Connection, file: FunctionFile, before: list[DatabaseFunction], *, force: bool
+) -> tuple[FunctionFile, list[DatabaseFunction]]:
+    """Create or replace the function of a file. Returns it, and the functions that the database then has."""
     connection.execute(statement(file, is_replaced=must_replace(file, before, force=force)))
     after = functions(connection)
     added = Counter(function.id for function in after) - Counter(function.id for function in before)
@@ -115,7 +121,7 @@ def push_one(connection: Connection, file: FunctionFile, *, force: bool) -> Func
         made = [function.file for function in after if function.id in (file.id, file.pulled)]
     if len(made) != 1:
         raise ValueError(f"function {file.declaration.signature} is not in the catalog after it was created")
-    return made[0]
+    return made[0], after
 
 
 def must_replace(file: FunctionFile, existing: list[DatabaseFunction], *, force: bool) -> bool:

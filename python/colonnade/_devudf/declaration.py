@@ -41,6 +41,11 @@ class Declaration:
         schema = "" if self.schema is None else f"{self.schema}."
         return f"{schema}{self.name}({', '.join(self.types)})"
 
+    @property
+    def is_variadic(self) -> bool:
+        """Whether the function takes any arguments."""
+        return "*" in self.types
+
     @classmethod
     def read(cls, head: str) -> Declaration:
         """Read a declaration. Raises `ValueError` if it is none."""
@@ -92,6 +97,9 @@ def parts(text: str, start: int) -> list[list[str]]:
 def read_parameter(tokens: list[str]) -> tuple[str, str]:
     """The name and the type of a parameter, without its mode and its default."""
     words = [token for token in tokens if not token.isspace()]
+    if words == ["*"]:
+        # Any arguments.
+        return "*", "*"
     while words and words[0].lower() in MODES and len(words) > 2:
         words.pop(0)
     if not words or NAME.fullmatch(words[0]) is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The key of the description in the schema's metadata.
 METADATA = b"colonnade.function"
+#: The type of `*`.
+ANY = "ANY"
 
 
 @dataclass(frozen=True)
@@ -29,43 +31,77 @@ class Description:
 
     #: Schema and name.
     name: str
-    #: scalar or aggregate.
+    #: scalar, aggregate or table.
     kind: str
     language: str
-    #: Name, type, and whether it is SCALAR.
+    #: Name, type, and whether it is SCALAR. Of a function with the parameters `(*)`, those of the call.
     parameters: list[tuple[str, str, bool]]
+    #: The type of the result, or of the first column of a table.
     result: str
     strict: bool
     #: The query of the inputs.
     query: str = ""
+    #: The columns of a table: name and type. ANY: the rows decide.
+    columns: list[tuple[str, str]] = field(default_factory=list)
+    #: Of a table function: the number of the query that each parameter comes from, 0 for a value.
+    sources: list[int] = field(default_factory=list)
 
     @property
     def has_groups(self) -> bool:
         return self.kind == "aggregate"
 
+    @property
+    def is_table(self) -> bool:
+        return self.kind == "table"
+
+    @property
+    def has_any_columns(self) -> bool:
+        """Whether the rows decide which columns a table has."""
+        return any(type_ == ANY for _, type_ in self.columns)
+
+    @property
+    def is_variadic(self) -> bool:
+        """Whether the function takes any arguments, and its call is not known yet."""
+        return any(type_ == ANY for _, type_, _ in self.parameters)
+
     def for_worker(self, source: str) -> dict[str, Any]:
         """What `_udf/calls.py` takes."""
         kind = "aggregate per group" if self.has_groups and self.language == "python_map" else self.kind
+        if self.has_any_columns:
+            kind = "any table"
+        # Arguments of a table function that are values arrive as values.
+        sources = self.sources or [1] * len(self.parameters)
         parameters = [
-            [name, type_, json.loads(column_type(type_)), is_scalar] for name, type_, is_scalar in self.parameters
+            [name, type_, json.loads(column_type(type_)), is_scalar or source == 0]
+            for (name, type_, is_scalar), source in zip(self.parameters, sources, strict=True)
         ]
+        results = self.columns if self.is_table else [("", self.result)]
         return {
             "id": 0,
             "kind": kind,
-            "strict": self.strict,
+            # Rows that STRICT leaves out are no inputs of a table function.
+            "strict": self.strict and not self.is_table,
             "name": self.name,
             "source": source,
             "parameters": parameters,
-            "results": [["", self.result, json.loads(column_type(self.result)), False]],
+            "results": [
+                [name, type_, json.loads(column_type(type_)), False] for name, type_ in results if type_ != ANY
+            ],
         }
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The rows of calls: the parameters, for aggregates the number of the group, and the number of the call."""
+    """The rows of calls: the parameters, for aggregates the number of the group, for table functions that of the query,
+    and the number of the call."""
 
     description: Description
     table: pa.Table
+
+    @property
+    def rows(self) -> int:
+        """How many rows the function gets."""
+        return max(0, self.table.num_rows - self.description.is_table)
 
     def save(self, path: Path, key: bytes | None = None) -> None:
         """Write a file, which is encrypted with a key."""
@@ -104,9 +140,10 @@ def load(path: Path, key: bytes | None = None) -> Inputs:
     try:
         found = json.loads((table.schema.metadata or {})[METADATA])
         found["parameters"] = [(str(name), str(type_), bool(scalar)) for name, type_, scalar in found["parameters"]]
+        found["columns"] = [(str(name), str(type_)) for name, type_ in found.get("columns", [])]
         description = Description(**found)
-        width = len(description.parameters) + 1 + description.has_groups
-        if table.num_columns != width:
+        width = len(description.parameters) + 1 + (description.has_groups or description.is_table)
+        if table.num_columns != width or (description.is_table and len(description.sources) != width - 2):
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"{path} has no description of a function; fetch the inputs again") from None
@@ -127,9 +164,10 @@ def describe(connection: Connection, declaration: Declaration) -> Description:
     rows = connection.query(query).to_arrow().to_pylist()
     (row,) = [row for row in rows if catalog.oid_of(row["id"]) == found[0].oid]
     parameters = [(one["name"], one["type"], bool(one["scalar"])) for one in row["parameters"]]
-    ((_, result),) = row["results"]
+    columns = [(name, type_) for name, type_ in row["results"]]
     name = f"{found[0].schema}.{found[0].name}"
-    return Description(name, row["kind"], row["language"], parameters, result, bool(row["strict"]))
+    described = Description(name, row["kind"], row["language"], parameters, columns[0][1], bool(row["strict"]))
+    return replace(described, columns=columns) if described.is_table else described
 
 
 @dataclass(frozen=True)
@@ -149,19 +187,38 @@ class Wanted:
         return text
 
 
-def fetch(connection: Connection, declaration: Declaration, query: str, wanted: Wanted) -> Inputs:
-    """The inputs that a query gives a function."""
+def fetch(
+    connection: Connection, declaration: Declaration, query: str, wanted: Wanted, compression: str | None = None
+) -> Inputs:
+    """The inputs that a query gives a function. `compression` is as for `Connection.query`."""
     description = describe(connection, declaration)
     query = query.strip().rstrip(";")
     statement = f"EXPLAIN (INPUTS {signature(declaration)}{wanted.options()}) {query}"
-    table = connection.query(statement).to_arrow()
-    return Inputs(Description(**{**asdict(description), "query": query}), table)
+    options = {} if compression is None else {"compression": compression}
+    table = connection.query(statement, **options).to_arrow()
+    found = Inputs(replace(description, query=query), table)
+    return of_table(found) if description.is_table else found
+
+
+def of_table(found: Inputs) -> Inputs:
+    """The inputs of a table function. Their first row says where its parameters come from; without one, the function is
+    not called."""
+    table = found.table.combine_chunks()
+    names, declared = table.column_names[:-3], found.description.parameters
+    first = table.column(table.num_columns - 1)[0].as_py() if table.num_rows else [{"query": 1}] * len(names)
+    if found.description.is_variadic:
+        # Without a call, the types do not matter.
+        declared = [(name, one.get("type", "INTEGER"), declared[0][2]) for name, one in zip(names, first, strict=True)]
+    sources = [int(one["query"]) for one in first]
+    kept = table.select(range(table.num_columns - 1))
+    return Inputs(replace(found.description, parameters=declared, sources=sources), kept)
 
 
 def signature(declaration: Declaration) -> str:
-    """The name and the types in SQL."""
+    """The name and the types in SQL. A function that takes any arguments is known by its name."""
     path = [part for part in (declaration.schema, declaration.name) if part is not None]
-    return f"{'.'.join(map(quoted, path))}({', '.join(declaration.types)})"
+    types = "" if declaration.is_variadic else f"({', '.join(declaration.types)})"
+    return ".".join(map(quoted, path)) + types
 
 
 def quoted(name: str) -> str:

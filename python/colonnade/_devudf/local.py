@@ -18,6 +18,7 @@ from colonnade._udf.failures import Failures, SourceError
 from . import memory
 from .file import FunctionFile
 from .folder import text_of
+from .local_table import TableArguments, table_calls
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +35,7 @@ class LocalFunction:
         text = text_of(path)
         self.file = FunctionFile.read(text)
         names = tuple(name for name, _, _ in description.parameters)
-        if self.file.declaration.names != names:
+        if not self.file.declaration.is_variadic and self.file.declaration.names != names:
             raise ValueError(
                 f"{path}: the inputs have the columns {', '.join(names)}, and the first line other parameters; push "
                 "the function and fetch its inputs again"
@@ -44,7 +45,6 @@ class LocalFunction:
         except SourceError as error:
             raise ValueError(f"{path}: line {self.file.def_line + error.line}: {error}") from None
         self.call.globals["_conn"] = queries
-        self.result_type = json.loads(column_type(description.result))
         self.description = description
         self.call.function = self._adapted(compiled(path, text))
         self.call.needs_columns = True
@@ -67,14 +67,28 @@ class LocalFunction:
         return adapted
 
     def run(self, inputs: Inputs) -> list[Any]:
-        """The results for inputs, one for each row, or for each group: as Python's values."""
+        """The results for inputs as Python's values: one for each row, or each group. Those of a table function are
+        the rows of its table, each a list."""
         ring = memory.LocalRing()
         results: list[Any] = []
+        calls = table_calls(inputs) if self.description.is_table else batches(inputs.table)
         # Workers divide by zero without a warning, too.
         with np.errstate(all="ignore"):
-            for rows in batches(inputs.table):
-                results += self._call(ring, rows)
+            for rows in calls:
+                results += self._call_table(ring, rows) if isinstance(rows, TableArguments) else self._call(ring, rows)
         return results
+
+    def _call_table(self, ring: memory.LocalRing, given: TableArguments) -> list[Any]:
+        ring.begin()
+        for argument, is_one, (_, type_, _) in zip(
+            given.columns, self.call.are_scalar, self.description.parameters, strict=True
+        ):
+            ring.columns.append(1 if is_one else 0)
+            memory.write(ring, argument.combine_chunks(), json.loads(column_type(type_)))
+        self.call.call(ring, given.rows, 0, 0, ring.send())
+        rows, nodes = ring.result
+        types = ring.any_columns if self.description.has_any_columns else self.description.columns
+        return memory.read_rows(ring, [json.loads(column_type(type_)) for _, type_ in types], rows, nodes)
 
     def _call(self, ring: memory.LocalRing, rows: pa.Table) -> list[Any]:
         ring.begin()
@@ -92,7 +106,7 @@ class LocalFunction:
             groups_at, groups = ring.write(offsets.tobytes()), len(offsets) - 1
         self.call.call(ring, count, groups_at, groups, ring.send())
         _, nodes = ring.result
-        return memory.read(ring, self.result_type, nodes)
+        return memory.read(ring, json.loads(column_type(self.description.result)), nodes)
 
 
 def compiled(path: Path, text: str) -> FunctionType:

@@ -30,6 +30,8 @@ class LocalRing(Ring):
         self.words = b""
         self.result: tuple[int, list[int]] = (0, [])
         self.columns: list[int] = []
+        #: The names and types of a result with any columns.
+        self.any_columns: list[tuple[str, str]] = []
 
     def begin(self) -> None:
         """Forget the arguments and the result of the call before."""
@@ -57,6 +59,10 @@ class LocalRing(Ring):
         if len(nodes) > MAX_ANSWER_WORDS:
             raise ValueError(f"{len(nodes) // 6} columns and fields are too many for one result")
         self.result = (rows, nodes)
+
+    def finish_any(self, rows: int, nodes: list[int], columns: list[tuple[str, str]]) -> None:
+        self.any_columns = columns
+        self.finish(rows, nodes)
 
     def node(self, length: int, valid: np.ndarray | None, values: bytes | np.ndarray, heap: bytes = b"") -> None:
         """Add a node of an argument."""
@@ -171,6 +177,13 @@ def write_bytes(ring: LocalRing, array: pa.Array, valid: np.ndarray | None) -> N
 def read(ring: LocalRing, column_type: list[Any], nodes: list[int]) -> list[Any]:
     """The items of a result's column, as Python has them; NULL is None."""
     return inbound.items(read_values(ring, column_type, nodes))
+
+
+def read_rows(ring: LocalRing, column_types: list[list[Any]], rows: int, nodes: list[int]) -> list[list[Any]]:
+    """The rows of a result with several columns."""
+    words = iter(nodes)
+    columns = [inbound.items(copy.deepcopy(inbound.reader(type_)(ring.memory, words))) for type_ in column_types]
+    return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(rows)]
 
 
 def read_values(ring: LocalRing, column_type: list[Any], nodes: list[int]) -> inbound.Values:

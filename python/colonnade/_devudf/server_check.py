@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import secrets
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from colonnade._connection import Connection
 
     from .declaration import Declaration
-    from .inputs import Inputs
+    from .inputs import Description, Inputs
 
 
 def results(connection: Connection, declaration: Declaration, inputs: Inputs) -> list[Any]:
-    """Call the server's function with inputs, in the order of their rows or groups. They are a temporary table for that
-    time."""
+    """Call the server's function with inputs, which are a temporary table for that time. Results are in the order of
+    rows or groups; those of a table function are the rows that it gives."""
     import pyarrow as pa
 
     description = inputs.description
@@ -44,15 +45,47 @@ def results(connection: Connection, declaration: Declaration, inputs: Inputs) ->
         )
         path = [part for part in (declaration.schema, declaration.name) if part is not None]
         call = f"{'.'.join(map(quoted, path))}({arguments})"
-        if description.has_groups:
+        if description.is_table:
+            query = f"SELECT * FROM {table_call(description, declaration, '.'.join(map(quoted, path)), name)}"
+        elif description.has_groups:
             query = f"SELECT result FROM (SELECT k0, {call} AS result FROM {name} GROUP BY k0) ORDER BY k0"
         else:
             query = f"SELECT result FROM (SELECT place, {call} AS result FROM {name}) ORDER BY place"
-        found = connection.query(query).to_arrow().column(0).combine_chunks()
+        types = [(row["column_name"], row["column_type"]) for row in described(connection, query, description)]
+        table = connection.query(query).to_arrow()
     finally:
         connection.execute(f"DROP TABLE {name}")
     # In the form that results have here.
     ring = memory.LocalRing()
-    result_type = json.loads(column_type(description.result))
-    memory.write(ring, found, result_type)
-    return memory.read(ring, result_type, ring.columns)
+    columns = []
+    for index, (_, type_) in enumerate(types):
+        ring.begin()
+        memory.write(ring, table.column(index).combine_chunks(), json.loads(column_type(type_)))
+        columns.append(memory.read(ring, json.loads(column_type(type_)), ring.columns))
+    return [list(row) for row in zip(*columns, strict=True)] if description.is_table else columns[0]
+
+
+def described(connection: Connection, query: str, description: Description) -> list[dict[str, str]]:
+    """The columns of the results."""
+    if description.has_any_columns:
+        return connection.query(f"DESCRIBE {query}").to_arrow().to_pylist()
+    columns = description.columns if description.is_table else [("result", description.result)]
+    return [{"column_name": name, "column_type": type_} for name, type_ in columns]
+
+
+def table_call(description: Description, declaration: Declaration, function: str, table: str) -> str:
+    """The call of a table function with the rows of a table of inputs: a subquery for each query, and values."""
+    given: list[str] = []
+    values = 0
+    pairs = zip(itertools.count(), description.parameters, description.sources, strict=False)
+    for source, group in itertools.groupby(pairs, key=lambda pair: pair[2]):
+        for number, (name, type_, _), _ in [] if source else group:
+            values += 1
+            # The names of values that have none are known to functions that take any arguments.
+            is_named = declaration.is_variadic and name != f"arg{values}"
+            value = f"CAST((SELECT p{number} FROM {table} WHERE k0 = 0) AS {type_})"
+            given.append(f"{name} => {value}" if is_named else value)
+        if source:
+            casts = [f"CAST(p{number} AS {type_}) AS {quoted(name)}" for number, (name, type_, _), _ in group]
+            given.append(f"(SELECT {', '.join(casts)} FROM {table} WHERE k0 = {source} ORDER BY place)")
+    return f"{function}({', '.join(given)})"

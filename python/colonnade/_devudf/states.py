@@ -60,8 +60,12 @@ class Pair:
     def to_json(self) -> dict[str, str | None]:
         """The pair for programs."""
         file = None if self.local is None else self.local.file
+        function = self.remote or self.local
+        assert function is not None
         return {
             "name": self.name,
+            "schema": function.schema,
+            "function": function.name,
             "state": self.state,
             "path": None if self.path is None else str(self.path),
             "id": None if self.remote is None else self.remote.id,

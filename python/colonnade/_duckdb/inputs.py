@@ -15,6 +15,7 @@ from colonnade._core import Refused
 
 from .answers import Capsule
 from .exact import quoted
+from .table_inputs import TableCapture, free_names, own_columns
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -35,20 +36,54 @@ class FunctionInputs:
     def __init__(self, functions: SessionFunctions, named: NamedFunction) -> None:
         self._workers = functions.workers
         self._definition = functions.definition(*named)
-        if self._definition.kind == "table":
-            raise Refused("EXPLAIN (INPUTS) does not show the inputs of table functions", "0A000", None)
-        if any("MAP(" in parameter.type for parameter in self._definition.parameters):
+        if not self.gets_columns and any("MAP(" in parameter.type for parameter in self._definition.parameters):
             raise Refused("EXPLAIN (INPUTS) does not show arguments of a MAP type", "0A000", None)
 
     @property
-    def columns(self) -> list[tuple[str, str]]:
-        """The names and types of the columns: the parameters, the number of the group for aggregates, and the number
-        of the call of Python in which the row is."""
+    def gets_columns(self) -> bool:
+        """Whether the function gets whole columns, and runs before its statement."""
+        return self._definition.kind == "table" or self._definition.takes_columns
+
+    @property
+    def columns(self) -> list[tuple[str, str]] | None:
+        """The names and types of the columns: the parameters, the number of the group for aggregates, that of the query
+        for table functions, and the number of the call of Python in which the row is. None if they depend on the
+        call."""
+        if self._definition.is_variadic:
+            return None
         found = [(parameter.name, parameter.type) for parameter in self._definition.parameters]
-        if self._definition.kind == "aggregate":
-            found.append((free("aggr_group", found), "BIGINT"))
-        found.append((free("batch", found), "BIGINT"))
-        return found
+        own = [("batch", "BIGINT")]
+        if self.gets_columns:
+            own = own_columns(self._definition)
+        elif self._definition.kind == "aggregate":
+            own = [("aggr_group", "BIGINT"), *own]
+        names = free_names([name for name, _ in found], own)
+        return list(zip(names, [type_ for _, type_ in [*found, *own]], strict=True))
+
+    def capture(self, call: int, sample: tuple[int, bool] | None, seed: int | None) -> TableCapture | None:
+        """What captures the call while the statement's calls of functions with whole columns run. None for other
+        functions."""
+        self._check_sample(sample)
+        if not self.gets_columns:
+            return None
+        count = None if sample is None else sample[0]
+        return TableCapture(self._definition, call, count, secrets.randbits(64) if seed is None else seed)
+
+    def _check_sample(self, sample: tuple[int, bool] | None) -> None:
+        if sample is not None and sample[1] and self._definition.kind != "aggregate":
+            raise Refused("SAMPLE … GROUPS is for aggregates: only they have groups", "42601", None)
+
+    def _check_calls(self, calls: int, call: int) -> None:
+        if calls < call:
+            times = {0: "does not call", 1: "has one call of"}.get(calls, f"has {calls} calls of")
+            raise Refused(f"the query {times} function {self._definition.signature}", "22023", None)
+
+    def of_capture(
+        self, connection: DuckDBPyConnection | ReadOnlyConnection, capture: TableCapture
+    ) -> DuckDBPyRelation:
+        """The inputs that a capture has kept."""
+        self._check_calls(capture.calls, capture.call)
+        return capture.relation(connection)
 
     @staticmethod
     def check(statement: Statement | None) -> None:
@@ -67,8 +102,7 @@ class FunctionInputs:
     ) -> DuckDBPyRelation:
         """Run the query. Returns the inputs."""
         identity = self._definition.id
-        if sample is not None and sample[1] and self._definition.kind != "aggregate":
-            raise Refused("SAMPLE … GROUPS is for aggregates: only they have groups", "42601", None)
+        self._check_sample(sample)
         count, by_groups = sample or (None, False)
         seed = secrets.randbits(64) if seed is None else seed
         self._workers.begin_capture(identity, call, count, by_groups=by_groups, seed=seed)
@@ -76,9 +110,8 @@ class FunctionInputs:
             drop_rows(connection._submit(sql, parameters, "stream", DROPPED_ROWS))
         finally:
             calls, table = self._workers.end_capture()
-        if calls < call:
-            times = {0: "does not call", 1: "has one call of"}.get(calls, f"has {calls} calls of")
-            raise Refused(f"the query {times} function {self._definition.signature}", "22023", None)
+        self._check_calls(calls, call)
+        assert self.columns is not None
         if table is None:
             nulls = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(name)}" for name, type_ in self.columns)
             return connection.sql(f"SELECT {nulls} LIMIT 0")
@@ -89,16 +122,6 @@ class FunctionInputs:
         return relation.project(
             ", ".join(f"CAST(#{position} AS {type_}) AS {quoted(name)}" for position, (name, type_) in columns)
         )
-
-
-def free(name: str, taken: list[tuple[str, str]]) -> str:
-    """The name, with a number if a column has it."""
-    names = {known.lower() for known, _ in taken}
-    found, number = name, 1
-    while found in names:
-        number += 1
-        found = f"{name}_{number}"
-    return found
 
 
 def drop_rows(result: Any) -> None:

@@ -271,12 +271,16 @@ class Session:
         parameters: dict[str, object] | None,
     ) -> Answer:
         """Run a query with a capture in the place of a function's call. The answer is what the call would get."""
-        assert self.functions is not None
+        assert self.functions is not None and self.tables is not None
+        capture, self.tables.capture = self.tables.capture, None
         self._begin()
         try:
             inputs = FunctionInputs(self.functions, function)
-            inputs.check(self._gate.check(self._connection, sql, parameters))
-            relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
+            if capture is not None:
+                relation = inputs.of_capture(self._connection, capture)
+            else:
+                inputs.check(self._gate.check(self._connection, sql, parameters))
+                relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
             converted, cast_from = exact(relation)
             stream = reader(converted, limits)
         except BaseException:
@@ -285,8 +289,20 @@ class Session:
         types = tuple(map(str, relation.types))
         return Answer(stream, names=tuple(relation.columns), types=types, cast=tuple(cast_from))
 
-    def input_columns(self, function: NamedFunction) -> list[tuple[str, str]]:
-        """The columns that `inputs` gives, with their types."""
+    def begin_inputs(
+        self, function: NamedFunction, call: int, sample: tuple[int, bool] | None, seed: int | None
+    ) -> None:
+        """Have the calls of the next statement's functions with whole columns captured, which run before `inputs`."""
+        assert self.functions is not None and self.tables is not None
+        self.tables.capture = FunctionInputs(self.functions, function).capture(call, sample, seed)
+
+    def abandon_inputs(self) -> None:
+        """End the capture of a statement that does not run."""
+        if self.tables is not None:
+            self.tables.capture = None
+
+    def input_columns(self, function: NamedFunction) -> list[tuple[str, str]] | None:
+        """The columns that `inputs` gives, with their types. None if they depend on the call."""
         assert self.functions is not None
         return FunctionInputs(self.functions, function).columns
 

@@ -21,6 +21,7 @@ from .function_macro import argument as argument_of
 from .function_macro import is_converted
 from .function_macro import result as result_of
 from .table_arguments import UNKNOWN, Argument, Bound, Input, known, may_take, replaced
+from .table_inputs import NOTHING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .function_entry import Definition, Entry
     from .function_store import TableMacro
     from .functions import SessionFunctions
+    from .table_inputs import TableCapture
 
 INTEGERS = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")} | {
     "INTEGER",
@@ -47,6 +49,8 @@ class TableFunctions:
     gate: Gate
     #: How many workers a function in LANGUAGE PYTHON_MAP gets.
     threads: int
+    #: Of EXPLAIN (INPUTS …), while the calls of its query run.
+    capture: TableCapture | None = None
     #: The calls of the present statement.
     _calls: list[TableCall] = field(default_factory=list)
     #: The functions that the present statement names.
@@ -98,6 +102,8 @@ class TableFunctions:
         values: dict[str, object] | None,
     ) -> str:
         """Call a function. Returns what stands for its rows in the statement."""
+        if self.capture is not None and self.capture.is_over:
+            return NOTHING
         bound = [self._bind(Input.of(found), values) for found in given]
         named = self._named(schema, name)
         columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
@@ -109,9 +115,13 @@ class TableFunctions:
         if is_map and len(queries) != 1:
             hint = "A function in LANGUAGE PYTHON gets the rows of several queries."
             raise refused(f"function {definition.signature} takes one subquery", "42883", hint)
+        used = values or {}
+        if self.capture is not None and self.capture.is_here(definition):
+            is_called = not (definition.strict and self._has_null_value(arguments, used))
+            self.capture.keep_table(arguments, queries, used, is_called)
+            return NOTHING
         call = self._new_call(definition, arguments, self.threads if is_map else None)
         self._calls.append(call)
-        used = values or {}
         if any(argument.query == 0 for argument in arguments):
             self._collect_values(call, arguments, bound, used)
         if definition.strict and self._has_null_value(arguments, used):
@@ -156,6 +166,8 @@ class TableFunctions:
         """Run the query of a SELECT, and call the functions that are items of its list. A call has a schema, a name,
         the number of its arguments, and the name of its column. In the query, columns with the names of `marks` stand
         for the calls, and the arguments are the last columns. Returns what follows SELECT in its place."""
+        if self.capture is not None and self.capture.is_over:
+            return "NULL AS unknown"
         (found,) = query
         bound = self._bind(Input(*found), values)
         names = [name for name, _ in bound.columns]
@@ -180,6 +192,9 @@ class TableFunctions:
             sources = [quoted(f"c{number}") for number in range(at, at + count)]
             sources += [parameter.default or "NULL" for parameter in definition.parameters[count:]]
             at += count
+            if self.capture is not None and self.capture.is_here(definition):
+                self.capture.keep_columns(sources, bound, values or {})
+                return "NULL AS unknown"
             parameters = []
             for parameter, source in zip(definition.parameters, sources, strict=True):
                 parameters.append((parameter.name, parameter.type, parameter.scalar, len(collected)))

@@ -202,7 +202,42 @@ put_fixed(Column *column, uint32 row, const char *from, ColumnKind kind)
     }
 }
 
-/* An attribute of a fixed size, which is the same constant as `kind` in each call. */
+/*
+ * The same if some rows have a NULL. With many of them, branches are unpredictable. So NULL affects no branch: it selects the
+ * bytes that become 0.
+ */
+static pg_attribute_always_inline void
+take_nullable(PageScan *scan, int attribute, Column *column, uint32 first, ColumnKind kind, Size size)
+{
+    static const int64 zero = 0;
+    static const DateADT zero_date = -EPOCH_DAYS;
+    static const Timestamp zero_timestamp = -EPOCH_MICROSECONDS;
+    const uintptr_t absent = kind == KIND_DATE        ? (uintptr_t) &zero_date
+                             : kind == KIND_TIMESTAMP ? (uintptr_t) &zero_timestamp
+                                                      : (uintptr_t) &zero;
+    const uintptr_t mask = scan->layout[attribute].align_mask;
+    const Size offset = scan->offset;
+    uint8 *validity = column->validity;
+    uint32 nulls = 0;
+
+    for (uint32 row = 0; row < scan->count; row++) {
+        const uint32 at = first + row;
+        const uint8 null = ~scan->nulls[row][attribute / 8] >> (attribute % 8) & 1;
+        const uintptr_t select = -(uintptr_t) null;
+        const uintptr_t start = (uintptr_t) scan->at[row] + offset;
+        const uintptr_t from = (start + mask) & ~mask;
+
+        put_fixed(column, at, (const char *) ((absent & select) | (from & ~select)), kind);
+        validity[at / 8] &= ~(null << (at % 8));
+        nulls += null;
+        scan->at[row] = (const char *) ((start & select) | ((from + size) & ~select));
+    }
+    column->null_count += nulls;
+    scan->offset = 0;
+    scan->align_mask = 0;
+}
+
+/* An attribute of a fixed size, which is a constant in each call, as `kind` is. */
 static pg_attribute_always_inline void
 take_fixed(PageScan *scan, int attribute, Column *column, uint32 first, ColumnKind kind, Size size)
 {
@@ -217,17 +252,7 @@ take_fixed(PageScan *scan, int attribute, Column *column, uint32 first, ColumnKi
         scan->offset += size;
         return;
     }
-    settle(scan, 0);
-    for (uint32 row = 0; row < scan->count; row++) {
-        if (att_isnull(attribute, scan->nulls[row]))
-            column_put_null(column, first + row);
-        else {
-            const char *from = aligned_pointer(scan->at[row], mask);
-
-            put_fixed(column, first + row, from, kind);
-            scan->at[row] = from + size;
-        }
-    }
+    take_nullable(scan, attribute, column, first, kind, size);
 }
 
 /*

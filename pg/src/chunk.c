@@ -179,6 +179,13 @@ reserve(Stream *stream)
         column_reserve(&columns->columns[i], stream->capacity);
 }
 
+/* Bytes of the chunk's plain buffers. */
+static inline Size
+filled_bytes(const Stream *stream)
+{
+    return stream->columns->constant + (Size) ((stream->rows * stream->columns->row_bits + 7) / 8) + stream->sink.variable;
+}
+
 void
 stream_row(Stream *stream, TupleTableSlot *slot)
 {
@@ -212,7 +219,7 @@ stream_row(Stream *stream, TupleTableSlot *slot)
     }
     stream->rows = ++row;
 
-    bytes = stream->columns->constant + (Size) ((row * stream->columns->row_bits + 7) / 8) + sink->variable;
+    bytes = filled_bytes(stream);
     if (unlikely(bytes >= stream->limit || row == stream->most_rows)) {
         if (bytes > stream->limit && row > 1) {
             /* One row too many: it becomes the next chunk's first. */
@@ -223,4 +230,19 @@ stream_row(Stream *stream, TupleTableSlot *slot)
         } else
             stream_flush(stream);
     }
+}
+
+uint32
+stream_page(Stream *stream, PageScan *scan)
+{
+    const Size filled = filled_bytes(stream);
+    /* The chunk's last row is always added by stream_row(), which then sends the chunk. */
+    const uint32 most = Min(stream->capacity, stream->most_rows - 1);
+    uint32 rows;
+
+    if (stream->rows >= most || filled >= stream->limit)
+        return 0;
+    rows = page_scan_take(scan, &stream->sink, stream->columns, stream->rows, most - stream->rows, stream->limit - filled);
+    stream->rows += rows;
+    return rows;
 }

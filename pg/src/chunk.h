@@ -8,6 +8,7 @@
 #include "deform.h"
 #include "executor/tuptable.h"
 #include "options.h"
+#include "page.h"
 #include "types.h"
 
 /* Receives a message. The message's bytes are valid only during the call. */
@@ -40,6 +41,12 @@ extern Stream *stream_create(TupleDesc result, const CopyOptions *options, uint8
 extern void stream_begin(Stream *stream);
 extern void stream_row(Stream *stream, TupleTableSlot *slot);
 extern void stream_flush(Stream *stream);
+
+/*
+ * Adds the rows that are left of the page of the row that was added last. Returns their number, which may be 0. `scan` is
+ * page_scan_create()'s for the node that returned the row.
+ */
+extern uint32 stream_page(Stream *stream, PageScan *scan);
 
 /* Sends the remaining rows, and the end message. */
 extern void stream_end(Stream *stream);

@@ -237,6 +237,19 @@ column_keep(Column *column, uint32 first, uint32 count)
 }
 
 void
+column_truncate(Column *column, uint32 first, uint32 count)
+{
+    for (uint32 row = first; row < first + count; row++) {
+        column->null_count -= !bit_at(column->validity, row);
+        column->validity[row / 8] |= 1 << (row % 8);
+        if (column->shape == SHAPE_BITS)
+            ((uint8 *) column->values)[row / 8] &= ~(1 << (row % 8));
+    }
+    if (column->shape == SHAPE_BYTES)
+        column->data_length = ((int32 *) column->values)[first];
+}
+
+void
 column_shrink(Column *column, Size most)
 {
     if (column->shape == SHAPE_DICTIONARY)

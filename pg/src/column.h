@@ -116,6 +116,12 @@ extern ColonnadeColumn *column_describe(const Column *column, uint32 rows, Colon
 /* Keeps only the rows `first` to `first + count - 1`, and moves them to the front. */
 extern void column_keep(Column *column, uint32 first, uint32 count);
 
+/*
+ * Removes the `count` rows from `first` on, if they are the last ones. The column has no children. Does nothing for rows that
+ * were never added.
+ */
+extern void column_truncate(Column *column, uint32 first, uint32 count);
+
 /* Frees buffers beyond `most` bytes each. The column must be empty. */
 extern void column_shrink(Column *column, Size most);
 

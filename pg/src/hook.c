@@ -164,7 +164,7 @@ executor_run(EXECUTOR_RUN_PARAMETERS)
         return;
     }
     active->ran = true;
-    ours = receiver_create(active, query);
+    ours = receiver_create(active, query, count == 0);
     query->dest = ours;
     PG_TRY();
     {

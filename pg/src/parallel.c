@@ -37,6 +37,7 @@ enum {
 typedef struct ChunksState {
     CustomScanState custom;
     Stream *stream;             /* created with the first row */
+    PageScan *scan;             /* if the rows are those of a table's pages */
     List *ready;                /* bytea: chunks to return, or parts of them */
     bytea *given;               /* the one returned last */
     bool ended;
@@ -145,6 +146,7 @@ open_stream(ChunksState *state)
 
     state->stream = stream_create(ExecGetResultType(child_of(state)), from_private(list),
                                   link_of_worker((uint8) private_number(list, PRIVATE_LINK)), keep_chunk, state);
+    state->scan = page_scan_create(child_of(state), state->stream->columns);
     MemoryContextSwitchTo(caller);
 }
 
@@ -167,8 +169,11 @@ next_chunk(CustomScanState *node)
         if (TupIsNull(row)) {
             stream_flush(state->stream);
             state->ended = true;
-        } else
+        } else {
             stream_row(state->stream, row);
+            if (state->scan != NULL)
+                (void) stream_page(state->stream, state->scan);
+        }
     }
     if (state->ready == NIL)
         return result;
@@ -201,6 +206,7 @@ rescan(CustomScanState *node)
 
     /* Restarts from the beginning. A Gather at the top is never rescanned, but a plan may require it. */
     state->stream = NULL;
+    state->scan = NULL;
     state->ready = NIL;
     state->ended = false;
     ExecReScan(child_of(state));

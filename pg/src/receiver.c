@@ -19,6 +19,8 @@ typedef struct Receiver {
     const QueryDesc *query;
     Stream *stream;
     Handoff *handoff;           /* if workers encode the chunks */
+    PageScan *scan;             /* if the executor's rows are those of a table's pages */
+    bool all_rows;              /* the executor's number of rows is not limited */
     bool watches_link;
     uint64 rows;
     uint64 bytes;
@@ -76,6 +78,8 @@ start(DestReceiver *self, int operation, TupleDesc result)
     }
     receiver->stream = stream_create(result, statement->options, link_to_client(), send_message, receiver);
     stream_begin(receiver->stream);
+    if (receiver->handoff == NULL && receiver->all_rows)
+        receiver->scan = page_scan_create(receiver->query->planstate, receiver->stream->columns);
     /* Parallel workers encode without information about the link. */
     unsent = statement->chunk_rows == NULL ? colonnade_watches_link(receiver->stream->encoder) : 0;
     receiver->watches_link = unsent > 0;
@@ -89,9 +93,18 @@ receive(TupleTableSlot *slot, DestReceiver *self)
 {
     Receiver *receiver = (Receiver *) self;
 
+    uint64 before = receiver->rows;
+
     receiver->rows++;
     stream_row(receiver->stream, slot);
-    if (receiver->rows % PROGRESS_ROWS == 0)
+    if (receiver->scan != NULL) {
+        uint32 rows = stream_page(receiver->stream, receiver->scan);
+
+        receiver->rows += rows;
+        /* The executor has counted only the row that it returned. */
+        receiver->query->estate->es_processed += rows;
+    }
+    if (receiver->rows / PROGRESS_ROWS != before / PROGRESS_ROWS)
         pgstat_progress_update_param(PROGRESS_COPY_TUPLES_PROCESSED, receiver->rows);
     return true;
 }
@@ -132,7 +145,7 @@ destroy(DestReceiver *self)
 }
 
 DestReceiver *
-receiver_create(const Statement *statement, const QueryDesc *query)
+receiver_create(const Statement *statement, const QueryDesc *query, bool all_rows)
 {
     Receiver *receiver = MemoryContextAllocZero(statement->context, sizeof(Receiver));
 
@@ -143,6 +156,7 @@ receiver_create(const Statement *statement, const QueryDesc *query)
     receiver->pub.mydest = DestCopyOut;
     receiver->statement = statement;
     receiver->query = query;
+    receiver->all_rows = all_rows;
     return &receiver->pub;
 }
 

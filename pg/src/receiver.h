@@ -20,8 +20,11 @@ typedef struct Statement {
     bool ran;                   /* the executor has been called; statements that it runs below are not ours */
 } Statement;
 
-/* A receiver in the statement's context. It ends the stream when the executor reports the end of the rows. */
-extern DestReceiver *receiver_create(const Statement *statement, const QueryDesc *query);
+/*
+ * A receiver in the statement's context. It ends the stream when the executor reports the end of the rows. `all_rows` says
+ * that the executor does not stop at a number of rows.
+ */
+extern DestReceiver *receiver_create(const Statement *statement, const QueryDesc *query, bool all_rows);
 
 /* The number of received rows. */
 extern uint64 receiver_rows(const DestReceiver *receiver);

@@ -213,6 +213,16 @@ class ReadOnlyConnection:
         #: DuckDB's number of the client's transaction, if one is open.
         self._client_transaction: int | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transaction is open, so that an error of DuckDB aborts none."""
+        return self._client_transaction is None and not self._has_own_transaction
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the open transaction, if there is one, is the client's."""
+        return not self._has_own_transaction
+
     def client(self, sql: str) -> None:
         """Run one of `TRANSACTIONS`."""
         self.commit()

@@ -27,6 +27,16 @@ class StatementTransaction:
         self._is_in_clients = False
         self._is_open = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transaction is open, so that an error of DuckDB aborts none."""
+        return not self._is_in_clients and not self._is_open
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the open transaction, if there is one, is the client's."""
+        return not self._is_open
+
     def client(self, sql: str) -> None:
         """Run one of `fences.TRANSACTIONS`."""
         if sql == "COMMIT":

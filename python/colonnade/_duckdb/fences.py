@@ -16,6 +16,7 @@ import duckdb
 from colonnade._core import Fence, Refused
 
 from .exact import literal, quoted
+from .statement_transaction import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -264,7 +265,7 @@ class ReadOnlyConnection:
         """The connection, in a transaction."""
         if self._client_transaction is None and not self._has_own_transaction:
             # This fails if a transaction is open.
-            self._connection.execute("BEGIN TRANSACTION READ ONLY")
+            self._connection.execute(parsed(self._connection, "BEGIN TRANSACTION READ ONLY"))
             self._has_own_transaction = True
         return self._connection
 
@@ -274,7 +275,7 @@ class ReadOnlyConnection:
             return
         try:
             # COMMIT keeps the temporary tables that the statement created.
-            self._connection.execute("COMMIT")
+            self._connection.execute(parsed(self._connection, "COMMIT"))
         except duckdb.Error:
             try:
                 self._connection.execute("ROLLBACK")

@@ -11,9 +11,9 @@ from colonnade._core import Refused
 from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
 from .beside_plan import BesidePlan
-from .catalog import VECTORS, CatalogColumns
+from .catalog import CatalogColumns, needs_no_conversion
 from .column_names import column_names
-from .exact import cast_target, check, exact, quoted
+from .exact import check, exact, quoted
 from .fences import Gate, ReadOnlyConnection
 from .functions import SessionFunctions
 from .inputs import FunctionInputs, NamedFunction
@@ -30,7 +30,6 @@ except ImportError:
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
-    from duckdb.sqltypes import DuckDBPyType
 
     from colonnade._core import ArrowStream
 
@@ -67,6 +66,8 @@ class Session:
         self.tables: TableFunctions | None = None
         #: The queries of functions that DuckDB has bound as queries that only read.
         self.reads: SightMemory[bool] | None = None
+        #: Whether the statement has calls of table functions, until it is finished.
+        self._is_calling = False
         #: Whether table functions of the next statement have run.
         self._has_called = False
         #: Whether the transaction of the statement that runs is older than it.
@@ -344,8 +345,9 @@ class Session:
         """Begin a statement with the calls of its table functions, in a transaction in which it then runs."""
         self._has_called = False
         self._begin()
-        if self.beside is not None:
-            self.beside.epoch.begin_statement()
+        assert self.beside is not None
+        self.beside.epoch.begin_statement()
+        self._is_calling = True
         self._transactions.begin()
         self._has_called = True
 
@@ -357,11 +359,15 @@ class Session:
 
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
-        if self.tables is not None:
-            self.tables.release()
+        if not self._is_calling:
+            self._transactions.commit()
+            return
+        assert self.tables is not None
+        assert self.beside is not None
+        self.tables.release()
         self._transactions.commit()
-        if self.beside is not None:
-            self.beside.epoch.end_statement()
+        self.beside.epoch.end_statement()
+        self._is_calling = False
 
     def interrupt_query(self) -> None:
         """End the query that `read` runs, but not the statement whose function has it run."""
@@ -377,18 +383,6 @@ class Session:
             self.functions.store.close(self.functions.workers)
         self._parser.close()
         self._connection.close()
-
-
-def needs_no_conversion(statement: Statement, catalog: CatalogColumns) -> bool:
-    """Whether it is a query that only reads and whose columns need no conversion."""
-    if statement.kind != "select" or statement.is_late or statement.changes:
-        return False
-    columns = enumerate(zip(statement.columns, statement.types, strict=True))
-    return all(position not in catalog.texts and is_exported_exactly(*column) for position, column in columns)
-
-
-def is_exported_exactly(name: str, type_: DuckDBPyType) -> bool:
-    return str(type_) not in VECTORS and type_.id != "interval" and cast_target(type_, name) is None
 
 
 def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:

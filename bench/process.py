@@ -36,6 +36,16 @@ def own_cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
+def thread_cpu_seconds(pid: int) -> float:
+    """User and system time of the threads that the process has now, to the nanosecond. Threads that have ended do not
+    count."""
+    total = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended since it was listed
+            total += int((task / "schedstat").read_text().split()[0])
+    return total / 1e9
+
+
 def memory(pid: int, field: str) -> int:
     """Bytes of a field of /proc/PID/status, including its children: VmRSS (current) or VmHWM (peak)."""
     return sum(own_memory(process, field) for process in (pid, *children(pid)))

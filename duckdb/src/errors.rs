@@ -30,6 +30,9 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     let is_hint = rest.as_deref().is_some_and(|rest| HINT_PREFIXES.iter().any(|start| rest.starts_with(start)));
     let (detail, hint) = if is_hint { (None, rest) } else { (rest, None) };
     let hint = hint.or_else(|| is_disk_full(message).then(|| DISK_FULL_HINT.to_owned()));
+    let class_and_text = message.split_once(": ");
+    let is_late_duplicate = class_and_text.is_some_and(|(_, text)| text.starts_with(LATE_DUPLICATE));
+    let hint = hint.or_else(|| is_late_duplicate.then(|| LATE_DUPLICATE_HINT.to_owned()));
     let hint = match NUMBERED.iter().any(|words| message.contains(words)) {
         true => Some(NUMBERED_HINT.to_owned()),
         false => hint,
@@ -76,6 +79,11 @@ fn is_disk_full(message: &str) -> bool {
 const DISK_FULL_HINT: &str =
     "Earlier committed changes are kept. Free space on that disk, and run the statement again.";
 
+/// How COMMIT reports a key that another session has committed meanwhile.
+const LATE_DUPLICATE: &str = "Failed to commit: PRIMARY KEY or UNIQUE constraint violation";
+const LATE_DUPLICATE_HINT: &str =
+    "Another session has committed a row with this key meanwhile. Repeat the transaction.";
+
 /// The SQLSTATE of a message, by its class and, if a class has several, by its words.
 fn code(text: &str) -> SqlState {
     let (class, message) = text.split_once(": ").unwrap_or(("", text));
@@ -120,6 +128,8 @@ fn code(text: &str) -> SqlState {
         }
         "Invalid Input Error" => SqlState::DATA_EXCEPTION,
         "INTERRUPT Error" => SqlState::QUERY_CANCELED,
+        // The first, because the text ends with the key.
+        "TransactionContext Error" if message.starts_with(LATE_DUPLICATE) => SqlState::UNIQUE_VIOLATION,
         "TransactionContext Error" if says("read-only mode") => SqlState::READ_ONLY_SQL_TRANSACTION,
         "TransactionContext Error" if says("aborted") => SqlState::IN_FAILED_SQL_TRANSACTION,
         "TransactionContext Error" if says("within a transaction") => SqlState::ACTIVE_SQL_TRANSACTION,
@@ -286,6 +296,10 @@ mod tests {
         for (text, expected) in [
             ("INTERRUPT Error: Interrupted!", "57014"),
             ("Constraint Error: Duplicate key \"i: 1\" violates primary key constraint.", "23505"),
+            (
+                "TransactionContext Error: Failed to commit: PRIMARY KEY or UNIQUE constraint violation: duplicate key \"aborted, 1\"",
+                "23505",
+            ),
             ("Constraint Error: NOT NULL constraint failed: t.i", "23502"),
             ("Conversion Error: Could not convert string 'a' to INT32", "22P02"),
             ("Out of Range Error: Overflow in addition of INT32 (2147483647 + 1)!", "22003"),

@@ -469,8 +469,11 @@ class TableCall:
         source: str,
         *,
         threads: int | None = None,
+        call: str | None = None,
     ) -> TableCall:
-        """Raises NotImplementedError if functions cannot have one of the types."""
+        """`call` is the name of a call before, which this one replaces; otherwise it gets a new one.
+
+        Raises NotImplementedError if functions cannot have one of the types."""
 
     @staticmethod
     def block(
@@ -478,6 +481,8 @@ class TableCall:
         query: list[tuple[str, str]],
         calls: list[tuple[str, str, list[tuple[str, str, bool, int]], str, str, bool]],
         columns: list[tuple[str, int, bool]],
+        *,
+        call: str | None = None,
     ) -> TableCall:
         """Calls of functions that get whole columns of a query, numbered 1, whose columns have these names and types.
 
@@ -491,6 +496,9 @@ class TableCall:
 
     def check(self) -> FunctionFailure | None:
         """Compile the function. Returns why it is no Python, with the place, or None."""
+
+    def collect_texts(self, texts: list[str]) -> None:
+        """Collect the arguments that are single values, if all of them are texts."""
 
     def run(self) -> None:
         """Call the function. RuntimeError with a text for `FunctionSession.take_failure`."""

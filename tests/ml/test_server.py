@@ -124,8 +124,10 @@ def test_two_sessions_train_at_once(server: Server) -> None:
         one.execute(TRAIN.format("at once").encode())
         other.execute(TRAIN.format("at once").encode())
         one.commit()
-        with pytest.raises(psycopg.Error, match="duplicate key"):
+        with pytest.raises(psycopg.errors.UniqueViolation, match="duplicate key") as refused:
             other.commit()
+        assert refused.value.diag.message_hint is not None
+        assert "Repeat the transaction" in refused.value.diag.message_hint
         other.rollback()
         other.execute(TRAIN.format("at once").encode())
         assert rows(other, "SELECT max(version) FROM models WHERE name = 'at once'") == [(2,)]

@@ -1,5 +1,7 @@
 //! Rows that are collected for a later call: vectors of arguments, appended to columns.
 
+mod memory;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,12 +12,14 @@ use crate::layout::NODE_WORDS;
 use crate::output::{FixedValues, OutputColumn, OutputData};
 use crate::ring::Ring;
 
+use memory::VectorMemory;
+
 /// Collects the rows of one query: the columns of a function whose parameters are these.
 pub struct Collector {
     /// What the vectors are written for. It is never called.
     function: Arc<Function>,
     /// The memory of one vector's arguments.
-    memory: Ring,
+    memory: VectorMemory,
     rows: CollectedRows,
     limit: usize,
 }
@@ -69,7 +73,7 @@ impl Collector {
     /// # Errors
     /// If the system has no memory.
     pub fn new(function: Arc<Function>, limit: usize) -> Result<Self, CallError> {
-        let memory = Ring::new(limit).map_err(|error| CallError::Start(error.to_string()))?;
+        let memory = VectorMemory::new(limit).map_err(|error| CallError::Start(error.to_string()))?;
         Ok(Self { function, memory, rows: CollectedRows::default(), limit })
     }
 

@@ -54,6 +54,16 @@ impl Ring {
         Ok(Self { file, memory: memory.cast(), limit, size: AtomicUsize::new(FIRST_SIZE) })
     }
 
+    /// Whether it is as large as a ring that was made with this limit may become.
+    pub fn has_limit(&self, limit: usize) -> bool {
+        limit.max(FIRST_SIZE).checked_next_multiple_of(DATA) == Some(self.limit)
+    }
+
+    /// Whether it has not grown.
+    pub fn is_small(&self) -> bool {
+        self.size() == FIRST_SIZE
+    }
+
     /// The largest size.
     pub fn limit(&self) -> usize {
         self.limit

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from . import fences
-from .exact import literal, quoted
+from .exact import cast_target, literal, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -168,3 +168,15 @@ def other_types(
         # It says nothing of the types.
         raise failed
     return types
+
+
+def needs_no_conversion(statement: fences.Statement, catalog: CatalogColumns) -> bool:
+    """Whether it is a query that only reads and whose columns need no conversion."""
+    if statement.kind != "select" or statement.is_late or statement.changes:
+        return False
+    columns = enumerate(zip(statement.columns, statement.types, strict=True))
+    return all(position not in catalog.texts and is_exported_exactly(*column) for position, column in columns)
+
+
+def is_exported_exactly(name: str, type_: DuckDBPyType) -> bool:
+    return str(type_) not in VECTORS and type_.id != "interval" and cast_target(type_, name) is None

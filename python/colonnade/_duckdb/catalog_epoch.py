@@ -94,6 +94,11 @@ class SessionEpoch:
         #: What the open transaction has changed: nothing, objects, or macros too.
         self._changed: bool | None = None
         self._settings = 0
+        #: What the catalog was when the session began a statement with calls of table functions, whose transaction is
+        #: that old or younger.
+        self._statement: Epoch | None = None
+        #: Whether there is such a statement.
+        self.in_statement = False
         #: What this session has found out of macros, if it may have some that others do not see, and in which epoch.
         self._own: tuple[int, Found] | None = None
 
@@ -103,7 +108,21 @@ class SessionEpoch:
         now = self._catalog.now
         if now is None or (self._in_transaction and self._begun != now):
             return None
+        if self.in_statement and self._statement != now:
+            return None
         return Sight(now, self._settings)
+
+    def begin_statement(self) -> None:
+        """Before the transaction of a statement with calls begins, unless the client has begun one."""
+        self._statement, self.in_statement = self._catalog.now, True
+
+    def end_statement(self) -> None:
+        """After that transaction."""
+        self.in_statement = False
+
+    def settings_changed(self) -> None:
+        """After the session has changed its settings by other means than a statement of the client."""
+        self._settings += 1
 
     def found(self, sight: Sight) -> Found:
         """What is known of the macros that the session sees."""
@@ -122,7 +141,7 @@ class SessionEpoch:
             with self._ending() if sql in ("COMMIT", "ROLLBACK") else self._beginning():
                 yield
         elif kind == "set":
-            self._settings += 1
+            self.settings_changed()
             yield
         else:
             with self.changing(kind not in DEFINITIONS or any(word in sql.lower() for word in MACRO_WORDS)):

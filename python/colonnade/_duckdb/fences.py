@@ -16,6 +16,7 @@ import duckdb
 from colonnade._core import Fence, Refused
 
 from .exact import literal, quoted
+from .statement_transaction import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -213,6 +214,16 @@ class ReadOnlyConnection:
         #: DuckDB's number of the client's transaction, if one is open.
         self._client_transaction: int | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transaction is open, so that an error of DuckDB aborts none."""
+        return self._client_transaction is None and not self._has_own_transaction
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the open transaction, if there is one, is the client's."""
+        return not self._has_own_transaction
+
     def client(self, sql: str) -> None:
         """Run one of `TRANSACTIONS`."""
         self.commit()
@@ -254,7 +265,7 @@ class ReadOnlyConnection:
         """The connection, in a transaction."""
         if self._client_transaction is None and not self._has_own_transaction:
             # This fails if a transaction is open.
-            self._connection.execute("BEGIN TRANSACTION READ ONLY")
+            self._connection.execute(parsed(self._connection, "BEGIN TRANSACTION READ ONLY"))
             self._has_own_transaction = True
         return self._connection
 
@@ -264,7 +275,7 @@ class ReadOnlyConnection:
             return
         try:
             # COMMIT keeps the temporary tables that the statement created.
-            self._connection.execute("COMMIT")
+            self._connection.execute(parsed(self._connection, "COMMIT"))
         except duckdb.Error:
             try:
                 self._connection.execute("ROLLBACK")

@@ -11,13 +11,14 @@ from colonnade._core import Refused
 from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
 from .beside_plan import BesidePlan
-from .catalog import VECTORS, CatalogColumns
+from .catalog import CatalogColumns, needs_no_conversion
 from .column_names import column_names
-from .exact import cast_target, check, exact, quoted
+from .exact import check, exact, quoted
 from .fences import Gate, ReadOnlyConnection
 from .functions import SessionFunctions
 from .inputs import FunctionInputs, NamedFunction
 from .session_settings import SessionSettings
+from .sight_memory import SightMemory
 from .statement_transaction import StatementTransaction
 from .table_functions import TableFunctions
 
@@ -29,10 +30,10 @@ except ImportError:
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
-    from duckdb.sqltypes import DuckDBPyType
 
     from colonnade._core import ArrowStream
 
+    from .catalog_epoch import Sight
     from .fences import Statement
 
 
@@ -63,6 +64,10 @@ class Session:
         self.beside: BesidePlan | None = None
         #: The table functions in Python, for `python/src/serve/tables.rs`.
         self.tables: TableFunctions | None = None
+        #: The queries of functions that DuckDB has bound as queries that only read.
+        self.reads: SightMemory[bool] | None = None
+        #: Whether the statement has calls of table functions, until it is finished.
+        self._is_calling = False
         #: Whether table functions of the next statement have run.
         self._has_called = False
         #: Whether the transaction of the statement that runs is older than it.
@@ -202,12 +207,7 @@ class Session:
         return Answer(stream=Capsule(result.arrow_capsule()), names=remembered.names, types=remembered.types)
 
     def _remember(self, sql: str, remembered: RememberedStatement) -> None:
-        # The name of a call of a table function is another one each time.
-        if (
-            "colonnade_rows(" in sql
-            or len(sql) > MAX_REMEMBERED_CHARACTERS
-            or len(remembered.types) > MAX_REMEMBERED_COLUMNS
-        ):
+        if len(sql) > MAX_REMEMBERED_CHARACTERS or len(remembered.types) > MAX_REMEMBERED_COLUMNS:
             return
         if len(self._remembered) >= MAX_REMEMBERED:
             del self._remembered[next(iter(self._remembered))]
@@ -215,14 +215,31 @@ class Session:
 
     def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
         """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
-        and does not run."""
+        and does not run. While the session sees the same catalog, it need not decide again."""
+        limits, reads, sight = (batch_rows, batch_bytes), self.reads, self._sight()
+        known = self._remembered.get(sql)
+        if reads is not None and reads.find(sql) and known is not None and known.proof is None:
+            answer = self._run_remembered(sql, limits, None)
+            if answer is not None and self.beside is not None and self.beside.epoch.now == sight:
+                return answer
+            # It was bound while the catalog changed. Nothing has been read of it.
+            answer = None
         statement = replace(self._gate, read_only=True).check(self._connection, sql, None)
         if statement is None:
             raise Refused("_conn.execute() needs a query, and this text has none", "42601", None)
         if statement.kind != "select" or statement.changes:
             what = "this query writes" if statement.kind == "select" else f"this is {statement.kind.upper()}"
             raise Refused(f"_conn.execute() runs queries that only read, and {what}", "25006", None)
-        return self._run(statement, sql, (batch_rows, batch_bytes), None)
+        answer = self._run(statement, sql, limits, None)
+        if reads is not None:
+            reads.keep(sql, True, sight)
+        return answer
+
+    def _sight(self) -> Sight | None:
+        """What the session sees of the catalog. A transaction that this session does not know of is older."""
+        if self.beside is None or not (self._transactions.is_known or self.beside.epoch.in_statement):
+            return None
+        return self.beside.epoch.now
 
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
@@ -326,7 +343,8 @@ class Session:
 
     def follow(self, caller: Session) -> None:
         """Take over the caller's settings. The caller may be running a statement."""
-        self._settings.follow(self._connection, caller._settings)
+        if self._settings.follow(self._connection, caller._settings) and self.beside is not None:
+            self.beside.epoch.settings_changed()
         self.finish()
 
     def _begin(self) -> None:
@@ -343,6 +361,9 @@ class Session:
         """Begin a statement with the calls of its table functions, in a transaction in which it then runs."""
         self._has_called = False
         self._begin()
+        assert self.beside is not None
+        self.beside.epoch.begin_statement()
+        self._is_calling = True
         self._transactions.begin()
         self._has_called = True
 
@@ -354,9 +375,15 @@ class Session:
 
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
-        if self.tables is not None:
-            self.tables.release()
+        if not self._is_calling:
+            self._transactions.commit()
+            return
+        assert self.tables is not None
+        assert self.beside is not None
+        self.tables.release()
         self._transactions.commit()
+        self.beside.epoch.end_statement()
+        self._is_calling = False
 
     def interrupt_query(self) -> None:
         """End the query that `read` runs, but not the statement whose function has it run."""
@@ -372,18 +399,6 @@ class Session:
             self.functions.store.close(self.functions.workers)
         self._parser.close()
         self._connection.close()
-
-
-def needs_no_conversion(statement: Statement, catalog: CatalogColumns) -> bool:
-    """Whether it is a query that only reads and whose columns need no conversion."""
-    if statement.kind != "select" or statement.is_late or statement.changes:
-        return False
-    columns = enumerate(zip(statement.columns, statement.types, strict=True))
-    return all(position not in catalog.texts and is_exported_exactly(*column) for position, column in columns)
-
-
-def is_exported_exactly(name: str, type_: DuckDBPyType) -> bool:
-    return str(type_) not in VECTORS and type_.id != "interval" and cast_target(type_, name) is None
 
 
 def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:

@@ -42,12 +42,15 @@ class SessionSettings:
             (values,) = connection.execute(query).fetchall()
             self._values = dict(zip(FOLLOWED, values, strict=True))
 
-    def follow(self, connection: DuckDBPyConnection | ReadOnlyConnection, others: SessionSettings) -> None:
-        """Take over those of another session."""
-        if self._path != others._path:
+    def follow(self, connection: DuckDBPyConnection | ReadOnlyConnection, others: SessionSettings) -> bool:
+        """Take over those of another session. Returns whether any has changed."""
+        has_changed = self._path != others._path
+        if has_changed:
             connection.execute(f"SET search_path = {literal(others._path)}")
             self._path = others._path
         for name, value in others._values.items():
             if self._values.get(name) != value:
                 connection.execute(f"SET {name} = {in_sql(value)}")
+                has_changed = True
         self._values = dict(others._values)
+        return has_changed

@@ -15,6 +15,19 @@ if TYPE_CHECKING:
 ROLLBACK_ATTEMPTS = 10
 
 
+#: Statements of transactions that DuckDB has parsed, which takes as long as running them.
+_PARSED: dict[str, duckdb.Statement] = {}
+
+
+def parsed(connection: DuckDBPyConnection, sql: str) -> duckdb.Statement:
+    """A statement without parameters, for any connection."""
+    found = _PARSED.get(sql)
+    if found is None:
+        (found,) = connection.extract_statements(sql)
+        _PARSED[sql] = found
+    return found
+
+
 class StatementTransaction:
     """Begins a transaction for a statement that calls table functions, unless the client has begun one.
 
@@ -27,6 +40,16 @@ class StatementTransaction:
         self._is_in_clients = False
         self._is_open = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transaction is open, so that an error of DuckDB aborts none."""
+        return not self._is_in_clients and not self._is_open
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the open transaction, if there is one, is the client's."""
+        return not self._is_open
+
     def client(self, sql: str) -> None:
         """Run one of `fences.TRANSACTIONS`."""
         if sql == "COMMIT":
@@ -38,7 +61,7 @@ class StatementTransaction:
     def begin(self) -> None:
         """Begin a statement with its calls."""
         if not self._is_in_clients:
-            self._connection.execute("BEGIN TRANSACTION")
+            self._connection.execute(parsed(self._connection, "BEGIN TRANSACTION"))
             self._is_open = True
 
     def commit(self) -> None:
@@ -46,7 +69,7 @@ class StatementTransaction:
         if not self._is_open:
             return
         try:
-            self._connection.execute("COMMIT")
+            self._connection.execute(parsed(self._connection, "COMMIT"))
             self._is_open = False
         finally:
             self.roll_back()

@@ -33,6 +33,15 @@ class Input(NamedTuple):
             return cls(sql, is_query, parameters)
         return cls(sql[named.end() :], is_query, parameters, named[1].lower())
 
+    @property
+    def query(self) -> str:
+        """A query with its columns."""
+        return self.sql if self.is_query else f"SELECT {self.sql}"
+
+    @property
+    def key(self) -> tuple[str, bool]:
+        return self.sql, self.is_query
+
 
 @dataclass(frozen=True)
 class Bound:

@@ -8,6 +8,7 @@ collected, the worker is called, and the statement reads the result under a rand
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from .function_failure import refused
 from .function_macro import argument as argument_of
 from .function_macro import is_converted
 from .function_macro import result as result_of
-from .table_arguments import UNKNOWN, Argument, Bound, Input, known, may_take, replaced
+from .table_arguments import Argument, Bound, Input, known, may_take, replaced
 from .table_inputs import NOTHING
 
 if TYPE_CHECKING:
@@ -28,16 +29,15 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from .fences import Gate, ReadOnlyConnection
-    from .function_entry import Definition, Entry
+    from .fences import ReadOnlyConnection
+    from .function_entry import Definition
     from .function_store import TableMacro
     from .functions import SessionFunctions
     from .table_inputs import TableCapture
+    from .table_lookup import TableLookup
 
-INTEGERS = {f"{sign}{size}INT" for sign in ("", "U") for size in ("TINY", "SMALL", "BIG", "HUGE")} | {
-    "INTEGER",
-    "UINTEGER",
-}
+#: A literal whose value is its text.
+TEXT = re.compile(r"\s*'([^'\0]*)'\s*")
 
 
 @dataclass
@@ -46,7 +46,7 @@ class TableFunctions:
 
     functions: SessionFunctions
     connection: DuckDBPyConnection | ReadOnlyConnection
-    gate: Gate
+    lookup: TableLookup
     #: How many workers a function in LANGUAGE PYTHON_MAP gets.
     threads: int
     #: Of EXPLAIN (INPUTS …), while the calls of its query run.
@@ -55,27 +55,30 @@ class TableFunctions:
     _calls: list[TableCall] = field(default_factory=list)
     #: The functions that the present statement names.
     _found: dict[tuple[str | None, str], TableMacro] = field(default_factory=dict)
+    #: The names of the session's calls in DuckDB, in the order of the calls of a statement: so a statement that is
+    #: repeated has the same text there, and is remembered.
+    _names: list[str] = field(default_factory=list)
 
     def use(self, schema: str | None, name: str) -> str | None:
         """Whether a name is that of a `table` function, or of a function that gets whole columns and gives a
         `column`."""
-        for use, find in (("table", self.functions.find_table), ("column", self.functions.find_column)):
-            found = find(schema, name)
-            if found is not None:
-                self._found[schema, name] = found
-                return use
-        return None
+        use, macro = self.lookup.named(schema, name)
+        if macro is not None:
+            self._found[schema, name] = macro
+        return use
 
     def stand_in(self, schema: str | None, name: str, given: Sequence[tuple[str, bool, list[str]]]) -> str | None:
         """A subquery with the columns of a call, its queries and its parameters, which is bound but never run. None if
         the columns depend on the rows."""
         inputs = [Input.of(found) for found in given]
+        for found in inputs:
+            self.lookup.learn(found)
         entries = self._named(schema, name).macro.entries
         candidates = [entry for entry in entries if may_take(entry.definition, inputs)] or entries
         if len(candidates) > 1:
-            bound = [self._bind(found, None) for found in inputs]
+            bound = [self.lookup.bind(found, None) for found in inputs]
             columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
-            definition = self._choose(name, candidates, columns).definition
+            definition = self.lookup.choose(name, candidates, columns).definition
         else:
             definition = next(iter(candidates)).definition
         if definition.has_any_columns:
@@ -104,10 +107,31 @@ class TableFunctions:
         """Call a function. Returns what stands for its rows in the statement."""
         if self.capture is not None and self.capture.is_over:
             return NOTHING
-        bound = [self._bind(Input.of(found), values) for found in given]
+        sight = self.lookup.epoch.now
+        call, rows = self._collected(schema, name, given, values)
+        if sight is not None and self.lookup.epoch.now != sight:
+            # What is known of the catalog may be older or younger than the transaction. From here on, nothing is known.
+            if self.capture is not None:
+                raise refused("another session changed the catalog", "40001", "Run the statement again.")
+            self.use(schema, name)
+            call, rows = self._collected(schema, name, given, values)
+        if call is None:
+            return rows
+        call.run()
+        return rows
+
+    def _collected(
+        self,
+        schema: str | None,
+        name: str,
+        given: Sequence[tuple[str, bool, list[str]]],
+        values: dict[str, object] | None,
+    ) -> tuple[TableCall | None, str]:
+        """A call with the rows of its queries, and what stands for its result; None if it need not run."""
+        bound = [self.lookup.bind(Input.of(found), values) for found in given]
         named = self._named(schema, name)
         columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
-        definition = self._choose(name, named.macro.entries, columns).definition
+        definition = self.lookup.choose(name, named.macro.entries, columns).definition
         self._must_trust(named, definition)
         arguments = self._arguments(definition, bound)
         is_map = definition.language == "python_map"
@@ -119,21 +143,29 @@ class TableFunctions:
         if self.capture is not None and self.capture.is_here(definition):
             is_called = not (definition.strict and self._has_null_value(arguments, used))
             self.capture.keep_table(arguments, queries, used, is_called)
-            return NOTHING
+            return None, NOTHING
         call = self._new_call(definition, arguments, self.threads if is_map else None)
-        self._calls.append(call)
+        self._add(call)
         if any(argument.query == 0 for argument in arguments):
-            self._collect_values(call, arguments, bound, used)
+            self._collect_values(call, arguments, used)
         if definition.strict and self._has_null_value(arguments, used):
             if definition.has_any_columns:
                 hint = "Declare its columns in RETURNS TABLE."
                 raise refused(f"function {definition.signature} has no columns for a value that is NULL", "22004", hint)
             empty = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(column)}" for column, type_ in definition.results)
-            return f"(SELECT {empty} WHERE false)"
+            return None, f"(SELECT {empty} WHERE false)"
         for number, query in enumerate(queries, 1):
             self._collect(call, number, query, arguments, definition.strict, used)
-        call.run()
-        return rows_of(call, definition.results)
+        return call, rows_of(call, definition.results)
+
+    def _add(self, call: TableCall) -> None:
+        self._calls.append(call)
+        if len(self._calls) > len(self._names):
+            self._names.append(call.name)
+
+    def _next_name(self) -> str | None:
+        """The name that a call of this place in a statement had before."""
+        return self._names[len(self._calls)] if len(self._calls) < len(self._names) else None
 
     def check(self, definition: Definition) -> Any:
         """Compile a function. Returns why it is no Python, or None."""
@@ -169,7 +201,7 @@ class TableFunctions:
         if self.capture is not None and self.capture.is_over:
             return "NULL AS unknown"
         (found,) = query
-        bound = self._bind(Input(*found), values)
+        bound = self.lookup.bind(Input(*found), values)
         names = [name for name, _ in bound.columns]
         at = len(names) - sum(count for _, _, count, _ in given)
         shown = column_names(self.functions.other, bound.given.sql, names) if is_outermost else tuple(names)
@@ -187,7 +219,7 @@ class TableFunctions:
         for schema, name, count, _ in given:
             named = self._named(schema, name)
             types = [(type_, True) for _, type_ in bound.columns[at : at + count]]
-            definition = self._choose(name, named.macro.entries, types).definition
+            definition = self.lookup.choose(name, named.macro.entries, types).definition
             self._must_trust(named, definition)
             sources = [quoted(f"c{number}") for number in range(at, at + count)]
             sources += [parameter.default or "NULL" for parameter in definition.parameters[count:]]
@@ -209,10 +241,11 @@ class TableFunctions:
                 calls,
                 # A SELECT may have several columns of a name.
                 [(f"r{at}", number, is_call) for at, (_, number, is_call) in enumerate(columns)],
+                call=self._next_name(),
             )
         except NotImplementedError as error:
             raise Refused(str(error), "0A000", None) from None
-        self._calls.append(block)
+        self._add(block)
         casts = [cast(source, type_) for _, type_, source in collected]
         rows = f"({bound.given.sql}) AS q({', '.join(quoted(f'c{number}') for number in range(len(names)))})"
         self._collect_rows(block, 1, rows, casts, bound.given.parameters, values or {})
@@ -222,66 +255,11 @@ class TableFunctions:
         items = [f"{result_of(f'r{at}', type_)} AS {quoted(name)}" for at, ((name, _, _), type_) in pairs]
         return f"{', '.join(items)} FROM system.main.colonnade_rows({literal(block.name)})"
 
-    def _bind(self, given: Input, values: dict[str, object] | None) -> Bound:
-        """The columns of an argument. The query only reads."""
-        used = None if values is None else {number: values[number] for number in given.parameters}
-        sql = given.sql if given.is_query else f"SELECT {given.sql}"
-        statement = self.gate.check(self.connection, sql, used or None)
-        if statement is None or not statement.is_query or statement.is_late:
-            raise refused(
-                "an argument of a table function is no query whose columns are known", "0A000", "Write SELECT."
-            )
-        if statement.changes:
-            hint = "Write its rows into a table first, and read them from there."
-            raise refused("a query of a table function that changes the database", "0A000", hint)
-        return Bound(given, list(zip(statement.columns, map(str, statement.types), strict=True)))
-
     def _must_trust(self, named: TableMacro, definition: Definition) -> None:
         if definition.id not in named.trusted:
             file = self.functions.store.database or "FILE"
             hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
             raise refused(f"function {definition.signature} was not created by this server", "42501", hint)
-
-    def _choose(self, name: str, entries: Sequence[Entry], columns: list[tuple[str, bool]]) -> Entry:
-        """The function that takes arguments with these types, each of a query or a value."""
-        fitting = []
-        for entry in entries:
-            score = self._score(entry.definition, columns)
-            if score is not None:
-                fitting.append((score, entry))
-        best = [entry for score, entry in fitting if score == max(score for score, _ in fitting)]
-        if len(best) == 1:
-            return best[0]
-        signature = f"{name}({', '.join(type_ for type_, _ in columns)})"
-        if best:
-            hint = "Cast the columns of the query to the types of the parameters."
-            raise refused(f"function {signature} is not unique", "42725", hint)
-        candidates = ", ".join(entry.definition.signature for entry in entries)
-        hint = f"Cast the columns of the query to the types of the parameters. There is: {candidates}."
-        raise refused(f"function {signature} does not exist", "42883", hint)
-
-    def _score(self, definition: Definition, columns: list[tuple[str, bool]]) -> int | None:
-        """How many types are those of the parameters; None if the columns do not fit."""
-        if definition.is_variadic:
-            return 0
-        parameters = definition.parameters
-        if len(columns) > len(parameters) or any(parameter.default is None for parameter in parameters[len(columns) :]):
-            return None
-        score = 0
-        for (type_, is_query), parameter in zip(columns, parameters, strict=False):
-            if type_ == parameter.type:
-                score += 1
-            elif type_ in UNKNOWN or (not is_query and {type_, parameter.type} <= INTEGERS):
-                continue
-            elif not self._is_implicit(type_, parameter.type):
-                return None
-        return score
-
-    def _is_implicit(self, source: str, target: str) -> bool:
-        """Whether DuckDB casts values of a type to another one by itself."""
-        query = f"SELECT system.main.can_cast_implicitly(CAST(NULL AS {source}), CAST(NULL AS {target}))"
-        ((found,),) = self.connection.execute(query).fetchall()
-        return found
 
     def _arguments(self, definition: Definition, bound: list[Bound]) -> list[Argument]:
         """What each parameter gets."""
@@ -328,14 +306,27 @@ class TableFunctions:
         identity = hashlib.sha256(canonical([definition.id, given])).hexdigest()[:16]
         name = f"{definition.schema}.{definition.name}"
         try:
-            return TableCall(self.functions.workers, identity, name, given, results, definition.source, threads=threads)
+            return TableCall(
+                self.functions.workers,
+                identity,
+                name,
+                given,
+                results,
+                definition.source,
+                threads=threads,
+                call=self._next_name(),
+            )
         except NotImplementedError as error:
             raise Refused(str(error), "0A000", None) from None
 
-    def _collect_values(
-        self, call: TableCall, arguments: list[Argument], bound: list[Bound], values: dict[str, object]
-    ) -> None:
+    def _collect_values(self, call: TableCall, arguments: list[Argument], values: dict[str, object]) -> None:
         found = [argument for argument in arguments if argument.query == 0]
+        texts = [TEXT.fullmatch(argument.source) for argument in found]
+        are_texts = all(argument.parameter.type == "VARCHAR" for argument in found)
+        if are_texts and all(texts):
+            # Such as the name of a model: DuckDB would take as long as for a query.
+            call.collect_texts([text[1] for text in texts if text is not None])
+            return
         casts = ", ".join(cast(argument.source, argument.parameter.type) for argument in found)
         names = {name for argument in found for name in argument.values}
         sql = f"SELECT system.main.colonnade_collect({literal(call.name)}, '0', 1::BIGINT, {casts})"

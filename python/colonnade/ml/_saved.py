@@ -13,7 +13,7 @@ from colonnade._libraries import require
 from ._bodies.artifacts import library_versions, new_artifact
 from ._bodies.columns import kind_of, parted
 from ._bodies.estimators import task_of
-from ._bodies.graphs import DESCRIPTION, converted_graph, graph_description
+from ._bodies.graphs import DESCRIPTION, converted_graph, graph_description, histogram_nodes
 from ._bodies.refused import ModelError
 from ._bodies.stored import digest
 from ._frames import columns_of
@@ -62,7 +62,8 @@ def graph_of(model: Any, spec: dict[str, Any], dtype: str) -> bytes:
     options = None
     if spec["task"] == "classification":
         options = {id(model.steps[-1][1] if hasattr(model, "steps") else model): {"zipmap": False}}
-    whole: Any = convert_sklearn(model, initial_types=types, options=options, target_opset=18)
+    with histogram_nodes():
+        whole: Any = convert_sklearn(model, initial_types=types, options=options, target_opset=18)
     helper.set_model_props(whole, {DESCRIPTION: json.dumps(graph_description(spec))})
     return whole.SerializeToString()
 

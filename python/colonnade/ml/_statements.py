@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 from importlib import resources
 
 from ._functions import ALLOWED, COLUMNS, Function, functions
@@ -29,9 +30,11 @@ def needed(name: str, found: dict[str, ast.Module] | None = None) -> dict[str, a
 
 
 def body(part: str, last: str, table: str, allowed: Sequence[str]) -> str:
-    """The body of a function. Imports of other parts are left out, because their text stands in front."""
-    pieces = [f"TABLE = {table!r}", f"ALLOWED = {list(allowed)!r}"]
-    for name, tree in needed(part).items():
+    """The body of a function. Imports of other parts are left out, because their text stands in front. All names are
+    global ones of the function: the first call of a process defines them, and later ones find them."""
+    found = needed(part)
+    definitions = [f"TABLE = {table!r}", f"ALLOWED = {list(allowed)!r}"]
+    for name, tree in found.items():
         # The type checker's settings stand in front of the docstring.
         lines = part_text(name).splitlines()
         dropped = [
@@ -43,8 +46,26 @@ def body(part: str, last: str, table: str, allowed: Sequence[str]) -> str:
         for node in reversed(dropped):
             del lines[node.lineno - 1 : node.end_lineno]
         lines = [line for line in lines if not line.startswith("# pyright:")]
-        pieces.append("\n".join(lines).strip("\n"))
-    return "\n\n\n".join([*pieces, last])
+        definitions.append("\n".join(lines).strip("\n"))
+    names = sorted({"TABLE", "ALLOWED", "READY", *(name for tree in found.values() for name in defined(tree))})
+    declared = "\n".join(f"global {line.rstrip(',')}" for line in textwrap.wrap(", ".join(names), 100))
+    again = f'if "READY" in globals():\n    {last}'
+    return "\n\n\n".join([declared, again, *definitions, "READY = True", last])
+
+
+def defined(tree: ast.Module) -> Iterator[str]:
+    """The names that a part defines."""
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            yield node.target.id
+        elif isinstance(node, ast.Import):
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module != "__future__":
+            yield from (alias.asname or alias.name for alias in node.names)
 
 
 def quoted(name: str) -> str:

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use colonnade_udf::{CallError, Form};
 
 use super::arguments::encoded::Decoded;
-use super::arguments::{write_bytes, write_fixed};
+use super::arguments::{Rows, write_bytes, write_fixed};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
 use super::capture::{Capture, KeepError, Role, from_parts};
-use super::gathered::{COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, Part, State, contiguous};
+use super::gathered::{
+    COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, Part, PartsError, State, contiguous, write_parts,
+};
 use super::handles::{CallbackError, Values, checked, object, owned, report};
 use super::registry::TYPES;
 use super::results::{self, NONE, Place};
@@ -140,17 +142,19 @@ pub(super) unsafe extern "C" fn update(info: Handle, error: *mut Handle) {
                 Values::new(api, vector)
             });
             let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
-            (0..rows).try_for_each(|row| states.state(row).map(drop))?;
-            let has_null = |row: &usize| arguments.iter().any(|values| !values.is_valid(values.entry(*row)));
-            let is_strict = call.call.definition.function.is_strict;
-            let chosen: Vec<_> = (0..rows).filter(|row| !is_strict || !has_null(row)).collect();
-            let state_of = |row| states.state(row).map_or(NO_ROWS, |state| state.load(Ordering::Relaxed));
+            let has_null = |row: &u32| arguments.iter().any(|values| !values.is_valid(values.entry(*row as usize)));
+            let may_be_null = arguments.iter().any(|values| !values.has_no_null());
+            let is_reduced = call.call.definition.function.is_strict && may_be_null;
+            let chosen: Vec<_> =
+                if is_reduced { (0..rows as u32).filter(|row| !has_null(row)).collect() } else { Vec::new() };
+            let chosen = if is_reduced { Rows::Chosen(&chosen) } else { Rows::First(rows) };
+            let state_of = |row| states.state(row).ok().map(|state| state.load(Ordering::Relaxed));
             let set = |row, next| {
                 if let Ok(state) = states.state(row) {
                     state.store(next, Ordering::Relaxed);
                 }
             };
-            call.gathered.append(&arguments, &chosen, state_of, set).map_err(|error| call.failed(error))
+            call.gathered.append(&arguments, chosen, state_of, set).map_err(|error| call.failed(error))
         });
     }
 }
@@ -259,6 +263,15 @@ unsafe fn aggregate(
     let mut worker = bound.session.worker()?;
     let mut inputs = worker.prepare(function, rows).map_err(failed)?;
     for (index, parameter) in function.parameters.iter().enumerate() {
+        let type_ = &bound.definition.parameters[index];
+        if !parameter.is_scalar && !type_.storage.is_nested() {
+            inputs.parameter(Form::Array).map_err(failed)?;
+            write_parts(&mut inputs, &parts, index, rows).map_err(|error| match error {
+                PartsError::Call(error) => failed(error),
+                PartsError::Gather(error) => call.failed(error),
+            })?;
+            continue;
+        }
         let mut values = contiguous(&parts, index, rows).map_err(|error| call.failed(error))?;
         if parameter.is_scalar {
             let value = one(&mut values, rows).ok().map(|()| {
@@ -269,7 +282,6 @@ unsafe fn aggregate(
         }
         inputs.parameter(if parameter.is_scalar { Form::Repeated } else { Form::Array }).map_err(failed)?;
         let Contiguous { valid, bytes, offsets } = values;
-        let type_ = &bound.definition.parameters[index];
         if type_.storage.is_nested() {
             let (mut decoded, mut rest) = (Decoded::new(type_), bytes.as_slice());
             valid.iter().for_each(|_| decoded.push(&mut rest));

@@ -2,19 +2,24 @@
 //!
 //! A thread of DuckDB appends its rows to a segment of its own, with the number of each row's group. So a row costs the same for few and for
 //! many groups, and no group has memory of its own. The first result that needs a segment seals it, and sorts its rows by group (a counting
-//! sort, which keeps their order).
+//! sort, which keeps their order). Its columns are sorted too, so that the rows of a group are one piece of memory: each value is moved once.
+//! That is one pass with accesses in any order; to gather the values of each call from where they came would be another one.
 //!
 //! DuckDB combines states of different threads, and for windows combines the same states many times. So parts are never changed after they
 //! were combined: a state is one part, or a pair of states.
+
+mod column;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
-use super::arguments::encoded::Tree;
-use super::arguments::{append_fixed, with_text};
+use super::arguments::Rows;
 use super::handles::Values;
-use super::sql_type::{SqlType, Storage};
+use super::sql_type::SqlType;
+
+use column::Column;
+pub(super) use column::{Contiguous, PartsError, contiguous, write_parts};
 
 /// A state as DuckDB keeps it: 0 has no rows. The lowest bits say what it is.
 ///
@@ -68,21 +73,9 @@ struct Log {
 
 /// Rows by group.
 struct Sealed {
-    /// Where each group's rows begin in `rows`, and their end.
+    /// Where each group's rows begin in `columns`, and their end.
     starts: Vec<u32>,
-    rows: Vec<u32>,
     columns: Vec<Column>,
-}
-
-/// The values of an argument, as workers read them.
-pub(super) struct Column {
-    /// Whether each row has a value; empty if all have.
-    valid: Vec<bool>,
-    /// Values of a fixed width, or texts' bytes.
-    bytes: Vec<u8>,
-    /// Where the rows' texts begin in `bytes`, and their end; empty for a fixed width.
-    offsets: Vec<u64>,
-    width: usize,
 }
 
 /// Why rows cannot be gathered.
@@ -127,12 +120,12 @@ impl Gathered {
         }
     }
 
-    /// Appends rows. `states` are those of the rows; `entries` are the rows' entries in each vector.
+    /// Appends rows of vectors. `state_of` gives a row's state, `None` if it has none; `set` changes it.
     pub fn append(
         &self,
         arguments: &[Values],
-        rows: &[usize],
-        state_of: impl Fn(usize) -> State,
+        rows: Rows<'_>,
+        state_of: impl Fn(usize) -> Option<State>,
         mut set: impl FnMut(usize, State),
     ) -> Result<(), GatherError> {
         let mut stale = None;
@@ -155,14 +148,15 @@ impl Gathered {
         log: &mut Log,
         segment: u32,
         arguments: &[Values],
-        rows: &[usize],
-        state_of: &impl Fn(usize) -> State,
+        rows: Rows<'_>,
+        state_of: &impl Fn(usize) -> Option<State>,
         set: &mut impl FnMut(usize, State),
     ) -> Result<usize, GatherError> {
         let before = log.bytes();
-        for row in rows {
-            let state = state_of(*row);
-            let own = PART | State::from(segment) << 8;
+        let own = PART | State::from(segment) << 8;
+        log.of_rows.reserve(rows.len());
+        for row in rows.iter() {
+            let state = state_of(row).ok_or(GatherError::State)?;
             let number = if state & 0xffff_ffff == own {
                 (state >> 32) as u32
             } else {
@@ -170,7 +164,7 @@ impl Gathered {
                 log.groups = number.checked_add(1).ok_or(GatherError::State)?;
                 let part = own | State::from(number) << 32;
                 let next = if state == NO_ROWS { part } else { self.pair(state, part)? };
-                set(*row, next);
+                set(row, next);
                 number
             };
             log.of_rows.push(number);
@@ -259,8 +253,7 @@ impl Segment {
 
 impl Log {
     fn bytes(&self) -> usize {
-        let of = |column: &Column| column.bytes.len() + column.offsets.len() * 8 + column.valid.len();
-        self.of_rows.len() * 8 + self.columns.iter().map(of).sum::<usize>()
+        self.of_rows.len() * 8 + self.columns.iter().map(Column::size).sum::<usize>()
     }
 
     fn sorted(self) -> Result<Sealed, GatherError> {
@@ -270,125 +263,18 @@ impl Log {
         for group in 1..starts.len() {
             starts[group] += starts[group - 1];
         }
+        let Self { mut of_rows, columns, .. } = self;
+        // The rows of one group, or of groups that came one after the other, are in order already.
+        if of_rows.is_sorted() {
+            return Ok(Sealed { starts, columns });
+        }
         let mut next = starts.clone();
-        let mut rows = vec![0_u32; self.of_rows.len()];
-        for (row, group) in self.of_rows.iter().enumerate() {
-            let place = &mut next[*group as usize];
-            rows[*place as usize] = row as u32;
+        for row in &mut of_rows {
+            let place = &mut next[*row as usize];
+            *row = *place;
             *place += 1;
         }
-        Ok(Sealed { starts, rows, columns: self.columns })
+        let columns = columns.into_iter().map(|column| column.moved(&of_rows)).collect();
+        Ok(Sealed { starts, columns })
     }
-}
-
-impl Column {
-    pub fn new(storage: Storage) -> Self {
-        let width = match storage {
-            Storage::Same(width) => width,
-            Storage::Text | Storage::Enum(_) => 0,
-            // As in `encoded`.
-            storage if storage.is_nested() => 0,
-            _ => 16,
-        };
-        let offsets = if width == 0 { vec![0] } else { Vec::new() };
-        Self { valid: Vec::new(), bytes: Vec::new(), offsets, width }
-    }
-
-    fn rows(&self) -> usize {
-        self.bytes.len().checked_div(self.width).unwrap_or_else(|| self.offsets.len() - 1)
-    }
-
-    fn append(&mut self, type_: &SqlType, values: &Values, rows: &[usize]) -> Result<(), GatherError> {
-        let before = self.rows();
-        let entries: Vec<_> = rows.iter().map(|row| values.entry(*row)).collect();
-        if !values.has_no_null() && entries.iter().any(|entry| !values.is_valid(*entry)) {
-            self.valid.resize(before, true);
-            self.valid.extend(entries.iter().map(|entry| values.is_valid(*entry)));
-        } else if !self.valid.is_empty() {
-            self.valid.resize(before + rows.len(), true);
-        }
-        if type_.storage.is_nested() {
-            let tree = Tree::new(type_, values).map_err(|_| GatherError::Values)?;
-            for row in rows {
-                tree.encode(*row, &mut self.bytes);
-                self.offsets.push(self.bytes.len() as u64);
-            }
-        } else if self.width == 0 {
-            for entry in entries {
-                if values.is_valid(entry) {
-                    with_text(type_, values, entry, |text| self.bytes.extend_from_slice(text));
-                }
-                self.offsets.push(self.bytes.len() as u64);
-            }
-        } else {
-            append_fixed(type_.storage, values, &entries, &mut self.bytes);
-        }
-        Ok(())
-    }
-}
-
-/// The values of an argument for all groups of a call, one group after the other.
-pub(super) struct Contiguous {
-    pub valid: Vec<bool>,
-    pub bytes: Vec<u8>,
-    /// As in `Column`.
-    pub offsets: Vec<u64>,
-}
-
-impl Contiguous {
-    /// These rows, in increasing order.
-    pub fn only(&self, rows: &[usize]) -> Self {
-        let valid: Vec<_> = rows.iter().map(|row| self.valid[*row]).collect();
-        let (mut bytes, mut offsets) = (Vec::new(), Vec::new());
-        if self.offsets.is_empty() {
-            let width = self.bytes.len().checked_div(self.valid.len()).unwrap_or(0);
-            rows.iter().for_each(|row| bytes.extend_from_slice(&self.bytes[row * width..(row + 1) * width]));
-        } else {
-            offsets.push(0);
-            for row in rows {
-                bytes.extend_from_slice(&self.bytes[self.offsets[*row] as usize..self.offsets[row + 1] as usize]);
-                offsets.push(bytes.len() as u64);
-            }
-        }
-        Self { valid, bytes, offsets }
-    }
-}
-
-/// Copies a column's rows of these parts, `rows` in all.
-pub(super) fn contiguous(parts: &[Part], index: usize, rows: usize) -> Result<Contiguous, GatherError> {
-    let mut all = Contiguous { valid: Vec::with_capacity(rows), bytes: Vec::new(), offsets: Vec::new() };
-    for part in parts {
-        let sealed = part.segment.seal()?;
-        let column = sealed.columns.get(index).ok_or(GatherError::State)?;
-        let rows = sealed.rows.get(part.start..part.end).ok_or(GatherError::State)?;
-        if column.valid.is_empty() {
-            all.valid.resize(all.valid.len() + rows.len(), true);
-        } else {
-            all.valid.extend(rows.iter().map(|row| column.valid[*row as usize]));
-        }
-        match column.width {
-            0 => {
-                if all.offsets.is_empty() {
-                    all.offsets.push(0);
-                }
-                for row in rows {
-                    let (start, end) = (column.offsets[*row as usize], column.offsets[*row as usize + 1]);
-                    all.bytes.extend_from_slice(&column.bytes[start as usize..end as usize]);
-                    all.offsets.push(all.bytes.len() as u64);
-                }
-            }
-            1 => copy::<1>(&column.bytes, rows, &mut all.bytes),
-            2 => copy::<2>(&column.bytes, rows, &mut all.bytes),
-            4 => copy::<4>(&column.bytes, rows, &mut all.bytes),
-            8 => copy::<8>(&column.bytes, rows, &mut all.bytes),
-            _ => copy::<16>(&column.bytes, rows, &mut all.bytes),
-        }
-    }
-    Ok(all)
-}
-
-fn copy<const WIDTH: usize>(from: &[u8], rows: &[u32], into: &mut Vec<u8>) {
-    let (values, _) = from.as_chunks::<WIDTH>();
-    into.reserve(rows.len() * WIDTH);
-    rows.iter().for_each(|row| into.extend_from_slice(&values[*row as usize]));
 }

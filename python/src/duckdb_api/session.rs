@@ -279,6 +279,11 @@ pub(super) fn random_token() -> Result<String, String> {
     }))
 }
 
+/// Whether a text has the form of `random_token`'s.
+pub(super) fn is_token(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// Registers `colonnade_session()` with a database that was opened.
 ///
 /// # Safety

@@ -4,7 +4,8 @@
 //! 2. The worker is called (`run.rs`, `batches.rs`).
 //! 3. `colonnade_rows` gives the rows of the result to the outer statement (`rows.rs`).
 //!
-//! The two functions find a call by a random name, which only the session knows that has made it.
+//! The two functions find a call by a random name, which only the session knows that has made it. The calls of its next statement have the
+//! same names, so that a statement that is repeated has the same text in DuckDB.
 
 mod batches;
 mod class;
@@ -18,7 +19,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 use colonnade_udf::{CallError, CollectedRows, Collector, Function, FunctionKind, OutputColumn, SessionWorkers};
 
 use super::handles::CallbackError;
-use super::session::{Failure, Session, random_token};
+use super::session::{Failure, Session, is_token, random_token};
 use super::sql_type::SqlType;
 use super::symbols::{Api, Handle};
 use batches::Batches;
@@ -108,15 +109,25 @@ impl Call {
             .ok_or_else(|| CallbackError::bind("there is no call of a table function with this name"))
     }
 
-    /// Makes the call known, and gives its name.
-    fn publish(self: &Arc<Self>) -> Result<String, String> {
-        let name = random_token()?;
+    /// Makes the call known by a name, and gives it: a new one, or that of a call before.
+    ///
+    /// # Errors
+    /// If the name is no token, or the system has no random bytes.
+    fn publish(self: &Arc<Self>, name: Option<String>) -> Result<String, String> {
+        let name = name.map_or_else(random_token, Ok)?;
+        if !is_token(&name) {
+            return Err("the name of a call is not a random one".to_owned());
+        }
         lock(&CALLS).insert(name.clone(), Arc::clone(self));
         Ok(name)
     }
 
-    fn forget(name: &str) {
-        lock(&CALLS).remove(name);
+    /// Forgets the call, unless its name is that of another one meanwhile.
+    fn forget(self: &Arc<Self>, name: &str) {
+        let mut calls = lock(&CALLS);
+        if calls.get(name).is_some_and(|known| Arc::ptr_eq(known, self)) {
+            calls.remove(name);
+        }
     }
 
     /// Keeps the failure, and gives the text by which the session finds it.

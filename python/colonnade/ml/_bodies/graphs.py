@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import numpy
@@ -82,14 +84,37 @@ def estimator_graph(model: Any, spec: dict[str, Any], dtype: str) -> Any:
 
     kind = FloatTensorType if dtype == "float32" else DoubleTensorType
     types = [("X", kind([None, len(spec["features"])]))]
+    with histogram_nodes():
+        return converted_estimator(model, spec, types, convert_sklearn)
+
+
+def converted_estimator(model: Any, spec: dict[str, Any], types: list[Any], convert: Any) -> Any:
+    """The estimator as skl2onnx converts it."""
     if spec["task"] == "classification":
         final = model.steps[-1][1] if hasattr(model, "steps") else model
         try:
             # Probabilities as a matrix instead of dictionaries. An estimator without probabilities has no such option.
-            return convert_sklearn(model, initial_types=types, options={id(final): {"zipmap": False}}, target_opset=18)
+            return convert(model, initial_types=types, options={id(final): {"zipmap": False}}, target_opset=18)
         except NameError:
             pass
-    return convert_sklearn(model, initial_types=types, target_opset=18)
+    return convert(model, initial_types=types, target_opset=18)
+
+
+@contextlib.contextmanager
+def histogram_nodes() -> Iterator[None]:
+    """While trees over histograms are converted: skl2onnx 1.20 gives leaves booleans, where onnx takes integers."""
+    from skl2onnx.common import tree_ensemble
+
+    original = tree_ensemble.add_node
+
+    def add_node(*given: Any, nodes_missing_value_tracks_true: Any = 0, **named: Any) -> Any:
+        return original(*given, nodes_missing_value_tracks_true=int(nodes_missing_value_tracks_true), **named)
+
+    tree_ensemble.add_node = add_node
+    try:
+        yield
+    finally:
+        tree_ensemble.add_node = original
 
 
 def graph_description(spec: dict[str, Any]) -> dict[str, Any]:

@@ -64,7 +64,7 @@ impl BlockCall {
 #[pymethods]
 impl TableCall {
     #[new]
-    #[pyo3(signature = (session, id, name, arguments, results, source, *, threads=None))]
+    #[pyo3(signature = (session, id, name, arguments, results, source, *, threads=None, call=None))]
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "the parameters of a Python class")]
     fn new(
         session: &FunctionSession,
@@ -74,6 +74,7 @@ impl TableCall {
         results: Vec<(String, String)>,
         source: String,
         threads: Option<usize>,
+        call: Option<String>,
     ) -> PyResult<Self> {
         let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
         let count = arguments.iter().map(|(.., group)| group + 1).max().unwrap_or(0).max(VALUES + 1);
@@ -115,7 +116,7 @@ impl TableCall {
         let limit = session.session.memory();
         let groups = of_groups.into_iter().map(|types| group(&function, types, limit).map(Mutex::new));
         let groups = groups.collect::<Result<Vec<_>, CallError>>();
-        let call = Arc::new(Call {
+        let made = Arc::new(Call {
             session: Arc::clone(&session.session),
             workers: session.workers.clone(),
             function: Arc::new(function),
@@ -126,16 +127,18 @@ impl TableCall {
             block: None,
             output: OnceLock::new(),
         });
-        let name = call.publish().map_err(PyOSError::new_err)?;
-        Ok(Self { call, name })
+        let name = made.publish(call).map_err(PyOSError::new_err)?;
+        Ok(Self { call: made, name })
     }
 
     #[staticmethod]
+    #[pyo3(signature = (session, query, calls, columns, *, call=None))]
     fn block(
         session: &FunctionSession,
         query: Vec<(String, String)>,
         calls: Vec<BlockCall>,
         columns: Vec<(String, usize, bool)>,
+        call: Option<String>,
     ) -> PyResult<Self> {
         let types = query.into_iter().map(|(name, type_)| Ok((name, SqlType::parse_converted(&type_)?)));
         let types = types.collect::<Result<Vec<_>, UnsupportedType>>();
@@ -154,7 +157,7 @@ impl TableCall {
         let limit = session.session.memory();
         let groups = [Vec::new(), types].map(|types| group(&function, types, limit).map(Mutex::new));
         let groups = groups.into_iter().collect::<Result<Vec<_>, CallError>>();
-        let call = Arc::new(Call {
+        let made = Arc::new(Call {
             session: Arc::clone(&session.session),
             workers: session.workers.clone(),
             function,
@@ -165,8 +168,8 @@ impl TableCall {
             block: Some(Block { calls, columns: sources }),
             output: OnceLock::new(),
         });
-        let name = call.publish().map_err(PyOSError::new_err)?;
-        Ok(Self { call, name })
+        let name = made.publish(call).map_err(PyOSError::new_err)?;
+        Ok(Self { call: made, name })
     }
 
     #[getter]
@@ -179,17 +182,22 @@ impl TableCall {
         checked.err().map(|error| failure_dict(py, Failure::of(&error, &self.call.function))).transpose()
     }
 
+    fn collect_texts(&self, texts: Vec<String>) -> PyResult<()> {
+        let collected = self.call.collect_texts(&texts);
+        collected.map_err(|error| PyRuntimeError::new_err(error.text))
+    }
+
     fn run(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.call.run()).map_err(|error| PyRuntimeError::new_err(error.text))
     }
 
     fn close(&self, py: Python<'_>) {
-        py.detach(|| Call::forget(&self.name));
+        py.detach(|| self.call.forget(&self.name));
     }
 }
 
 impl Drop for TableCall {
     fn drop(&mut self) {
-        Call::forget(&self.name);
+        self.call.forget(&self.name);
     }
 }

@@ -3,7 +3,9 @@
 use std::ptr;
 use std::sync::Arc;
 
-use super::{BATCH_ROWS, Call, lock};
+use colonnade_udf::{CallError, Form};
+
+use super::{BATCH_ROWS, Call, VALUES, lock};
 use crate::duckdb_api::arguments::{self, Rows, WriteError};
 use crate::duckdb_api::bound::{OWN_ARGUMENTS, constant};
 use crate::duckdb_api::entry::{Made, NULL_HANDLING, SPECIAL, STABILITY, VOLATILE, sign};
@@ -80,6 +82,28 @@ impl Bound {
             }
         }
         Ok(Self { call, group })
+    }
+}
+
+impl Call {
+    /// Collects the arguments that are single values, if all of them are texts.
+    ///
+    /// # Errors
+    /// If they have other types, or there are not as many.
+    pub(super) fn collect_texts(&self, texts: &[String]) -> Result<(), CallbackError> {
+        let mut group = lock(&self.groups[VALUES]);
+        let are_texts = group.types.iter().all(|type_| type_.name == "VARCHAR");
+        if !are_texts || group.types.len() != texts.len() {
+            return Err("the values of a table function are no texts".into());
+        }
+        group.rows += 1;
+        let written = group.collector.append(1, |inputs| {
+            texts.iter().try_for_each(|text| {
+                inputs.parameter(Form::Array)?;
+                arguments::write_bytes(inputs, &[0, text.len() as u64], text.as_bytes(), &[true])
+            })
+        });
+        written.map_err(|error: CallError| self.failed(&error))
     }
 }
 
@@ -167,7 +191,7 @@ unsafe fn collect(bound: &Bound, numbers: &Values, arguments: &[Values], rows: u
         WriteError::Engine(error) => error,
     })?;
     if let Some(batches) = &call.batches
-        && bound.group != super::VALUES
+        && bound.group != VALUES
         && group.collector.rows() >= BATCH_ROWS
     {
         batches.call(call, group.collector.take())?;

@@ -50,7 +50,7 @@ pub(super) fn call(
 impl Call {
     /// Calls the function for all rows that are collected, and keeps its result.
     pub(super) fn run(self: &Arc<Self>) -> Result<(), CallbackError> {
-        if let Some(batches) = &self.batches {
+        if let Some(batches) = self.batches.as_ref().filter(|batches| !batches.is_unused()) {
             batches.keep_values(self);
         }
         let groups = taken(&self.groups);
@@ -61,10 +61,20 @@ impl Call {
                 let called = call(&mut worker, &self.function, &self.arguments, &groups);
                 vec![called.map_err(|error| self.run_failed(error))?]
             }
-            Some(batches) => {
+            // All rows are here, so this thread makes the only call.
+            Some(batches) if batches.is_unused() => {
                 // Only a call can tell the columns of TABLE(*), so there is one also if there are no rows.
-                let is_needed = self.function.kind == FunctionKind::AnyTable && batches.is_unused();
-                if let Some(rest) = groups.get(VALUES + 1).filter(|rest| is_needed || !rest.is_empty()) {
+                let is_needed = self.function.kind == FunctionKind::AnyTable;
+                if is_needed || groups.get(VALUES + 1).is_some_and(|rows| !rows.is_empty()) {
+                    let mut worker = self.session.worker()?;
+                    let called = call(&mut worker, &self.function, &self.arguments, &groups);
+                    vec![called.map_err(|error| self.run_failed(error))?]
+                } else {
+                    Vec::new()
+                }
+            }
+            Some(batches) => {
+                if let Some(rest) = groups.get(VALUES + 1).filter(|rest| !rest.is_empty()) {
                     batches.call_shared(self, Arc::clone(rest))?;
                 }
                 batches.finish(self)?

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::binary::{self, Wanted};
+use super::binary::{self, Reading, Wanted};
 use super::cancel;
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::{Delivery, extension_versions};
@@ -12,11 +12,11 @@ use super::request;
 use super::route::Route;
 use super::server_connection::{ServerConnection, ServerProperties};
 use super::servers;
-use super::simple::{self, Job};
+use super::simple::{self, Copying, Job};
 use super::target::Conninfo;
 use crate::partition::{Offer, Spooling};
 use crate::rows::RowStream;
-use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection, Tick};
+use crate::shared_connection::{self, AnswerOutcome, Begun, Event, EventReader, Peer, SharedConnection, Tick};
 use crate::socket::Socket;
 use crate::write::Writing;
 use crate::{
@@ -112,14 +112,14 @@ impl Connection for PostgresConnection {
         let is_served = matches!(self.delivery(), Delivery::Served(_));
         if !is_served && statement.parameters.is_some() && takes_values(statement.sql) {
             let bound = parameters::bound(statement)?;
-            let reader = self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
-                checked(connection, |connection| binary::execute(connection, tick, &bound))
+            let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
+                checked(connection, |connection| binary::execute(connection, tick, &bound)).map(Begun::Ended)
             })?;
             return reader.finish(keep);
         }
         let query = message::query(&statement.with_literals(self.literals(statement)?)?)?;
-        let reader = self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
-            checked(connection, |connection| simple::answer(connection, tick, Job::Execute, &query, None))
+        let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
+            checked(connection, |connection| simple::answer(connection, tick, Job::Execute, &query)).map(Begun::Ended)
         })?;
         reader.finish(keep)
     }
@@ -259,9 +259,9 @@ impl PostgresConnection {
         let (asked, limits) = (request::chunks(options), request::limits(options));
         let again = self.delivery().reload(copy).map(|both| message::query(&both)).transpose()?;
         let query = message::query(copy)?;
-        let reader = self.session.start(keep, move |connection, tick, tell| {
-            let job = Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell };
-            checked(connection, |connection| simple::answer(connection, tick, job, &query, again.as_deref()))
+        let copying = Copying { query, again, pool, asked, limit: limits.message_bytes };
+        let reader = self.session.begin(keep, move |connection, tick, tell| {
+            checked_begin(connection, |connection| copying.begin(connection, tick, tell))
         })?;
         Ok(Box::new(CopyOut::open(reader, asked, limits, answer, keep)?))
     }
@@ -275,10 +275,10 @@ impl PostgresConnection {
         keep: Keep<'_>,
     ) -> Result<EventReader<Postgres, binary::Part>, Error> {
         let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
-        let (bound, chosen) = (parameters::bound(Statement { sql, ..statement })?, options.clone());
-        let pool = self.pool.clone();
-        self.session.start(keep, move |connection, tick, tell| {
-            checked(connection, |connection| binary::answer(connection, &pool, tick, &bound, &chosen, wanted, tell))
+        let statement = parameters::bound(Statement { sql, ..statement })?;
+        let reading = Reading { statement, options: options.clone(), wanted, pool: self.pool.clone() };
+        self.session.begin(keep, move |connection, tick, tell| {
+            checked_begin(connection, |connection| reading.begin(connection, tick, tell))
         })
     }
 
@@ -306,9 +306,9 @@ impl PostgresConnection {
         keep: Keep<'_>,
         ask: impl FnOnce(&mut ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome + Send + 'static,
     ) -> Result<Option<T>, Error> {
-        let mut reader = self
-            .session
-            .start(keep, move |connection, tick, tell| checked(connection, |connection| ask(connection, tick, tell)))?;
+        let mut reader = self.session.begin(keep, |connection, tick, tell| {
+            checked(connection, |connection| ask(connection, tick, tell)).map(Begun::Ended)
+        })?;
         let mut found = None;
         while let Some(event) = reader.next(keep)? {
             if let Event::Part(answer) = event {
@@ -334,6 +334,21 @@ impl PostgresConnection {
 
     pub(super) fn delivery(&self) -> &Delivery {
         &self.session.peer.server.delivery
+    }
+}
+
+/// As [`checked`], for a statement whose answer may be received on another thread.
+fn checked_begin<T: 'static>(
+    connection: &mut ServerConnection,
+    begin: impl FnOnce(&mut ServerConnection) -> Result<Begun<ServerConnection, T>, Error>,
+) -> Result<Begun<ServerConnection, T>, Error> {
+    connection.check_state()?;
+    match begin(connection)? {
+        Begun::Ended(outcome) => connection.check_state().map(|()| Begun::Ended(outcome)),
+        Begun::Open(rest) => Ok(Begun::Open(Box::new(move |connection, tick, tell| {
+            let outcome = rest(connection, tick, tell)?;
+            connection.check_state().map(|()| outcome)
+        }))),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::authentication::{Authentication, EndPoint};
+use super::binary::KnownStatements;
 use super::delivery::Delivery;
 use super::incoming::Incoming;
 use super::message::{self, BackendKey, MessageReader, protocol, shown};
@@ -32,6 +33,8 @@ pub(crate) struct ServerConnection {
     pub(crate) route: Arc<Route>,
     /// The transaction's state after the last query.
     pub(crate) transaction: Transaction,
+    /// The statements that were described on this connection.
+    pub(super) known: KnownStatements,
     /// What the last write has measured of the link.
     pub(crate) link_estimate: Option<LinkEstimate>,
 }
@@ -150,7 +153,8 @@ impl ServerConnection {
         let mut incoming = Incoming::new(channel);
         let server = login(&mut incoming, &route.target, given, tick).map_err(|error| route.explain(error))?;
         let (route, transaction) = (Arc::new(route), Transaction::None);
-        let mut connection = Self { incoming, server, route, transaction, link_estimate: None };
+        let known = KnownStatements::default();
+        let mut connection = Self { incoming, server, route, transaction, known, link_estimate: None };
         if connection.is_gateways() && (given == Given::All || connection.server.reports.are_known()) {
             state::settle(&mut connection, tick)?;
         }

@@ -35,7 +35,7 @@ impl Transfer<'_> {
         };
         let asked = request::chunks(&QueryOptions::default());
         let job = Job::Copy { pool: &pool, asked, limit: DecodeLimits::default().message_bytes, tell: &mut tell };
-        simple::answer(self.connection, &mut *self.tick, job, &query, None)?.map_err(AnswerError::Refused)?;
+        simple::answer(self.connection, &mut *self.tick, job, &query)?.map_err(AnswerError::Refused)?;
         let is_whole = decoder.finish().is_ok_and(|totals| totals.rows == 0);
         match schema.filter(|_| is_whole) {
             Some(schema) => Ok(schema),

@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import adbc_driver_postgresql.dbapi
-import colonnade
+import colonnade.dbapi
 import duckdb
 import psycopg
 from postgres_tables import pg, without_extension

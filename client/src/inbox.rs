@@ -134,15 +134,16 @@ impl Inbox {
         mut extent: impl FnMut(&[u8]) -> Extent,
         tick: Tick<'_>,
     ) -> bool {
-        let mut deadline = None;
+        let mut deadline: Option<Instant> = None;
         loop {
             match extent(self.at_hand()) {
                 Extent::Whole => return true,
                 Extent::Partial if self.at_hand().len() < SMALL => {}
                 Extent::Partial | Extent::Long => return false,
             }
-            let left = deadline.get_or_insert_with(|| Instant::now() + patience);
-            if !self.channel.is_readable_within(left.saturating_duration_since(Instant::now())) {
+            let now = Instant::now();
+            let left = deadline.get_or_insert(now + patience).saturating_duration_since(now);
+            if left.is_zero() || !self.channel.is_readable_within(left) {
                 return false;
             }
             if let Err(error) = self.refill(tick) {

@@ -35,6 +35,7 @@ impl PostgresConnection {
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).
     pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<TextAnswer, Error> {
+        self.delivery(keep)?;
         let query = message::query(sql)?;
         let mut reader = self.session.begin(keep, |connection, tick, tell| {
             simple::answer(connection, tick, Job::Ask(tell), &query).map(Begun::Ended)

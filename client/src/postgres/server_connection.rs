@@ -43,7 +43,8 @@ pub(crate) struct ServerConnection {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerProperties {
     pub(crate) version: String,
-    pub(crate) delivery: Delivery,
+    /// How results arrive; `None` until PostgreSQL without an announcement has been asked.
+    pub(crate) delivery: Option<Delivery>,
     /// The highest version of the format in which it takes rows; 0 if it takes none. PROTOCOL §10.
     pub(crate) receives: u32,
     /// The dialect of the source behind a Colonnade server, in the notation of PROTOCOL §1; `None` for its own.
@@ -71,7 +72,7 @@ impl ServerProperties {
             "colonnade.receive" => self.receives = value.trim().parse().unwrap_or(0),
             name => {
                 if let Some(delivery) = Delivery::announced(name, &value) {
-                    self.delivery = delivery;
+                    self.delivery = Some(delivery);
                 }
             }
         }
@@ -81,9 +82,9 @@ impl ServerProperties {
     /// The dialect of literals.
     pub(crate) fn dialect(&self) -> Dialect {
         match (&self.delivery, self.dialect.as_str()) {
-            (Delivery::Extension { .. } | Delivery::Stock, _) => Dialect::POSTGRES,
-            (_, "") => Dialect::DuckDb,
-            (_, name) => Dialect::of_name(name),
+            (Some(Delivery::Served(_)), "") => Dialect::DuckDb,
+            (Some(Delivery::Served(_)), name) => Dialect::of_name(name),
+            (Some(Delivery::Extension { .. } | Delivery::Stock) | None, _) => Dialect::POSTGRES,
         }
     }
 
@@ -94,11 +95,10 @@ impl ServerProperties {
 }
 
 impl ServerConnection {
-    /// Connects, logs in, and finds out how the server delivers results.
+    /// Connects and logs in.
     ///
     /// # Errors
-    /// Nobody answers, the server refuses, it requests something that this client does not support, or its extension
-    /// cannot be used.
+    /// Nobody answers, the server refuses, or it requests something that this client does not support.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
         let opened = Self::open_any_way(target, Given::Common).and_then(|connection| {
             if connection.is_gateways() && !connection.server.reports.are_known() {
@@ -158,7 +158,12 @@ impl ServerConnection {
         if connection.is_gateways() && (given == Given::All || connection.server.reports.are_known()) {
             state::settle(&mut connection, tick)?;
         }
-        connection.server.delivery = Delivery::find(&mut connection, tick)?;
+        connection.server.delivery = match connection.server.delivery.take() {
+            Some(announced) => Some(announced.check()?),
+            // A gateway's sources have one session for each client, which must be complete when it begins.
+            None if connection.is_gateways() => Some(Delivery::find(&mut connection, tick)??),
+            None => None,
+        };
         Ok(connection)
     }
 

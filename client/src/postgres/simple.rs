@@ -5,7 +5,7 @@ use bytes::Bytes;
 use colonnade_wire::{HEADER_LEN, RequestedSize};
 
 use super::ask::TextPart;
-use super::delivery::is_unknown_format;
+use super::delivery::{Delivery, is_unknown_format, value};
 use super::extended::{row_description, text_row};
 use super::incoming::{check_size, too_large};
 use super::message::{self, MessageReader, protocol, shown};
@@ -67,6 +67,41 @@ impl Copying {
         tell: &mut dyn FnMut(Bytes),
     ) -> Result<Begun<ServerConnection, Bytes>, Error> {
         send(connection, &self.query)?;
+        self.begin_answer(connection, tick, tell)
+    }
+
+    /// As [`Copying::begin`], for the first statement of a connection whose server probably has the extension: `load`,
+    /// which loads it, is sent together with the COPY. `delivery` is set if it has loaded the extension. Otherwise the
+    /// COPY has not run.
+    ///
+    /// # Errors
+    /// The connection is lost, or the extension is too old.
+    pub(crate) fn begin_first(
+        self,
+        connection: &mut ServerConnection,
+        tick: Tick<'_>,
+        load: String,
+        delivery: &mut Option<Delivery>,
+        tell: &mut dyn FnMut(Bytes),
+    ) -> Result<Begun<ServerConnection, Bytes>, Error> {
+        send(connection, &[message::query(&load)?.as_slice(), &self.query].concat())?;
+        let Ok(version) = value(connection, tick)? else {
+            // Without the extension the COPY fails too.
+            let _ = Answer { connection, tick, job: Job::Execute, preceded: false, copied: false }.read()?;
+            return Ok(Begun::Ended(Ok(None)));
+        };
+        let loaded = Delivery::loaded(load, version).check()?;
+        connection.server.delivery = Some(loaded.clone());
+        *delivery = Some(loaded);
+        self.begin_answer(connection, tick, tell)
+    }
+
+    fn begin_answer(
+        self,
+        connection: &mut ServerConnection,
+        tick: Tick<'_>,
+        tell: &mut dyn FnMut(Bytes),
+    ) -> Result<Begun<ServerConnection, Bytes>, Error> {
         connection.incoming.peek(tick)?;
         if !connection.incoming.has_rest(tick) {
             return Ok(Begun::Open(Box::new(move |connection, tick, tell| match self.receive(connection, tick, tell) {

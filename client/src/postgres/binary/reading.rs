@@ -7,6 +7,7 @@ use super::catalog::Catalog;
 use super::kind::{self, ColumnDescription};
 use super::known::{self, KnownStatement};
 use crate::feed::POLL;
+use crate::postgres::delivery::{self, Delivery};
 use crate::postgres::extended::{MessageBatch, ResultColumn, ValueFormat};
 use crate::postgres::message::{self, MessageReader, protocol};
 use crate::postgres::parameters::BoundStatement;
@@ -48,7 +49,45 @@ impl Reading {
     ) -> Result<Begun<ServerConnection, RowPart>, Error> {
         connection.incoming.set_patience(Some(POLL))?;
         let mut talk = Talk { connection, tick, synced: false };
-        let (styled, described) = match talk.columns(&self, tell) {
+        let running = talk.columns(&self, tell);
+        self.begin_rows(talk, running, tell)
+    }
+
+    /// As [`Reading::begin`], for the first statement of a connection: the question for the extension is sent together
+    /// with the description. If the server has the extension, the statement does not run, and `load` is set to the
+    /// statement that loads it.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub(in crate::postgres) fn begin_first(
+        self,
+        connection: &mut ServerConnection,
+        tick: Tick<'_>,
+        load: &mut Option<String>,
+        tell: &mut dyn FnMut(RowPart),
+    ) -> Result<Begun<ServerConnection, RowPart>, Error> {
+        connection.incoming.set_patience(Some(POLL))?;
+        let mut talk = Talk { connection, tick, synced: false };
+        let described = match talk.described_first(&self.statement, load) {
+            Ok(described) => described,
+            Err(error) => return talk.outcome(Err(error)).map(Begun::Ended),
+        };
+        if load.is_some() {
+            talk.settle()?;
+            return Ok(Begun::Ended(Ok(None)));
+        }
+        talk.connection.server.delivery = Some(Delivery::Stock);
+        let running = talk.columns_of(&self, described, tell);
+        self.begin_rows(talk, running, tell)
+    }
+
+    fn begin_rows(
+        self,
+        mut talk: Talk<'_>,
+        running: Result<Running, AnswerError>,
+        tell: &mut dyn FnMut(RowPart),
+    ) -> Result<Begun<ServerConnection, RowPart>, Error> {
+        let (styled, described) = match running {
             Ok(Running::Rows { styled, described }) => (styled, described),
             Ok(Running::Ended(rows)) => return Ok(Begun::Ended(Ok(rows))),
             Err(error) => return talk.outcome(Err(error)).map(Begun::Ended),
@@ -80,12 +119,41 @@ enum Running {
 impl Talk<'_> {
     /// Finds the columns, passes them on, and sends the statement.
     fn columns(&mut self, reading: &Reading, tell: &mut dyn FnMut(RowPart)) -> Result<Running, AnswerError> {
-        let Reading { statement, options, wanted, .. } = reading;
+        let Reading { statement, options, .. } = reading;
         self.agree_on_encoding()?;
         if let Some((known, columns)) = self.connection.known.take(statement, options) {
             return self.at_once(reading, known, columns, tell);
         }
-        let (_, Some(described)) = self.describe(&statement.sql, &statement.types())? else {
+        let (_, described) = self.describe(&statement.sql, &statement.types())?;
+        self.columns_of(reading, described, tell)
+    }
+
+    /// Asks for the extension and describes a statement in one round trip. If `load` is set, the description is void.
+    fn described_first(
+        &mut self,
+        statement: &BoundStatement,
+        load: &mut Option<String>,
+    ) -> Result<Option<Vec<ResultColumn>>, AnswerError> {
+        let parsed = MessageBatch::default().parse(USERS, &statement.sql, &statement.types());
+        let batch = parsed.map_err(AnswerError::Refused)?.describe(USERS).flush();
+        self.connection.send(&[delivery::question()?, batch].concat())?;
+        *load = delivery::found(self.connection, self.tick)?;
+        match self.described() {
+            Ok((_, described)) => Ok(described),
+            Err(AnswerError::Refused(_)) if load.is_some() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Passes on the columns of a statement that was described, and sends it.
+    fn columns_of(
+        &mut self,
+        reading: &Reading,
+        described: Option<Vec<ResultColumn>>,
+        tell: &mut dyn FnMut(RowPart),
+    ) -> Result<Running, AnswerError> {
+        let Reading { statement, options, wanted, .. } = reading;
+        let Some(described) = described else {
             if *wanted == Wanted::Any {
                 return self.effect(&statement.values).map(Running::Ended);
             }

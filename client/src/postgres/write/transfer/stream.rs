@@ -47,9 +47,9 @@ impl Transfer<'_> {
     /// loaded the extension.
     pub(crate) fn receives(&mut self) -> Result<bool, AnswerError> {
         let load = match &self.connection.server.delivery {
-            Delivery::Stock | Delivery::Served(_) => return Ok(false),
-            Delivery::Extension { load: None, .. } => return Ok(self.connection.server.receives >= request::VERSION),
-            Delivery::Extension { load: Some(load), .. } => load.clone(),
+            None | Some(Delivery::Stock | Delivery::Served(_)) => return Ok(false),
+            Some(Delivery::Extension { load: None, .. }) => return Ok(self.connection.server.receives >= request::VERSION),
+            Some(Delivery::Extension { load: Some(load), .. }) => load.clone(),
         };
         if let Some(version) = self.received_version()? {
             return Ok(version >= request::VERSION);

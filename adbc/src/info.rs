@@ -36,6 +36,8 @@ enum Info {
 /// # Errors
 /// None: the arrays have the schema's types.
 pub(crate) fn info(session: &Session, codes: Option<&HashSet<InfoCode>>) -> Result<Single> {
+    // A connection that is busy or lost has the version that is known so far.
+    let _ = session.source().identify(&mut || true);
     let (name, version) = vendor(session.source());
     let all = [
         (InfoCode::VendorName, Some(Info::Text(name))),

@@ -1,6 +1,7 @@
 //! A connection for a source: bytes in both directions, encrypted or not.
 
 use std::io;
+use std::time::Duration;
 
 use crate::shared_connection::Tick;
 use crate::socket::{Socket, plain};
@@ -45,6 +46,15 @@ impl Channel {
             Self::Plain(socket) => unsafe { socket.receive(to, room, whole) },
             // SAFETY: the caller's promise.
             Self::Tls(stream) => unsafe { stream.receive(to, room, whole) },
+        }
+    }
+
+    /// Waits up to `timeout` until bytes have arrived or the peer has closed. With TLS, a receive may still wait then,
+    /// because a record may be incomplete.
+    pub(crate) fn is_readable_within(&self, timeout: Duration) -> bool {
+        match self {
+            Self::Plain(socket) => socket.is_readable_within(timeout),
+            Self::Tls(stream) => stream.has_bytes() || stream.socket().is_readable_within(timeout),
         }
     }
 

@@ -2,7 +2,7 @@
 //! decoded.
 
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -57,11 +57,23 @@ pub(crate) struct Inbox {
     start: usize,
     end: usize,
     received: u64,
+    /// An error of [`Inbox::gather`], which the next read reports.
+    failure: Option<Error>,
+}
+
+/// Whether all bytes of an answer have been received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Whole,
+    /// More bytes are to come.
+    Partial,
+    /// It does not fit into the buffer.
+    Long,
 }
 
 impl Inbox {
     pub(crate) fn new(channel: Channel) -> Self {
-        Self { channel, small: vec![0; SMALL], start: 0, end: 0, received: 0 }
+        Self { channel, small: vec![0; SMALL], start: 0, end: 0, received: 0, failure: None }
     }
 
     /// Bytes received so far.
@@ -114,6 +126,33 @@ impl Inbox {
         Ok(())
     }
 
+    /// Receives without consuming, until the buffer has a whole answer by `extent`. Returns whether it has one: not if
+    /// the answer is long or takes more than `patience`. After an error, reading it would not wait either.
+    pub(crate) fn gather(
+        &mut self,
+        patience: Duration,
+        mut extent: impl FnMut(&[u8]) -> Extent,
+        tick: Tick<'_>,
+    ) -> bool {
+        let mut deadline: Option<Instant> = None;
+        loop {
+            match extent(self.at_hand()) {
+                Extent::Whole => return true,
+                Extent::Partial if self.at_hand().len() < SMALL => {}
+                Extent::Partial | Extent::Long => return false,
+            }
+            let now = Instant::now();
+            let left = deadline.get_or_insert(now + patience).saturating_duration_since(now);
+            if left.is_zero() || !self.channel.is_readable_within(left) {
+                return false;
+            }
+            if let Err(error) = self.refill(tick) {
+                self.failure = Some(error);
+                return true;
+            }
+        }
+    }
+
     /// Fills a buffer directly from the channel.
     pub(crate) fn fill(&mut self, buffer: &mut Buffer, tick: Tick<'_>) -> Result<(), Error> {
         self.start += buffer.extend(&self.small[self.start..self.end]);
@@ -136,7 +175,13 @@ impl Inbox {
     ) -> Result<(), Error> {
         let take = |len: usize| pool.take(len).ok_or_else(|| no_memory(len));
         let before = self.received;
-        let mut buffer = take(self.at_hand().len().max(BLOCK))?;
+        let mut len = self.at_hand().len();
+        let mut ended = 0;
+        // Without another row to come, a block for the rows at hand is enough.
+        if step(self.at_hand(), &mut ended)?.is_some() {
+            len = len.max(BLOCK);
+        }
+        let mut buffer = take(len)?;
         buffer.extend(self.at_hand());
         self.start = self.end;
         // The end of the last whole row.
@@ -186,6 +231,7 @@ impl Inbox {
     /// Receives up to the buffer's free space, or waits until it is full if `whole`. Returns the number of bytes,
     /// which is 0 if nothing came within the timeout.
     fn receive(&mut self, buffer: &mut Buffer, whole: bool, tick: Tick<'_>) -> Result<usize, Error> {
+        self.fail()?;
         let (to, room) = buffer.unfilled();
         // SAFETY: the buffer allows `room` bytes at `to`, and exactly the received ones are counted as filled.
         let received = unsafe { self.channel.receive(to, room, whole) };
@@ -196,8 +242,14 @@ impl Inbox {
         Ok(count)
     }
 
+    /// Reports the error of an earlier receive.
+    fn fail(&mut self) -> Result<(), Error> {
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
     /// Receives at least one further byte, or none if the tick returned without an error.
     fn refill(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+        self.fail()?;
         self.small.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
         let room = &mut self.small[self.end..];

@@ -10,6 +10,7 @@ mod connection;
 mod copy_out;
 mod delivery;
 mod extended;
+mod first;
 mod incoming;
 mod message;
 mod parameters;

@@ -1,31 +1,28 @@
 //! A connection that one query at a time uses, independent of the protocol: its current owner, the events of its
-//! receiving thread, and cancellation.
+//! answers, and cancellation.
 
 mod event_reader;
+mod receiving;
 mod thread;
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::channel::lost;
-use crate::feed::{self, AHEAD, NoItem, POLL, spawn};
+use crate::feed::{self, NoItem, POLL, spawn};
 use crate::partition::siblings::Siblings;
 use crate::socket::Socket;
-use crate::stats::Meter;
 use crate::{Cancel, Error, ErrorKind, Keep};
 
 pub(crate) use event_reader::EventReader;
+pub(crate) use receiving::Begun;
 use thread::IdleThread;
 
 /// The time within which a cancelled query must end. Afterwards its connection is closed.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 const BUSY: &str = "the connection still delivers a result: read it to its end, drop it, or open a second connection";
-/// The time between two cancel requests: a request that comes while the server waits for the rest of a question has no
-/// effect.
-const INSIST: Duration = Duration::from_millis(500);
 
 /// Called after each timeout without bytes, and before each message. An error ends the wait.
 pub(crate) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
@@ -82,7 +79,7 @@ enum State<L> {
     Closed,
 }
 
-/// The events of the receiving thread. The last one is the end or an error.
+/// The events of an answer. The last one is the end or an error.
 pub(crate) enum Event<T> {
     /// A part of the answer.
     Part(T),
@@ -149,82 +146,6 @@ impl<P: Peer> SharedConnection<P> {
             State::Idle(connection, _) => Some(at(connection)),
             State::Busy(..) | State::Closed => None,
         }
-    }
-
-    /// Runs `work` with the connection on a separate thread. `work` passes on the parts of the answer.
-    ///
-    /// # Errors
-    /// The connection is closed or busy, or the wait for it was interrupted.
-    pub(crate) fn start<T: Send + 'static>(
-        self: &Arc<Self>,
-        keep: Keep<'_>,
-        work: impl FnOnce(&mut P::ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome + Send + 'static,
-    ) -> Result<EventReader<P, T>, Error> {
-        let (connection, number, stop) = self.take(keep)?;
-        let (sender, events) = sync_channel(AHEAD);
-        let (session, stopped) = (self.clone(), stop.clone());
-        self.thread
-            .run(move || session.receive(connection, number, &stopped, &sender, work))
-            .inspect_err(|_| self.close())?;
-        Ok(EventReader { session: self.clone(), number, stop, events: Some(events), meter: Meter::start() })
-    }
-
-    fn receive<T>(
-        &self,
-        mut connection: P::ServerConnection,
-        number: u64,
-        stop: &AtomicBool,
-        events: &SyncSender<Result<Event<T>, Error>>,
-        work: impl FnOnce(&mut P::ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome,
-    ) {
-        // The time for which the reader has delayed the answer, for which the server is not responsible.
-        let paused = Cell::new(Duration::ZERO);
-        // The time when the cancelled query must have ended, without pauses, and the time of the next cancel request.
-        let mut stopping = None;
-        let mut tick = || {
-            let told = self.stopping.load(Ordering::Acquire) == number;
-            if !told && !stop.load(Ordering::Acquire) {
-                return Ok(());
-            }
-            let now = Instant::now();
-            let (deadline, next) = stopping
-                .get_or_insert_with(|| (now + DRAIN_LIMIT - paused.get(), if told { now + INSIST } else { now }));
-            if now >= *deadline + paused.get() {
-                return Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query"));
-            }
-            if now >= *next {
-                *next = now + INSIST;
-                // If the request fails, reading continues until the deadline.
-                let _ = self.cancel_query(Some(number));
-            }
-            Ok(())
-        };
-        let before = P::received(&connection);
-        let outcome = work(&mut connection, &mut tick, &mut |part| {
-            if stop.load(Ordering::Acquire) {
-                return;
-            }
-            let handing = Instant::now();
-            if events.send(Ok(Event::Part(part))).is_err() {
-                stop.store(true, Ordering::Release);
-            }
-            paused.set(paused.get() + handing.elapsed());
-        });
-        let received = P::received(&connection) - before;
-        let (connection, outcome) = match outcome {
-            Ok(outcome) => (Some(connection), outcome),
-            // `close` also ends the socket. It changes the state before, which distinguishes it from an end by the
-            // server.
-            Err(error) if error.kind() == ErrorKind::ConnectionLost && !self.is_open() => {
-                let message = "the connection was closed before its result was read: read it first";
-                (None, Err(Error::new(ErrorKind::ConnectionLost, message)))
-            }
-            Err(error) => (None, Err(error)),
-        };
-        self.give_back(connection, number);
-        let finished = outcome.map(|rows| Event::Finished(Finished { rows, received }));
-        // Nobody needs the event if the reader is gone.
-        let _ = events.send(finished.map_err(|error| error.with_origin(&self.name)));
     }
 
     fn state(&self) -> MutexGuard<'_, State<P::ServerConnection>> {

@@ -184,9 +184,15 @@ impl Socket {
 
     /// Whether a receive would return at once, with bytes or because the peer has closed.
     pub(crate) fn is_readable(&self) -> bool {
+        self.is_readable_within(Duration::ZERO)
+    }
+
+    /// Waits up to `timeout`, in whole milliseconds, until a receive would return at once.
+    pub(crate) fn is_readable_within(&self, timeout: Duration) -> bool {
+        let millis = i32::try_from(timeout.as_micros().div_ceil(1000)).unwrap_or(i32::MAX);
         let mut polled = libc::pollfd { fd: self.descriptor(), events: libc::POLLIN, revents: 0 };
         // SAFETY: `polled` is one entry, and the descriptor is open as long as self is.
-        unsafe { libc::poll(&raw mut polled, 1, 0) > 0 }
+        unsafe { libc::poll(&raw mut polled, 1, millis) > 0 }
     }
 
     /// Makes closing reset the connection. A server that waits for a full buffer would otherwise consider the closed

@@ -137,8 +137,17 @@ pub trait Connection: Send + Sync {
         None
     }
 
-    /// The name and version of the server's software.
+    /// The name and version of the server's software. Before [`Connection::identify`] or a query it may lack an
+    /// extension.
     fn server(&self) -> &str;
+
+    /// Finds out what [`Connection::server`] and [`Connection::stream_format`] return, if it is not known yet.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`].
+    fn identify(&self, _keep: Keep<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 
     /// Whether it accepts another query, now or after the running one has ended.
     fn is_open(&self) -> bool;

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU64;
 use std::str::FromStr;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
 use client::partition::{self, PartitionSplit};
@@ -27,8 +27,8 @@ pub(crate) struct Connection {
     inner: RwLock<Option<Arc<dyn client::Connection>>>,
     #[pyo3(get)]
     name: String,
-    #[pyo3(get)]
-    server: String,
+    /// The server's software, for a closed connection.
+    server: OnceLock<String>,
 }
 
 /// Connects to the database that a URI names, for the clients of a gateway or for this program.
@@ -37,8 +37,8 @@ pub(crate) struct Connection {
 pub(crate) fn connect(py: Python<'_>, uri: &str, gateway: bool) -> PyResult<Connection> {
     let access = if gateway { Access::Gateway } else { Access::Own };
     let inner = wait(py, |keep| client::connect_for(access, uri, keep))?;
-    let (name, server) = (inner.name().to_owned(), inner.server().to_owned());
-    Ok(Connection { inner: RwLock::new(Some(inner)), name, server })
+    let name = inner.name().to_owned();
+    Ok(Connection { inner: RwLock::new(Some(inner)), name, server: OnceLock::new() })
 }
 
 /// The options among Python's keyword arguments. None means the default.
@@ -107,6 +107,16 @@ impl Connection {
         self.inner.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|inner| inner.is_open())
     }
 
+    /// The server's software and version. It may be asked for them.
+    #[getter]
+    fn server(&self, py: Python<'_>) -> PyResult<String> {
+        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(inner) = inner else { return Ok(self.server.get().cloned().unwrap_or_default()) };
+        // A connection that is busy or lost has the name that is known so far.
+        let _ = wait(py, |keep| Ok(inner.identify(keep)))?;
+        Ok(inner.server().to_owned())
+    }
+
     /// Whose SQL the database reads: `Dialect::name`.
     #[getter]
     fn dialect(&self, py: Python<'_>) -> PyResult<&'static str> {
@@ -125,7 +135,9 @@ impl Connection {
     /// The stream format that the server sends: ("server" or "extension", version). None if it sends none.
     #[getter]
     fn stream_format(&self, py: Python<'_>) -> PyResult<Option<(&'static str, u32)>> {
-        Ok(self.inner(py)?.stream_format().map(|format| {
+        let inner = self.inner(py)?;
+        wait(py, |keep| inner.identify(keep))?;
+        Ok(inner.stream_format().map(|format| {
             let encoder = match format.encoder {
                 EncoderKind::Server => "server",
                 EncoderKind::Extension => "extension",
@@ -154,7 +166,7 @@ impl Connection {
         let options = query_options(options)?;
         let statement = Statement { sql, parameters: parameters.as_ref() };
         let stream = wait(py, |keep| inner.query(statement, &options, keep))?;
-        Stream::new(py, stream, &self.name, &self.server)
+        Stream::new(py, stream, &self.name, inner.server())
     }
 
     /// One query, read in parts.
@@ -177,7 +189,7 @@ impl Connection {
         let options = query_options(options)?;
         let split = PartitionSplit { key, count, range, consistent, repeatable: false };
         let stream = wait(py, |keep| partition::read(&*inner, &sql, &split, &setup, &options, keep))?;
-        Stream::new(py, stream, &self.name, &self.server)
+        Stream::new(py, stream, &self.name, inner.server())
     }
 
     /// Several queries, read at the same time; None if they can only run one after another.
@@ -197,7 +209,7 @@ impl Connection {
         let options = query_options(options)?;
         let at_once = at_once.or_else(|| available_parallelism().ok().map(usize::from)).unwrap_or(1);
         let stream = wait(py, |keep| partition::read_each(&*inner, queries, at_once, &setup, &options, keep))?;
-        stream.map(|stream| Stream::new(py, stream, &self.name, &self.server)).transpose()
+        stream.map(|stream| Stream::new(py, stream, &self.name, inner.server())).transpose()
     }
 
     #[pyo3(signature = (sql, params=None))]
@@ -242,7 +254,7 @@ impl Connection {
         let options = query_options(options)?;
         let statement = Statement { sql, parameters: parameters.as_ref() };
         match wait(py, |keep| inner.run(statement, &options, keep))? {
-            Answer::Rows(rows) => Ok(Stream::new(py, rows, &self.name, &self.server)?.into_pyobject(py)?.into_any()),
+            Answer::Rows(rows) => Ok(Stream::new(py, rows, &self.name, inner.server())?.into_pyobject(py)?.into_any()),
             Answer::Done(changed) => Ok(changed.into_pyobject(py)?),
         }
     }
@@ -257,7 +269,7 @@ impl Connection {
         let sql = catalog::tables(inner.dialect()).ok_or_else(unknown)?;
         let statement = Statement { sql: &sql, parameters: None };
         let stream = wait(py, |keep| inner.query(statement, &QueryOptions::default(), keep))?;
-        Stream::new(py, stream, &self.name, &self.server)
+        Stream::new(py, stream, &self.name, inner.server())
     }
 
     /// Whether a transaction is open: "none", "open", or "failed" if it can only be rolled back. None if a result is still being read.
@@ -277,6 +289,9 @@ impl Connection {
 
     fn close(&self, py: Python<'_>) {
         let inner = self.inner.write().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| inner.inspect(|inner| inner.close()));
+        if let Some(inner) = inner {
+            self.server.get_or_init(|| inner.server().to_owned());
+            py.detach(|| inner.close());
+        }
     }
 }

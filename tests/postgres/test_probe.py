@@ -108,9 +108,11 @@ def test_the_extension_may_live_in_any_schema(postgres: pg.Cluster, other: str) 
         with colonnade.connect(postgres.uri(other, user="outsider")) as connection:
             assert connection.query("select 1 as one").to_arrow().num_rows == 1
         session.execute('revoke usage on schema "Odd ""schema" from outsider')
-        with pytest.raises(colonnade.ProgrammingError, match="cannot be loaded: permission denied") as caught:
-            colonnade.connect(postgres.uri(other, user="outsider"))
-        assert "USAGE" in (caught.value.hint or "")
+        with colonnade.connect(postgres.uri(other, user="outsider")) as connection:
+            for statement in (connection.query, connection.execute):
+                with pytest.raises(colonnade.ProgrammingError, match="cannot be loaded: permission denied") as caught:
+                    statement("select 1 as one")
+                assert "USAGE" in (caught.value.hint or "")
         session.execute("drop extension colonnade; drop role outsider")
 
 
@@ -118,8 +120,11 @@ def test_a_library_that_is_not_there_is_an_error_that_says_so(postgres: pg.Clust
     with postgres.connect(other) as session:
         session.execute("create extension colonnade")
         session.execute("update pg_proc set probin = '$libdir/gone' where proname = 'colonnade_version'")
-        with pytest.raises(colonnade.OperationalError, match="cannot be loaded: could not access file"):
-            colonnade.connect(postgres.uri(other))
+        with (
+            colonnade.connect(postgres.uri(other)) as connection,
+            pytest.raises(colonnade.OperationalError, match="cannot be loaded: could not access file"),
+        ):
+            connection.query("select 1 as one")
         session.execute("drop extension colonnade")
 
 

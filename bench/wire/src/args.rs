@@ -10,7 +10,7 @@ usage: colonnade-bench [--table NAME]… [--only TEXT]… [--rounds N] [--rows N
        colonnade-bench --profile CONFIG encode|decode [--table NAME] [--rows N] [--seconds N]
        colonnade-bench --experiment NAME [--table NAME]… [--rounds N] [--rows N] [--chunk-bytes N] [--data DIR] [--json FILE]
 tables: lineitem, flights, acs (default: all); --only keeps the contenders whose name contains TEXT
-experiments: chunk_sizes, row_or_column, integers, frameworks, strings (default: the tables that each is for)";
+experiments: chunk_sizes, row_or_column, integers, frameworks, strings, columns (default: the tables that each is for)";
 
 /// One operation in a loop, to be profiled.
 pub struct Profile {

@@ -12,6 +12,7 @@
 //! | [`strings`] | 8, 9 | how text is written |
 
 mod chunk_sizes;
+mod columns;
 mod costs;
 mod frameworks;
 mod integers;
@@ -55,6 +56,8 @@ fn measured(name: &str, args: &Args) -> Result<Vec<Value>> {
         "integers" => integers::run(args),
         "frameworks" => frameworks::run(args),
         "strings" => strings::run(args),
+        // No experiment of the paper's.
+        "columns" => columns::run(args),
         _ => Err(format!("there is no experiment {name:?}").into()),
     }
 }

@@ -61,6 +61,15 @@ impl Table {
         Self::of(&self.name, self.chunks.iter().take(chunks).cloned().collect())
     }
 
+    /// One column of the table, in chunks of the same rows.
+    ///
+    /// # Errors
+    /// There is no such column.
+    pub fn project(&self, column: usize) -> Result<Self> {
+        let chunks = self.chunks.iter().map(|chunk| chunk.project(&[column]));
+        Self::of(&self.name, chunks.collect::<std::result::Result<_, _>>()?)
+    }
+
     fn of(name: &str, chunks: Vec<RecordBatch>) -> Result<Self> {
         let schema = chunks.first().ok_or("the table is empty")?.schema();
         let complete = (0..schema.fields().len())

@@ -4,7 +4,7 @@ use super::connection::PostgresConnection;
 use super::extended::ResultColumn;
 use super::message;
 use super::simple::{self, Job};
-use crate::shared_connection::{Event, died};
+use crate::shared_connection::{Begun, Event, died};
 use crate::{Error, Keep};
 
 /// A part of an answer.
@@ -35,9 +35,10 @@ impl PostgresConnection {
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).
     pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<TextAnswer, Error> {
+        self.delivery(keep)?;
         let query = message::query(sql)?;
-        let mut reader = self.session.start(keep, move |connection, tick, tell| {
-            simple::answer(connection, tick, Job::Ask(tell), &query, None)
+        let mut reader = self.session.begin(keep, |connection, tick, tell| {
+            simple::answer(connection, tick, Job::Ask(tell), &query).map(Begun::Ended)
         })?;
         let mut answer = TextAnswer::default();
         loop {

@@ -15,15 +15,19 @@ mod column;
 mod datetime;
 mod decoder;
 mod kind;
+mod known;
 mod literal;
 mod nested;
 mod numeric;
+mod reading;
 mod scalars;
 mod text;
 mod value;
 
-pub(super) use answer::{Wanted, answer, column_types, describe, execute};
+pub(super) use answer::{column_types, describe, execute};
 pub(super) use decoder::Decoder;
+pub(super) use known::KnownStatements;
+pub(super) use reading::{Reading, Wanted};
 
 /// A part of an answer.
 pub(super) type Part = crate::rows::Part<kind::ColumnDescription, bytes::Bytes>;

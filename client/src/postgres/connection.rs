@@ -1,22 +1,25 @@
 //! A connection that one query at a time uses.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use super::binary::{self, Wanted};
+use colonnade_wire::{DecodeLimits, RequestedSize};
+
+use super::binary::{self, Reading, Wanted};
 use super::cancel;
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::{Delivery, extension_versions};
+use super::first::First;
 use super::message;
 use super::parameters::{self, takes_values};
 use super::request;
 use super::route::Route;
 use super::server_connection::{ServerConnection, ServerProperties};
 use super::servers;
-use super::simple::{self, Job};
+use super::simple::{self, Copying, Job};
 use super::target::Conninfo;
 use crate::partition::{Offer, Spooling};
 use crate::rows::RowStream;
-use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection, Tick};
+use crate::shared_connection::{self, AnswerOutcome, Begun, Event, EventReader, Peer, SharedConnection, Tick};
 use crate::socket::Socket;
 use crate::write::Writing;
 use crate::{
@@ -27,7 +30,7 @@ use crate::{
 /// A connection to a server that sends the Colonnade format, or to PostgreSQL without the extension.
 pub struct PostgresConnection {
     pub(super) session: Arc<SharedConnection<Postgres>>,
-    pool: Pool,
+    pub(super) pool: Pool,
 }
 
 /// The server of the connection.
@@ -35,11 +38,14 @@ pub(crate) struct Postgres {
     /// The route of a cancel request.
     pub(super) route: Arc<Route>,
     pub(super) server: ServerProperties,
-    /// The server's software and version.
-    software: String,
+    /// The server's software and version, without what is not known yet.
+    pub(super) software: String,
+    /// How the server delivers results, and its software and version.
+    pub(super) found: OnceLock<(Delivery, String)>,
 }
 
-/// Connects, logs in, and learns how the server delivers results.
+/// Connects and logs in. How PostgreSQL delivers results is found out with the first statement, if it does not announce
+/// it.
 ///
 /// # Errors
 /// The server does not answer, or refuses.
@@ -48,9 +54,13 @@ pub fn connect(conninfo: impl Into<Conninfo>, keep: Keep<'_>) -> Result<Postgres
     let name = conninfo.targets.first().map_or_else(String::new, ToString::to_string);
     let connection = shared_connection::connect(&name, keep, move || servers::open(&conninfo))?;
     let (server, route) = (connection.server.clone(), connection.route.clone());
-    let (name, software) = (route.target.to_string(), server.delivery.software(&server.version));
-    let session = SharedConnection::new(name, Postgres { route, server, software }, connection)?;
-    Ok(PostgresConnection { session, pool: Pool::default() })
+    let (name, delivery) = (route.target.to_string(), server.delivery.clone());
+    let software = Delivery::Stock.software(&server.version);
+    let peer = Postgres { route, server, software, found: OnceLock::new() };
+    let session = SharedConnection::new(name, peer, connection)?;
+    let connection = PostgresConnection { session, pool: Pool::default() };
+    delivery.into_iter().for_each(|delivery| connection.note(delivery));
+    Ok(connection)
 }
 
 impl Peer for Postgres {
@@ -76,7 +86,11 @@ impl Connection for PostgresConnection {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        let delivery = self.delivery();
+        let delivery = match self.first(statement, options, Wanted::Rows, keep)? {
+            First::Rows(reader) => return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?)),
+            First::Stream(stream) => return Ok(stream),
+            First::Known(delivery) => delivery,
+        };
         if *delivery == Delivery::Stock {
             let reader = self.binary(statement, options, Wanted::Rows, keep)?;
             return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?));
@@ -109,23 +123,29 @@ impl Connection for PostgresConnection {
     }
 
     fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
-        let is_served = matches!(self.delivery(), Delivery::Served(_));
+        // Within a transaction of the user, the question for the extension could fail and abort it.
+        let is_served = matches!(self.delivery(keep)?, Delivery::Served(_));
         if !is_served && statement.parameters.is_some() && takes_values(statement.sql) {
             let bound = parameters::bound(statement)?;
-            let reader = self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
-                checked(connection, |connection| binary::execute(connection, tick, &bound))
+            let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
+                checked(connection, |connection| binary::execute(connection, tick, &bound)).map(Begun::Ended)
             })?;
             return reader.finish(keep);
         }
         let query = message::query(&statement.with_literals(self.literals(statement)?)?)?;
-        let reader = self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
-            checked(connection, |connection| simple::answer(connection, tick, Job::Execute, &query, None))
+        let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
+            checked(connection, |connection| simple::answer(connection, tick, Job::Execute, &query)).map(Begun::Ended)
         })?;
         reader.finish(keep)
     }
 
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
-        match self.delivery() {
+        let delivery = match self.first(statement, options, Wanted::Any, keep)? {
+            First::Rows(reader) => return RowStream::<_, binary::Decoder>::answer(reader, options, keep),
+            First::Stream(stream) => return Ok(Answer::Rows(stream)),
+            First::Known(delivery) => delivery,
+        };
+        match delivery {
             Delivery::Served(_) => {
                 let sql = statement.with_literals(self.literals(statement)?)?;
                 // COPY refuses a statement without rows; others have to be told apart before they run.
@@ -153,7 +173,7 @@ impl Connection for PostgresConnection {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Option<StatementDescription>, Error> {
-        if let Delivery::Served(_) = self.delivery() {
+        if let Delivery::Served(_) = self.delivery(keep)? {
             return Ok(None);
         }
         let sql = request::plain(sql, options, Dialect::POSTGRES)?.to_owned();
@@ -176,7 +196,7 @@ impl Connection for PostgresConnection {
     }
 
     fn stream_format(&self) -> Option<StreamFormat> {
-        match *self.delivery() {
+        match *self.known_delivery()? {
             Delivery::Served(version) => Some(StreamFormat { version, encoder: EncoderKind::Server }),
             Delivery::Extension { format, .. } => {
                 Some(StreamFormat { version: format, encoder: EncoderKind::Extension })
@@ -186,7 +206,7 @@ impl Connection for PostgresConnection {
     }
 
     fn extension(&self, keep: Keep<'_>) -> Result<Option<ExtensionVersions>, Error> {
-        if let Delivery::Served(_) = self.delivery() {
+        if let Delivery::Served(_) = self.delivery(keep)? {
             return Ok(None);
         }
         self.question(keep, |connection, tick, tell| {
@@ -202,15 +222,12 @@ impl Connection for PostgresConnection {
     }
 
     fn partitioning(&self) -> Offer<'_> {
-        match self.delivery() {
-            // Its engine uses all cores for one stream.
-            Delivery::Served(_) => Offer::OneStream,
-            Delivery::Extension { .. } | Delivery::Stock => Offer::Parts(self),
-        }
+        // Its engine uses all cores for one stream.
+        if self.is_served() { Offer::OneStream } else { Offer::Parts(self) }
     }
 
     fn spooling(&self) -> Option<&dyn Spooling> {
-        matches!(self.delivery(), Delivery::Served(_)).then_some(self as &dyn Spooling)
+        self.is_served().then_some(self as &dyn Spooling)
     }
 
     fn writing(&self) -> Result<&dyn Writing, Error> {
@@ -234,7 +251,12 @@ impl Connection for PostgresConnection {
     }
 
     fn server(&self) -> &str {
-        &self.session.peer.software
+        let Postgres { found, software, .. } = &self.session.peer;
+        found.get().map_or(software, |(_, software)| software)
+    }
+
+    fn identify(&self, keep: Keep<'_>) -> Result<(), Error> {
+        self.delivery(keep).map(drop)
     }
 
     fn is_open(&self) -> bool {
@@ -255,19 +277,29 @@ impl PostgresConnection {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        let pool = self.pool.clone();
-        let (asked, limits) = (request::chunks(options), request::limits(options));
-        let again = self.delivery().reload(copy).map(|both| message::query(&both)).transpose()?;
-        let query = message::query(copy)?;
-        let reader = self.session.start(keep, move |connection, tick, tell| {
-            let job = Job::Copy { pool: &pool, asked, limit: limits.message_bytes, tell };
-            checked(connection, |connection| simple::answer(connection, tick, job, &query, again.as_deref()))
+        let (copying, asked, limits) = self.copying(copy, self.known_delivery(), options)?;
+        let reader = self.session.begin(keep, move |connection, tick, tell| {
+            checked_begin(connection, |connection| copying.begin(connection, tick, tell))
         })?;
         Ok(Box::new(CopyOut::open(reader, asked, limits, answer, keep)?))
     }
 
+    /// A COPY that sends streams, and what they may be.
+    pub(super) fn copying(
+        &self,
+        copy: &str,
+        delivery: Option<&Delivery>,
+        options: &QueryOptions,
+    ) -> Result<(Copying, RequestedSize, DecodeLimits), Error> {
+        let (asked, limits) = (request::chunks(options), request::limits(options));
+        let again = delivery.and_then(|delivery| delivery.reload(copy));
+        let again = again.map(|both| message::query(&both)).transpose()?;
+        let (query, pool) = (message::query(copy)?, self.pool.clone());
+        Ok((Copying { query, again, pool, asked, limit: limits.message_bytes }, asked, limits))
+    }
+
     /// Starts a statement by the extended query protocol.
-    fn binary(
+    pub(super) fn binary(
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
@@ -275,10 +307,10 @@ impl PostgresConnection {
         keep: Keep<'_>,
     ) -> Result<EventReader<Postgres, binary::Part>, Error> {
         let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
-        let (bound, chosen) = (parameters::bound(Statement { sql, ..statement })?, options.clone());
-        let pool = self.pool.clone();
-        self.session.start(keep, move |connection, tick, tell| {
-            checked(connection, |connection| binary::answer(connection, &pool, tick, &bound, &chosen, wanted, tell))
+        let statement = parameters::bound(Statement { sql, ..statement })?;
+        let reading = Reading { statement, options: options.clone(), wanted, pool: self.pool.clone() };
+        self.session.begin(keep, move |connection, tick, tell| {
+            checked_begin(connection, |connection| reading.begin(connection, tick, tell))
         })
     }
 
@@ -306,9 +338,9 @@ impl PostgresConnection {
         keep: Keep<'_>,
         ask: impl FnOnce(&mut ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome + Send + 'static,
     ) -> Result<Option<T>, Error> {
-        let mut reader = self
-            .session
-            .start(keep, move |connection, tick, tell| checked(connection, |connection| ask(connection, tick, tell)))?;
+        let mut reader = self.session.begin(keep, |connection, tick, tell| {
+            checked(connection, |connection| ask(connection, tick, tell)).map(Begun::Ended)
+        })?;
         let mut found = None;
         while let Some(event) = reader.next(keep)? {
             if let Event::Part(answer) = event {
@@ -322,7 +354,7 @@ impl PostgresConnection {
     ///
     /// # Errors
     /// The session's encoding differs from the statement's, so a byte of a value could end a literal.
-    fn literals(&self, statement: Statement<'_>) -> Result<Dialect, Error> {
+    pub(super) fn literals(&self, statement: Statement<'_>) -> Result<Dialect, Error> {
         let reads_utf8 = self.session.look(|connection| connection.server.sends_utf8()) != Some(false);
         if statement.parameters.is_none() || reads_utf8 {
             return Ok(self.dialect());
@@ -332,8 +364,20 @@ impl PostgresConnection {
         Err(error.with_origin(self.name()))
     }
 
-    pub(super) fn delivery(&self) -> &Delivery {
-        &self.session.peer.server.delivery
+}
+
+/// As [`checked`], for a statement whose answer may be received on another thread.
+pub(super) fn checked_begin<T: 'static>(
+    connection: &mut ServerConnection,
+    begin: impl FnOnce(&mut ServerConnection) -> Result<Begun<ServerConnection, T>, Error>,
+) -> Result<Begun<ServerConnection, T>, Error> {
+    connection.check_state()?;
+    match begin(connection)? {
+        Begun::Ended(outcome) => connection.check_state().map(|()| Begun::Ended(outcome)),
+        Begun::Open(rest) => Ok(Begun::Open(Box::new(move |connection, tick, tell| {
+            let outcome = rest(connection, tick, tell)?;
+            connection.check_state().map(|()| outcome)
+        }))),
     }
 }
 

@@ -44,24 +44,40 @@ impl Delivery {
         }
     }
 
-    /// Finds out how the server of a new connection delivers results.
+    /// Finds out how a server without an announcement delivers results. The inner error leaves the connection usable.
     ///
     /// # Errors
-    /// The connection is lost, or the extension exists but cannot be loaded.
-    pub(crate) fn find(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Self, Error> {
-        let delivery = match &connection.server.delivery {
-            Self::Stock => probe(connection, tick)?,
-            announced => announced.clone(),
+    /// The connection is lost. The inner error: the extension exists but cannot be loaded, or is too old.
+    pub(crate) fn find(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Result<Self, Error>, Error> {
+        connection.send(&question()?)?;
+        let Some(load) = found(connection, tick)? else { return Ok(Ok(Self::Stock)) };
+        let version = match ask(connection, &load, tick)? {
+            Ok(version) => version,
+            Err(error) => return Ok(Err(not_loaded(error, &load))),
         };
-        let format = match delivery {
+        Ok(Self::loaded(load, version).check())
+    }
+
+    /// The delivery of an extension whose function has returned `version`.
+    pub(crate) fn loaded(load: String, version: Option<String>) -> Self {
+        let format = version.and_then(|version| version.trim().parse().ok()).unwrap_or(0);
+        Self::Extension { format, load: Some(load) }
+    }
+
+    /// Checks that the server sends a version that this client reads.
+    ///
+    /// # Errors
+    /// It does not.
+    pub(crate) fn check(self) -> Result<Self, Error> {
+        let format = match self {
             Self::Served(format) | Self::Extension { format, .. } => format,
-            Self::Stock => return Ok(delivery),
+            Self::Stock => return Ok(self),
         };
         if format < request::VERSION {
             let message = format!("the server sends the Colonnade format up to version {format} only");
             return Err(Error::new(ErrorKind::Unsupported, message).with_hint("update the server, or its extension"));
         }
-        Ok(delivery)
+        Ok(self)
     }
 
     /// The server's software; `version` is its `server_version`.
@@ -92,23 +108,34 @@ pub(crate) fn is_unknown_format(error: &Error) -> bool {
     error.sqlstate() == Some("22023") && error.message().contains("colonnade")
 }
 
-/// Asks PostgreSQL for the extension, and loads it into the backend.
-fn probe(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Delivery, Error> {
-    // A server that only imitates PostgreSQL may lack the catalog. It has no extension.
-    let Ok(Some(schema)) = ask(connection, FIND, tick)? else { return Ok(Delivery::Stock) };
-    let load = format!("SELECT {schema}.colonnade_version()");
-    let format = ask(connection, &load, tick)?.map_err(|error| {
-        let message = format!("the extension colonnade cannot be loaded: {}", error.message());
-        let hint = error.hint().map_or_else(
-            || format!("the extension's files must fit the server, and the user needs USAGE on schema {schema}"),
-            str::to_owned,
-        );
-        let sqlstate = error.sqlstate().map(str::to_owned);
-        let found = Error::new(error.kind(), message).with_hint(hint).with_cause(error);
-        sqlstate.into_iter().fold(found, Error::with_sqlstate)
-    })?;
-    let format = format.and_then(|format| format.parse().ok()).unwrap_or(0);
-    Ok(Delivery::Extension { format, load: Some(load) })
+/// The message that asks PostgreSQL for the extension.
+///
+/// # Errors
+/// None.
+pub(crate) fn question() -> Result<Vec<u8>, Error> {
+    message::query(FIND)
+}
+
+/// Receives the answer to [`question`]: the statement that loads the extension, if there is one. A server that only
+/// imitates PostgreSQL may lack the catalog. It has no extension.
+///
+/// # Errors
+/// The connection is lost.
+pub(crate) fn found(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Option<String>, Error> {
+    let Ok(Some(schema)) = value(connection, tick)? else { return Ok(None) };
+    Ok(Some(format!("SELECT {schema}.colonnade_version()")))
+}
+
+fn not_loaded(error: Error, load: &str) -> Error {
+    let schema = load.trim_start_matches("SELECT ").trim_end_matches(".colonnade_version()");
+    let message = format!("the extension colonnade cannot be loaded: {}", error.message());
+    let hint = error.hint().map_or_else(
+        || format!("the extension's files must fit the server, and the user needs USAGE on schema {schema}"),
+        str::to_owned,
+    );
+    let sqlstate = error.sqlstate().map(str::to_owned);
+    let found = Error::new(error.kind(), message).with_hint(hint).with_cause(error);
+    sqlstate.into_iter().fold(found, Error::with_sqlstate)
 }
 
 /// The versions of the extension in this database and on this server.
@@ -134,6 +161,17 @@ pub(crate) fn ask(
     tick: Tick<'_>,
 ) -> Result<Result<Option<String>, Error>, Error> {
     connection.send(&message::query(sql)?)?;
+    value(connection, tick)
+}
+
+/// Receives the answer to a query: the first value of its first row, as [`ask`].
+///
+/// # Errors
+/// The connection is lost.
+pub(crate) fn value(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+) -> Result<Result<Option<String>, Error>, Error> {
     let (mut value, mut failed) = (None, None);
     loop {
         let (kind, len) = connection.incoming.header(tick)?;

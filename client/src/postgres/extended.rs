@@ -85,9 +85,14 @@ impl MessageBatch {
     }
 
     /// Flush: requests the answers so far, without ending the transaction.
-    pub(crate) fn flush(mut self) -> Vec<u8> {
+    pub(crate) fn flush(self) -> Vec<u8> {
+        self.and_flush().0
+    }
+
+    /// Flush, with further messages behind it.
+    pub(crate) fn and_flush(mut self) -> Self {
         self.push(b'H', &[]);
-        self.0
+        self
     }
 
     /// Sync: ends the transaction, unless the user has begun it, and requests ReadyForQuery.

@@ -8,10 +8,14 @@ use colonnade_wire::DecodeLimits;
 
 use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
 use crate::channel::{Channel, lost};
-use crate::inbox::Inbox;
+use crate::inbox::{Extent, Inbox};
 use crate::shared_connection::Tick;
 use crate::socket::Socket;
 use crate::{Buffer, Error, ErrorKind, Pool, Transport};
+
+/// How long the caller's thread waits for a short answer. A separate thread takes some 50 µs, so for longer answers it
+/// makes no difference, and short enough that a query returns when its columns are known.
+const MOMENT: Duration = Duration::from_millis(2);
 
 /// The receiving half of a connection.
 #[derive(Debug)]
@@ -68,6 +72,12 @@ impl Incoming {
     /// The first bytes of a body, which are not consumed.
     pub(crate) fn ahead<const N: usize>(&mut self, tick: Tick<'_>) -> Result<[u8; N], Error> {
         self.0.ahead(tick)
+    }
+
+    /// Waits a moment for the rest of an answer, up to ReadyForQuery. Returns whether it can be read without waiting:
+    /// it is short, and has been received or has failed.
+    pub(crate) fn has_rest(&mut self, tick: Tick<'_>) -> bool {
+        self.0.gather(MOMENT, extent, tick)
     }
 
     /// The body of a message that is not CopyData.
@@ -141,6 +151,23 @@ fn step(bytes: &[u8], whole: &mut usize, limit: u64) -> Result<Option<usize>, Er
     Ok(Some(*whole + HEADER))
 }
 
+/// Looks for ReadyForQuery. A damaged header is left to the reader of the messages.
+fn extent(bytes: &[u8]) -> Extent {
+    let mut at = 0;
+    while let Some(first) = bytes[at..].first_chunk::<HEADER>() {
+        let Ok((kind, len)) = message::header(*first) else { return Extent::Long };
+        let end = at.saturating_add(HEADER + len);
+        match kind {
+            b'Z' if end <= bytes.len() => return Extent::Whole,
+            // It waits for an answer.
+            b'G' | b'W' => return Extent::Long,
+            _ if end > bytes.len() => return Extent::Partial,
+            _ => at = end,
+        }
+    }
+    Extent::Partial
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -161,6 +188,18 @@ mod tests {
         assert_eq!(stepped(17), (7, Some(18)));
         assert_eq!(stepped(20), (18, Some(23)));
         assert_eq!(stepped(bytes.len()), (18, None));
+    }
+
+    #[test]
+    fn an_answer_ends_with_ready_for_query() {
+        let bytes = b"D\0\0\0\x06\0\0C\0\0\0\x05\0Z\0\0\0\x05I";
+        for end in 0..bytes.len() {
+            assert_eq!(extent(&bytes[..end]), Extent::Partial, "{end}");
+        }
+        assert_eq!(extent(bytes), Extent::Whole);
+        assert_eq!(extent(b"G\0\0\0\x07\0\0\0"), Extent::Long);
+        assert_eq!(extent(b"D\0\0\0\x03Z\0\0\0\x05I"), Extent::Long);
+        assert_eq!(extent(b"D\x7f\xff\xff\xff"), Extent::Partial);
     }
 
     #[test]

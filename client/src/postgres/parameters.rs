@@ -65,6 +65,13 @@ pub(super) struct BoundStatement {
     pub(super) values: Vec<Sent>,
 }
 
+impl BoundStatement {
+    /// The types of the values.
+    pub(super) fn types(&self) -> Vec<u32> {
+        self.values.iter().map(|value| value.type_oid).collect()
+    }
+}
+
 /// The statement to send: with separate values, or with literals if its kind accepts no values.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::authentication::{Authentication, EndPoint};
+use super::binary::KnownStatements;
 use super::delivery::Delivery;
 use super::incoming::Incoming;
 use super::message::{self, BackendKey, MessageReader, protocol, shown};
@@ -32,6 +33,8 @@ pub(crate) struct ServerConnection {
     pub(crate) route: Arc<Route>,
     /// The transaction's state after the last query.
     pub(crate) transaction: Transaction,
+    /// The statements that were described on this connection.
+    pub(super) known: KnownStatements,
     /// What the last write has measured of the link.
     pub(crate) link_estimate: Option<LinkEstimate>,
 }
@@ -40,7 +43,8 @@ pub(crate) struct ServerConnection {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServerProperties {
     pub(crate) version: String,
-    pub(crate) delivery: Delivery,
+    /// How results arrive; `None` until PostgreSQL without an announcement has been asked.
+    pub(crate) delivery: Option<Delivery>,
     /// The highest version of the format in which it takes rows; 0 if it takes none. PROTOCOL §10.
     pub(crate) receives: u32,
     /// The dialect of the source behind a Colonnade server, in the notation of PROTOCOL §1; `None` for its own.
@@ -68,7 +72,7 @@ impl ServerProperties {
             "colonnade.receive" => self.receives = value.trim().parse().unwrap_or(0),
             name => {
                 if let Some(delivery) = Delivery::announced(name, &value) {
-                    self.delivery = delivery;
+                    self.delivery = Some(delivery);
                 }
             }
         }
@@ -78,9 +82,9 @@ impl ServerProperties {
     /// The dialect of literals.
     pub(crate) fn dialect(&self) -> Dialect {
         match (&self.delivery, self.dialect.as_str()) {
-            (Delivery::Extension { .. } | Delivery::Stock, _) => Dialect::POSTGRES,
-            (_, "") => Dialect::DuckDb,
-            (_, name) => Dialect::of_name(name),
+            (Some(Delivery::Served(_)), "") => Dialect::DuckDb,
+            (Some(Delivery::Served(_)), name) => Dialect::of_name(name),
+            (Some(Delivery::Extension { .. } | Delivery::Stock) | None, _) => Dialect::POSTGRES,
         }
     }
 
@@ -91,11 +95,10 @@ impl ServerProperties {
 }
 
 impl ServerConnection {
-    /// Connects, logs in, and finds out how the server delivers results.
+    /// Connects and logs in.
     ///
     /// # Errors
-    /// Nobody answers, the server refuses, it requests something that this client does not support, or its extension
-    /// cannot be used.
+    /// Nobody answers, the server refuses, or it requests something that this client does not support.
     pub(crate) fn open(target: &Target) -> Result<Self, Error> {
         let opened = Self::open_any_way(target, Given::Common).and_then(|connection| {
             if connection.is_gateways() && !connection.server.reports.are_known() {
@@ -150,11 +153,17 @@ impl ServerConnection {
         let mut incoming = Incoming::new(channel);
         let server = login(&mut incoming, &route.target, given, tick).map_err(|error| route.explain(error))?;
         let (route, transaction) = (Arc::new(route), Transaction::None);
-        let mut connection = Self { incoming, server, route, transaction, link_estimate: None };
+        let known = KnownStatements::default();
+        let mut connection = Self { incoming, server, route, transaction, known, link_estimate: None };
         if connection.is_gateways() && (given == Given::All || connection.server.reports.are_known()) {
             state::settle(&mut connection, tick)?;
         }
-        connection.server.delivery = Delivery::find(&mut connection, tick)?;
+        connection.server.delivery = match connection.server.delivery.take() {
+            Some(announced) => Some(announced.check()?),
+            // A gateway's sources have one session for each client, which must be complete when it begins.
+            None if connection.is_gateways() => Some(Delivery::find(&mut connection, tick)??),
+            None => None,
+        };
         Ok(connection)
     }
 

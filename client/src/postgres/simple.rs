@@ -1,18 +1,18 @@
-//! The receiving thread's side of a simple query.
+//! Sends a simple query and receives its answer.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SIMPLE-QUERY>
 
 use bytes::Bytes;
 use colonnade_wire::{HEADER_LEN, RequestedSize};
 
 use super::ask::TextPart;
-use super::delivery::is_unknown_format;
+use super::delivery::{Delivery, is_unknown_format, value};
 use super::extended::{row_description, text_row};
 use super::incoming::{check_size, too_large};
 use super::message::{self, MessageReader, protocol, shown};
 use super::server_connection::ServerConnection;
 use crate::feed::POLL;
 use crate::inbox::{AnswerSize, no_memory};
-use crate::shared_connection::{AnswerOutcome, Tick};
+use crate::shared_connection::{AnswerOutcome, Begun, Tick};
 use crate::{Error, Pool};
 
 /// What happens to an answer.
@@ -32,28 +32,125 @@ pub(crate) enum Job<'a> {
     Ask(&'a mut dyn FnMut(TextPart)),
 }
 
+fn send(connection: &mut ServerConnection, query: &[u8]) -> Result<(), Error> {
+    connection.incoming.set_patience(Some(POLL))?;
+    connection.send(query)
+}
+
 /// Sends a Query message and receives its answer up to ReadyForQuery.
-///
-/// If the backend does not know the format, `again` is sent instead. It begins with another statement.
-pub(crate) fn answer(
-    connection: &mut ServerConnection,
-    tick: Tick<'_>,
-    job: Job<'_>,
-    query: &[u8],
-    again: Option<&[u8]>,
-) -> AnswerOutcome {
-    let mut answer = Answer { connection, tick, job, preceded: false, copied: false };
-    match (answer.read(query), again) {
-        // In a transaction block nothing can be repeated after an error.
-        (Ok(Err(error)), Some(again)) if !answer.copied && answer.connection.is_idle() && is_unknown_format(&error) => {
-            answer.preceded = true;
-            answer.read(again)
+pub(crate) fn answer(connection: &mut ServerConnection, tick: Tick<'_>, job: Job<'_>, query: &[u8]) -> AnswerOutcome {
+    send(connection, query)?;
+    Answer { connection, tick, job, preceded: false, copied: false }.read()
+}
+
+/// A COPY that sends streams.
+pub(crate) struct Copying {
+    pub(crate) query: Vec<u8>,
+    /// Sent in its place if the backend does not know the format. It begins with another statement.
+    pub(crate) again: Option<Vec<u8>>,
+    pub(crate) pool: Pool,
+    /// The requested size of chunks.
+    pub(crate) asked: RequestedSize,
+    /// The most bytes of a message.
+    pub(crate) limit: u64,
+}
+
+impl Copying {
+    /// Sends the COPY and waits for the beginning of its answer. Receives a short answer to its end.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub(crate) fn begin(
+        self,
+        connection: &mut ServerConnection,
+        tick: Tick<'_>,
+        tell: &mut dyn FnMut(Bytes),
+    ) -> Result<Begun<ServerConnection, Bytes>, Error> {
+        send(connection, &self.query)?;
+        self.begin_answer(connection, tick, tell)
+    }
+
+    /// As [`Copying::begin`], for the first statement of a connection whose server probably has the extension: `load`,
+    /// which loads it, is sent together with the COPY. `delivery` is set if it has loaded the extension. Otherwise the
+    /// COPY has not run.
+    ///
+    /// # Errors
+    /// The connection is lost, or the extension is too old.
+    pub(crate) fn begin_first(
+        self,
+        connection: &mut ServerConnection,
+        tick: Tick<'_>,
+        load: String,
+        delivery: &mut Option<Delivery>,
+        tell: &mut dyn FnMut(Bytes),
+    ) -> Result<Begun<ServerConnection, Bytes>, Error> {
+        send(connection, &[message::query(&load)?.as_slice(), &self.query].concat())?;
+        let Ok(version) = value(connection, tick)? else {
+            // Without the extension the COPY fails too.
+            let _ = Answer { connection, tick, job: Job::Execute, preceded: false, copied: false }.read()?;
+            return Ok(Begun::Ended(Ok(None)));
+        };
+        let loaded = Delivery::loaded(load, version).check()?;
+        connection.server.delivery = Some(loaded.clone());
+        *delivery = Some(loaded);
+        self.begin_answer(connection, tick, tell)
+    }
+
+    fn begin_answer(
+        self,
+        connection: &mut ServerConnection,
+        tick: Tick<'_>,
+        tell: &mut dyn FnMut(Bytes),
+    ) -> Result<Begun<ServerConnection, Bytes>, Error> {
+        connection.incoming.peek(tick)?;
+        if !connection.incoming.has_rest(tick) {
+            return Ok(Begun::Open(Box::new(move |connection, tick, tell| match self.receive(connection, tick, tell) {
+                None => self.repeat(connection, tick, tell),
+                Some(outcome) => outcome,
+            })));
         }
-        (Ok(Err(error)), Some(_)) if is_unknown_format(&error) => Ok(Err(error.with_hint(
-            "a pooler has brought a backend in which the extension is not loaded, and within a transaction it \
-             cannot be: let every backend load it (session_preload_libraries = 'colonnade')",
-        ))),
-        (first, _) => first,
+        match self.receive(connection, tick, tell) {
+            None => Ok(Begun::Open(Box::new(move |connection, tick, tell| self.repeat(connection, tick, tell)))),
+            Some(outcome) => outcome.map(Begun::Ended),
+        }
+    }
+
+    /// Receives the answer up to ReadyForQuery. `None` means that the backend does not know the format, and that the
+    /// COPY can be sent again: no data has come, and in a transaction block nothing could follow the error.
+    fn receive(
+        &self,
+        connection: &mut ServerConnection,
+        tick: Tick<'_>,
+        tell: &mut dyn FnMut(Bytes),
+    ) -> Option<AnswerOutcome> {
+        let mut answer = Answer { connection, tick, job: self.job(tell), preceded: false, copied: false };
+        let outcome = answer.read();
+        match outcome {
+            Ok(Err(error)) if self.again.is_some() && is_unknown_format(&error) => {
+                if !answer.copied && answer.connection.is_idle() {
+                    return None;
+                }
+                Some(Ok(Err(error.with_hint(
+                    "a pooler has brought a backend in which the extension is not loaded, and within a transaction it \
+                     cannot be: let every backend load it (session_preload_libraries = 'colonnade')",
+                ))))
+            }
+            outcome => Some(outcome),
+        }
+    }
+
+    fn repeat(
+        &self,
+        connection: &mut ServerConnection,
+        tick: Tick<'_>,
+        tell: &mut dyn FnMut(Bytes),
+    ) -> AnswerOutcome {
+        send(connection, self.again.as_deref().unwrap_or(&self.query))?;
+        Answer { connection, tick, job: self.job(tell), preceded: true, copied: false }.read()
+    }
+
+    fn job<'a>(&'a self, tell: &'a mut dyn FnMut(Bytes)) -> Job<'a> {
+        Job::Copy { pool: &self.pool, asked: self.asked, limit: self.limit, tell }
     }
 }
 
@@ -68,10 +165,9 @@ struct Answer<'a, 'j> {
 }
 
 impl Answer<'_, '_> {
-    fn read(&mut self, query: &[u8]) -> AnswerOutcome {
+    fn read(&mut self) -> AnswerOutcome {
         let mut failed = None;
-        let read = self.connection.incoming.set_patience(Some(POLL)).and_then(|()| self.connection.send(query));
-        match read.and_then(|()| self.messages(&mut failed)) {
+        match self.messages(&mut failed) {
             Ok(rows) => Ok(failed.map_or(Ok(rows), Err)),
             // A fatal error is the last message: then the connection has ended, and the error gives the reason.
             Err(error) => Err(failed.unwrap_or(error)),

@@ -45,7 +45,7 @@ const PART: usize = 4096;
 
 impl Writing for PostgresConnection {
     fn begin(&self, target: &WriteTarget, schema: &SchemaRef, keep: Keep<'_>) -> Result<Box<dyn TableWriter>, Error> {
-        if let Delivery::Served(_) = self.delivery() {
+        if let Delivery::Served(_) = self.delivery(keep)? {
             return self.begin_served(target, schema, keep);
         }
         let meanings = schema.fields().iter().map(|field| ColumnMeaning::of(field)).collect::<Result<Vec<_>, _>>()?;

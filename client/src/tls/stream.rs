@@ -167,6 +167,11 @@ impl TlsStream {
         result
     }
 
+    /// Whether bytes have been received that were not passed on.
+    pub(crate) fn has_bytes(&self) -> bool {
+        self.taken < self.rest.len() || self.start < self.end
+    }
+
     /// The socket.
     pub(crate) fn socket(&self) -> &Socket {
         &self.socket

@@ -1,53 +1,23 @@
-//! The receiving thread's side: describe, ask the catalog, run.
-
-use bytes::Bytes;
+//! The conversation about a statement: describe, ask the catalog, run, receive rows.
 
 use super::catalog::{self, Catalog};
 use super::decoder::Decoder;
-use super::kind::{self, ColumnDescription};
+use super::kind;
 use crate::feed::POLL;
 use crate::inbox::AnswerSize;
 use crate::postgres::extended::{MessageBatch, ResultColumn, ValueFormat, row_description};
 use crate::postgres::message::{self, MessageReader, protocol, shown};
 use crate::postgres::parameters::BoundStatement;
 use crate::postgres::server_connection::ServerConnection;
-use crate::rows::{Decoder as _, Part};
+use crate::rows::Decoder as _;
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
-use crate::{Error, Pool, QueryOptions, Sent, StatementDescription};
+use crate::{Error, QueryOptions, Sent, StatementDescription};
 
 /// The name of this client's statements, which must not replace the user's. A pooler may have it from an earlier
 /// session, so it is closed first.
 const OWN: &str = "colonnade";
 /// The name of the user's statement.
-const USERS: &str = "";
-/// The command tags with a number of rows.
-const COUNTED: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "FETCH"];
-
-/// What a statement must return.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::postgres) enum Wanted {
-    /// Rows; any other statement does not run.
-    Rows,
-    /// Rows or none.
-    Any,
-}
-
-/// Asks for the rows of `sql` and passes them on.
-pub(in crate::postgres) fn answer(
-    connection: &mut ServerConnection,
-    pool: &Pool,
-    tick: Tick<'_>,
-    statement: &BoundStatement,
-    options: &QueryOptions,
-    wanted: Wanted,
-    tell: &mut dyn FnMut(Part<ColumnDescription, Bytes>),
-) -> AnswerOutcome {
-    connection.incoming.set_patience(Some(POLL))?;
-    let mut talk = Talk { connection, tick, synced: false };
-    let result = talk.rows(pool, statement, options, wanted, tell);
-    talk.outcome(result)
-}
-
+pub(super) const USERS: &str = "";
 /// Runs a statement with values, and skips its rows. Returns the number of affected rows.
 pub(in crate::postgres) fn execute(
     connection: &mut ServerConnection,
@@ -104,15 +74,15 @@ fn question<T>(
     }))
 }
 
-struct Talk<'a> {
-    connection: &'a mut ServerConnection,
-    tick: Tick<'a>,
+pub(super) struct Talk<'a> {
+    pub(super) connection: &'a mut ServerConnection,
+    pub(super) tick: Tick<'a>,
     /// Whether Sync was sent.
-    synced: bool,
+    pub(super) synced: bool,
 }
 
 impl Talk<'_> {
-    fn outcome(&mut self, result: Result<Option<u64>, AnswerError>) -> AnswerOutcome {
+    pub(super) fn outcome(&mut self, result: Result<Option<u64>, AnswerError>) -> AnswerOutcome {
         match result {
             Ok(rows) => Ok(Ok(rows)),
             Err(AnswerError::Lost(error)) => Err(error),
@@ -125,49 +95,8 @@ impl Talk<'_> {
         }
     }
 
-    fn rows(
-        &mut self,
-        pool: &Pool,
-        statement: &BoundStatement,
-        options: &QueryOptions,
-        wanted: Wanted,
-        tell: &mut dyn FnMut(Part<ColumnDescription, Bytes>),
-    ) -> Result<Option<u64>, AnswerError> {
-        self.agree_on_encoding()?;
-        let types: Vec<_> = statement.values.iter().map(|value| value.type_oid).collect();
-        let (_, Some(described)) = self.describe(&statement.sql, &types)? else {
-            if wanted == Wanted::Any {
-                return self.effect(&statement.values);
-            }
-            return Err(AnswerError::Refused(Error::no_rows()));
-        };
-        let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
-        let columns = kind::columns(&described, &catalog, options).map_err(AnswerError::Refused)?;
-        let formats: Vec<_> = columns.iter().map(|column| column.format).collect();
-        tell(Part::Columns(columns));
-        self.run(&statement.values, &formats, &catalog)?;
-        loop {
-            if self.connection.incoming.peek(self.tick)? == b'D' {
-                let sink = &mut |bytes| tell(Part::Rows(bytes));
-                self.connection.incoming.rows(pool, options.max_message_bytes, self.tick, sink)?;
-                continue;
-            }
-            let (kind, body) = self.message()?;
-            if kind != b'C' {
-                return Err(unexpected(kind));
-            }
-            let tag = MessageReader(&body).text()?.into_owned();
-            let rows = message::rows_of_tag(&tag);
-            if rows.is_none() && COUNTED.iter().any(|word| tag.starts_with(word)) {
-                return Err(AnswerError::Lost(protocol(format!("a tag {tag:?}"))));
-            }
-            self.settle()?;
-            return Ok(rows);
-        }
-    }
-
     /// Text must be UTF-8, whatever the session's setting is. The setting is restored afterwards.
-    fn agree_on_encoding(&mut self) -> Result<(), AnswerError> {
+    pub(super) fn agree_on_encoding(&mut self) -> Result<(), AnswerError> {
         if self.connection.server.sends_utf8() {
             return Ok(());
         }
@@ -184,7 +113,7 @@ impl Talk<'_> {
     }
 
     /// Runs the user's statement, which has no columns. Returns the number of affected rows.
-    fn effect(&mut self, values: &[Sent]) -> Result<Option<u64>, AnswerError> {
+    pub(super) fn effect(&mut self, values: &[Sent]) -> Result<Option<u64>, AnswerError> {
         self.finish(MessageBatch::default(), values)
     }
 
@@ -226,10 +155,15 @@ impl Talk<'_> {
     }
 
     /// The types of a statement's parameters, and its columns; `None` if it returns no rows.
-    fn describe(&mut self, sql: &str, types: &[u32]) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), AnswerError> {
-        let mut parameters = Vec::new();
+    pub(super) fn describe(&mut self, sql: &str, types: &[u32]) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), AnswerError> {
         let batch = MessageBatch::default().parse(USERS, sql, types).map_err(AnswerError::Refused)?;
         self.connection.send(&batch.describe(USERS).flush())?;
+        self.described()
+    }
+
+    /// Receives the answers to Parse and Describe.
+    pub(super) fn described(&mut self) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), AnswerError> {
+        let mut parameters = Vec::new();
         loop {
             let (kind, body) = self.message()?;
             match kind {
@@ -247,7 +181,7 @@ impl Talk<'_> {
         }
     }
 
-    fn ask(&mut self, described: &[ResultColumn]) -> Result<Catalog, AnswerError> {
+    pub(super) fn ask(&mut self, described: &[ResultColumn]) -> Result<Catalog, AnswerError> {
         let mut catalog = Catalog::default();
         for row in self.own(MessageBatch::default(), &catalog::question(described))? {
             catalog.take(&row)?;
@@ -261,7 +195,7 @@ impl Talk<'_> {
         self.own_rows()
     }
 
-    fn own_rows(&mut self) -> Result<Vec<Vec<u8>>, AnswerError> {
+    pub(super) fn own_rows(&mut self) -> Result<Vec<Vec<u8>>, AnswerError> {
         let (mut rows, mut complete, mut kept) = (Vec::new(), false, AnswerSize::default());
         loop {
             let (kind, body) = self.message()?;
@@ -278,8 +212,8 @@ impl Talk<'_> {
         }
     }
 
-    /// Starts the user's statement. Its rows are the next messages.
-    fn run(&mut self, values: &[Sent], formats: &[ValueFormat], catalog: &Catalog) -> Result<(), AnswerError> {
+    /// Sends the user's statement. Returns whether statements of this client precede it.
+    pub(super) fn run(&mut self, values: &[Sent], formats: &[ValueFormat], catalog: &Catalog) -> Result<bool, AnswerError> {
         // These are sent after Parse, because some of the settings also affect how literals are read.
         let styled = formats.contains(&ValueFormat::Text) && !catalog.styles.is_empty();
         let mut batch = MessageBatch::default();
@@ -293,17 +227,11 @@ impl Talk<'_> {
         }
         self.synced = true;
         self.connection.send(&batch.sync())?;
-        if styled {
-            self.own_rows()?;
-        }
-        match self.message()? {
-            (b'2', _) => Ok(()),
-            (kind, _) => Err(unexpected(kind)),
-        }
+        Ok(styled)
     }
 
     /// Skips all messages up to ReadyForQuery.
-    fn settle(&mut self) -> Result<(), Error> {
+    pub(super) fn settle(&mut self) -> Result<(), Error> {
         if !self.synced {
             self.synced = true;
             self.connection.send(&MessageBatch::default().sync())?;
@@ -326,7 +254,7 @@ impl Talk<'_> {
     }
 
     /// The next message that is part of the answer.
-    fn message(&mut self) -> Result<(u8, Vec<u8>), AnswerError> {
+    pub(super) fn message(&mut self) -> Result<(u8, Vec<u8>), AnswerError> {
         loop {
             let (kind, len) = self.connection.incoming.header(self.tick)?;
             let body = self.connection.incoming.body(kind, len, self.tick)?;
@@ -344,6 +272,6 @@ fn own(batch: MessageBatch, sql: &str) -> Result<MessageBatch, Error> {
     Ok(batch.close(OWN).parse(OWN, sql, &[])?.run(OWN, &[], &[]).close(OWN))
 }
 
-fn unexpected(kind: u8) -> AnswerError {
+pub(super) fn unexpected(kind: u8) -> AnswerError {
     AnswerError::Lost(protocol(format!("a message {}", shown(kind))))
 }

@@ -185,7 +185,7 @@ impl Transfer<'_> {
                 rows.push(row);
             }
         };
-        let answer = simple::answer(self.connection, &mut *self.tick, Job::Ask(&mut collect), &query, None)?;
+        let answer = simple::answer(self.connection, &mut *self.tick, Job::Ask(&mut collect), &query)?;
         answer.map_err(AnswerError::Refused)?;
         Ok(rows)
     }
@@ -193,7 +193,7 @@ impl Transfer<'_> {
     /// Runs a statement that returns no rows. Returns the number of rows that it changed.
     pub(super) fn change(&mut self, sql: &str) -> Result<u64, AnswerError> {
         let query = message::query(sql).map_err(AnswerError::Refused)?;
-        let answer = simple::answer(self.connection, &mut *self.tick, Job::Ask(&mut |_| {}), &query, None)?;
+        let answer = simple::answer(self.connection, &mut *self.tick, Job::Ask(&mut |_| {}), &query)?;
         answer.map_err(AnswerError::Refused)?.ok_or_else(|| protocol("no number of changed rows").into())
     }
 

@@ -35,7 +35,7 @@ impl Transfer<'_> {
         };
         let asked = request::chunks(&QueryOptions::default());
         let job = Job::Copy { pool: &pool, asked, limit: DecodeLimits::default().message_bytes, tell: &mut tell };
-        simple::answer(self.connection, &mut *self.tick, job, &query, None)?.map_err(AnswerError::Refused)?;
+        simple::answer(self.connection, &mut *self.tick, job, &query)?.map_err(AnswerError::Refused)?;
         let is_whole = decoder.finish().is_ok_and(|totals| totals.rows == 0);
         match schema.filter(|_| is_whole) {
             Some(schema) => Ok(schema),
@@ -47,9 +47,9 @@ impl Transfer<'_> {
     /// loaded the extension.
     pub(crate) fn receives(&mut self) -> Result<bool, AnswerError> {
         let load = match &self.connection.server.delivery {
-            Delivery::Stock | Delivery::Served(_) => return Ok(false),
-            Delivery::Extension { load: None, .. } => return Ok(self.connection.server.receives >= request::VERSION),
-            Delivery::Extension { load: Some(load), .. } => load.clone(),
+            None | Some(Delivery::Stock | Delivery::Served(_)) => return Ok(false),
+            Some(Delivery::Extension { load: None, .. }) => return Ok(self.connection.server.receives >= request::VERSION),
+            Some(Delivery::Extension { load: Some(load), .. }) => load.clone(),
         };
         if let Some(version) = self.received_version()? {
             return Ok(version >= request::VERSION);

@@ -1,0 +1,198 @@
+//! How a server delivers results, and the first statement of a connection that does not know it yet.
+//!
+//! PostgreSQL need not announce the extension (PROTOCOL §1). The question for it travels with the first statement, so that
+//! it takes no round trip of its own: with the statement's description, or, if an earlier connection to this server has
+//! found the extension, as the call that loads it with the COPY. A connection whose first statement is of another kind
+//! asks before.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::binary::{self, Reading, Wanted};
+use super::connection::{Postgres, PostgresConnection, checked_begin};
+use super::copy_out::{CopyAnswer, CopyOut};
+use super::delivery::Delivery;
+use super::parameters;
+use super::request;
+use crate::shared_connection::{Begun, EventReader};
+use crate::{Dialect, Error, Keep, QueryOptions, ResultStream, Statement};
+
+/// The servers that are remembered.
+const SERVERS: usize = 64;
+
+/// The servers of this process that had the extension last time, and the statements that load it. The last one is the
+/// latest. A wrong entry costs a round trip.
+static EXTENDED: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
+
+/// What has happened to a statement that may be the first.
+pub(super) enum First<'a> {
+    /// Its rows arrive.
+    Rows(EventReader<Postgres, binary::Part>),
+    /// Its stream arrives.
+    Stream(Box<dyn ResultStream>),
+    /// It has not run.
+    Known(&'a Delivery),
+}
+
+impl PostgresConnection {
+    /// Whether the server is `colonnade serve`, which always announces itself.
+    pub(super) fn is_served(&self) -> bool {
+        matches!(self.known_delivery(), Some(Delivery::Served(_)))
+    }
+
+    /// How the server delivers results, if that is known.
+    pub(super) fn known_delivery(&self) -> Option<&Delivery> {
+        self.session.peer.found.get().map(|(delivery, _)| delivery)
+    }
+
+    /// How the server delivers results. Asks the server if necessary.
+    ///
+    /// # Errors
+    /// The server has the extension but it cannot be loaded, or as for [`Connection::query`](crate::Connection::query).
+    pub(super) fn delivery(&self, keep: Keep<'_>) -> Result<&Delivery, Error> {
+        if let Some(delivery) = self.known_delivery() {
+            return Ok(delivery);
+        }
+        let mut found = None;
+        let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
+            let delivery = Delivery::find(connection, tick)?;
+            Ok(Begun::Ended(delivery.map(|delivery| {
+                connection.server.delivery = Some(delivery.clone());
+                found = Some(delivery);
+                None
+            })))
+        })?;
+        reader.finish(keep)?;
+        self.note(found.unwrap_or_default());
+        Ok(self.known_delivery().unwrap_or(&Delivery::Stock))
+    }
+
+    /// Remembers how the server delivers results.
+    pub(super) fn note(&self, delivery: Delivery) {
+        let Postgres { found, server, route, .. } = &self.session.peer;
+        remember(&route.target.shareable, &delivery);
+        let software = delivery.software(&server.version);
+        // If two threads have asked, their answers are equal.
+        let _ = found.set((delivery, software));
+    }
+
+    /// Runs a statement, if it is the first and the server does not announce how it delivers results.
+    ///
+    /// # Errors
+    /// As for [`Connection::query`](crate::Connection::query).
+    pub(super) fn first(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        wanted: Wanted,
+        keep: Keep<'_>,
+    ) -> Result<First<'_>, Error> {
+        if let Some(delivery) = self.known_delivery() {
+            return Ok(First::Known(delivery));
+        }
+        let is_copied = match wanted {
+            Wanted::Rows => !options.type_names,
+            Wanted::Any => statement.parameters.is_none() && request::is_read(statement.sql),
+        };
+        let sends_utf8 = self.session.look(|connection| connection.server.sends_utf8()) == Some(true);
+        if !is_copied || !sends_utf8 {
+            return self.delivery(keep).map(First::Known);
+        }
+        match remembered(&self.session.peer.route.target.shareable) {
+            Some(load) => self.first_copied(statement, options, load, keep),
+            None => self.first_described(statement, options, wanted, keep),
+        }
+    }
+
+    /// Loads the extension and sends the COPY.
+    fn first_copied(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        load: String,
+        keep: Keep<'_>,
+    ) -> Result<First<'_>, Error> {
+        let dialect = self.literals(statement)?;
+        let copy = request::copy(&statement.with_literals(dialect)?, options, dialect)?;
+        let expected = Delivery::Extension { format: 0, load: Some(load.clone()) };
+        let (copying, asked, limits) = self.copying(&copy, Some(&expected), options)?;
+        let mut loaded = None;
+        let reader = self.session.begin(keep, |connection, tick, tell| {
+            checked_begin(connection, |connection| copying.begin_first(connection, tick, load, &mut loaded, tell))
+        })?;
+        let Some(delivery) = loaded else {
+            forget(&self.session.peer.route.target.shareable);
+            // An error is the connection's.
+            reader.finish(keep)?;
+            return self.delivery(keep).map(First::Known);
+        };
+        self.note(delivery);
+        let stream = CopyOut::open(reader, asked, limits, CopyAnswer::Stream { types: &[] }, keep)?;
+        Ok(First::Stream(Box::new(stream)))
+    }
+
+    /// Describes the statement, and runs it if there is no extension.
+    fn first_described(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        wanted: Wanted,
+        keep: Keep<'_>,
+    ) -> Result<First<'_>, Error> {
+        let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
+        let bound = parameters::bound(Statement { sql, ..statement })?;
+        let reading = Reading { statement: bound, options: options.clone(), wanted, pool: self.pool.clone() };
+        let (mut load, mut is_answered) = (None, false);
+        let reader = self.session.begin(keep, |connection, tick, tell| {
+            let begun = checked_begin(connection, |connection| reading.begin_first(connection, tick, &mut load, tell));
+            is_answered = connection.server.delivery.is_some();
+            begun
+        })?;
+        if let Some(load) = load {
+            reader.finish(keep)?;
+            return self.first_copied(statement, options, load, keep);
+        }
+        if is_answered {
+            self.note(Delivery::Stock);
+        }
+        Ok(First::Rows(reader))
+    }
+}
+
+fn extended() -> MutexGuard<'static, Vec<(String, String)>> {
+    // Every change leaves a valid list.
+    EXTENDED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn remembered(server: &str) -> Option<String> {
+    extended().iter().find(|(known, _)| known == server).map(|(_, load)| load.clone())
+}
+
+fn forget(server: &str) {
+    extended().retain(|(known, _)| known != server);
+}
+
+fn remember(server: &str, delivery: &Delivery) {
+    forget(server);
+    if let Delivery::Extension { load: Some(load), .. } = delivery {
+        let mut servers = extended();
+        if servers.len() >= SERVERS {
+            servers.remove(0);
+        }
+        servers.push((server.to_owned(), load.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_answer_of_a_server_is_remembered() {
+        let extension = |load: &str| Delivery::Extension { format: 1, load: Some(load.to_owned()) };
+        remember("host=first", &extension("SELECT a.colonnade_version()"));
+        remember("host=first", &extension("SELECT b.colonnade_version()"));
+        assert_eq!(remembered("host=first").as_deref(), Some("SELECT b.colonnade_version()"));
+        remember("host=first", &Delivery::Stock);
+        assert_eq!(remembered("host=first"), None);
+    }
+}

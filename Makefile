@@ -29,6 +29,7 @@ ML ?= .venv-ml
 VERSION ?=
 # The versions of PostgreSQL for test-postgres-versions; all if it is empty.
 VERSIONS ?=
+SERVERS ?=
 DRY_RUN ?=
 DIST ?= .venv-dist
 BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
@@ -47,9 +48,9 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
-.PHONY: bench-wire bench-end-to-end test-postgres-versions deb test-deb docs test-engines test-ml bench-postgres bench-sources bench-adbc bench-writes bench-links
-.PHONY: bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
-.PHONY: test-vscode lint-vscode vscode test-bodies bench-devudf
+.PHONY: bench-wire bench-end-to-end test-postgres-versions test-mysql-versions test-release record deb test-deb docs test-engines test-ml bench-postgres
+.PHONY: bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist test-dist release
+.PHONY: install clean postgres plpython extension mariadb java test-vscode lint-vscode vscode test-bodies bench-devudf
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -139,6 +140,11 @@ test-postgres-versions: $(BIN)/.wheel $(BIN)/.test extension ## Run the extensio
 	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
 	@command -v mvn >/dev/null || { $(APT) update && $(APT) install maven; }
 	$(BIN)/python -m tests.postgres.versions $(if $(VERSIONS),--only $(VERSIONS)) --processes $(TEST_PROCESSES)
+
+# `testbed/versions.py` fetches the servers into target/servers. SERVERS="mysql-9.7" runs some of them.
+test-mysql-versions: $(BIN)/.wheel $(BIN)/.test mariadb ## Run the tests of mysql: URIs on other versions of MariaDB and MySQL, and print a table (SERVERS="mysql-9.7")
+	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
+	$(BIN)/python -m tests.mysql.versions $(if $(SERVERS),--only $(SERVERS)) --processes $(TEST_PROCESSES)
 
 soak: $(BIN)/.wheel $(BIN)/.test extension ## Run mixed load on PostgreSQL, load on the server, and load with hostile clients (SOAK_SECONDS=600 each)
 	$(BIN)/python -m tests.soak.postgres --seconds $(SOAK_SECONDS)
@@ -304,12 +310,21 @@ test-deb: $(BIN)/.wheel $(BIN)/.test ## Install, upgrade, test and remove the ex
 		$(APT) install debhelper lintian dpkg-dev postgresql-server-dev-all mmdebstrap autopkgtest; }
 	$(SUDO) env PATH="$$PATH" CARGO_HOME="$${CARGO_HOME:-$$HOME/.cargo}" $(abspath $(BIN)/python) -m pytest --timeout=3600 -rA tests/dist/debian_package.py
 
-release: $(BIN)/python ## Write VERSION=1.2.3 and the date, build and test what is shipped, and tag the commit (DRY_RUN=1 shows the changes)
+release: $(BIN)/python ## Write VERSION=1.2.3 and the date, build, test and record what is shipped, and tag the commit (DRY_RUN=1 shows the changes)
 	$(BIN)/python -m release.publish prepare "$(VERSION)" $(if $(DRY_RUN),--dry-run)
 ifeq ($(DRY_RUN),)
-	$(MAKE) --no-print-directory dist test-dist
+	$(MAKE) --no-print-directory dist test-dist record
 	$(BIN)/python -m release.publish tag "$(VERSION)"
 endif
+
+# By the wheel of dist/ in an environment of its own, and the extension of this checkout.
+record: dist/SHA256SUMS $(BIN)/.test extension ## Record the conversations of the release in dist/, for tests of later ones
+	rm -rf target/released
+	$(PYTHON) -m venv target/released
+	target/released/bin/python -m pip install --disable-pip-version-check --quiet "$$(ls dist/colonnade-*-manylinux2014_x86_64.*.whl)[serve,pyarrow]"
+	PYTHONPATH=spec $(BIN)/python -m tests.compatibility.record --python $(abspath target/released/bin/python)
+
+test-release: test lint deny dist test-dist deb test-deb test-postgres-versions test-mysql-versions ## Run all checks of a release, for example of a tag that is checked out (root, hours)
 
 install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(BIN)/maturin build --release --locked --out dist

@@ -1,7 +1,7 @@
 """`make release VERSION=1.2.3`: `prepare` writes the version and the changelog's date and commits them; `tag` marks the
-commit.
+commit, and commits the release's recorded conversations.
 
-Between the two, `make release` builds what is shipped and tests it. Nothing is uploaded.
+Between the two, `make release` builds what is shipped, tests it, and records it. Nothing is uploaded.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from pathlib import Path
 from . import versions
 
 ROOT = Path(__file__).parents[1]
+#: Where the recorded conversations of releases are, and the files of each.
+RECORDINGS = "tests/compatibility/releases"
+RECORDED = ("serve.json", "postgres.json", "vectors.sha256")
 _UNRELEASED = "## Unreleased\n"
 #: The last section of a release. What users notice comes before it.
 _LAST = "For contributors"
@@ -84,17 +87,25 @@ def with_date(text: str, version: str, day: date) -> str:
 
 
 def tag(root: Path, version: str) -> None:
-    """Marks the commit.
+    """Marks the commit that was built and tested. The recording that was made of it is committed after it.
 
     Raises:
-        ValueError: The checkout has another version, or changes that are not committed.
+        ValueError: The checkout has another version, or changes that are not committed, or there is no recording.
     """
     if versions.current(root) != version:
         raise ValueError(f"this checkout is version {versions.current(root)}, not {version}")
-    if _git(root, "status", "--porcelain"):
+    recording = f"{RECORDINGS}/{version}/"
+    changes = _git(root, "status", "--porcelain", "--untracked-files=all").splitlines()
+    if not all(change.startswith(f"?? {recording}") for change in changes):
         raise ValueError("there are changes that are not committed, so what was tested is not this commit")
+    missing = [name for name in RECORDED if not (root / recording / name).is_file()]
+    if missing:
+        raise ValueError(f"{recording} has no {', '.join(missing)}: run make record")
     _git(root, "tag", "--annotate", f"v{version}", "--message", f"Colonnade {version}")
-    print(f"tagged v{version}; to publish: git push origin v{version}, and upload the files of dist/")
+    if changes:
+        _git(root, "add", recording)
+        _git(root, "commit", "--quiet", "--message", f"test(compatibility): the conversations of {version}")
+    print(f"tagged v{version}; to publish: git push origin HEAD v{version}, and upload the files of dist/")
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -10,13 +10,24 @@ from pathlib import Path
 #: Three numbers, as in semantic versioning. The files of the extension and of wheels take no other form.
 FORM = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
-_WORKSPACE = re.compile(r'(?m)^version = "(?P<version>[^"]+)"$')
+_WORKSPACE = re.compile(r'(?m)^(?P<before>version = ")(?P<version>[^"]+)(?="$)')
 #: `colonnade-wire = { path = "wire", version = "1.2.3" }`
 _DEPENDENCY = re.compile(r'(?m)^(?P<before>colonnade-\w+ = \{ path = "[^"]+", version = ")[^"]+')
 #: A package of the workspace in a lock file. Packages of registries have a line `source` below.
 _LOCKED = re.compile(r'(?m)^(?P<before>name = "colonnade-[\w-]+"\nversion = ")[^"]+(?="\n(?!source))')
 _CONTROL = re.compile(r"(?m)^(?P<before>default_version = ')[^']+")
 _DATA = re.compile(r"(?m)^DATA = .*$")
+
+#: The files that have the version as it is written: a pattern whose group `before` is followed by it, and how often it
+#: is there (None: at least once). A file that shall get the version is a line here. The extension's SQL and PGXN's
+#: description also have it in names of files, and the extension for VS Code gets it when it is packed.
+PLACES: tuple[tuple[str, re.Pattern[str], int | None], ...] = (
+    ("Cargo.toml", _WORKSPACE, 1),
+    ("Cargo.toml", _DEPENDENCY, None),
+    ("Cargo.lock", _LOCKED, None),
+    ("fuzz/Cargo.lock", _LOCKED, None),
+    ("pg/colonnade.control", _CONTROL, 1),
+)
 
 _UPGRADE = """\
 \\echo Use "ALTER EXTENSION colonnade UPDATE TO '{new}'" to load this file. \\quit
@@ -55,11 +66,8 @@ def bump(root: Path, new: str) -> None:
     if parsed(new) <= parsed(old):
         raise ValueError(f"VERSION={new} is not newer than {old}")
     check_extension(root, old, new)
-    _replace(root / "Cargo.toml", _WORKSPACE, lambda _: f'version = "{new}"', 1)
-    _replace(root / "Cargo.toml", _DEPENDENCY, lambda found: found["before"] + new, None)
-    for lock in ("Cargo.lock", "fuzz/Cargo.lock"):
-        _replace(root / lock, _LOCKED, lambda found: found["before"] + new, None)
-    _replace(root / "pg/colonnade.control", _CONTROL, lambda found: found["before"] + new, 1)
+    for name, pattern, expected in PLACES:
+        _replace(root / name, pattern, lambda found: found["before"] + new, expected)
     _bump_extension(root / "pg", old, new)
     _bump_pgxn(root / "pg/META.json", new)
 

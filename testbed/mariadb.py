@@ -1,7 +1,7 @@
-"""A private MariaDB: its own directory, port and socket, as an ordinary user.
+"""A private MariaDB or MySQL: its own directory, port and socket, as an ordinary user.
 
-The environment variable COLONNADE_MARIADB names the folder of another MariaDB, with `bin`, `sbin` and `share`; else the
-installed one is taken.
+The environment variable COLONNADE_MARIADB names the folder of another MariaDB, or of a MySQL, with `bin`, `sbin` and
+`share`; else the installed MariaDB is taken.
 """
 
 from __future__ import annotations
@@ -29,6 +29,17 @@ OWNER = "mysql"
 TIMEOUT = 60
 SETTINGS = ("--skip-log-bin", "--max-allowed-packet=64M", "--innodb-buffer-pool-size=32M", "--performance-schema=OFF")
 
+#: MySQL's other protocol has a port of its own and listens on all addresses. Debian's folder for files does not exist.
+MYSQL_SETTINGS = ("--mysqlx=OFF", "--secure-file-priv=")
+#: How a server offers no TLS. MariaDB from 11.4 on and MySQL make a certificate of their own if they are given none.
+WITHOUT_TLS = {"mariadb": "--skip-ssl", "mysql": "--auto-generate-certs=OFF"}
+
+#: The tables of MariaDB's sequences that the tests read, for MySQL: first and last number.
+SEQUENCES = (
+    *((0, last) for last in (99, 999, 200_000, 299_999, 999_999, 2_999_999, 9_999_999)),
+    *((1, last) for last in (2, 3, 50, 100, 300, 1000, 4000, 19_999, 20_000, 1_000_000)),
+)
+
 
 def _program(name: str) -> str:
     home = os.environ.get("COLONNADE_MARIADB")
@@ -37,6 +48,12 @@ def _program(name: str) -> str:
     if found is None:
         raise RuntimeError(f"{name} is missing: install Debian's mariadb-server, as `make mariadb` does")
     return found
+
+
+def is_mysql() -> bool:
+    """Whether the server is a MySQL. MariaDB's folder has programs of both names."""
+    home = os.environ.get("COLONNADE_MARIADB")
+    return home is not None and not Path(home, "sbin/mariadbd").exists() and Path(home, "sbin/mysqld").exists()
 
 
 def _folders() -> list[str]:
@@ -51,7 +68,7 @@ def _folders() -> list[str]:
 
 @dataclass(frozen=True)
 class Server:
-    """A running MariaDB."""
+    """A running MariaDB or MySQL."""
 
     directory: Path
     port: int
@@ -71,13 +88,16 @@ class Server:
         return f"mysql://{login}@/{DATABASE}?unix_socket={self.socket}"
 
     def run(self, sql: str, *options: str) -> str:
-        """Runs statements as the superuser, by MariaDB's own client; gives what it prints."""
-        command = [_program("mariadb"), "--no-defaults", "-u", "root", "-S", str(self.socket), "-N", "-B", *options]
+        """Runs statements as the superuser, by its own client; gives what it prints."""
+        # MariaDB's client from 11.4 on refuses a server without TLS, also at the socket.
+        client, *without_tls = ["mysql"] if is_mysql() else ["mariadb", "--skip-ssl"]
+        command = [_program(client), "--no-defaults", *without_tls, "-u", "root", "-S", str(self.socket), "-N", "-B"]
+        command += options
         done = subprocess.run(
             command, input=sql, capture_output=True, text=True, check=False, preexec_fn=drop_root(OWNER)
         )
         if done.returncode != 0:
-            raise RuntimeError(f"mariadb failed:\n{done.stderr}")
+            raise RuntimeError(f"{client} failed:\n{done.stderr}")
         return done.stdout
 
     def threads(self) -> list[int]:
@@ -89,7 +109,7 @@ class Server:
 @contextmanager
 def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] | None = None) -> Iterator[Server]:
     """A new server on a free port of 127.0.0.1 and a unix socket. `files` may put files into its directory, and gives
-    the options that name them."""
+    the options that name them. Without an option that begins with `--ssl`, the server offers no TLS."""
     account = user(OWNER)
     with tempfile.TemporaryDirectory(prefix="colonnade-my-", dir="/tmp", ignore_cleanup_errors=True) as name:
         directory = Path(name)
@@ -98,28 +118,19 @@ def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] |
             for path in (directory, *directory.iterdir()):
                 os.chown(path, account.pw_uid, account.pw_gid)
         data = directory / "data"
-        owner = account.pw_name if account else pwd.getpwuid(os.getuid()).pw_name
-        install = [
-            _program("mariadb-install-db"),
-            "--no-defaults",
-            f"--datadir={data}",
-            "--auth-root-authentication-method=normal",
-        ]
-        install += ["--skip-test-db", f"--user={owner}", *_folders()]
-        done = subprocess.run(
-            install, cwd=directory, capture_output=True, text=True, preexec_fn=drop_root(OWNER), check=False
-        )
-        if done.returncode != 0:
-            raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout}{done.stderr}")
+        _initialize(directory, data)
         port = free_port()
         command = [
-            _program("mariadbd"),
+            _program("mysqld" if is_mysql() else "mariadbd"),
             "--no-defaults",
             *_folders(),
             f"--datadir={data}",
             f"--socket={directory / 'socket'}",
         ]
-        command += ["--bind-address=127.0.0.1", f"--port={port}", f"--pid-file={directory / 'pid'}", *SETTINGS, *more]
+        command += ["--bind-address=127.0.0.1", f"--port={port}", f"--pid-file={directory / 'pid'}", *SETTINGS]
+        command += [*(MYSQL_SETTINGS if is_mysql() else ()), *more]
+        if not any(option.startswith("--ssl") for option in more):
+            command.append(WITHOUT_TLS["mysql" if is_mysql() else "mariadb"])
         with (directory / "log").open("wb") as log:
             process = subprocess.Popen(
                 command,
@@ -136,17 +147,59 @@ def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] |
                 f"create database {DATABASE} character set utf8mb4; "
                 f"create user {USER}@'%' identified by '{PASSWORD}'; grant all on *.* to {USER}@'%'"
             )
+            if is_mysql():
+                # The server then knows the password's hash, and no longer asks for the password itself: without TLS to
+                # a verified server, clients would refuse. MySQL's own client sends it over the socket.
+                running.run("select 1", f"--user={USER}", f"--password={PASSWORD}")
+                running.run(_sequences(), DATABASE)
             yield running
         finally:
             _stop(process)
 
 
+def _initialize(directory: Path, data: Path) -> None:
+    """Makes the system's tables. The superuser has no password, and logs in at the socket."""
+    account = user(OWNER)
+    owner = account.pw_name if account else pwd.getpwuid(os.getuid()).pw_name
+    if is_mysql():
+        command = [_program("mysqld"), "--no-defaults", "--initialize-insecure", WITHOUT_TLS["mysql"]]
+    else:
+        command = [_program("mariadb-install-db"), "--no-defaults", "--auth-root-authentication-method=normal"]
+        command += ["--skip-test-db", f"--user={owner}"]
+    done = subprocess.run(
+        [*command, f"--datadir={data}", *_folders()],
+        cwd=directory,
+        capture_output=True,
+        text=True,
+        preexec_fn=drop_root(OWNER),
+        check=False,
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{command[0]} failed:\n{done.stdout}{done.stderr}")
+
+
+def _sequences() -> str:
+    """Statements for MySQL that make what MariaDB's storage engine for sequences has: `seq` from the first number of
+    the table's name to the last. Views, of which nothing is stored."""
+    statements = ["create table digit (d bigint unsigned primary key) select 0 as d"]
+    statements += [f"insert into digit values {', '.join(f'({digit})' for digit in range(1, 10))}"]
+    for first, last in SEQUENCES:
+        digits = range(len(str(last - first)))
+        number = " + ".join([str(first), *(f"d{place}.d * {10**place}" for place in digits)])
+        tables = " straight_join ".join(f"digit d{place}" for place in reversed(digits))
+        statements.append(
+            f"create view seq_{first}_to_{last} as select {number} as seq from {tables} where {number} <= {last}"
+        )
+    return ";".join(statements)
+
+
 def _wait(running: Server) -> None:
+    reason = None
     for _ in range(TIMEOUT * 10):
         try:
             running.run("select 1")
-        except RuntimeError:
-            pass
+        except RuntimeError as error:
+            reason = error
         else:
             return
         try:
@@ -154,7 +207,7 @@ def _wait(running: Server) -> None:
         except subprocess.TimeoutExpired:
             continue
         break
-    raise RuntimeError(f"MariaDB did not start:\n{(running.directory / 'log').read_text()}")
+    raise RuntimeError(f"the server did not start: {reason}\n{(running.directory / 'log').read_text()}")
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

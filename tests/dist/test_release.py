@@ -72,8 +72,35 @@ def test_the_version_is_in_every_place(copy: Path) -> None:
     assert "\n## Unreleased\n\n## 97.98.99 (2026-11-25)\n\n### " in (copy / "CHANGELOG.md").read_text()
     assert git(copy, "status", "--porcelain") == ""
     assert git(copy, "log", "-1", "--format=%s").strip() == "chore(release): 97.98.99"
+
+
+def test_the_tag_is_on_the_tested_commit_and_the_recording_after_it(copy: Path) -> None:
+    publish.prepare(copy, "97.98.99", DAY)
+    tested = git(copy, "rev-parse", "HEAD")
+    with pytest.raises(ValueError, match=r"has no serve\.json, postgres\.json, vectors\.sha256: run make record"):
+        publish.tag(copy, "97.98.99")
+    folder = copy / publish.RECORDINGS / "97.98.99"
+    folder.mkdir()
+    for name in publish.RECORDED:
+        (folder / name).write_text("recorded")
+    (copy / "other").write_text("not committed")
+    with pytest.raises(ValueError, match="what was tested is not this commit"):
+        publish.tag(copy, "97.98.99")
+    assert git(copy, "tag", "--list", "v97.98.99") == ""
+    (copy / "other").unlink()
     publish.tag(copy, "97.98.99")
     assert git(copy, "cat-file", "-t", "v97.98.99").strip() == "tag"
+    assert git(copy, "rev-parse", "v97.98.99^{commit}") == tested
+    assert git(copy, "log", "-1", "--format=%s%n%P").split("\n")[:2] == [
+        "test(compatibility): the conversations of 97.98.99",
+        tested.strip(),
+    ]
+    assert git(copy, "status", "--porcelain") == ""
+
+
+def test_the_recorded_files_are_those_that_the_tests_read() -> None:
+    for release in (ROOT / publish.RECORDINGS).iterdir():
+        assert {path.name for path in release.iterdir()} == set(publish.RECORDED)
 
 
 def test_no_other_place_has_the_version(copy: Path) -> None:

@@ -43,8 +43,11 @@ impl BoundStatement {
         let mut atoms = Vec::new();
         let sql = replace(statement.sql, parameters, dialect, &mut |sql, value| {
             let Expression { before, atom, after } = Expression::of(value)?;
+            let (inner, close) = typed(&atom, &after);
             sql.push_str(before);
+            sql.push_str(inner);
             sql.push('?');
+            sql.push_str(close);
             sql.push_str(&after);
             atoms.push(atom);
             Ok(())
@@ -55,6 +58,18 @@ impl BoundStatement {
     /// The arguments of COM_STMT_EXECUTE.
     pub(super) fn execution(&self, number: [u8; 4]) -> Vec<u8> {
         [&number[..], &NO_CURSOR_ONCE, &self.values].concat()
+    }
+}
+
+/// What stands around a placeholder so that it keeps the value's type. MySQL takes a placeholder's type from the
+/// expression around it, and not from the value:
+/// - bytes alone become text (MySQL 9.7: a VARCHAR of the connection's character set)
+/// - the text of a time becomes a date first: `CAST(? AS TIME(6))` with '01:02:03.000004' gives 04:00:00
+fn typed(atom: &Atom<'_>, after: &str) -> (&'static str, &'static str) {
+    match atom {
+        Atom::Bytes(_) => ("CAST(", " AS BINARY)"),
+        Atom::Text(_) if !after.is_empty() => ("CAST(", " AS CHAR)"),
+        _ => ("", ""),
     }
 }
 
@@ -116,7 +131,7 @@ mod tests {
         let parameters = Parameters::Positional(values.to_vec());
         let statement = Statement { sql: "select $1, $2, $3, $4, $5, $6, $7, '$1'", parameters: Some(&parameters) };
         let bound = BoundStatement::new(statement, Dialect::MySql { backslashes: true }).unwrap();
-        assert_eq!(bound.sql, "select ? , ? , CAST(? AS DECIMAL(39,0)) , ? , ? , ? , ? , '$1'");
+        assert_eq!(bound.sql, "select ? , ? , CAST(CAST(? AS CHAR) AS DECIMAL(39,0)) , ? , ? , ? , CAST(? AS BINARY) , '$1'");
         assert_eq!(bound.count, 7);
         let head = [&b"\x07\0\0\0\0\x01\0\0\0\x02\x01"[..], b"\xfd\0\x06\0\xfd\0\x08\0\x08\x80\x05\0\xfc\0\x02\\'\x27"]
             .concat();

@@ -18,6 +18,7 @@ STUDY_ARGS ?=
 SOAK_SECONDS ?= 600
 SOAK_MINUTES ?= 120
 PYTEST_ARGS ?=
+BODIES ?= 10000
 # The processes of the Python tests. A file's tests run in one of them.
 TEST_PROCESSES ?= 2
 PEERS ?= .venv-peers
@@ -92,6 +93,10 @@ test-vscode: lint-vscode $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Use the ext
 	@command -v chromium >/dev/null || { $(APT) update && $(APT) install chromium fonts-dejavu-core; }
 	@command -v c++ >/dev/null && command -v make >/dev/null || { $(APT) update && $(APT) install g++ make; }
 	$(BIN)/python -m pytest --timeout=900 -rA tests/editor/in_editor.py $(PYTEST_ARGS)
+
+test-bodies: $(BIN)/.wheel $(BIN)/.test ## Pull and push generated functions in this Python and in the newest one, and compare their bytes (BODIES=10000)
+	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
+	$(BIN)/python -m tests.devudf.versions --count $(BODIES)
 
 lint-vscode: vscode/out/.built ## Check the types of the extension for VS Code, and test what needs no editor
 	cd vscode && node --test out/test/command.test.js

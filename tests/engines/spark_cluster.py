@@ -16,26 +16,14 @@ from testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
 from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
+from tests.engines.spark_sessions import spark_session
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SparkSession]:
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.sql.session.timeZone": "America/New_York",
-        "spark.sql.shuffle.partitions": "2",
-    }
     # Two tasks at once, each tried four times.
-    builder = SparkSession.builder.master("local[2,4]")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    opened = builder.getOrCreate()
-    opened.sparkContext.setLogLevel("ERROR")
-    yield opened
-    opened.stop()
+    with spark_session("local[2,4]") as opened:
+        yield opened
 
 
 def test_each_row_is_there_once_while_rows_move(session: SparkSession, ledger: Ledger) -> None:

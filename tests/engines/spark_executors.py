@@ -14,29 +14,14 @@ from pyspark.sql import functions as f
 
 from tests.engines.held import plan_of_killed_reader
 from tests.engines.ledger import QUERY, ROWS, Ledger, same
-
-#: Executors, cores and MiB of each.
-_MASTER = "local-cluster[2,1,1024]"
+from tests.engines.spark_sessions import spark_session
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator[SparkSession]:
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.memory": "1g",
-        "spark.executor.memory": "512m",
-        "spark.sql.session.timeZone": "America/New_York",
-        "spark.sql.shuffle.partitions": "2",
-    }
-    builder = SparkSession.builder.master(_MASTER)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    opened = builder.getOrCreate()
-    opened.sparkContext.setLogLevel("ERROR")
-    yield opened
-    opened.stop()
+    # Two executors with a core and 1,024 MiB each.
+    with spark_session("local-cluster[2,1,1024]", {"spark.executor.memory": "512m"}) as opened:
+        yield opened
 
 
 def executors() -> int:

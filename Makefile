@@ -18,6 +18,7 @@ STUDY_ARGS ?=
 SOAK_SECONDS ?= 600
 SOAK_MINUTES ?= 120
 PYTEST_ARGS ?=
+BODIES ?= 10000
 # The processes of the Python tests. A file's tests run in one of them.
 TEST_PROCESSES ?= 2
 PEERS ?= .venv-peers
@@ -94,6 +95,10 @@ test-vscode: lint-vscode $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Use the ext
 	@command -v chromium >/dev/null || { $(APT) update && $(APT) install chromium fonts-dejavu-core; }
 	@command -v c++ >/dev/null && command -v make >/dev/null || { $(APT) update && $(APT) install g++ make; }
 	$(BIN)/python -m pytest --timeout=900 -rA tests/editor/in_editor.py $(PYTEST_ARGS)
+
+test-bodies: $(BIN)/.wheel $(BIN)/.test ## Pull and push generated functions in this Python and in the newest one, and compare their bytes (BODIES=10000)
+	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
+	$(BIN)/python -m tests.devudf.versions --count $(BODIES)
 
 lint-vscode: vscode/out/.built ## Check the types of the extension for VS Code, and test what needs no editor
 	cd vscode && node --test out/test/command.test.js
@@ -216,6 +221,9 @@ bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension ja
 		--jdbc "$$(ls $(abspath $(BENCH_DATA))/jdbc/postgresql-*.jar 2>/dev/null | head -1)" \
 		--markdown $(BENCH_DATA)/engines.md --json $(BENCH_DATA)/engines.json
 	$(BIN)/python bench/report.py engines
+
+bench-devudf: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Measure the way from a failing query to a stopped breakpoint, and the inputs of a function (BENCH_ROUNDS=5)
+	$(BIN)/python bench/devudf.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/devudf.md
 
 bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server, and what several readers gain (root, for links; BENCH_ROUNDS=5)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }

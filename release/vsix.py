@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from time import gmtime
 from xml.sax.saxutils import escape, quoteattr
@@ -94,7 +95,7 @@ def pack(target: Path, moment: int) -> None:
             archive.writestr(entry, data)
 
 
-def manifest(package: dict[str, object]) -> str:
+def manifest(package: Mapping[str, object]) -> str:
     """The description that editors read before they unpack the file."""
     categories, keywords, engines = package["categories"], package["keywords"], package["engines"]
     assert isinstance(categories, list) and isinstance(keywords, list) and isinstance(engines, dict)
@@ -110,7 +111,7 @@ def manifest(package: dict[str, object]) -> str:
     )
 
 
-def content_types(entries: dict[str, bytes]) -> str:
+def content_types(entries: Iterable[str]) -> str:
     """The media types of the entries, by the ends of their names."""
     ends = sorted({Path(path).suffix for path in entries})
     types = "".join(f'<Default Extension="{end}" ContentType="{CONTENT_TYPES[end]}"/>' for end in ends)

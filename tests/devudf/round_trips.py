@@ -101,7 +101,7 @@ def run(uri: str, count: int, number: int) -> int:
         database=None,
         # An example fills a batch, so a failure is not one of the example.
         phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
     )
     @given(bodies())
     def generate(body: str) -> None:

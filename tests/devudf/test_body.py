@@ -127,4 +127,4 @@ def test_a_declaration_is_one_line_whatever_it_has() -> None:
 
 def test_generated_functions_are_pulled_and_pushed(server: Server) -> None:
     """`make test-bodies` does it with 10,000 functions, in several versions of Python."""
-    run(f"postgresql://tester@{server.host}:{server.port}/", int(os.environ.get("COLONNADE_FUNCTIONS", "50")), 1)
+    run(f"postgresql://tester@{server.host}:{server.port}/", int(os.environ.get("COLONNADE_FUNCTIONS", "10")), 1)

@@ -41,6 +41,7 @@ TYPES = {
     "INTEGER[2]": "[1, 2]",
     "STRUCT(a INTEGER, b VARCHAR)": "{'a': 1, 'b': 'q'}",
     "ENUM('x', 'y')": "'y'",
+    "MAP(VARCHAR, INTEGER)": "MAP {'a': 1, 'b': NULL}",
 }
 
 
@@ -62,7 +63,9 @@ def test_arguments_are_those_of_the_server_for_each_type(connection: Session, pr
     assert lines[-1] == "the server's results are the same"
 
 
-@pytest.mark.parametrize("type_", ["HUGEINT", "UUID", "INTERVAL", "TIMESTAMPTZ", "STRUCT(a INTEGER, b VARCHAR)"])
+@pytest.mark.parametrize(
+    "type_", ["HUGEINT", "UUID", "INTERVAL", "TIMESTAMPTZ", "STRUCT(a INTEGER, b VARCHAR)", "MAP(VARCHAR, INTEGER)"]
+)
 def test_results_are_those_of_the_server(connection: Session, project: Project, type_: str) -> None:
     body = "LANGUAGE PYTHON_MAP AS $$ return x $$"
     connection.execute(f"CREATE FUNCTION typed(x {type_}) RETURNS {type_} {body}".encode())

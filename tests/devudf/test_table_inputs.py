@@ -7,7 +7,10 @@ from collections import Counter
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
+from colonnade._devudf.inputs import Description, Inputs
+from colonnade._devudf.local_table import table_calls
 
 from testbed.serving import Server
 from tests.devudf.projects import Project, connected
@@ -163,7 +166,6 @@ def test_errors_have_their_place_and_end_the_capture(session: Session) -> None:
     [
         ("scaled", "SELECT * FROM scaled((SELECT i, d FROM t ORDER BY i DESC), 3)"),
         ("scaled", "SELECT * FROM scaled((SELECT i, d FROM t WHERE false))"),
-        ("mapped", "SELECT * FROM mapped((SELECT i::INTEGER FROM range(130000) r(i)))"),
         ("mapped", "SELECT * FROM mapped((SELECT i FROM t WHERE false))"),
         ("joined", "SELECT * FROM joined((SELECT nullif(i, 1) FROM t), (SELECT 1 WHERE false), 'x')"),
         ("joined", "SELECT * FROM joined((SELECT i, i + 1 FROM t), NULL)"),
@@ -183,6 +185,20 @@ def test_local_results_are_those_of_the_server(pulled: Project, session: Session
         served = session.execute(query.encode()).fetchall()
         assert found["results"] == len(served)
         assert [list(map(str, row)) for row in found["first"]] == [list(map(str, row)) for row in served[:20]]
+
+
+def test_each_batch_of_a_map_is_a_call() -> None:
+    parameters, columns = [("x", "INTEGER", False), ("n", "INTEGER", False)], [("x", "INTEGER")]
+    description = Description("f", "table", "python_map", parameters, "INTEGER", False, "", columns, [1, 0])
+    names = ["x", "n", "query", "batch"]
+    numbers = pa.array([0, 0, 0, 1, 1, 2], pa.int32())
+    table = pa.table([[None, 1, 2, 3, 4, 5], [7, *[None] * 5], [0, 1, 1, 1, 1, 1], numbers], names)
+    calls = [
+        (call.rows, [column.to_pylist() for column in call.columns]) for call in table_calls(Inputs(description, table))
+    ]
+    assert calls == [(2, [[1, 2], [7]]), (2, [[3, 4], [7]]), (1, [[5], [7]])]
+    assert list(table_calls(Inputs(description, table.slice(0, 0)))) == []
+    assert list(table_calls(Inputs(description, table.slice(0, 1)))) == []
 
 
 def test_several_values_for_one_are_refused(pulled: Project) -> None:

@@ -26,7 +26,7 @@ def test_the_manifest_is_that_of_the_package() -> None:
     assert vsix.name() == f"colonnade-vscode-{identity.get('Version')}.vsix"
     assets = [asset.get("Path") for asset in root.iter(f"{SPACE}Asset")]
     assert "extension/package.json" in assets
-    types = ElementTree.fromstring(vsix.content_types({"a.json": b"", "b/c.js": b"", "d.vsixmanifest": b""}))
+    types = ElementTree.fromstring(vsix.content_types(["a.json", "b/c.js", "d.vsixmanifest"]))
     assert {one.get("Extension") for one in types} == {".json", ".js", ".vsixmanifest"}
 
 

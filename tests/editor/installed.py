@@ -45,7 +45,8 @@ def install(environment: dict[str, str]) -> None:
     # Without the packages' scripts: some of them download programs from elsewhere.
     quietly = ("--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
     subprocess.run(["npm", "ci", *quietly], cwd=HERE, check=True, stdout=subprocess.DEVNULL)
-    run("npm", "ci", *quietly, "--omit=dev", where=CODE)
+    # The editor's own lock misses a package, which `npm ci` does not accept.
+    run("npm", "install", *quietly, "--omit=dev", where=CODE)
     headers = f"--nodedir={NODE}"
     for module in NATIVE:
         run("node-gyp", "rebuild", headers, "--loglevel=error", where=CODE / "node_modules" / module)

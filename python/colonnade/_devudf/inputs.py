@@ -194,8 +194,7 @@ def fetch(
     description = describe(connection, declaration)
     query = query.strip().rstrip(";")
     statement = f"EXPLAIN (INPUTS {signature(declaration)}{wanted.options()}) {query}"
-    options = {} if compression is None else {"compression": compression}
-    table = connection.query(statement, **options).to_arrow()
+    table = connection.query(statement, compression=compression).to_arrow()
     found = Inputs(replace(description, query=query), table)
     return of_table(found) if description.is_table else found
 

@@ -116,6 +116,8 @@ def write(ring: LocalRing, array: pa.Array, column_type: list[Any]) -> None:
         lengths = np.asarray(pc.fill_null(array.value_lengths(), 0)).astype(np.int64)
         ring.node(length, valid, np.concatenate(([0], np.cumsum(lengths))))
         write(ring, array.flatten(), arguments[0])
+    elif name == "map":
+        write(ring, entries(array), ["list", arguments[0]])
     elif name == "array":
         size, item = arguments
         ring.node(length, valid, b"")
@@ -132,6 +134,17 @@ def write(ring: LocalRing, array: pa.Array, column_type: list[Any]) -> None:
             write(ring, child, field)
     else:
         raise ValueError(f"inputs of the type {name} cannot be read")
+
+
+def entries(array: pa.Array) -> pa.Array:
+    """A MAP as a list of its entries, each a struct of key and value."""
+    import pyarrow as pa
+
+    if not pa.types.is_map(array.type):
+        return array
+    pairs = pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
+    # Offsets of a part count from the beginning of the whole array, as `keys` does.
+    return pa.ListArray.from_arrays(array.offsets, pairs, mask=array.is_null() if array.null_count else None)
 
 
 def fixed(array: pa.Array, width: int) -> bytes:

@@ -15,6 +15,7 @@ from colonnade._core import Refused
 
 from .answers import Capsule
 from .exact import quoted
+from .function_macro import is_map, result
 from .table_inputs import TableCapture, free_names, own_columns
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ class FunctionInputs:
     def __init__(self, functions: SessionFunctions, named: NamedFunction) -> None:
         self._workers = functions.workers
         self._definition = functions.definition(*named)
-        if not self.gets_columns and any("MAP(" in parameter.type for parameter in self._definition.parameters):
-            raise Refused("EXPLAIN (INPUTS) does not show arguments of a MAP type", "0A000", None)
 
     @property
     def gets_columns(self) -> bool:
@@ -119,9 +118,12 @@ class FunctionInputs:
 
         relation = connection.from_arrow(pa.RecordBatchReader.from_stream(table).read_all())
         columns = enumerate(self.columns, 1)
-        return relation.project(
-            ", ".join(f"CAST(#{position} AS {type_}) AS {quoted(name)}" for position, (name, type_) in columns)
-        )
+        items = []
+        for position, (name, type_) in columns:
+            # The dispatcher gets a MAP as its entries.
+            value = result(f"#{position}", type_) if is_map(type_) else f"#{position}"
+            items.append(f"CAST({value} AS {type_}) AS {quoted(name)}")
+        return relation.project(", ".join(items))
 
 
 def drop_rows(result: Any) -> None:

@@ -34,7 +34,8 @@ def own_columns(definition: Definition) -> list[tuple[str, str]]:
     """The columns of the inputs beside the parameters, with their types."""
     if definition.kind != "table":
         return [("batch", "BIGINT")]
-    return [("query", "BIGINT"), ("batch", "BIGINT"), ("parameters", SOURCES)]
+    # Each row has them, so they are small.
+    return [("query", "SMALLINT"), ("batch", "INTEGER"), ("parameters", SOURCES)]
 
 
 @dataclass
@@ -108,7 +109,7 @@ class TableCapture:
         for argument in arguments:
             source = argument.source if argument.query == number else "NULL"
             items.append(f"CAST({source} AS {argument.parameter.type})")
-        items += [f"{number}::BIGINT", f"CAST({batch} AS BIGINT)"]
+        items += [f"{number}::SMALLINT", f"CAST({batch} AS INTEGER)"]
         pairs = (f"{{'query': {argument.query}, 'type': {literal(argument.parameter.type)}}}" for argument in arguments)
         sources = f"[{', '.join(pairs)}]" if number == 0 else "NULL"
         items.append(f"CAST({sources} AS {SOURCES})")

@@ -48,7 +48,7 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
 .PHONY: bench-wire bench-end-to-end test-postgres-versions deb test-deb docs test-engines test-ml bench-postgres bench-sources bench-adbc bench-writes bench-links
-.PHONY: bench-plans bench-engines study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
+.PHONY: bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist test-dist release install clean postgres plpython extension mariadb java
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -143,29 +143,33 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_rooms.py
 
 bench: bench-wire bench-end-to-end bench-postgres bench-sources bench-adbc bench-writes ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
-	$(BIN)/python bench/report.py
 
 bench-wire: $(BIN)/.wheel $(BIN)/.bench
 	$(BIN)/python bench/data.py
-	$(BIN)/python bench/machine.py > $(BENCH_DATA)/wire_memory.txt
+	$(BIN)/python bench/machine.py > $(BENCH_DATA)/wire_memory.md
 	$(CARGO) run --release --locked -p colonnade-bench -- --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/wire.md --json $(BENCH_DATA)/wire.json
+	$(BIN)/python bench/report.py wire
 
 bench-end-to-end: $(BIN)/.wheel $(BIN)/.bench
 	$(BIN)/python bench/end_to_end.py --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/end_to_end.md --json $(BENCH_DATA)/end_to_end.json
+	$(BIN)/python bench/report.py end-to-end
 
 bench-postgres: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || { $(APT) update && $(APT) install unixodbc odbc-postgresql; }
 	$(BIN)/python bench/postgres_peers.py --rounds $(BENCH_ROUNDS) --peers $(PEERS)/bin/python \
 		--markdown $(BENCH_DATA)/postgres.md --json $(BENCH_DATA)/postgres.json
+	$(BIN)/python bench/report.py postgres
 
 bench-sources: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers mariadb
 	$(BIN)/python bench/sources.py --rounds $(BENCH_ROUNDS) --peers $(PEERS)/bin/python \
 		--markdown $(BENCH_DATA)/sources.md --json $(BENCH_DATA)/sources.json
+	$(BIN)/python bench/report.py sources
 
 bench-adbc: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.bench extension
 	$(BIN)/python bench/adbc_driver.py --markdown $(BENCH_DATA)/adbc.md --json $(BENCH_DATA)/adbc.json
+	$(BIN)/python bench/report.py adbc
 
 bench-writes: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## Measure writing lineitem into each database, with competing systems; over links if this is root (BENCH_ROUNDS=5)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -175,6 +179,7 @@ bench-writes: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## M
 		--markdown $(BENCH_DATA)/writes.md --json $(BENCH_DATA)/writes.json
 	$(BIN)/python bench/writes_links.py --rounds $(LINKS_ROUNDS) --peers $(abspath $(PEERS)/bin/python) \
 		--markdown $(BENCH_DATA)/writes_links.md --json $(BENCH_DATA)/writes_links.json
+	$(BIN)/python bench/report.py writes
 
 # Maven gets the JDBC driver that tests/clients uses. Without Maven, Spark's own way is not measured.
 bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension java ## Measure Dask, Ray, Spark, Daft and Polars: their own ways to read PostgreSQL, against ours (BENCH_ROUNDS=5)
@@ -186,6 +191,7 @@ bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension ja
 	PYTHONPATH=. $(BIN)/python bench/engines.py --engines $(abspath $(ENGINES)/bin/python) --rounds $(BENCH_ROUNDS) \
 		--jdbc "$$(ls $(abspath $(BENCH_DATA))/jdbc/postgresql-*.jar 2>/dev/null | head -1)" \
 		--markdown $(BENCH_DATA)/engines.md --json $(BENCH_DATA)/engines.json
+	$(BIN)/python bench/report.py engines
 
 bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server, and what several readers gain (root, for links; BENCH_ROUNDS=5)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -197,6 +203,18 @@ bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and it
 	$(SUDO) env PATH="$$PATH" PYTHONPATH=. COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) \
 		bench/plans_readers.py --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/plans_readers.md --json $(BENCH_DATA)/plans_readers.json
+	$(BIN)/python bench/report.py plans
+
+bench-growth: $(BIN)/.wheel $(BIN)/.bench extension ## Measure how cost and memory grow with a result (BENCH_ROUNDS=5, GROWTH_ARGS="--scales 0.1 1 10 30")
+	PYTHONPATH=. $(BIN)/python bench/growth.py --rounds $(BENCH_ROUNDS) $(GROWTH_ARGS) \
+		--markdown $(BENCH_DATA)/growth.md --json $(BENCH_DATA)/growth.json
+	$(BIN)/python bench/report.py growth
+
+bench-concurrency: $(BIN)/.wheel $(BIN)/.bench extension ## Measure 200 clients at once on the server and on PostgreSQL (BENCH_ROUNDS=5)
+	$(BIN)/python bench/data.py lineitem
+	PYTHONPATH=. $(BIN)/python bench/concurrency.py --rounds $(BENCH_ROUNDS) \
+		--markdown $(BENCH_DATA)/concurrency.md --json $(BENCH_DATA)/concurrency.json
+	$(BIN)/python bench/report.py concurrency
 
 bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure adaptive compression and competing systems on shaped links, and draw plots (root; LINKS_ROUNDS=1, LINKS_ARGS)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }
@@ -206,6 +224,7 @@ bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure ad
 		--markdown $(BENCH_DATA)/links.md --json $(BENCH_DATA)/links.json $(LINKS_ARGS)
 	$(SUDO) env PATH="$$PATH" COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) bench/links_rivals.py --rounds $(LINKS_ROUNDS) \
 		--peers $(abspath $(PEERS)/bin/python) --markdown $(BENCH_DATA)/rivals.md --json $(BENCH_DATA)/rivals.json
+	$(BIN)/python bench/report.py links
 	$(BIN)/python bench/links_plots.py $(BENCH_DATA)/links.json $(BENCH_DATA)/rivals.json docs/explanation
 
 # Strict: a broken link, a page without a link to it, or a docstring that cannot be parsed is an error. -E reads all

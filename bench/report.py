@@ -1,312 +1,121 @@
-"""Writes the results of `make bench` into bench/RESULTS.md, with the machine and the targets."""
+"""Writes what a benchmark has measured into its section of bench/RESULTS.md, and leaves the other sections as they are.
+
+    python bench/report.py wire [end-to-end …]
+
+`make bench-wire` and the other targets call it when they have measured. A section begins with the commit, the machine
+and the date of its measurement, and with its figures beside what is aimed at.
+"""
 
 from __future__ import annotations
 
+import argparse
+import datetime as dt
 import json
-import statistics
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import adbc_driver
-import links
-import links_rivals
 import machine
-import postgres_peers
-import sources as sources_bench
-import turns
+import report_aims as aims
 import writes_aims
 from data import DIRECTORY
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
+TITLE = """# Results of `make bench`
 
-# Targets for lineitem: at most this many bytes per row, at least this many million rows per second encoded and
-# decoded.
-AIMS = {
-    "light": (43.0, 20.0, 35.0),
-    "light+fsst": (26.0, 12.0, 30.0),
-    "light+zstd-1": (23.5, 6.0, 20.0),
-    "light+zstd-3": (22.8, None, None),
-}
-# The machine for which the speeds were set: two other formats' million rows of lineitem per second there, encoded and
-# decoded.
-YARDSTICKS = {"Arrow IPC, ZSTD-1": (4.0, 10.1), "the paper's layout, Snappy": (5.8, 9.3)}
-CHUNK_SIZE_AIM = 0.15
-# The controller's CPU divided by that of encoding.
-OVERHEAD_AIM = 0.01
-MEMORY_AIM = 1.15
-# The extension, on lineitem: a backend's CPU divided by that of COPY binary, and by that of the floor.
-OVER_BINARY = {"Colonnade plain": 0.28, "Colonnade light": 0.35}
-OVER_FLOOR = {"Colonnade plain": 1.8}
-# Its client's CPU seconds. The best peer's CPU and wall time divided by its own.
-CLIENT_CPU_AIM, CPU_AIM, WALL_AIM = 0.5, 4.0, 3.0
-# PostgreSQL without the extension: the client's CPU divided by the best peer's, the wall time divided by that of COPY
-# binary whose result is discarded; for pandas, CPU and memory divided by ConnectorX's.
-STOCK = "Colonnade, no extension"
-STOCK_CPU_AIM, STOCK_WALL_AIM, PANDAS_AIM = 0.6, 1.1, 0.6
-# MariaDB and SQLite: the client's CPU divided by the best peer's.
-SOURCES_AIM = 0.7
-# A million rows over an emulated link: wall time divided by that of the best competitor.
-RIVALS_AIM = {"lan": 0.8, "wan": 0.6}
-
-
-# The ADBC driver: the client's CPU divided by that of `colonnade.connect`.
-ADBC_AIM = 1.05
-#: Two parts: CPU of both sides divided by that of one part.
-PARTS_AIM = 1.1
+Each section was measured on its own, at the commit that it names. `bench/report.py` writes the sections.
+"""
 
 
 @dataclass(frozen=True)
-class Source:
-    """A database without an extension: the names of our readers into Arrow and into pandas, and all contenders."""
+class Section:
+    """What a target of the Makefile measures."""
 
-    name: str
-    ours: str
-    pandas: str
-    #: The target for the client's CPU divided by the best peer's.
-    cpu_aim: float
-    contenders: Sequence[turns.Contender]
-
-
-def verdict(found: float, aim: float | None, *, most: bool) -> str:
-    if aim is None:
-        return f"{found:.1f}"
-    met = found <= aim if most else found >= aim
-    return f"{found:.1f} {'✓' if met else '✗'} ({'≤' if most else '≥'} {aim:g})"
+    title: str
+    #: The files in `DIRECTORY` that the benchmarks have written, without `.md`. Those that need root may be absent.
+    files: Sequence[str]
+    #: The lines with the aims, from the results in the files' `.json`; `None` of a file that is absent.
+    aims: Callable[..., list[str]] = lambda *_: []
 
 
-def wire_aims(tables: list[dict[str, Any]]) -> list[str]:
-    lines = [
-        "| lineitem | bytes/row | encode M rows/s | decode M rows/s |",
-        "|---|--:|--:|--:|",
-    ]
-    for table in tables:
-        contenders = {row["contender"]: row for row in table.get("contenders", ()) if table["table"] == "lineitem"}
-        for config, (size, encode, decode) in AIMS.items():
-            if row := contenders.get(f"Colonnade {config}"):
-                cells = [
-                    verdict(row["bytes_per_row"], size, most=True),
-                    verdict(row["encode_mrows_per_s"], encode, most=False),
-                    verdict(row["decode_mrows_per_s"], decode, most=False),
-                ]
-                lines.append(f"| {config} | {' | '.join(cells)} |")
-        for name, (encode, decode) in YARDSTICKS.items():
-            if row := contenders.get(name):
-                cells = [
-                    f"{row['bytes_per_row']:.1f}",
-                    f"{row['encode_mrows_per_s']:.1f} (there: {encode})",
-                    f"{row['decode_mrows_per_s']:.1f} (there: {decode})",
-                ]
-                lines.append(f"| yardstick: {name} | {' | '.join(cells)} |")
-    lines += [
-        "",
-        "The target speeds were set for another machine. The rows `yardstick` have the speeds of two other formats,"
-        " and in parentheses their speeds on that machine.",
-        "",
-    ]
-    for table in tables:
-        if sizes := table.get("chunk_sizes"):
-            more = sizes[0]["light_bytes_per_row"] / sizes[-1]["light_bytes_per_row"] - 1
-            mark = "✓" if more <= CHUNK_SIZE_AIM else "✗"
-            lines.append(f"- 274 columns, 1 MB chunks over 16 MB chunks: {more:+.1%} {mark} (≤ {CHUNK_SIZE_AIM:.0%})")
-        if (share := table.get("share")) is not None:
-            mark = "✓" if share <= OVERHEAD_AIM else "✗"
-            name = table["overhead_of"]
-            lines.append(
-                f"- The controller, {name}: {share:.2%} of encoding light chunks {mark} (≤ {OVERHEAD_AIM:.0%})"
-            )
-    return lines
+def _wire(_: None, tables: Any) -> list[str]:
+    return aims.wire_aims(tables)
 
 
-def end_to_end_aims(rows: list[dict[str, Any]]) -> list[str]:
-    def median(contender: str, mode: str, *fields: str) -> float:
-        return statistics.median(
-            sum(row[field] for field in fields) for row in rows if (row["contender"], row["mode"]) == (contender, mode)
-        )
-
-    lines = []
-    for transport in ("unix socket", "TCP"):
-        for what, fields in (("CPU", ("client_cpu", "server_cpu")), ("wall", ("wall",))):
-            ours, theirs = (median(f"{name}, {transport}", "warm", *fields) for name in ("Colonnade", "Arrow Flight"))
-            mark = "✓" if ours <= theirs else "✗"
-            lines.append(f"- End to end, {transport}, {what}: {ours:.2f} s {mark} (Arrow Flight: {theirs:.2f} s)")
-        name = f"Colonnade, {transport}"
-        ratio = median(name, "cold", "client_peak") / median(name, "cold", "arrow_bytes")
-        mark = "✓" if ratio <= MEMORY_AIM else "✗"
-        lines.append(f"- Client peak memory, {transport}: {ratio:.2f} x the table {mark} (≤ {MEMORY_AIM})")
-    return lines
+def _end_to_end(found: Any) -> list[str]:
+    return aims.end_to_end_aims(found["results"])
 
 
-def postgres_aims(results: list[dict[str, Any]]) -> list[str]:
-    def median(part: str, contender: str, *fields: str) -> float:
-        return turns.median(results, part, "lineitem", contender, *fields) or float("nan")
-
-    lines = []
-    for base, aims in (("COPY binary", OVER_BINARY), (postgres_peers.FLOOR, OVER_FLOOR)):
-        for name, aim in aims.items():
-            ratio = median("server", name, "server_cpu") / median("server", base, "server_cpu")
-            lines.append(f"- PostgreSQL, {name}: {ratio:.2f} x {base} {'✓' if ratio <= aim else '✗'} (≤ {aim})")
-    serial, parallel = (median("server", f"Colonnade plain{workers}", "wall") for workers in ("", ", 2 workers"))
-    lines.append(f"- PostgreSQL, plain, wall: 2 workers {parallel:.2f} s, serial {serial:.2f} s")
-    client = median("end to end", "Colonnade", "client_cpu")
-    mark = "✓" if client <= CLIENT_CPU_AIM else "✗"
-    lines.append(f"- PostgreSQL, client CPU: {client:.2f} s {mark} (≤ {CLIENT_CPU_AIM} s)")
-    for what, aim, fields in (("CPU", CPU_AIM, ("client_cpu", "server_cpu")), ("wall", WALL_AIM, ("wall",))):
-        peers = {
-            contender.name: turns.median(results, "end to end", "lineitem", contender.name, *fields)
-            for contender in postgres_peers.END_TO_END
-            if contender.other
-        }
-        seconds, best = min((seconds, name) for name, seconds in peers.items() if seconds is not None)
-        times = seconds / median("end to end", "Colonnade", *fields)
-        mark = "✓" if times >= aim else "✗"
-        lines.append(f"- PostgreSQL, end to end, {what}: {times:.1f} x less than {best} {mark} (≥ {aim:g} x)")
-    return lines
+def _postgres(found: Any) -> list[str]:
+    return aims.postgres_aims(found["results"]) + aims.stock_aims(found["results"])
 
 
-def compared(found: tuple[float | None, float | None], aim: float, what: str, whose: str) -> list[str]:
-    """One line: our figure divided by another's. Nothing if one of them was not measured."""
-    ours, theirs = found
-    if ours is None or theirs is None:
-        return []
-    ratio = ours / theirs
-    return [f"- {what}: {ratio:.2f} x {whose} {'✓' if ratio <= aim else '✗'} (≤ {aim})"]
+def _sources(found: Any) -> list[str]:
+    return aims.sources_aims(found["results"])
 
 
-def source_aims(results: list[dict[str, Any]], part: str, table: str, source: Source) -> list[str]:
-    """The cost of reading a table from a database without an extension, beside its peers."""
-
-    def both(name: str, other: str, *fields: str) -> tuple[float | None, float | None]:
-        ours, theirs = (turns.median(results, part, table, contender, *fields) for contender in (name, other))
-        return ours, theirs
-
-    what = f"{source.name}, {table}"
-    costs = {
-        contender.name: turns.median(results, part, table, contender.name, "client_cpu")
-        for contender in source.contenders
-        if contender.other and not contender.slow and "pandas" not in contender.name
-    }
-    lines = []
-    if found := {name: cost for name, cost in costs.items() if cost is not None}:
-        best = min(found, key=lambda name: found[name])
-        lines += compared(both(source.ours, best, "client_cpu"), source.cpu_aim, f"{what}, client CPU", best)
-    thrown = "COPY binary, thrown away"
-    lines += compared(both(source.ours, thrown, "wall"), STOCK_WALL_AIM, f"{what}, wall", thrown)
-    rows = [row for row in results if (row["part"], row["table"], row["contender"]) == (part, table, source.ours)]
-    if sizes := [(row["client_peak"] - row["client_before"], row["arrow_bytes"]) for row in rows if "error" not in row]:
-        peak, size = (statistics.median(figures) for figures in zip(*sizes, strict=True))
-        lines += compared((peak, size), MEMORY_AIM, f"{what}, increase of the client's peak memory", "the table")
-    parts = both(f"{source.ours}, 2 partitions", source.ours, "client_cpu", "server_cpu")
-    lines += compared(parts, PARTS_AIM, f"{what}, 2 partitions, total CPU", "one")
-    peer = "ConnectorX into pandas"
-    for ours in (source.pandas, f"{source.pandas}, ConnectorX's types"):
-        exact = "" if ours.endswith("types") else " with exact decimals"
-        for field, measured in (("client_cpu", "client CPU"), ("client_peak", "peak memory")):
-            lines += compared(both(ours, peer, field), PANDAS_AIM, f"{what} into pandas{exact}, {measured}", peer)
-    return lines
+def _links(found: Any, rivals: Any) -> list[str]:
+    return aims.links_aims(found or [], rivals or [])
 
 
-def stock_aims(results: list[dict[str, Any]]) -> list[str]:
-    pandas = "Colonnade into pandas, no extension"
-    source = Source("PostgreSQL as it is", STOCK, pandas, STOCK_CPU_AIM, postgres_peers.END_TO_END)
-    tables = ("lineitem", postgres_peers.SMALL, "flights", "acs")
-    return [line for table in tables for line in source_aims(results, "end to end", table, source)]
+def _writes(found: Any, over_links: Any) -> list[str]:
+    return writes_aims.aims(found["results"], over_links["results"] if over_links else [])
 
 
-def sources_aims(results: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for kind, contenders in sources_bench.CONTENDERS.items():
-        source = Source(kind, "Colonnade", "Colonnade into pandas", SOURCES_AIM, contenders)
-        lines += [line for table in sources_bench.TABLES for line in source_aims(results, kind, table, source)]
-    return lines
+#: By the ends of the names of their targets, in the page's order.
+SECTIONS = {
+    "wire": Section("The format, one core", ["wire_memory", "wire"], _wire),
+    "end-to-end": Section("End to end", ["end_to_end"], _end_to_end),
+    "postgres": Section("PostgreSQL", ["postgres"], _postgres),
+    "sources": Section("MariaDB and SQLite", ["sources"], _sources),
+    "adbc": Section("The ADBC driver", ["adbc"], aims.adbc_aims),
+    "writes": Section("Writing", ["writes", "writes_links"], _writes),
+    "links": Section("Links", ["links", "rivals"], _links),
+    "plans": Section("Plans", ["plans", "plans_readers"]),
+    "engines": Section("Engines", ["engines"]),
+    "growth": Section("Growth", ["growth"]),
+    "concurrency": Section("Many clients at once", ["concurrency"]),
+}
 
 
-def links_aims(results: list[dict[str, Any]], rivals: list[dict[str, Any]]) -> list[str]:
-    """Adaptive compression, compared with the best fixed configuration of each link and table, and with competitors."""
-    lines = []
-    if steady := [found["regret"] for found in results if not found["swings"]]:
-        for what, found, aim in (
-            ("at most", max(steady), links.MAX_REGRET),
-            ("in the median", statistics.median(steady), links.MEDIAN_REGRET),
-        ):
-            lines.append(f"- Links, regret {what}: {found:+.1%} {'✓' if found <= aim else '✗'} (≤ {aim:.0%})")
-    if swinging := [found["regret"] for found in results if found["swings"]]:
-        mark = "✓" if max(swinging) <= 0 else "✗"
-        lines.append(f"- Links that swing, regret at most: {max(swinging):+.1%} {mark} (≤ 0)")
-    for part in dict.fromkeys(row["part"] for row in rivals if row["link"] in RIVALS_AIM):
-        link = next(row["link"] for row in rivals if row["part"] == part)
-        walls = {
-            contender.name: turns.median(rivals, part, links_rivals.TABLE, contender.name, "wall")
-            for contender in links_rivals.CONTENDERS
-        }
-        if theirs := {name: wall for name in links_rivals.RIVALS if (wall := walls[name]) is not None}:
-            best = min(theirs, key=lambda name: theirs[name])
-            ours = walls[links_rivals.CONTENDERS[0].name]
-            lines += compared((ours, theirs[best]), RIVALS_AIM[link], f"1 M rows over {part}, wall", best)
-    return lines
+def written(name: str, section: Section) -> str:
+    """A section, from what is in `DIRECTORY`."""
+    environment = machine.described(f"bench/{RESULTS.name}")
+    environment["Measured"] = f"`make bench-{name}`, {dt.date.today():%-d %B %Y}"
+    about = [f"- {what}: {it}" for what, it in environment.items()]
+    results = [json.loads(path.read_text()) if path.exists() else None for path in _paths(section, "json")]
+    tables = [path.read_text().strip() for path in _paths(section, "md") if path.exists()]
+    parts = ["\n".join(about), "\n".join(section.aims(*results)), *tables]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def adbc_aims(results: list[dict[str, Any]]) -> list[str]:
-    lines = []
-    for source in dict.fromkeys(row["source"] for row in results):
-        found = adbc_driver.ratio(results, source)
-        mark = "✓" if found <= ADBC_AIM else "✗"
-        lines.append(f"- ADBC driver, {source}, client CPU: {found:.2f} x colonnade.connect {mark} (≤ {ADBC_AIM:g})")
-    return lines
+def _paths(section: Section, ending: str) -> list[Path]:
+    return [DIRECTORY / f"{file}.{ending}" for file in section.files]
 
 
-def measured_links(name: str) -> list[dict[str, Any]]:
-    """Empty if `make bench-links` has not run, which needs root."""
-    path = DIRECTORY / name
-    return json.loads(path.read_text()) if path.exists() else []
+def kept(page: str) -> dict[str, str]:
+    """The sections of a page by their titles."""
+    parts = re.split(r"^## (.*)\n\n", page, flags=re.MULTILINE)[1:]
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def merged(page: str, new: dict[str, str]) -> str:
+    """The page with new sections, in the order of `SECTIONS`; what else it has comes last."""
+    found = {**kept(page), **new}
+    order = [section.title for section in SECTIONS.values() if section.title in found]
+    order += [title for title in found if title not in order]
+    return "\n".join([TITLE, *(f"## {title}\n\n{found[title].rstrip()}\n" for title in order)])
 
 
 def main() -> None:
-    link_results, rivals = measured_links("links.json"), measured_links("rivals.json")
-    wire = json.loads((DIRECTORY / "wire.json").read_text())
-    end_to_end = json.loads((DIRECTORY / "end_to_end.json").read_text())
-    postgres = json.loads((DIRECTORY / "postgres.json").read_text())
-    sources = json.loads((DIRECTORY / "sources.json").read_text())
-    written = json.loads((DIRECTORY / "writes.json").read_text())
-    written_over: Any = measured_links("writes_links.json")
-    sections = [
-        "# Results of `make bench`\n\n`bench/report.py` writes this page; `make bench` measures everything again.\n",
-        "\n".join(f"- {what}: {it}" for what, it in machine.described(f"bench/{RESULTS.name}").items()) + "\n",
-        "## Targets\n",
-        "\n".join(
-            wire_aims(wire)
-            + end_to_end_aims(end_to_end["results"])
-            + postgres_aims(postgres["results"])
-            + stock_aims(postgres["results"])
-            + sources_aims(sources["results"])
-            + adbc_aims(json.loads((DIRECTORY / "adbc.json").read_text()))
-            + links_aims(link_results, rivals)
-            + writes_aims.aims(written["results"], written_over["results"] if written_over else [])
-        )
-        + "\n",
-        "## The format, one core\n",
-        (DIRECTORY / "wire_memory.txt").read_text(),
-        (DIRECTORY / "wire.md").read_text().strip() + "\n",
-        "## End to end\n",
-        (DIRECTORY / "end_to_end.md").read_text().strip() + "\n",
-        "## PostgreSQL\n",
-        (DIRECTORY / "postgres.md").read_text(),
-        "## MariaDB and SQLite\n",
-        (DIRECTORY / "sources.md").read_text(),
-        "## The ADBC driver\n",
-        (DIRECTORY / "adbc.md").read_text(),
-        "## Writing\n",
-        (DIRECTORY / "writes.md").read_text(),
-    ]
-    if written_over:
-        sections += ["## Writing over links\n", (DIRECTORY / "writes_links.md").read_text()]
-    if link_results:
-        sections += ["## Links\n", (DIRECTORY / "links.md").read_text()]
-    if rivals:
-        sections += ["## Links: beside rivals\n", (DIRECTORY / "rivals.md").read_text()]
-    RESULTS.write_text("\n".join(sections))
-    print(f"{RESULTS}: written")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sections", nargs="+", choices=list(SECTIONS))
+    arguments = parser.parse_args()
+    new = {SECTIONS[name].title: written(name, SECTIONS[name]) for name in arguments.sections}
+    RESULTS.write_text(merged(RESULTS.read_text() if RESULTS.exists() else "", new))
+    print(f"{RESULTS}: {', '.join(new)} written")
 
 
 if __name__ == "__main__":

@@ -1,12 +1,6 @@
 //! Arrow's buffers while a decoder of rows fills them.
 
-use std::ops::Range;
-
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer};
-
-/// Strings of at most so many bytes are copied without a loop.
-const WIDE: usize = 64;
-const NARROW: usize = 16;
 
 /// The valid rows of a column. It costs nothing before the first NULL.
 #[derive(Debug, Default)]
@@ -88,17 +82,6 @@ impl Strings {
         self.offsets.push(self.data.len() as i32);
     }
 
-    /// Begins to copy strings of `bytes` bytes in total.
-    pub(crate) fn copying(&mut self, strings: usize, bytes: usize) -> Copying<'_> {
-        self.offsets.reserve(strings);
-        let filled = self.data.len();
-        // Not more than that, because a batch of the same size as the last one must not double its memory.
-        self.data.reserve(bytes);
-        let room = (self.data.capacity() - filled).min(bytes + WIDE);
-        self.data.resize(filled + room, 0);
-        Copying { offsets: &mut self.offsets, data: &mut self.data, filled }
-    }
-
     /// Whether the offsets can represent the data's length. Lengths only grow, so one check covers all earlier
     /// strings.
     pub(crate) fn fit(&self) -> bool {
@@ -110,48 +93,6 @@ impl Strings {
         let offsets = buffer(&mut self.offsets);
         self.offsets.push(0);
         vec![offsets, buffer(&mut self.data)]
-    }
-}
-
-/// Strings that are copied out of a block. Most are short, and a call of `memcpy` costs more than the copy. So up to
-/// [`WIDE`] bytes are copied whatever the length, if they are there: the next string overwrites what is beyond it.
-#[derive(Debug)]
-pub(crate) struct Copying<'a> {
-    offsets: &'a mut Vec<i32>,
-    data: &'a mut Vec<u8>,
-    filled: usize,
-}
-
-impl Copying<'_> {
-    /// Appends `block[range]` to the current string.
-    #[inline]
-    pub(crate) fn copy(&mut self, block: &[u8], range: Range<usize>) {
-        let len = range.len();
-        let (from, to) = (&block[range.start..], &mut self.data[self.filled..]);
-        if len <= NARROW
-            && let (Some(from), Some(to)) = (from.first_chunk::<NARROW>(), to.first_chunk_mut())
-        {
-            *to = *from;
-        } else if len <= WIDE
-            && let (Some(from), Some(to)) = (from.first_chunk::<WIDE>(), to.first_chunk_mut())
-        {
-            *to = *from;
-        } else {
-            to[..len].copy_from_slice(&from[..len]);
-        }
-        self.filled += len;
-    }
-
-    /// Ends the current string.
-    #[inline]
-    pub(crate) fn end(&mut self) {
-        self.offsets.push(self.filled as i32);
-    }
-}
-
-impl Drop for Copying<'_> {
-    fn drop(&mut self) {
-        self.data.truncate(self.filled);
     }
 }
 
@@ -203,24 +144,6 @@ mod tests {
     }
 
     proptest! {
-        #[test]
-        fn strings_are_copied(
-            groups in prop::collection::vec(prop::collection::vec((0..100usize, 0..100usize), 0..20), 0..5),
-        ) {
-            let block: Vec<u8> = (0..200).collect();
-            let (mut copied, mut pushed) = (Strings::default(), Strings::default());
-            for group in groups {
-                let mut copying = copied.copying(group.len(), group.iter().map(|(_, len)| len).sum());
-                for (start, len) in group {
-                    copying.copy(&block, start..start + len);
-                    copying.end();
-                    pushed.data.extend_from_slice(&block[start..start + len]);
-                    pushed.end();
-                }
-            }
-            prop_assert_eq!(copied.finish(), pushed.finish());
-        }
-
         #[test]
         fn a_bitmap_knows_its_nulls(rows in prop::collection::vec(any::<bool>(), 0..200), group in 1..=64usize) {
             let (mut single, mut many) = (Validity::default(), Validity::default());

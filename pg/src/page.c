@@ -32,7 +32,7 @@ static uint8 no_nulls[lengthof(((PageRows *) NULL)->present)];
 static bool
 find_targets(const SeqScanState *node, int *targets, int attributes, int columns)
 {
-    const SeqScan *plan = (const SeqScan *) node->ss.ps.plan;
+    const Scan *plan = (const Scan *) node->ss.ps.plan;
     const ListCell *cell;
 
     for (int i = 0; i < attributes; i++)
@@ -43,13 +43,13 @@ find_targets(const SeqScanState *node, int *targets, int attributes, int columns
             targets[i] = i;
         return attributes == columns;
     }
-    if (list_length(node->ss.ps.plan->targetlist) != columns)
+    if (list_length(plan->plan.targetlist) != columns)
         return false;
-    foreach (cell, node->ss.ps.plan->targetlist) {
+    foreach (cell, plan->plan.targetlist) {
         const TargetEntry *entry = lfirst_node(TargetEntry, cell);
         const Var *var = (const Var *) entry->expr;
 
-        if (entry->resjunk || !IsA(var, Var) || var->varno != (int) plan->scan.scanrelid || var->varattno < 1 ||
+        if (entry->resjunk || !IsA(var, Var) || var->varno != (int) plan->scanrelid || var->varattno < 1 ||
             var->varattno > attributes || targets[var->varattno - 1] != UNUSED)
             return false;
         targets[var->varattno - 1] = entry->resno - 1;

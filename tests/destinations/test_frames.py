@@ -6,6 +6,7 @@ import datetime
 import subprocess
 import sys
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 import colonnade
 import duckdb
@@ -13,8 +14,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from colonnade._frames import pandas as frames
 
 from testbed import postgres as pg
+
+if TYPE_CHECKING:
+    from colonnade._options.dtype import Backend
 
 PANDAS = int(pd.__version__.partition(".")[0])
 #: Name, expression of a value, and of the extremes that back-ends like to lose. PostgreSQL; NULL comes last.
@@ -317,3 +322,20 @@ except ImportError as error:
 """
     done = subprocess.run([sys.executable, "-c", code, uri], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == message
+
+
+@pytest.mark.parametrize("kind", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "connectorx", "exact"])
+@pytest.mark.parametrize("nulls", [(), (0,), (0, 9_999), (9_000, 20_000), (29_999,), (8_191, 8_192, 25_000)])
+def test_nulls_in_some_of_many_batches(kind: str, backend: Backend, nulls: tuple[int, ...]) -> None:
+    info = np.iinfo(kind)
+    values: list[int | None] = [(row * 7919) % (min(info.max, 2**53) + 1) for row in range(30_000)]
+    for row in nulls:
+        values[row] = None
+    schema = pa.schema([pa.field("v", pa.type_for_alias(kind))])
+    batches = pa.record_batch([pa.array(values, schema.field(0).type)], schema=schema)
+    parts = [batches.slice(0, 9_000), batches.slice(9_000, 3), batches.slice(9_003, 15_997), batches.slice(25_000)]
+    found = frames.frame(schema, parts, frames.Layout(backend))["v"]
+    assert [None if pd.isna(value) else int(value) for value in found] == values
+    if backend == "numpy":
+        assert found.dtype == ("float64" if nulls else "int64")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from testbed import postgres as pg
 from tests.postgres.copying import columns, copied, payloads, stream_of
 
 #: True for each row, which the planner does not know.
@@ -150,6 +151,17 @@ def test_the_table_s_statistics_count_each_row_once(in_own_schema: psycopg.Conne
     count = in_own_schema.execute("select pg_stat_get_xact_tuples_returned('counted'::regclass)").fetchone()
     in_own_schema.execute("rollback")
     assert count == (5000,)
+
+
+def test_extensions_see_the_number_of_rows(installation: pg.Installation) -> None:
+    settings = {"shared_preload_libraries": "pg_stat_statements,colonnade", "pg_stat_statements.track": "all"}
+    with pg.cluster(installation, settings) as watched, watched.connect() as session:
+        session.execute("create extension pg_stat_statements")
+        session.execute("create table counted as select generate_series(1, 5000) as id")
+        session.execute("select pg_stat_statements_reset()")
+        stream_of(session, "copy (select id from counted) to stdout (format colonnade)")
+        found = session.execute("select toplevel, rows from pg_stat_statements where query ilike 'copy%' order by 1")
+        assert found.fetchall() == [(False, 5000), (True, 5000)]
 
 
 def test_parallel_workers_read_pages_too(mixed: psycopg.Connection) -> None:

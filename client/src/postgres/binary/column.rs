@@ -139,7 +139,10 @@ impl ColumnBuilder {
                     ValueFault::Refused("55000", why)
                 })
             }),
-            Values::Bytes(to, Writing::Same) => copy(to, block, cursors, validity),
+            Values::Bytes(to, Writing::Same) => append(to, block, cursors, validity, |value, data| {
+                data.extend_from_slice(value);
+                Ok(())
+            }),
             Values::Bytes(to, Writing::Jsonb) => append(to, block, cursors, validity, text::write_jsonb),
             Values::Bytes(to, Writing::Char) => append(to, block, cursors, validity, text::write_char),
             Values::Bytes(to, Writing::Uuid) => append(to, block, cursors, validity, text::write_uuid),
@@ -263,38 +266,17 @@ fn each<T: Copy + Default>(
     convert: impl Fn(&[u8]) -> Result<T, ValueFault>,
 ) -> Result<(), ValueFault> {
     let base = to.len();
-    to.resize(base + cursors.len(), T::default());
-    for (row, (at, slot)) in cursors.iter_mut().zip(&mut to[base..]).enumerate() {
-        match value(block, at)? {
-            Some(bytes) => *slot = convert(bytes)?,
-            None => validity.null(base + row),
-        }
+    to.reserve(cursors.len());
+    for (row, at) in cursors.iter_mut().enumerate() {
+        to.push(match value(block, at)? {
+            Some(bytes) => convert(bytes)?,
+            None => {
+                validity.null(base + row);
+                T::default()
+            }
+        });
     }
     Ok(())
-}
-
-/// Appends the bytes of one value per row.
-#[inline(never)]
-fn copy(to: &mut Strings, block: &[u8], cursors: &mut [usize], validity: &mut Validity) -> Result<(), ValueFault> {
-    let mut total = 0;
-    for at in cursors.iter() {
-        total += value(block, &mut at.clone())?.map_or(0, <[u8]>::len);
-    }
-    // Together, values of different rows are not longer than all rows.
-    if total > block.len() {
-        return Err(ValueFault::Damaged);
-    }
-    let base = to.len();
-    let mut strings = to.copying(cursors.len(), total);
-    for (row, at) in cursors.iter_mut().enumerate() {
-        match value(block, at)? {
-            Some(bytes) => strings.copy(block, *at - bytes.len()..*at),
-            None => validity.null(base + row),
-        }
-        strings.end();
-    }
-    drop(strings);
-    check_size(to)
 }
 
 /// Appends one string per row; `write` converts the value's bytes to text.
@@ -315,13 +297,7 @@ fn append(
         }
         to.end();
     }
-    check_size(to)
-}
-
-/// # Errors
-/// The offsets cannot represent the length of the data.
-fn check_size(strings: &Strings) -> Result<(), ValueFault> {
-    if strings.fit() {
+    if to.fit() {
         return Ok(());
     }
     Err(ValueFault::Refused(

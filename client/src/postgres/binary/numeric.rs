@@ -18,9 +18,10 @@ const MINUS_INFINITY: u16 = 0xf000;
 /// A non-negative integer of 32-bit limbs, the lowest first. The limbs hold 96 decimal digits.
 type Limbs = [u32; 10];
 const MAX_DECIMALS: i32 = 95;
+/// Every number with this many decimal digits fits into 64 bits.
+const MAX_SHORT_DECIMALS: i32 = 19;
 /// Every number with this many digits to the base 10000 fits into 64 bits.
 const MAX_SHORT_DIGITS: usize = 4;
-/// Powers of ten that fit into 64 bits.
 const POWERS: [u64; 20] = {
     let mut powers = [1; 20];
     let mut exponent = 1;
@@ -30,13 +31,6 @@ const POWERS: [u64; 20] = {
     }
     powers
 };
-/// Powers of the digits' base.
-const BASE_POWERS: [u64; 5] = [POWERS[0], POWERS[4], POWERS[8], POWERS[12], POWERS[16]];
-/// The last digits of 64 bits, by their number.
-const LAST_DIGITS: [u64; MAX_SHORT_DIGITS + 1] = [0, 0xffff, 0xffff_ffff, 0xffff_ffff_ffff, u64::MAX];
-/// For each digit of 64 bits: the highest bit, and what sets it if it is added to a digit that is not below the base.
-const HIGHEST_BITS: u64 = 0x8000_8000_8000_8000;
-const TO_HIGHEST_BITS: u64 = 0x58f0_58f0_58f0_58f0;
 
 /// A numeric as it was received.
 struct Numeric<'a> {
@@ -75,9 +69,6 @@ pub(super) struct Decimal {
     limit: Limbs,
     /// The limit, if 64 bits hold it.
     short_limit: u64,
-    /// The scale in digits to the base 10000, rounded up, and the decimal digits by which it is rounded up.
-    places: i32,
-    excess: u8,
 }
 
 impl Decimal {
@@ -86,46 +77,41 @@ impl Decimal {
         limit[0] = 1;
         (0..precision).for_each(|_| multiply_add(&mut limit, 10, 0));
         let short_limit = POWERS.get(usize::from(precision)).copied().unwrap_or(u64::MAX);
-        let places = scale.div_ceil(DECIMALS_PER_DIGIT as u8);
-        let excess = places * DECIMALS_PER_DIGIT as u8 - scale;
-        Self { precision, scale, limit, short_limit, places: places.into(), excess }
+        Self { precision, scale, limit, short_limit }
     }
 
     /// The scaled value, if it has few digits. [`Decimal::wide`] reads all other values.
-    ///
-    /// The number of digits and the position of the decimal point change from value to value. A mispredicted branch costs
-    /// more than all of the arithmetic, so no branch depends on them. The last four digits are read, and those that are the
-    /// header's are masked.
     #[inline]
     pub(super) fn short(&self, value: &[u8]) -> Option<i128> {
-        let &[c0, c1, w0, w1, s0, s1, _, _] = value.first_chunk::<HEADER>()?;
-        let last = u64::from_be_bytes(*value.last_chunk()?);
-        let count = usize::from(u16::from_be_bytes([c0, c1]));
-        let (weight, sign) = (i32::from(i16::from_be_bytes([w0, w1])), u16::from_be_bytes([s0, s1]));
-        // The position of the last digit, counted from the column's last position.
-        let place = weight - count as i32 + 1 + self.places;
-        let place = if count == 0 { 0 } else { place as usize };
-        if value.len() != HEADER + 2 * count || count > MAX_SHORT_DIGITS || sign & !NEGATIVE != 0 {
+        let numeric = Numeric::read(value).ok()?;
+        let count = numeric.digits.len() / 2;
+        let scale = i32::from(self.scale);
+        let most = DECIMALS_PER_DIGIT * (numeric.weight + 1) + scale;
+        if count > MAX_SHORT_DIGITS || most >= MAX_SHORT_DECIMALS || numeric.sign & !NEGATIVE != 0 {
             return None;
         }
-        let digits = last & LAST_DIGITS[count];
-        if (digits | (digits & !HIGHEST_BITS) + TO_HIGHEST_BITS) & HIGHEST_BITS != 0 {
-            return None;
+        let mut scaled = 0u64;
+        for digit in numeric.digits() {
+            if digit >= DIGIT_BASE {
+                return None;
+            }
+            scaled = scaled * u64::from(DIGIT_BASE) + u64::from(digit);
         }
-        let digit = |number: usize| (digits >> (16 * number) & 0xffff) * BASE_POWERS[number];
-        let scaled = (digit(0) + digit(1) + digit(2) + digit(3)).checked_mul(*BASE_POWERS.get(place)?)?;
+        // The exponent of ten that is missing after the last digit. The result has at most `most` decimal digits.
+        let shift = most - DECIMALS_PER_DIGIT * count as i32;
         // Constants, so that the compiler avoids divisions.
-        let (quotient, rest) = match self.excess {
-            0 => (scaled, 0),
-            1 => (scaled / 10, scaled % 10),
-            2 => (scaled / 100, scaled % 100),
-            _ => (scaled / 1000, scaled % 1000),
+        let (quotient, rest) = match shift {
+            0.. => (scaled.checked_mul(*POWERS.get(shift as usize)?)?, 0),
+            -1 => (scaled / 10, scaled % 10),
+            -2 => (scaled / 100, scaled % 100),
+            -3 => (scaled / 1000, scaled % 1000),
+            _ => return None,
         };
         if rest != 0 || quotient >= self.short_limit {
             return None;
         }
-        let quotient = i128::from(quotient);
-        Some(if sign == NEGATIVE { -quotient } else { quotient })
+        let scaled = i128::from(quotient);
+        Some(if numeric.sign == NEGATIVE { -scaled } else { scaled })
     }
 
     /// The scaled value of 256 bits, little-endian.

@@ -1,7 +1,8 @@
 """Functions in Python inside DuckDB's plans, beside DuckDB's own ones.
 
     python bench/udf.py [--rows 10000000] [--rounds 5] [--markdown FILE]
-    python bench/udf.py --statements          # short statements of a server with and without functions, instead
+
+Statements of one row are measured by `udf_short.py`.
 
 CPU of this process and of the worker processes, in ns a row, the least of the rounds. One process has one database; all
 ways take turns, so that all meet the same state of the machine. The table is one column INTEGER without NULLs.
@@ -11,25 +12,16 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
 import numpy as np
-import psycopg
 import pyarrow as pa
 from colonnade import _core
 from duckdb import DuckDBPyConnection
 from process import own_cpu_seconds
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
-from testbed.serving import function_options, serve
-
-#: Statements of a round.
-STATEMENTS = 2000
 
 
 class Functions:
@@ -129,7 +121,8 @@ def queries(functions: Functions, rows: int) -> dict[str, dict[str, Callable[[],
             "function in this process": lambda: functions.local.execute("SELECT sum(f(x)) FROM n").fetchall(),
             "identity": value("SELECT sum(same(x)) FROM n"),
             "identity in this process": lambda: functions.local.execute("SELECT sum(same(x)) FROM n").fetchall(),
-            "numpy alone": lambda: [column % 100 for column in columns],
+            "no function": value("SELECT sum(x) FROM n"),
+            "numpy alone": lambda: remainders(columns),
             "DuckDB arrow": value("SELECT sum(arrow_f(x)) FROM n"),
             f"DuckDB native, {few} rows": value(f"SELECT sum(native_f(x)) FROM (FROM n LIMIT {few})"),
         },
@@ -149,6 +142,12 @@ def queries(functions: Functions, rows: int) -> dict[str, dict[str, Callable[[],
             "function": value("SELECT count(c) FROM (SELECT total(x) AS c FROM n GROUP BY x % 100000)"),
         },
     }
+
+
+def remainders(columns: list[np.ndarray]) -> None:
+    """The function's work, vector by vector. A result is freed before the next one, as in a worker."""
+    for column in columns:
+        _ = column % 100
 
 
 def calls(isolation: str) -> list[tuple[str, float]]:
@@ -178,41 +177,14 @@ def calls(isolation: str) -> list[tuple[str, float]]:
         ]
 
 
-def statements(rounds: int) -> list[str]:
-    """`SELECT 1` in us: the server's CPU, and the time; the least of the rounds. A server with functions and one
-    without take turns."""
-    lines = ["| SELECT 1, us | without --udf | with --udf | more |", "|---|--:|--:|--:|"]
-    with serve() as plain, serve(*function_options()) as other, ExitStack() as stack:
-        servers = [plain, other]
-        connections = [stack.enter_context(psycopg.connect(server.dsn, autocommit=True)) for server in servers]
-        for name, prepare in (("simple", False), ("prepared", True)):
-            measured: dict[str, list[list[float]]] = {"CPU": [[], []], "time": [[], []]}
-            for _ in range(rounds):
-                for at, connection in enumerate(connections):
-                    cursor = psycopg.ClientCursor(connection) if not prepare else connection.cursor()
-                    begun, used = time.perf_counter(), own_cpu_seconds(servers[at].worker)
-                    for _ in range(STATEMENTS):
-                        cursor.execute("SELECT 1", prepare=prepare).fetchall()
-                    measured["CPU"][at].append((own_cpu_seconds(servers[at].worker) - used) / STATEMENTS * 1e6)
-                    measured["time"][at].append((time.perf_counter() - begun) / STATEMENTS * 1e6)
-            for what, (plain_, other_) in measured.items():
-                without, with_ = min(plain_), min(other_)
-                lines.append(f"| {name}, {what} | {without:.1f} | {with_:.1f} | {with_ - without:+.1f} |")
-    return lines
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--isolation", choices=["sandbox", "process"], default="sandbox")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--statements", action="store_true", help="measure short statements of two servers instead")
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
-    if given.statements:
-        print("\n".join(statements(given.rounds)))
-        return
     _core.register_functions()
     lines = [
         f"{_core.BUILD_PROFILE} build, DuckDB {duckdb.__version__}, numpy {np.__version__}, {given.threads} thread(s), "

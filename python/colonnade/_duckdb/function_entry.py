@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import json
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 Kind = Literal["scalar", "aggregate", "table"]
@@ -73,7 +74,7 @@ class Definition:
         """Whether the columns of its result depend on the rows."""
         return any(type_ == ANY for _, type_ in self.results)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """64 bits of SHA-256 of the definition, in 16 hexadecimal digits."""
         return hashlib.sha256(canonical(asdict(self))).hexdigest()[:16]
@@ -118,7 +119,7 @@ class Macro:
     def is_table(self) -> bool:
         return self.entries[0].definition.kind == "table"
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """What tells these functions from others: 128 bits in hexadecimal. Signing them does not change it."""
         return hashlib.sha256(canonical([entry.definition.id for entry in self.entries])).hexdigest()[:32]

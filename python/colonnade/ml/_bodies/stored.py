@@ -42,11 +42,11 @@ def rows_of(found: Any) -> dict[str, Any]:
     return row
 
 
-def row_of(connection: Any, table: str, model: str, columns: str = COLUMNS) -> dict[str, Any]:
+def row_of(connection: Any, table: str, model: str) -> dict[str, Any]:
     """A stored model without its artifact: the newest version unless one is named."""
     name, version = identity(model)
     where = f"name = {quoted(name)}" + (f" AND version = {version}" if version is not None else "")
-    row = rows_of(connection.execute(f"SELECT {columns} FROM {table} WHERE {where} ORDER BY version DESC LIMIT 1"))
+    row = rows_of(connection.execute(f"SELECT {COLUMNS} FROM {table} WHERE {where} ORDER BY version DESC LIMIT 1"))
     if not row:
         raise ModelError(f"there is no model {model!r} in {table}")
     return row
@@ -65,15 +65,12 @@ def model_of(connection: Any, table: str, name: str | None) -> tuple[Any, dict[s
     """A model that can be applied. The process keeps the last ones, by the hash of their bytes."""
     if not name:
         raise ModelError("the last argument is the name of a model")
+    row = row_of(connection, table, name)
     kept = kept_models()
-    # Fewer columns than `row_of` takes otherwise, because this is much of the time of a prediction for one row.
-    row = row_of(connection, table, name, "version, format, sha256")
-    key = (row["sha256"], row["format"])
+    key = (row["sha256"], row["format"], row["python"], row["libraries"])
     if key not in kept:
-        row = row_of(connection, table, f"{identity(name)[0]}@{row['version']}")
         row["artifact"] = artifact_of(connection, table, row)
         found = opened_artifact(f"{row['name']}@{row['version']}", row)
-        key = (row["sha256"], row["format"])
         while len(kept) >= 8:
             del kept[next(iter(kept))]
         kept[key] = found

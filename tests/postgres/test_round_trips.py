@@ -57,8 +57,8 @@ def test_the_extension(extended: pg.Cluster) -> None:
     with counted(extended) as (uri, turns):
         with colonnade.connect(uri) as connection:
             assert rows(connection) == ROW
-            # Start-up; the question and the description, its end, loading and COPY.
-            assert turns.taken() == 4
+            # Start-up; the question and the description; loading and COPY.
+            assert turns.taken() == 3
             assert rows(connection) == ROW
             assert turns.taken() == 1
         with colonnade.connect(uri) as connection:

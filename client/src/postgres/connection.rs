@@ -363,7 +363,6 @@ impl PostgresConnection {
         let error = Error::new(ErrorKind::Usage, message).with_hint("reset it: RESET client_encoding");
         Err(error.with_origin(self.name()))
     }
-
 }
 
 /// As [`checked`], for a statement whose answer may be received on another thread.

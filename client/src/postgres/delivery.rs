@@ -168,10 +168,7 @@ pub(crate) fn ask(
 ///
 /// # Errors
 /// The connection is lost.
-pub(crate) fn value(
-    connection: &mut ServerConnection,
-    tick: Tick<'_>,
-) -> Result<Result<Option<String>, Error>, Error> {
+pub(crate) fn value(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Result<Option<String>, Error>, Error> {
     let (mut value, mut failed) = (None, None);
     loop {
         let (kind, len) = connection.incoming.header(tick)?;

@@ -104,9 +104,11 @@ impl Copying {
     ) -> Result<Begun<ServerConnection, Bytes>, Error> {
         connection.incoming.peek(tick)?;
         if !connection.incoming.has_rest(tick) {
-            return Ok(Begun::Open(Box::new(move |connection, tick, tell| match self.receive(connection, tick, tell) {
-                None => self.repeat(connection, tick, tell),
-                Some(outcome) => outcome,
+            return Ok(Begun::Open(Box::new(move |connection, tick, tell| {
+                match self.receive(connection, tick, tell) {
+                    None => self.repeat(connection, tick, tell),
+                    Some(outcome) => outcome,
+                }
             })));
         }
         match self.receive(connection, tick, tell) {
@@ -139,12 +141,7 @@ impl Copying {
         }
     }
 
-    fn repeat(
-        &self,
-        connection: &mut ServerConnection,
-        tick: Tick<'_>,
-        tell: &mut dyn FnMut(Bytes),
-    ) -> AnswerOutcome {
+    fn repeat(&self, connection: &mut ServerConnection, tick: Tick<'_>, tell: &mut dyn FnMut(Bytes)) -> AnswerOutcome {
         send(connection, self.again.as_deref().unwrap_or(&self.query))?;
         Answer { connection, tick, job: self.job(tell), preceded: true, copied: false }.read()
     }

@@ -143,9 +143,7 @@ impl<P: Peer> SharedConnection<P> {
         let outcome = match outcome {
             // `close` also ends the socket. It changes the state before, which distinguishes it from an end by the
             // server.
-            Err(error)
-                if connection.is_none() && error.kind() == ErrorKind::ConnectionLost && !self.is_open() =>
-            {
+            Err(error) if connection.is_none() && error.kind() == ErrorKind::ConnectionLost && !self.is_open() => {
                 let message = "the connection was closed before its result was read: read it first";
                 Err(Error::new(ErrorKind::ConnectionLost, message))
             }
@@ -177,9 +175,8 @@ impl<'a> Stopping<'a> {
             return Ok(());
         }
         let (now, paused) = (Instant::now(), self.paused.get());
-        let (deadline, next) = self
-            .times
-            .get_or_insert_with(|| (now + DRAIN_LIMIT - paused, if told { now + INSIST } else { now }));
+        let (deadline, next) =
+            self.times.get_or_insert_with(|| (now + DRAIN_LIMIT - paused, if told { now + INSIST } else { now }));
         if now >= *deadline + paused {
             return Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query"));
         }

@@ -155,7 +155,11 @@ impl Talk<'_> {
     }
 
     /// The types of a statement's parameters, and its columns; `None` if it returns no rows.
-    pub(super) fn describe(&mut self, sql: &str, types: &[u32]) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), AnswerError> {
+    pub(super) fn describe(
+        &mut self,
+        sql: &str,
+        types: &[u32],
+    ) -> Result<(Vec<u32>, Option<Vec<ResultColumn>>), AnswerError> {
         let batch = MessageBatch::default().parse(USERS, sql, types).map_err(AnswerError::Refused)?;
         self.connection.send(&batch.describe(USERS).flush())?;
         self.described()
@@ -213,7 +217,12 @@ impl Talk<'_> {
     }
 
     /// Sends the user's statement. Returns whether statements of this client precede it.
-    pub(super) fn run(&mut self, values: &[Sent], formats: &[ValueFormat], catalog: &Catalog) -> Result<bool, AnswerError> {
+    pub(super) fn run(
+        &mut self,
+        values: &[Sent],
+        formats: &[ValueFormat],
+        catalog: &Catalog,
+    ) -> Result<bool, AnswerError> {
         // These are sent after Parse, because some of the settings also affect how literals are read.
         let styled = formats.contains(&ValueFormat::Text) && !catalog.styles.is_empty();
         let mut batch = MessageBatch::default();

@@ -49,12 +49,26 @@ impl Reading {
     ) -> Result<Begun<ServerConnection, RowPart>, Error> {
         connection.incoming.set_patience(Some(POLL))?;
         let mut talk = Talk { connection, tick, synced: false };
-        let running = talk.columns(&self, tell);
-        self.begin_rows(talk, running, tell)
+        let (styled, described) = match talk.columns(&self, tell) {
+            Ok(Running::Rows { styled, described }) => (styled, described),
+            Ok(Running::Ended(rows)) => return Ok(Begun::Ended(Ok(rows))),
+            Err(error) => return talk.outcome(Err(error)).map(Begun::Ended),
+        };
+        let is_short = talk.connection.incoming.has_rest(talk.tick);
+        talk.connection.known.note(&self.statement, described, is_short);
+        if is_short {
+            let result = talk.rows(&self, styled, tell);
+            return talk.outcome(result).map(Begun::Ended);
+        }
+        Ok(Begun::Open(Box::new(move |connection, tick, tell| {
+            let mut talk = Talk { connection, tick, synced: true };
+            let result = talk.rows(&self, styled, tell);
+            talk.outcome(result)
+        })))
     }
 
     /// As [`Reading::begin`], for the first statement of a connection: the question for the extension is sent together
-    /// with the description. If the server has the extension, the statement does not run, and `load` is set to the
+    /// with a description. If the server has the extension, the statement does not run, and `load` is set to the
     /// statement that loads it.
     ///
     /// # Errors
@@ -73,36 +87,14 @@ impl Reading {
             Err(error) => return talk.outcome(Err(error)).map(Begun::Ended),
         };
         if load.is_some() {
-            talk.settle()?;
             return Ok(Begun::Ended(Ok(None)));
         }
-        talk.connection.server.delivery = Some(Delivery::Stock);
-        let running = talk.columns_of(&self, described, tell);
-        self.begin_rows(talk, running, tell)
-    }
-
-    fn begin_rows(
-        self,
-        mut talk: Talk<'_>,
-        running: Result<Running, AnswerError>,
-        tell: &mut dyn FnMut(RowPart),
-    ) -> Result<Begun<ServerConnection, RowPart>, Error> {
-        let (styled, described) = match running {
-            Ok(Running::Rows { styled, described }) => (styled, described),
-            Ok(Running::Ended(rows)) => return Ok(Begun::Ended(Ok(rows))),
-            Err(error) => return talk.outcome(Err(error)).map(Begun::Ended),
-        };
-        let is_short = talk.connection.incoming.has_rest(talk.tick);
-        talk.connection.known.note(&self.statement, described, is_short);
-        if is_short {
-            let result = talk.rows(&self, styled, tell);
-            return talk.outcome(result).map(Begun::Ended);
+        connection.server.delivery = Some(Delivery::Stock);
+        if let Some(described) = described {
+            // The statement is described again when it runs, because its transaction must hold the locks from then on.
+            connection.known.note(&self.statement, described, false);
         }
-        Ok(Begun::Open(Box::new(move |connection, tick, tell| {
-            let mut talk = Talk { connection, tick, synced: true };
-            let result = talk.rows(&self, styled, tell);
-            talk.outcome(result)
-        })))
+        self.begin(connection, tick, tell)
     }
 }
 
@@ -119,41 +111,12 @@ enum Running {
 impl Talk<'_> {
     /// Finds the columns, passes them on, and sends the statement.
     fn columns(&mut self, reading: &Reading, tell: &mut dyn FnMut(RowPart)) -> Result<Running, AnswerError> {
-        let Reading { statement, options, .. } = reading;
+        let Reading { statement, options, wanted, .. } = reading;
         self.agree_on_encoding()?;
         if let Some((known, columns)) = self.connection.known.take(statement, options) {
             return self.at_once(reading, known, columns, tell);
         }
-        let (_, described) = self.describe(&statement.sql, &statement.types())?;
-        self.columns_of(reading, described, tell)
-    }
-
-    /// Asks for the extension and describes a statement in one round trip. If `load` is set, the description is void.
-    fn described_first(
-        &mut self,
-        statement: &BoundStatement,
-        load: &mut Option<String>,
-    ) -> Result<Option<Vec<ResultColumn>>, AnswerError> {
-        let parsed = MessageBatch::default().parse(USERS, &statement.sql, &statement.types());
-        let batch = parsed.map_err(AnswerError::Refused)?.describe(USERS).flush();
-        self.connection.send(&[delivery::question()?, batch].concat())?;
-        *load = delivery::found(self.connection, self.tick)?;
-        match self.described() {
-            Ok((_, described)) => Ok(described),
-            Err(AnswerError::Refused(_)) if load.is_some() => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Passes on the columns of a statement that was described, and sends it.
-    fn columns_of(
-        &mut self,
-        reading: &Reading,
-        described: Option<Vec<ResultColumn>>,
-        tell: &mut dyn FnMut(RowPart),
-    ) -> Result<Running, AnswerError> {
-        let Reading { statement, options, wanted, .. } = reading;
-        let Some(described) = described else {
+        let (_, Some(described)) = self.describe(&statement.sql, &statement.types())? else {
             if *wanted == Wanted::Any {
                 return self.effect(&statement.values).map(Running::Ended);
             }
@@ -165,6 +128,29 @@ impl Talk<'_> {
         tell(Part::Columns(columns));
         let styled = self.run(&statement.values, &formats, &catalog)?;
         Ok(Running::Rows { styled, described })
+    }
+
+    /// Asks for the extension and describes a statement in one round trip. If `load` is set, the description is void.
+    ///
+    /// Both requests end with a message that ReadyForQuery answers. PgBouncer counts these answers; after a Flush it would
+    /// take the backend away with the first one.
+    fn described_first(
+        &mut self,
+        statement: &BoundStatement,
+        load: &mut Option<String>,
+    ) -> Result<Option<Vec<ResultColumn>>, AnswerError> {
+        let parsed = MessageBatch::default().parse(USERS, &statement.sql, &statement.types());
+        let batch = parsed.map_err(AnswerError::Refused)?.describe(USERS).sync();
+        self.synced = true;
+        self.connection.send(&[delivery::question()?, batch].concat())?;
+        *load = delivery::found(self.connection, self.tick)?;
+        let described = match self.described() {
+            Ok((_, described)) => described,
+            Err(AnswerError::Refused(_)) if load.is_some() => None,
+            Err(error) => return Err(error),
+        };
+        self.settle()?;
+        Ok(described)
     }
 
     /// Describes and runs a statement in one round trip, because its columns are expected to be those of last time.

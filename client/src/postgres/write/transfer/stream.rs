@@ -48,7 +48,9 @@ impl Transfer<'_> {
     pub(crate) fn receives(&mut self) -> Result<bool, AnswerError> {
         let load = match &self.connection.server.delivery {
             None | Some(Delivery::Stock | Delivery::Served(_)) => return Ok(false),
-            Some(Delivery::Extension { load: None, .. }) => return Ok(self.connection.server.receives >= request::VERSION),
+            Some(Delivery::Extension { load: None, .. }) => {
+                return Ok(self.connection.server.receives >= request::VERSION);
+            }
             Some(Delivery::Extension { load: Some(load), .. }) => load.clone(),
         };
         if let Some(version) = self.received_version()? {

@@ -337,7 +337,7 @@ def test_parts_by_the_primary_key_are_about_equally_large(tables: mariadb.Server
     ("query", "why"),
     [
         ("select count(*) as n from part_keys", "more than one read"),
-        ("select id, sum(tiny) from part_keys", "more than one read"),
+        ("select max(id) as id, sum(tiny) from part_keys", "more than one read"),
         ("select distinct tiny from part_keys", "more than one read"),
         ("select id, row_number() over () from part_keys", "more than one read"),
         ("select id from part_keys where id in (select a from part_one)", "more than one read"),

@@ -180,16 +180,22 @@ def _initialize(directory: Path, data: Path) -> None:
 
 def _sequences() -> str:
     """Statements for MySQL that make what MariaDB's storage engine for sequences has: `seq` from the first number of
-    the table's name to the last. Views, of which nothing is stored."""
-    statements = ["create table digit (d bigint unsigned primary key) select 0 as d"]
-    statements += [f"insert into digit values {', '.join(f'({digit})' for digit in range(1, 10))}"]
+    the table's name to the last. They are views of a table with a million numbers, and of some millions of them."""
+    digits = range(6)
+    number = " + ".join(f"d{place}.d * {10**place}" for place in digits)
+    tables = " straight_join ".join(f"digit d{place}" for place in reversed(digits))
+    statements = [
+        "create table digit (d bigint unsigned primary key) select 0 as d",
+        f"insert into digit values {', '.join(f'({digit})' for digit in range(1, 10))}",
+        f"create table million (n bigint unsigned primary key) select {number} as n from {tables}",
+    ]
     for first, last in SEQUENCES:
-        digits = range(len(str(last - first)))
-        number = " + ".join([str(first), *(f"d{place}.d * {10**place}" for place in digits)])
-        tables = " straight_join ".join(f"digit d{place}" for place in reversed(digits))
-        statements.append(
-            f"create view seq_{first}_to_{last} as select {number} as seq from {tables} where {number} <= {last}"
-        )
+        rest = last - first
+        seq, source = (f"m.n + {first}", "million m")
+        if rest >= 10**6:
+            seq, source = (f"d.d * {10**6} + m.n + {first}", "digit d straight_join million m")
+        where = f"m.n <= {rest}" if rest < 10**6 else f"d.d <= {rest // 10**6}"
+        statements.append(f"create view seq_{first}_to_{last} as select {seq} as seq from {source} where {where}")
     return ";".join(statements)
 
 

@@ -65,11 +65,12 @@ drop table part_keys, part_empty, part_one, `part ``odd; --`, part_old, part_sum
 """
 
 
-#: MySQL has neither of these types.
+#: MySQL has neither of these types, and MD5 only as a component.
 IN_MYSQL = {
     "uid uuid, address inet6": "uid char(36), address varbinary(16)",
     " as uuid)": " as char(36))",
     "cast(concat('::', hex(seq)) as inet6)": "inet6_aton(concat('::', hex(seq)))",
+    "md5(seq)": "left(sha2(seq, 256), 32)",
     # Its regular expressions name groups by a dollar sign.
     "\\\\1-\\\\2-4\\\\3-8\\\\4-\\\\5": "$1-$2-4$3-8$4-$5",
 }

@@ -31,7 +31,12 @@ def test_whatever_returns_rows_is_read(maria: mariadb.Server, mysql: colonnade.C
     else:
         assert rows(mysql, "values (1, 'x'), (2, null)")[1:] == [{"1": 2, "x": None}]
     assert rows(mysql, "with w as (select 1 as i) select * from w; -- done") == [{"i": 1}]
-    assert rows(mysql, "explain select 1")
+    if mariadb.is_mysql():
+        # When it prepares the statement, MySQL announces no columns.
+        with pytest.raises(colonnade.NotSupportedError, match="returns no rows"):
+            rows(mysql, "explain select 1")
+    else:
+        assert rows(mysql, "explain select 1")
     maria.run("create table written (id int auto_increment primary key, v text)", mariadb.DATABASE)
     if mariadb.is_mysql():
         assert mysql.execute("insert into written (v) values ('a'), ('b')") == 2
@@ -162,8 +167,9 @@ def test_a_stream_needs_no_more_memory_than_some_batches(maria: mariadb.Server) 
 def test_parameters_mean_what_they_are(mysql: colonnade.Connection) -> None:
     values = [
         None, True, -5, 2**63, 2**64 - 1, 0.1, -1e300, Decimal("-12.340"), "it's", "\\", "a\\'b\"\n", "", "漢😀",
-        b"\x00\\'\xff", b"", dt.date(987, 6, 5), dt.time(1, 2, 3, 4), dt.time(1, 2, 3), dt.datetime(2024, 2, 29, 1, 2, 3, 456789),
-        dt.timedelta(hours=-30, microseconds=-1), uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
+        b"\x00\\'\xff", b"", dt.date(987, 6, 5), dt.time(1, 2, 3, 4), dt.time(1, 2, 3),
+        dt.datetime(2024, 2, 29, 1, 2, 3, 456789), dt.timedelta(hours=-30, microseconds=-1),
+        uuid.UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"),
     ]  # fmt: skip
     for value in values:
         (row,) = rows(mysql, "select $1 as v, '$1' as q, `$x` as n /* $1 */ from (select 1 as `$x`) x # $1", [value])

@@ -71,7 +71,7 @@ TYPES: list[tuple[str, str, list[tuple[str, Any]]]] = [
     ("geometry", "point", [("ST_PointFromText('POINT(1 2)', 4326)", POINT)]),
     ("vector", "vector(2)", [("vec_fromtext('[1,2.5]')", struct.pack("<2f", 1, 2.5))]),
 ]  # fmt: skip
-FOREIGN = {"enum": "enum", "set": "set", "inet6": "inet6", "inet4": "inet4", "point": "geometry", "vector": "vector"}
+FOREIGN = {"point": "geometry", **{name: name for name in ("enum", "set", "inet6", "inet4", "vector")}}
 #: What MySQL writes or stores in another way, by the column's declaration. With this reference system, its text gives
 #: the latitude first; what it stores gives the longitude first.
 IN_MYSQL: dict[str, list[tuple[str, Any]]] = {
@@ -87,7 +87,7 @@ def values_of(declared: str, values: list[tuple[str, Any]]) -> list[tuple[str, A
 
 
 def lacks(maria: mariadb.Server, declared: str) -> bool:
-    """Whether this server has no such type: MySQL has none for addresses and UUIDs, MariaDB has vectors from 11.7 on."""
+    """Whether this server has no such type: MySQL has none for addresses and UUIDs, MariaDB before 11.7 no vectors."""
     if mariadb.is_mysql():
         return declared in ("uuid", "inet4", "inet6")
     version = maria.run("select version()").split(".")

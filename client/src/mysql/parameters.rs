@@ -131,7 +131,10 @@ mod tests {
         let parameters = Parameters::Positional(values.to_vec());
         let statement = Statement { sql: "select $1, $2, $3, $4, $5, $6, $7, '$1'", parameters: Some(&parameters) };
         let bound = BoundStatement::new(statement, Dialect::MySql { backslashes: true }).unwrap();
-        assert_eq!(bound.sql, "select ? , ? , CAST(CAST(? AS CHAR) AS DECIMAL(39,0)) , ? , ? , ? , CAST(? AS BINARY) , '$1'");
+        assert_eq!(
+            bound.sql,
+            "select ? , ? , CAST(CAST(? AS CHAR) AS DECIMAL(39,0)) , ? , ? , ? , CAST(? AS BINARY) , '$1'"
+        );
         assert_eq!(bound.count, 7);
         let head = [&b"\x07\0\0\0\0\x01\0\0\0\x02\x01"[..], b"\xfd\0\x06\0\xfd\0\x08\0\x08\x80\x05\0\xfc\0\x02\\'\x27"]
             .concat();

@@ -176,7 +176,7 @@ impl MysqlConnection {
         let Some((table, column)) = &key.indexed else { return Ok(None) };
         let shown = |bound: &str| key.family.shown(&format!("{bound}({column})"));
         let bounds = format!("SELECT {}, {} FROM {table}", shown("MIN"), shown("MAX"));
-        let plan = self.ask(&format!("EXPLAIN {bounds}"), keep);
+        let plan = self.ask(&format!("EXPLAIN FORMAT=TRADITIONAL {bounds}"), keep);
         // The user may have no access to the table of a view.
         let Some(plan) = denied(plan)? else { return Ok(None) };
         let place = |name: &str| plan.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name));
@@ -200,7 +200,7 @@ impl MysqlConnection {
             .iter()
             .map(|range| format!("SELECT {column} FROM {table} WHERE {range}"))
             .collect::<Vec<_>>();
-        let plan = self.ask(&format!("EXPLAIN {}", estimates.join(" UNION ALL ")), keep)?;
+        let plan = self.ask(&format!("EXPLAIN FORMAT=TRADITIONAL {}", estimates.join(" UNION ALL ")), keep)?;
         // One line for each range, in their order.
         let weight = |line: usize| plan.text(line, rows).and_then(|count| count.parse::<f64>().ok()).unwrap_or(0.0);
         let mut weights: Vec<_> = (0..estimates.len()).map(weight).collect();

@@ -52,7 +52,7 @@ impl MysqlConnection {
 
     /// Refuses a query whose rows depend on one another.
     fn check_merged(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
-        let merged = format!("EXPLAIN SELECT * FROM (\n{query}\n) AS {}", text::ALIAS);
+        let merged = format!("EXPLAIN FORMAT=TRADITIONAL SELECT * FROM (\n{query}\n) AS {}", text::ALIAS);
         let plan = self.ask(&merged, keep).map_err(|error| match error.sqlstate() {
             Some(DUPLICATE_COLUMN) => no_plain_read(error.message()).with_cause(error),
             _ => error,

@@ -118,10 +118,13 @@ impl MysqlConnection {
     fn tables(&self, names: &[Name], keep: Keep<'_>) -> Result<Vec<Table>, Error> {
         // For each single name the server uses a lookup. For a list of names it would search the whole database.
         let mut lookups = Vec::new();
-        for place in places(names.iter().filter(|name| name.read && !name.called), "table") {
-            lookups.push(format!(
-                "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables WHERE {place}"
-            ));
+        for name in names.iter().filter(|name| name.read && !name.called) {
+            let own = system_view(name);
+            lookups.extend(places(std::iter::once(name), "table").into_iter().chain(own).map(|place| {
+                format!(
+                    "SELECT table_schema, table_name, table_type, engine FROM information_schema.tables WHERE {place}"
+                )
+            }));
         }
         if lookups.is_empty() {
             return Ok(Vec::new());
@@ -179,6 +182,16 @@ fn hidden(view: &str) -> Error {
 
 fn string(text: &str) -> String {
     quote::string(text, Dialect::MYSQL)
+}
+
+/// The condition that finds a view of MySQL's own: it takes their names in any case, and lists them in capitals.
+fn system_view(name: &Name) -> Option<String> {
+    let is_current = match name.database.as_deref() {
+        None => " AND DATABASE() = 'information_schema'",
+        Some(database) if database.eq_ignore_ascii_case("information_schema") => "",
+        Some(_) => return None,
+    };
+    Some(format!("table_schema = 'information_schema' AND table_name = UPPER({}){is_current}", string(&name.name)))
 }
 
 /// Conditions that find the named objects, each in its own database or in the current one.

@@ -86,11 +86,11 @@ impl Merge {
         if merged.warnings > 0 {
             transfer.check_warnings(0)?;
         }
-        let same = self.key.iter().map(|name| format!("stored.{name} = staged.{name}"));
+        let same = self.key.iter().map(|name| format!("present.{name} = staged.{name}"));
         let bytes =
-            self.collated.iter().map(|name| format!("CAST(stored.{name} AS BINARY) = CAST(staged.{name} AS BINARY)"));
+            self.collated.iter().map(|name| format!("CAST(present.{name} AS BINARY) = CAST(staged.{name} AS BINARY)"));
         let conditions = same.chain(bytes).collect::<Vec<_>>().join(" AND ");
-        let sql = format!("SELECT COUNT(*) FROM {stage} AS staged JOIN {table} AS stored ON {conditions}");
+        let sql = format!("SELECT COUNT(*) FROM {stage} AS staged JOIN {table} AS present ON {conditions}");
         let found = transfer.ask(&sql)?.text(0, 0).and_then(|count| count.parse::<u64>().ok());
         if found == Some(rows) {
             return Ok(());

@@ -145,6 +145,25 @@ def test_a_change_is_run_before_it_is_pushed(connection: Session, project: Proje
     assert (project.root / ".colonnade" / ".gitignore").read_text() == "*\n"
 
 
+def test_programs_get_an_answer_and_debuggers_the_error(connection: Session, project: Project) -> None:
+    file = buggy(connection, project)
+    file.write_text(
+        file.read_text().replace("values[doubled]", "doubled").replace("doubled = i", "print('x'); doubled = i")
+    )
+    query = "SELECT buggy(i::INTEGER) FROM range(3) t(i)"
+    done = project.udf("run", "buggy", "--sql", query, "--compression", "light", "--json")
+    assert json.loads(done.stdout) == {"results": 3, "first": [0, 2, 4], "difference": None}
+    assert done.stderr == "x\n"
+    file.write_text(file.read_text().replace("return doubled", "raise ValueError('no')"))
+    done = project.udf("run", "buggy", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == {"error": {"message": "ValueError: no", "line": 5}}
+    with pytest.raises(ValueError, match=r"^no$"):
+        project.udf("run", "buggy", "--uncaught")
+    # An error of the command is still one line.
+    assert project.failed("run", "buggy", "--uncaught", "--inputs", "missing").startswith("colonnade: ")
+
+
 def test_saved_results_are_a_test(connection: Session, project: Project) -> None:
     file = buggy(connection, project)
     file.write_text(file.read_text().replace("values[doubled]", "doubled"))

@@ -10,8 +10,9 @@ from tests.support.proxy import end
 
 
 class Turns:
-    """Passes on the bytes of clients and of a server, and counts the turns of the latest connection. Connecting the socket
-    is not counted.
+    """Passes on the bytes of clients and of a server, and counts the turns of the latest connection.
+
+    Connecting the socket is not counted.
 
     A client that sends the messages of a turn with one call needs no delay to be counted rightly: the server cannot
     answer before it has the last one.
@@ -21,8 +22,8 @@ class Turns:
         self._server = (host, port)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
-        #: The turns so far.
-        self.count = 0
+        # Of the latest connection: an earlier one may still say that it ends.
+        self._count = [0]
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
@@ -30,7 +31,7 @@ class Turns:
 
     def taken(self) -> int:
         """The turns since the last call."""
-        count, self.count = self.count, 0
+        count, self._count[0] = self._count[0], 0
         return count
 
     def _accept(self) -> None:
@@ -40,18 +41,20 @@ class Turns:
                 upstream = socket.create_connection(self._server)
                 for connection in (client, upstream):
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self.count = 0
+                self._count = count = [0]
                 has_answered = threading.Event()
                 has_answered.set()
-                threading.Thread(target=self._ask, args=(client, upstream, has_answered), daemon=True).start()
+                threading.Thread(target=self._ask, args=(client, upstream, has_answered, count), daemon=True).start()
                 threading.Thread(target=self._answer, args=(client, upstream, has_answered), daemon=True).start()
 
-    def _ask(self, client: socket.socket, upstream: socket.socket, has_answered: threading.Event) -> None:
+    def _ask(
+        self, client: socket.socket, upstream: socket.socket, has_answered: threading.Event, count: list[int]
+    ) -> None:
         with suppress(OSError):
             while data := client.recv(65536):
                 if has_answered.is_set():
                     has_answered.clear()
-                    self.count += 1
+                    count[0] += 1
                 upstream.sendall(data)
         end(client, upstream)
 

@@ -135,7 +135,10 @@ take_varlena(const char **at, Size mask, Size *length)
     return VARDATA_1B(varlena);
 }
 
-/* Copies a text to a place with WIDE_COPY bytes more room. Most text is short, and a call of memcpy costs more than the copy. */
+/*
+ * Copies a text to a place with WIDE_COPY bytes more room. Most text is short, and a call of memcpy costs more than the
+ * copy.
+ */
 static pg_attribute_always_inline void
 copy_text(char *to, const char *from, Size length, const char *end)
 {

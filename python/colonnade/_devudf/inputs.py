@@ -38,6 +38,8 @@ class Description:
     strict: bool
     #: The query of the inputs.
     query: str = ""
+    #: Whether arguments are arrays of pyarrow.
+    arrow: bool = False
 
     @property
     def has_groups(self) -> bool:
@@ -53,6 +55,7 @@ class Description:
             "id": 0,
             "kind": kind,
             "strict": self.strict,
+            "arrow": self.arrow,
             "name": self.name,
             "source": source,
             "parameters": parameters,
@@ -123,13 +126,15 @@ def describe(connection: Connection, declaration: Declaration) -> Description:
     ]
     if len(found) != 1:
         raise ValueError(f"the database has no function {declaration.signature}; push it first")
-    query = "SELECT id, schema, name, kind, language, parameters, results, strict FROM colonnade_functions"
+    # Servers of earlier versions have no column `style`.
+    query = "SELECT * EXCLUDE (created_at) FROM colonnade_functions"
     rows = connection.query(query).to_arrow().to_pylist()
     (row,) = [row for row in rows if catalog.oid_of(row["id"]) == found[0].oid]
     parameters = [(one["name"], one["type"], bool(one["scalar"])) for one in row["parameters"]]
     ((_, result),) = row["results"]
     name = f"{found[0].schema}.{found[0].name}"
-    return Description(name, row["kind"], row["language"], parameters, result, bool(row["strict"]))
+    is_arrow = row.get("style") == "arrow"
+    return Description(name, row["kind"], row["language"], parameters, result, bool(row["strict"]), arrow=is_arrow)
 
 
 @dataclass(frozen=True)

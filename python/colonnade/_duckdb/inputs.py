@@ -37,6 +37,10 @@ class FunctionInputs:
         self._definition = functions.definition(*named)
         if self._definition.kind == "table":
             raise Refused("EXPLAIN (INPUTS) does not show the inputs of table functions", "0A000", None)
+        if self._definition.is_variadic:
+            raise Refused(
+                "EXPLAIN (INPUTS) does not show the inputs of functions with the parameters (*)", "0A000", None
+            )
         if any("MAP(" in parameter.type for parameter in self._definition.parameters):
             raise Refused("EXPLAIN (INPUTS) does not show arguments of a MAP type", "0A000", None)
 

@@ -100,7 +100,7 @@ def test_one_name_has_one_such_function(connection: psycopg.Connection) -> None:
 def test_the_catalog_shows_a_star(connection: psycopg.Connection) -> None:
     assert "added(*)" in functions(connection)
     definition = value(connection, "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'listed'")
-    assert str(definition).startswith("CREATE OR REPLACE AGGREGATE public.listed(*)\n RETURNS text[]\n")
+    assert str(definition).startswith("CREATE OR REPLACE AGGREGATE public.listed(*)\n RETURNS varchar[]\n")
     connection.execute("DROP AGGREGATE listed(*)")
     connection.execute(str(definition).encode())
     assert value(connection, "SELECT len(listed(1, 2))") == 1

@@ -15,7 +15,11 @@ pub(crate) fn describe(function: &Function) -> String {
         FunctionKind::AnyTable => "any table",
     };
     // Writing to a String does not fail.
-    let _ = write!(json, "\"id\":{},\"kind\":\"{kind}\",\"strict\":{},\"arrow\":{},\"name\":", function.id, function.is_strict, function.is_arrow);
+    let _ = write!(
+        json,
+        "\"id\":{},\"kind\":\"{kind}\",\"strict\":{},\"arrow\":{},\"name\":",
+        function.id, function.is_strict, function.is_arrow
+    );
     text(&mut json, &function.name);
     json.push_str(",\"source\":");
     text(&mut json, &function.source);

@@ -48,7 +48,8 @@ impl BoundCall {
         if !self.is_unresolved {
             return Ok(());
         }
-        let message = format!("the types of the arguments of {} are not known: cast them", self.definition.function.name);
+        let message =
+            format!("the types of the arguments of {} are not known: cast them", self.definition.function.name);
         Err(self.session.fail(Failure { code: "42P18".into(), message, ..Failure::default() }))
     }
 
@@ -103,7 +104,8 @@ impl BoundCall {
             return Err(CallbackError::bind(format!("{function} is called by {dispatcher}")));
         }
         // SAFETY: the caller promises the information.
-        let types = || (OWN_ARGUMENTS..OWN_ARGUMENTS + variadic).map(|number| unsafe { argument_type(api, info, number) });
+        let types =
+            || (OWN_ARGUMENTS..OWN_ARGUMENTS + variadic).map(|number| unsafe { argument_type(api, info, number) });
         let mut is_unresolved = false;
         let definition = if definition.is_variadic {
             let names = types().map(|type_| type_?.text()).collect::<Result<Vec<_>, _>>()?;
@@ -193,7 +195,11 @@ unsafe fn argument_type(api: &'static Api, info: Handle, number: u64) -> Result<
 }
 
 /// What a function with any arguments is for arguments of these types.
-fn variant(session: &Session, definition: &Arc<Definition>, types: Vec<String>) -> Result<Arc<Definition>, CallbackError> {
+fn variant(
+    session: &Session,
+    definition: &Arc<Definition>,
+    types: Vec<String>,
+) -> Result<Arc<Definition>, CallbackError> {
     let name = &definition.function.name;
     let failed = |code: &'static str, message: String| {
         session.fail(Failure { code: code.into(), message, ..Failure::default() })

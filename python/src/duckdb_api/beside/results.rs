@@ -187,7 +187,9 @@ impl ResultValues {
             Self::Texts(texts) => texts.append_value(text),
             Self::LargeTexts(texts) => texts.append_value(text),
             Self::TextViews(texts) => texts.try_append_value(text).map_err(|error| error.to_string())?,
-            Self::Booleans(_) | Self::Fixed(..) | Self::Decimals(..) => return Err("the result has another layout than its type".to_owned()),
+            Self::Booleans(_) | Self::Fixed(..) | Self::Decimals(..) => {
+                return Err("the result has another layout than its type".to_owned());
+            }
         }
         Ok(())
     }

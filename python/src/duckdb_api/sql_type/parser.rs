@@ -18,7 +18,7 @@ pub(super) fn parse(name: &str, depth: usize, is_converted: bool) -> Option<SqlT
         let item = child(text)?;
         let of = Box::new(item.column_type.clone());
         let converted = format!("{}[{size}]", item.name);
-        let name = if item.is_named(text) { name } else { &converted };
+        let name: &str = if item.is_named(text) { name } else { &converted };
         return Some(if size.is_empty() {
             nested(name, ColumnType::List(of), Storage::List, vec![item])
         } else {
@@ -46,7 +46,7 @@ pub(super) fn parse(name: &str, depth: usize, is_converted: bool) -> Option<SqlT
             let columns = fields.iter().map(|(name, type_)| (name.clone(), type_.column_type.clone())).collect();
             let named = fields.iter().map(|(name, type_)| format!("\"{}\" {}", name.replace('"', "\"\""), type_.name));
             let converted = format!("{kind}({})", named.collect::<Vec<_>>().join(", "));
-            let name = if is_same { name } else { &converted };
+            let name: &str = if is_same { name } else { &converted };
             let children = fields.into_iter().map(|(_, type_)| type_).collect();
             Some(if kind == "STRUCT" {
                 nested(name, ColumnType::Struct(columns), Storage::Struct, children)

@@ -213,6 +213,11 @@ class ReadOnlyConnection:
         #: DuckDB's number of the client's transaction, if one is open.
         self._client_transaction: int | None = None
 
+    @property
+    def is_in_clients(self) -> bool:
+        """Whether the client has begun a transaction that has not ended."""
+        return self._client_transaction is not None
+
     def client(self, sql: str) -> None:
         """Run one of `TRANSACTIONS`."""
         self.commit()

@@ -27,6 +27,11 @@ class StatementTransaction:
         self._is_in_clients = False
         self._is_open = False
 
+    @property
+    def is_in_clients(self) -> bool:
+        """Whether the client has begun a transaction that has not ended."""
+        return self._is_in_clients
+
     def client(self, sql: str) -> None:
         """Run one of `fences.TRANSACTIONS`."""
         if sql == "COMMIT":

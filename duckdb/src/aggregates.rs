@@ -14,8 +14,8 @@ pub struct AggregateDispatch {
     pub id: String,
     /// The DuckDB function that calls it.
     pub dispatcher: String,
-    /// The types of the parameters, by DuckDB's names.
-    pub types: Vec<String>,
+    /// The types of the parameters, by DuckDB's names; `None` if it takes any arguments.
+    pub types: Option<Vec<String>>,
     /// The constants for the last parameters, as they are written.
     pub defaults: Vec<String>,
 }
@@ -58,12 +58,20 @@ fn write(call: &AggregateCall, dispatch: &AggregateDispatch, edits: &mut Edits) 
     let head =
         format!("system.main.{}(/*{name}*/ {distinct}{id}, system.main.colonnade_session()", dispatch.dispatcher);
     edits.replace(call.head.clone(), head);
-    let missing = dispatch.types.len().saturating_sub(call.arguments.len());
+    let Some(types) = &dispatch.types else {
+        let mut before = call.head.end;
+        for place in &call.arguments {
+            edits.replace(before..place.start, ", ");
+            before = place.end;
+        }
+        return;
+    };
+    let missing = types.len().saturating_sub(call.arguments.len());
     let skipped = dispatch.defaults.len().saturating_sub(missing);
-    let constants = dispatch.defaults.iter().skip(skipped).zip(dispatch.types.iter().skip(call.arguments.len()));
+    let constants = dispatch.defaults.iter().skip(skipped).zip(types.iter().skip(call.arguments.len()));
     let defaults: String = constants.map(|(text, type_)| format!(", CAST({text} AS {type_})")).collect();
     let mut before = call.head.end;
-    for (at, (place, type_)) in call.arguments.iter().zip(&dispatch.types).enumerate() {
+    for (at, (place, type_)) in call.arguments.iter().zip(types).enumerate() {
         // What stands before the first argument is DISTINCT.
         edits.replace(before..place.start, ", CAST(");
         let defaults = if at + 1 == call.arguments.len() { &defaults } else { "" };
@@ -84,16 +92,22 @@ mod tests {
         let dispatch = AggregateDispatch {
             id: "00ff".to_owned(),
             dispatcher: "colonnade_aggregate".to_owned(),
-            types: ["INTEGER", "DOUBLE", "DATE"].map(str::to_owned).to_vec(),
+            types: Some(["INTEGER", "DOUBLE", "DATE"].map(str::to_owned).to_vec()),
             defaults: ["1.5", "NULL"].map(str::to_owned).to_vec(),
         };
-        let written = |sql: &str| {
+        let any = AggregateDispatch { types: None, defaults: Vec::new(), ..dispatch.clone() };
+        let write_all = |sql: &str, dispatch: &AggregateDispatch| {
             let mut edits = Edits::default();
             for call in aggregate_calls(sql, Dialect::DuckDb, |name| name == "m") {
-                write(&call, &dispatch, &mut edits);
+                write(&call, dispatch, &mut edits);
             }
             edits.apply(sql).text.into_owned()
         };
+        let written = |sql: &str| write_all(sql, &dispatch);
+        assert_eq!(
+            write_all("select m(distinct x, 'a' , f(y) order by 1)", &any),
+            "select system.main.colonnade_aggregate(/*m*/ DISTINCT '00ff', system.main.colonnade_session(), x, 'a', f(y) order by 1)"
+        );
         assert_eq!(
             written("select s.m(DISTINCT x + 1 order by y) filter (where z), 1"),
             "select system.main.colonnade_aggregate(/*m*/ DISTINCT '00ff', system.main.colonnade_session(), CAST(x + 1 AS INTEGER), \

@@ -117,8 +117,8 @@ enum Replacement {
     Text(String),
     /// That of the SELECT around it.
     Block(Range<usize>, String),
-    /// The call stays. It has its macro's type, so that it can be described.
-    Kept,
+    /// The call stays, and this follows it. It has its macro's type, so that it can be described.
+    Kept(String),
     /// Its columns are not known before it runs.
     Unknown,
 }
@@ -211,7 +211,17 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         replaced(tables, statement, |tables, call, use_, inputs, statement| {
             check_place(call, use_, &kind)?;
             if use_ == FunctionUse::Column {
-                return block_input(tables, call, statement).map(|_| Replacement::Kept);
+                let (block, _) = block_input(tables, call, statement)?;
+                let is_unnamed = block.items.iter().any(|item| item.value == call.place && item.alias.is_none());
+                // DuckDB's plans show a column by its name. Without one they would show the macro's text.
+                let name = match kind {
+                    StatementKind::Explain { runs: false } if is_unnamed => {
+                        let text = quote::identifier(&statement.text[call.place.clone()], Dialect::DuckDb);
+                        format!(" AS {text}")
+                    }
+                    _ => String::new(),
+                };
+                return Ok(Replacement::Kept(name));
             }
             let text = tables.stand_in(call.schema.as_deref(), &call.name, inputs, statement)?;
             Ok(text.map_or(Replacement::Unknown, Replacement::Text))
@@ -302,13 +312,16 @@ fn replaced(
                 is_unknown = true;
                 (call.place.clone(), format!("(SELECT NULL AS unknown){}", alias()))
             }
-            Replacement::Kept => {
+            Replacement::Kept(text) => {
+                kept.iter_mut().filter(|start| **start >= call.place.end).for_each(|start| *start += text.len());
                 kept.push(call.place.start);
-                continue;
+                (call.place.end..call.place.end, text)
             }
         };
         // What stood within the place is gone, or stands elsewhere.
-        kept.retain(|start| *start < place.start);
+        if !place.is_empty() {
+            kept.retain(|start| *start < place.start);
+        }
         statement = statement.edited(|_| {
             let mut edits = Edits::default();
             edits.replace(place, text);

@@ -277,21 +277,23 @@ def define_function(
     id: str,
     name: str,
     kind: Literal["scalar", "aggregate", "aggregate_per_group"],
-    parameters: Sequence[tuple[str, str, bool]],
+    parameters: Sequence[tuple[str, str, bool]] | None,
     result: str,
     source: str,
     *,
     strict: bool = False,
     volatility: Literal["i", "s", "v"] = "v",
+    arrow: bool = False,
 ) -> None:
     """Make a definition known to the dispatchers of all databases of this process. The same id may be defined again,
-    and always means the same function.
+    and always means the same function. `forget_function` undoes one of these calls.
 
     Args:
         id: 16 digits in hexadecimal, lower case.
         name: The name with its schema, for messages.
         kind: `aggregate_per_group` is LANGUAGE PYTHON_MAP: one group a call.
-        parameters: For each the name in Python, DuckDB's name of the type (`typeof`), and whether it is SCALAR.
+        parameters: For each the name in Python, DuckDB's name of the type (`typeof`), and whether it is SCALAR. None
+            for a function that takes any arguments.
         result: DuckDB's name of the type.
         source: The body.
 
@@ -299,6 +301,9 @@ def define_function(
         NotImplementedError: A type cannot be passed to a function. The message names it.
         ValueError: The id is none, or is that of another definition.
     """
+
+def forget_function(id: str) -> None:
+    """Forget a definition, if `define_function` was not called more often for it. Calls that are bound keep it."""
 
 def has_function(id: str) -> bool:
     """Whether a definition with this id is known."""
@@ -456,7 +461,8 @@ class TableCall:
     An argument has its name, its type, whether it is one value, and the number of its query. Query 0 has the arguments
     that are single values. With `threads`, the function is called with parts of the rows of query 1, as many at a time.
     `SELECT colonnade_collect(name, number of the query, number of the row, ...)` collects rows, and
-    `colonnade_rows(name)` is the result. Without `results`, the function decides the columns.
+    `colonnade_rows(name)` is the result. Without `results`, the function decides the columns. With `arrow`, arguments
+    are arrays of pyarrow.
     """
 
     def __new__(
@@ -470,6 +476,7 @@ class TableCall:
         *,
         threads: int | None = None,
         call: str | None = None,
+        arrow: bool = False,
     ) -> TableCall:
         """`call` is the name of a call before, which this one replaces; otherwise it gets a new one.
 
@@ -479,7 +486,7 @@ class TableCall:
     def block(
         session: FunctionSession,
         query: list[tuple[str, str]],
-        calls: list[tuple[str, str, list[tuple[str, str, bool, int]], str, str, bool]],
+        calls: list[tuple[str, str, list[tuple[str, str, bool, int]], str, str, bool, bool]],
         columns: list[tuple[str, int, bool]],
         *,
         call: str | None = None,
@@ -487,8 +494,9 @@ class TableCall:
         """Calls of functions that get whole columns of a query, numbered 1, whose columns have these names and types.
 
         A call has the function's id, its name, its parameters (name, type, whether it is one value, the number of the
-        query's column), the type of its result, its body, and whether it is STRICT. A column of the result has a name,
-        and the number of a call, or otherwise of a column of the query."""
+        query's column), the type of its result, its body, whether it is STRICT, and whether its arguments are arrays
+        of pyarrow. A column of the result has a name, and the number of a call, or otherwise of a column of the
+        query."""
 
     @property
     def name(self) -> str:

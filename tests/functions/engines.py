@@ -51,6 +51,7 @@ class Client:
                 "volatility": volatility,
                 "strict": strict,
                 "parallel": "s",
+                "style": "numpy",
                 "source": source,
             }
         )

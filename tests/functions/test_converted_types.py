@@ -30,10 +30,28 @@ def connection(server: Server) -> Iterator[psycopg.Connection]:
         ("TIME WITH TIME ZONE", ["'01:02:03.000004+05:30'", "'23:59:59-08'"], "str"),
         ("MAP(VARCHAR, INTEGER)", ["MAP {'a': 1, 'b': NULL}", "MAP {}"], "dict"),
         ("MAP(INTEGER, VARCHAR[])", ["MAP {1: ['x', NULL], 2: NULL}"], "dict"),
+        ("MAP(VARCHAR, MAP(INTEGER, BIT))", ["MAP {'a': MAP {1: '101'::BIT}, 'b': NULL}"], "dict"),
+        ("BIT[]", ["['101'::BIT, NULL]", "[]"], "ndarray"),
+        ("MAP(VARCHAR, INTEGER)[]", ["[MAP {'a': 1}, NULL, MAP {}]"], "ndarray"),
+        ("MAP(VARCHAR, INTEGER)[2]", ["array_value(MAP {'a': 1}, MAP {'b': 2})"], "ndarray"),
+        ('STRUCT(b BIT, "t z" TIME WITH TIME ZONE)', ["{'b': '1'::BIT, 't z': '12:00:00+02'::TIMETZ}"], "dict"),
+        (
+            "STRUCT(m MAP(VARCHAR, TIME WITH TIME ZONE))[]",
+            ["[{'m': MAP {'a': '12:00:00+02'}}, {'m': NULL}]"],
+            "ndarray",
+        ),
+        ("UNION(b BIT, i INTEGER)", ["union_value(b := '1'::BIT)", "union_value(i := 1)"], None),
+        ("UNION(m MAP(VARCHAR, INTEGER), i INTEGER)", ["union_value(m := MAP {'a': 1})"], None),
     ],
 )
-def test_a_converted_value_comes_back(connection: psycopg.Connection, type_: str, values: list[str], kind: str) -> None:
+def test_a_converted_value_comes_back(
+    connection: psycopg.Connection, type_: str, values: list[str], kind: str | None
+) -> None:
     source = f"assert all(type(v).__name__ in ('{kind}', 'NoneType') for v in x.tolist())\nreturn x"
+    if kind is None:
+        # A function gets the value of a union's member, and returns it with the member's name.
+        source = "return [None if v is None else ('bimo'[isinstance(v, int)], v) for v in x.tolist()]"
+        source = source.replace("'bimo'[isinstance(v, int)]", f"'i' if isinstance(v, int) else '{type_[6]}'")
     for language in ("", "STRICT"):
         text = f"CREATE OR REPLACE FUNCTION same(x {type_}) RETURNS {type_} LANGUAGE PYTHON_MAP {language}"
         connection.execute(f"{text} AS $$\n{source} $$".encode())
@@ -42,7 +60,17 @@ def test_a_converted_value_comes_back(connection: psycopg.Connection, type_: str
         query = f"SELECT {columns} FROM (VALUES {listed}) v(x), range(900)"
         assert connection.execute(query.encode()).fetchall() == [(0, type_)]
     connection.execute(f"DROP FUNCTION same({type_})".encode())
-    text = f"CREATE AGGREGATE one_of(x {type_}) RETURNS {type_} LANGUAGE PYTHON_MAP AS $$ return x.tolist()[0] $$"
+    text = f"CREATE FUNCTION rows_of(x {type_}) RETURNS TABLE (y {type_}) LANGUAGE PYTHON AS $$\n{source}\n$$"
+    connection.execute(
+        text.replace("return [None", "return {'y': [None").replace("x.tolist()]", "x.tolist()]}").encode()
+    )
+    of = f"SELECT x FROM (VALUES {listed}) v(x)"
+    assert value(connection, f"SELECT count(*) FROM (({of}) EXCEPT ALL (FROM rows_of(({of}))))") == 0
+    connection.execute("DROP FUNCTION rows_of")
+    if kind is None:
+        return
+    body = "one = numpy.empty(1, object); one[0] = x.tolist()[0]; return one"
+    text = f"CREATE AGGREGATE one_of(x {type_}) RETURNS {type_} LANGUAGE PYTHON_MAP AS $$ {body} $$"
     connection.execute(text.encode())
     groups = f"SELECT x, one_of(x) AS one FROM (VALUES {listed}) v(x), range(9) GROUP BY x"
     assert value(connection, f"SELECT count_if(one IS DISTINCT FROM x) FROM ({groups})") == 0

@@ -30,6 +30,36 @@ LANGUAGE PYTHON_MAP {
 """
 
 
+@pytest.mark.parametrize("parameters", ["i INTEGER", "*"])
+@pytest.mark.parametrize("result", ["INTEGER", "TABLE(i INTEGER)"])
+@pytest.mark.parametrize("language", ["PYTHON", "PYTHON_MAP"])
+def test_listing_4_1_each_form_of_the_syntax(server: Server, parameters: str, result: str, language: str) -> None:
+    with connected(server) as connection:
+        body = "return next(iter(_columns.values()))"
+        connection.execute(
+            f"CREATE FUNCTION any_form({parameters}) RETURNS {result} LANGUAGE {language} {{ {body} }};".encode()
+        )
+        query = "SELECT max(i) FROM any_form((SELECT i FROM tbl))"
+        if not result.startswith("TABLE"):
+            query = "SELECT max(r) FROM (SELECT any_form(i) AS r FROM tbl)"
+        assert connection.execute(query.encode()).fetchone() == (10_000,)
+        connection.execute("DROP FUNCTION any_form")
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            head = f"CREATE FUNCTION any_form({parameters}) RETURNS {result}"
+            connection.execute(f"{head} LANGUAGE {language} 'external_file.py'".encode())
+
+
+def test_listing_4_2_as_a_function_of_whole_columns(server: Server) -> None:
+    with connected(server) as connection:
+        connection.execute(SQRT.replace("pysqrt", "pysqrt_whole").replace("PYTHON_MAP", "PYTHON"))
+        rows = connection.execute("SELECT pysqrt_whole(i * 2) FROM tbl ORDER BY 1").fetchall()
+        assert len(rows) == 10_000
+        assert [root for (root,) in rows[:2]] == pytest.approx([2**0.5, 2.0])
+        plan = connection.execute("EXPLAIN SELECT i, pysqrt_whole(i * 2) FROM tbl").fetchall()
+        assert "pysqrt_whole(i * 2)" in str(plan)
+        assert "error" not in str(plan)
+
+
 def test_listing_4_2_a_scalar_function(server: Server) -> None:
     with connected(server) as connection:
         connection.execute(SQRT)

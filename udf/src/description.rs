@@ -15,7 +15,11 @@ pub(crate) fn describe(function: &Function) -> String {
         FunctionKind::AnyTable => "any table",
     };
     // Writing to a String does not fail.
-    let _ = write!(json, "\"id\":{},\"kind\":\"{kind}\",\"strict\":{},\"name\":", function.id, function.is_strict);
+    let _ = write!(
+        json,
+        "\"id\":{},\"kind\":\"{kind}\",\"strict\":{},\"arrow\":{},\"name\":",
+        function.id, function.is_strict, function.is_arrow
+    );
     text(&mut json, &function.name);
     json.push_str(",\"source\":");
     text(&mut json, &function.source);
@@ -93,7 +97,7 @@ fn type_(json: &mut String, column_type: &ColumnType) {
             TimestampUnit::Microsecond => ",\"us\"",
             TimestampUnit::Nanosecond => ",\"ns\"",
         }),
-        ColumnType::TimestampTz => json.push_str(",\"us\""),
+        ColumnType::TimestampTz => json.push_str(",\"us\",\"UTC\""),
         ColumnType::Array { size, .. } => {
             let _ = write!(json, ",{size}");
         }

@@ -17,6 +17,8 @@ pub struct Function {
     pub kind: FunctionKind,
     /// Whether a row with a NULL among the arguments is left out of the call and gets NULL as its result.
     pub is_strict: bool,
+    /// Whether arguments are arrays of pyarrow instead of NumPy.
+    pub is_arrow: bool,
 }
 
 /// A parameter, or a column of the result.

@@ -68,7 +68,8 @@ class Declaration:
             raise ValueError("the declaration has no parameters in parentheses")
         parameters = [read_parameter(part) for part in parts(head, opening.end())]
         schema = path[0] if len(path) == 2 else None
-        names = tuple(name for name, _ in parameters)
+        # A star stands for any arguments, which the body has by no names of its own.
+        names = tuple(name for name, type_ in parameters if type_ != "*")
         types = tuple(type_ for _, type_ in parameters)
         return cls(begin[1].upper(), schema, path[-1], names, types, head[begin.start(1) :])
 
@@ -102,6 +103,8 @@ def read_parameter(tokens: list[str]) -> tuple[str, str]:
         return "*", "*"
     while words and words[0].lower() in MODES and len(words) > 2:
         words.pop(0)
+    if words == ["*"]:
+        return "", "*"
     if not words or NAME.fullmatch(words[0]) is None:
         raise ValueError("a parameter has no name")
     if len(words) == 1 or TYPE_OF_WORDS.match(" ".join(words)):

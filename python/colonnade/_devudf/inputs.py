@@ -41,6 +41,8 @@ class Description:
     strict: bool
     #: The query of the inputs.
     query: str = ""
+    #: Whether arguments are arrays of pyarrow.
+    arrow: bool = False
     #: The columns of a table: name and type. ANY: the rows decide.
     columns: list[tuple[str, str]] = field(default_factory=list)
     #: Of a table function: the number of the query that each parameter comes from, 0 for a value.
@@ -81,6 +83,7 @@ class Description:
             "kind": kind,
             # Rows that STRICT leaves out are no inputs of a table function.
             "strict": self.strict and not self.is_table,
+            "arrow": self.arrow,
             "name": self.name,
             "source": source,
             "parameters": parameters,
@@ -160,13 +163,22 @@ def describe(connection: Connection, declaration: Declaration) -> Description:
     ]
     if len(found) != 1:
         raise ValueError(f"the database has no function {declaration.signature}; push it first")
-    query = "SELECT id, schema, name, kind, language, parameters, results, strict FROM colonnade_functions"
+    # Servers of earlier versions have no column `style`.
+    query = "SELECT * EXCLUDE (created_at) FROM colonnade_functions"
     rows = connection.query(query).to_arrow().to_pylist()
     (row,) = [row for row in rows if catalog.oid_of(row["id"]) == found[0].oid]
     parameters = [(one["name"], one["type"], bool(one["scalar"])) for one in row["parameters"]]
     columns = [(name, type_) for name, type_ in row["results"]]
     name = f"{found[0].schema}.{found[0].name}"
-    described = Description(name, row["kind"], row["language"], parameters, columns[0][1], bool(row["strict"]))
+    described = Description(
+        name,
+        row["kind"],
+        row["language"],
+        parameters,
+        columns[0][1],
+        bool(row["strict"]),
+        arrow=row.get("style") == "arrow",
+    )
     return replace(described, columns=columns) if described.is_table else described
 
 

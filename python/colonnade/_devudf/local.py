@@ -3,10 +3,11 @@ and profilers find its lines. Conversions of arguments and results are those of 
 
 from __future__ import annotations
 
+import importlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +47,9 @@ class LocalFunction:
             raise ValueError(f"{path}: line {self.file.def_line + error.line}: {error}") from None
         self.call.globals["_conn"] = queries
         self.description = description
-        self.call.function = self._adapted(compiled(path, text))
+        # Those of the body's names that the file does not import.
+        names = {"pyarrow": importlib.import_module("pyarrow")} if description.arrow else {}
+        self.call.function = self._adapted(compiled(path, text, names))
         self.call.needs_columns = True
 
     def _adapted(self, function: FunctionType) -> Callable[..., Any]:
@@ -109,9 +112,9 @@ class LocalFunction:
         return memory.read(ring, json.loads(column_type(self.description.result)), nodes)
 
 
-def compiled(path: Path, text: str) -> FunctionType:
-    """The `def` of a file, compiled under its path."""
-    namespace: dict[str, Any] = {"numpy": np, "__name__": "__colonnade__", "__file__": str(path)}
+def compiled(path: Path, text: str, names: Mapping[str, Any] = MappingProxyType({})) -> FunctionType:
+    """The `def` of a file, compiled under its path, with these global names."""
+    namespace: dict[str, Any] = {"numpy": np, **names, "__name__": "__colonnade__", "__file__": str(path)}
     exec(compile(text, str(path.resolve()), "exec", dont_inherit=True), namespace)
     return next(value for value in namespace.values() if isinstance(value, FunctionType))
 

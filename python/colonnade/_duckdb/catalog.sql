@@ -121,11 +121,11 @@ CREATE MACRO in_schema(place, thing) AS
     || colonnade_catalog.main.quote_ident(thing);
 
 CREATE MACRO format_type(number, modifier) AS
-    (SELECT min(CASE WHEN number = 1700 AND modifier > 4
-                     THEN 'numeric(' || ((modifier - 4) // 65536) || ',' || ((modifier - 4) % 65536) || ')' ELSE known END)
-     FROM (FROM colonnade_catalog.main.by_sql UNION ALL
+    (SELECT min(CASE WHEN argument.number = 1700 AND argument.modifier > 4
+                     THEN 'numeric(' || ((argument.modifier - 4) // 65536) || ',' || ((argument.modifier - 4) % 65536) || ')' ELSE known END)
+     FROM (SELECT number, modifier) AS argument(number, modifier), (FROM colonnade_catalog.main.by_sql UNION ALL
            SELECT oid, colonnade_catalog.main.in_schema(schema, name) FROM colonnade_catalog.main.enums)
-     WHERE oid = number);
+     WHERE oid = argument.number);
 
 CREATE VIEW pg_namespace AS
 SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.client_schema(schema_name) END AS nspname,
@@ -134,7 +134,8 @@ FROM duckdb_schemas() WHERE colonnade_catalog.main.is_visible(database_name) AND
 UNION ALL SELECT 11, 'pg_catalog', 10, NULL;
 
 CREATE MACRO schema_number(place) AS
-    (SELECT min(oid)::BIGINT FROM duckdb_schemas() WHERE database_name = current_database() AND schema_name = place);
+    (SELECT min(oid)::BIGINT FROM (SELECT place) AS argument(name), duckdb_schemas()
+     WHERE database_name = current_database() AND schema_name = argument.name);
 
 -- A constraint and its index have the same number. DuckDB has no such numbers. These exceed DuckDB's own numbers, and contain the table's.
 CREATE MACRO table_number(number) AS CASE WHEN number > 1000000000 THEN (number - 1000000000) // 1024 ELSE number END;
@@ -312,12 +313,12 @@ FROM (VALUES (14::BIGINT, 'sql'), (16384, 'python'), (16385, 'python_map')) AS l
 -- The functions in Python, from the comments of their macros (`function_entry.py`). Users can write any comment, so a wrong one gives NULL,
 -- and a definition that its macro does not call is left out.
 CREATE VIEW colonnade_functions AS
-SELECT f.id, schema, name, f.kind, f.language, f.parameters, f.results, f.volatility, f.strict, f.parallel, f.source, f.created_by,
-       try_cast(f.created_at AS TIMESTAMPTZ) AS created_at, comment, f.mac
+SELECT f.id, schema, name, f.kind, f.language, f.parameters, f.results, f.volatility, f.strict, f.parallel, coalesce(f.style, 'numpy') AS style,
+       f.source, f.created_by, try_cast(f.created_at AS TIMESTAMPTZ) AS created_at, comment, f.mac
 FROM (SELECT schema_name AS schema, function_name AS name, comment->>'comment' AS comment, calls,
              unnest(from_json(comment->'colonnade_functions', '[{"id":"VARCHAR","kind":"VARCHAR","language":"VARCHAR","parameters":[{"name":"VARCHAR",
                  "type":"VARCHAR","default":"VARCHAR","scalar":"BOOLEAN"}],"results":[["VARCHAR"]],"volatility":"VARCHAR","strict":"BOOLEAN",
-                 "parallel":"VARCHAR","source":"VARCHAR","created_by":"VARCHAR","created_at":"VARCHAR","mac":"VARCHAR"}]')) AS f
+                 "parallel":"VARCHAR","style":"VARCHAR","source":"VARCHAR","created_by":"VARCHAR","created_at":"VARCHAR","mac":"VARCHAR"}]')) AS f
       FROM (SELECT schema_name, function_name, comment, string_agg(macro_definition) AS calls
             FROM duckdb_functions()
             WHERE database_name = current_database() AND NOT internal AND starts_with(comment, '{"colonnade_functions":') AND json_valid(comment)
@@ -340,7 +341,7 @@ CREATE VIEW python_procedures AS
 SELECT ('0x' || f.id[:7])::BIGINT + 2147483648 AS oid, f.*, [p.name for p in f.parameters] AS names,
        [colonnade_catalog.main.type_number(p.type, numbers, arrays) for p in f.parameters] AS types,
        [colonnade_catalog.main.type_number(r[2], numbers, arrays) for r in f.results] AS result_types,
-       [colonnade_catalog.main.shown_type(p.type) for p in f.parameters] AS shown_types,
+       [CASE p.type WHEN 'ANY' THEN '*' ELSE colonnade_catalog.main.shown_type(p.type) END for p in f.parameters] AS shown_types,
        array_to_string([colonnade_catalog.main.shown_column(p.name, p.type) || coalesce(' DEFAULT ' || p.default, '') for p in f.parameters], ', ') AS arguments,
        array_to_string([colonnade_catalog.main.shown_column(p.name, p.type) for p in f.parameters], ', ') AS identity,
        CASE kind WHEN 'table' THEN 'TABLE(' || array_to_string([colonnade_catalog.main.shown_column(r[1], r[2]) for r in f.results], ', ') || ')'

@@ -1,4 +1,8 @@
 -- PostgreSQL's functions for its catalog, and its views for people. They use the relations of `catalog.sql`.
+--
+-- DuckDB puts a macro's arguments into its text, with the names of the caller's tables. Within a subquery that has a table of such a name,
+-- an argument would be a column of that one. So a parameter stands only where no table of the macro is in scope: a subquery begins with
+-- FROM (SELECT parameter) AS argument(...), and uses the columns of `argument`. No lambda uses a parameter either. `test_macros.py` checks all.
 
 CREATE MACRO version() AS 'PostgreSQL 15.0 (Colonnade, DuckDB ' || system.main.version() || ')';
 -- The session's user and process, which `engine.py` and the server set at its start. A client can change them, but no permission depends on them.
@@ -17,18 +21,20 @@ CREATE MACRO pg_table_is_visible(number) AS
         WHERE CASE WHEN temporary THEN kind <> 'i' ELSE schema IN (system.main.current_schema(), 'pg_catalog') END);
 CREATE MACRO view_query(number) AS
     (SELECT min(regexp_replace(sql, '^CREATE (TEMP |TEMPORARY )?VIEW ("([^"]|"")*"|[^ "(])+ ?(\(.*?\) )?AS ', ''))
-     FROM duckdb_views() WHERE view_oid = number);
+     FROM (SELECT number) AS argument(number), duckdb_views() WHERE view_oid = argument.number);
 CREATE MACRO pg_get_viewdef(view) AS colonnade_catalog.main.view_query(view), (view, pretty) AS colonnade_catalog.main.view_query(view);
-CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM colonnade_catalog.main.pg_type WHERE typname = type);
+CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM (SELECT type) AS argument(name), colonnade_catalog.main.pg_type WHERE typname = argument.name);
 CREATE MACRO array_upper(list, dimension) AS len(list);
 CREATE MACRO array_lower(list, dimension) AS 1;
 CREATE MACRO generate_subscripts(list, dimension) AS
     unnest(CASE typeof(list) WHEN 'USMALLINT[]' THEN range(len(list)) ELSE range(1, len(list) + 1) END);
 CREATE MACRO pg_get_statisticsobjdef_columns(statistics) AS '';
 CREATE MACRO pg_get_function_result(function) AS
-    coalesce((SELECT min(result) FROM colonnade_catalog.main.python_procedures WHERE oid = function),
-             (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END) FROM colonnade_catalog.main.pg_proc WHERE oid = function));
-CREATE MACRO pg_get_function_arguments(function) AS (SELECT min(proargs) FROM colonnade_catalog.main.pg_proc WHERE oid = function);
+    coalesce((SELECT min(result) FROM (SELECT function) AS argument(number), colonnade_catalog.main.python_procedures WHERE oid = argument.number),
+             (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END)
+              FROM (SELECT function) AS argument(number), colonnade_catalog.main.pg_proc WHERE oid = argument.number));
+CREATE MACRO pg_get_function_arguments(function) AS
+    (SELECT min(proargs) FROM (SELECT function) AS argument(number), colonnade_catalog.main.pg_proc WHERE oid = argument.number);
 CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
 -- UTF8 is the only encoding here. -1 is PostgreSQL's answer for an unknown name.
 CREATE MACRO pg_char_to_encoding(name) AS CASE WHEN lower(name) IN ('utf8', 'utf-8', 'unicode') THEN 6 ELSE -1 END;
@@ -41,22 +47,27 @@ CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_ag
 CREATE MACRO pg_is_in_recovery() AS false;
 CREATE MACRO pg_advisory_unlock_all() AS NULL;
 CREATE MACRO set_config(name, value, is_local) AS value;
-CREATE MACRO pg_get_constraintdef(number) AS (SELECT min(definition) FROM colonnade_catalog.main.definitions WHERE oid = number),
-    (number, pretty) AS (SELECT min(definition) FROM colonnade_catalog.main.definitions WHERE oid = number);
+CREATE MACRO pg_get_constraintdef(number) AS
+    (SELECT min(definition) FROM (SELECT number) AS argument(number), colonnade_catalog.main.definitions WHERE oid = argument.number),
+    (number, pretty) AS
+    (SELECT min(definition) FROM (SELECT number) AS argument(number), colonnade_catalog.main.definitions WHERE oid = argument.number);
 CREATE MACRO index_statement(number) AS
     (SELECT min('CREATE ' || CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END || 'INDEX ' || colonnade_catalog.main.quote_ident(name)
                 || ' ON ' || colonnade_catalog.main.quote_ident(colonnade_catalog.main.client_schema(schema)) || '.' || colonnade_catalog.main.quote_ident(relation_name)
                 || ' USING btree (' || array_to_string(elements, ', ') || ')')
-     FROM colonnade_catalog.main.indexes WHERE oid = number);
+     FROM (SELECT number) AS argument(number), colonnade_catalog.main.indexes WHERE oid = argument.number);
 CREATE MACRO pg_get_indexdef(number) AS colonnade_catalog.main.index_statement(number),
     (number, place, pretty) AS
     CASE place WHEN 0 THEN colonnade_catalog.main.index_statement(number)
-               ELSE (SELECT min(elements[place]) FROM colonnade_catalog.main.indexes WHERE oid = number) END;
+               ELSE (SELECT min(elements[argument.place])
+                     FROM (SELECT number, place) AS argument(number, place), colonnade_catalog.main.indexes WHERE oid = argument.number) END;
 CREATE MACRO obj_description(number, catalog) AS
-    (SELECT min(description) FROM colonnade_catalog.main.pg_description d JOIN colonnade_catalog.main.own_relations o ON o.oid = d.classoid
-     WHERE d.objoid = number AND d.objsubid = 0 AND o.name = catalog);
+    (SELECT min(description)
+     FROM (SELECT number, catalog) AS argument(number, catalog), colonnade_catalog.main.pg_description d, colonnade_catalog.main.own_relations o
+     WHERE o.oid = d.classoid AND d.objoid = argument.number AND d.objsubid = 0 AND o.name = argument.catalog);
 CREATE MACRO col_description(number, place) AS
-    (SELECT min(description) FROM colonnade_catalog.main.pg_description WHERE objoid = number AND objsubid = place);
+    (SELECT min(description) FROM (SELECT number, place) AS argument(number, place), colonnade_catalog.main.pg_description
+     WHERE objoid = argument.number AND objsubid = argument.place);
 CREATE MACRO shobj_description(number, catalog) AS NULL::VARCHAR;
 -- psql's list of relations uses it WITH ORDINALITY.
 CREATE MACRO pg_partition_ancestors(number) AS TABLE SELECT number::BIGINT AS relid, 1 AS depth;
@@ -69,24 +80,27 @@ CREATE MACRO words(given) AS
     [CASE WHEN word LIKE '"%' THEN colonnade_catalog.main.unquoted(word) ELSE lower(word) END
      for word in regexp_extract_all(given, '"([^"]|"")*"|[^."\s]+')];
 CREATE MACRO to_regclass(given) AS
-    (SELECT oid FROM (SELECT *, colonnade_catalog.main.words(given) AS parts FROM colonnade_catalog.main.relations)
-     WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(colonnade_catalog.main.engine_schema(parts[-2]), schema)
+    (SELECT oid FROM (SELECT colonnade_catalog.main.words(given)) AS argument(parts), colonnade_catalog.main.relations
+     WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(colonnade_catalog.main.engine_schema(argument.parts[-2]), schema)
      ORDER BY schema <> system.main.current_schema(), schema <> 'pg_catalog', oid LIMIT 1);
 -- The sequence of a column's default.
 CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
-    (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '') FROM duckdb_columns()
-     WHERE table_oid = colonnade_catalog.main.to_regclass(relation) AND column_name = attribute);
+    (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '')
+     FROM (SELECT colonnade_catalog.main.to_regclass(relation), attribute) AS argument(relation, attribute), duckdb_columns()
+     WHERE table_oid = argument.relation AND column_name = argument.attribute);
 CREATE MACRO regclass_number(given) AS
     coalesce(try_cast(given AS BIGINT), colonnade_catalog.main.to_regclass(given::VARCHAR),
              CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regclass_name(given) AS
     coalesce((SELECT min(CASE WHEN schema = 'pg_catalog' THEN name ELSE colonnade_catalog.main.in_schema(schema, name) END)
-              FROM colonnade_catalog.main.relations WHERE oid = try_cast(given AS BIGINT)), given::VARCHAR);
+              FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.relations WHERE oid = argument.number),
+             given::VARCHAR);
 CREATE MACRO regtype_number(given) AS
     coalesce(try_cast(given AS BIGINT),
-             (SELECT min(oid) FROM (SELECT oid, typname AS known FROM colonnade_catalog.main.pg_type
+             (SELECT min(oid) FROM (SELECT colonnade_catalog.main.words(given::VARCHAR)[-1]) AS argument(name),
+                                   (SELECT oid, typname AS known FROM colonnade_catalog.main.pg_type
                                     UNION ALL FROM colonnade_catalog.main.by_sql)
-              WHERE known = colonnade_catalog.main.words(given::VARCHAR)[-1]),
+              WHERE known = argument.name),
              CASE WHEN given IS NOT NULL THEN error('type "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regtype_name(number) AS
     CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'
@@ -96,17 +110,19 @@ CREATE MACRO regtype_list(numbers) AS
     [CASE number::BIGINT WHEN 25 THEN 'text' WHEN 2249 THEN 'record' ELSE number::VARCHAR END for number in numbers];
 CREATE MACRO regnamespace_number(given) AS
     coalesce(try_cast(given AS BIGINT),
-             (SELECT min(oid) FROM colonnade_catalog.main.pg_namespace 
-      WHERE nspname = colonnade_catalog.main.client_schema(colonnade_catalog.main.words(given::VARCHAR)[-1])),
+             (SELECT min(oid) FROM (SELECT colonnade_catalog.main.words(given::VARCHAR)[-1]) AS argument(name), colonnade_catalog.main.pg_namespace
+              WHERE nspname = colonnade_catalog.main.client_schema(argument.name)),
              CASE WHEN given IS NOT NULL THEN error('schema "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regnamespace_name(number) AS
-    coalesce((SELECT min(colonnade_catalog.main.quote_ident(nspname)) FROM colonnade_catalog.main.pg_namespace WHERE oid = try_cast(number AS BIGINT)),
+    coalesce((SELECT min(colonnade_catalog.main.quote_ident(nspname))
+              FROM (SELECT try_cast(number AS BIGINT)) AS argument(number), colonnade_catalog.main.pg_namespace WHERE oid = argument.number),
              number::VARCHAR);
 -- If several functions have the name, one of the current schema is meant.
 CREATE MACRO to_regproc(given) AS
-    (SELECT oid FROM (SELECT *, colonnade_catalog.main.words(given) AS parts FROM colonnade_catalog.main.pg_proc)
-     WHERE lower(proname) = lower(parts[-1])
-       AND pronamespace = coalesce(colonnade_catalog.main.schema_number(colonnade_catalog.main.engine_schema(parts[-2])), pronamespace)
+    (SELECT oid
+     FROM (SELECT parts, colonnade_catalog.main.schema_number(colonnade_catalog.main.engine_schema(parts[-2]))
+           FROM (SELECT colonnade_catalog.main.words(given)) AS argument(parts)) AS argument(parts, namespace), colonnade_catalog.main.pg_proc
+     WHERE lower(proname) = lower(argument.parts[-1]) AND pronamespace = coalesce(argument.namespace, pronamespace)
      ORDER BY pronamespace IS DISTINCT FROM colonnade_catalog.main.schema_number(system.main.current_schema()), oid LIMIT 1);
 -- The types in the parentheses behind a function's name, as `shown_type` writes them.
 CREATE MACRO argument_types(given) AS
@@ -122,26 +138,32 @@ CREATE MACRO regproc_oid(given) AS
              colonnade_catalog.main.to_regproc(given::VARCHAR),
              CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regproc_name(given) AS
-    coalesce((SELECT min(proname) FROM colonnade_catalog.main.pg_proc WHERE oid = try_cast(given AS BIGINT)),
+    coalesce((SELECT min(proname) FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.pg_proc
+              WHERE oid = argument.number),
              regexp_replace(given::VARCHAR, '^pg_catalog\.', ''));
 -- A function with the types of its arguments.
 CREATE MACRO regprocedure_number(given) AS
     coalesce(try_cast(given AS BIGINT),
-             (SELECT min(oid) FROM (SELECT *, colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', '')) AS parts
-                                    FROM colonnade_catalog.main.python_procedures)
-              WHERE lower(name) = lower(parts[-1]) AND schema = coalesce(colonnade_catalog.main.engine_schema(parts[-2]), schema)
-                AND shown_types = colonnade_catalog.main.argument_types(given::VARCHAR)),
+             (SELECT min(oid)
+              FROM (SELECT colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', '')),
+                           colonnade_catalog.main.argument_types(given::VARCHAR))
+                   AS argument(parts, types), colonnade_catalog.main.python_procedures
+              WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(colonnade_catalog.main.engine_schema(argument.parts[-2]), schema)
+                AND shown_types = argument.types),
              -- A macro of DuckDB has no types.
-             (SELECT min(oid) FROM colonnade_catalog.main.pg_proc
-              WHERE prolang = 14 AND proname = colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', ''))[-1]),
+             (SELECT min(oid) FROM (SELECT colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', ''))[-1]) AS argument(name),
+                                   colonnade_catalog.main.pg_proc
+              WHERE prolang = 14 AND proname = argument.name),
              CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regprocedure_name(given) AS
     CASE try_cast(given AS BIGINT) WHEN 0 THEN '-'
          ELSE coalesce((SELECT min(colonnade_catalog.main.quote_ident(proname) || '('
                                    || array_to_string(['text' for name in proargnames], ',') || ')')
-                        FROM colonnade_catalog.main.pg_proc WHERE prolang = 14 AND oid = try_cast(given AS BIGINT)),
+                        FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.pg_proc
+                        WHERE prolang = 14 AND oid = argument.number),
                        (SELECT min(colonnade_catalog.main.quote_ident(name) || '(' || array_to_string(shown_types, ',') || ')')
-                        FROM colonnade_catalog.main.python_procedures WHERE oid = try_cast(given AS BIGINT)), given::VARCHAR) END;
+                        FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.python_procedures
+                        WHERE oid = argument.number), given::VARCHAR) END;
 -- The search path without this catalog, which is at its end.
 CREATE MACRO current_schemas(implicit) AS
     CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END 
@@ -154,9 +176,9 @@ CREATE MACRO pg_indexes_size(relation) AS NULL::BIGINT;
 CREATE MACRO pg_total_relation_size(relation) AS NULL::BIGINT;
 CREATE MACRO pg_tablespace_size(tablespace) AS NULL::BIGINT;
 CREATE MACRO pg_database_size(database) AS
-    (SELECT min(block_size * total_blocks) FROM pragma_database_size()
-     WHERE database_name = coalesce((SELECT min(database_name) FROM duckdb_databases() WHERE database_oid = try_cast(database AS BIGINT)),
-                                    database::VARCHAR));
+    (SELECT min(block_size * total_blocks)
+     FROM (SELECT database::VARCHAR, try_cast(database AS BIGINT)) AS argument(name, number), pragma_database_size()
+     WHERE database_name = coalesce((SELECT min(database_name) FROM duckdb_databases() WHERE database_oid = argument.number), argument.name));
 -- PostgreSQL's rule (dbsize.c): the first unit in which the size is less than 10,240 bytes or, rounded, less than 10,240 units. `halves` is
 -- the size in halves of a kB, rounded towards zero.
 CREATE MACRO pg_size_rounded(halves, sign) AS
@@ -176,33 +198,39 @@ CREATE MACRO pg_get_partkeydef(relation) AS NULL::VARCHAR;
 CREATE MACRO pg_get_partition_constraintdef(relation) AS NULL::VARCHAR;
 CREATE MACRO pg_get_ruledef(rule) AS NULL::VARCHAR, (rule, pretty) AS NULL::VARCHAR;
 CREATE MACRO pg_get_function_identity_arguments(function) AS
-    coalesce((SELECT min(identity) FROM colonnade_catalog.main.python_procedures WHERE oid = function),
+    coalesce((SELECT min(identity) FROM (SELECT function) AS argument(number), colonnade_catalog.main.python_procedures WHERE oid = argument.number),
              colonnade_catalog.main.pg_get_function_arguments(function));
 -- PostgreSQL's layout and its rule for the dollar quotes (ruleutils.c): the first of $function$, $functionx$ and so on whose beginning does
 -- not occur in the body.
 CREATE MACRO dollar_quote(body) AS
-    '$function' || repeat('x', list_filter(range(0, 1000), lambda one: NOT contains(body, '$function' || repeat('x', one)))[1]) || '$';
+    (SELECT '$function' || repeat('x', list_filter(range(0, 1000), lambda one: NOT contains(argument.body, '$function' || repeat('x', one)))[1]) || '$'
+     FROM (SELECT body) AS argument(body));
 CREATE MACRO python_functiondef(function) AS
     (SELECT min('CREATE OR REPLACE ' || CASE kind WHEN 'aggregate' THEN 'AGGREGATE ' ELSE 'FUNCTION ' END
                 || colonnade_catalog.main.quote_ident(colonnade_catalog.main.client_schema(schema)) || '.' || colonnade_catalog.main.quote_ident(name)
                 || '(' || arguments || ')' || chr(10) || ' RETURNS ' || result || chr(10) || ' LANGUAGE ' || language || chr(10)
-                || CASE WHEN volatility <> 'v' OR strict OR scalars <> '' OR parallel <> usual
+                || CASE WHEN volatility <> 'v' OR strict OR scalars <> '' OR parallel <> usual OR style <> 'numpy'
                         THEN CASE volatility WHEN 'i' THEN ' IMMUTABLE' WHEN 's' THEN ' STABLE' ELSE '' END
                              || CASE WHEN parallel = usual THEN '' WHEN parallel = 's' THEN ' PARALLEL SAFE' WHEN parallel = 'r' THEN ' PARALLEL RESTRICTED'
                                      ELSE ' PARALLEL UNSAFE' END
                              || CASE WHEN strict THEN ' STRICT' ELSE '' END
+                             || CASE WHEN style = 'arrow' THEN ' PARAMETER STYLE ARROW' ELSE '' END
                              || CASE WHEN scalars <> '' THEN ' SCALAR (' || scalars || ')' ELSE '' END || chr(10)
                         ELSE '' END
                 || 'AS ' || colonnade_catalog.main.dollar_quote(source) || source || colonnade_catalog.main.dollar_quote(source) || chr(10))
      FROM (SELECT *, CASE language WHEN 'python_map' THEN 's' ELSE 'u' END AS usual,
                   array_to_string([colonnade_catalog.main.quote_ident(p.name) for p in parameters if p.scalar], ', ') AS scalars
-           FROM colonnade_catalog.main.python_procedures) WHERE oid = function);
+           FROM (SELECT function) AS argument(number), colonnade_catalog.main.python_procedures WHERE oid = argument.number));
 CREATE MACRO pg_get_functiondef(function) AS coalesce(colonnade_catalog.main.python_functiondef(function),
     (SELECT min('CREATE OR REPLACE FUNCTION ' || colonnade_catalog.main.quote_ident(nspname) || '.' || colonnade_catalog.main.quote_ident(proname)
                 || '(' || coalesce(proargs, '') || ')' || chr(10) || ' AS ' || CASE WHEN proretset THEN 'TABLE ' ELSE '' END || prosrc || chr(10))
-     FROM colonnade_catalog.main.pg_proc p JOIN colonnade_catalog.main.pg_namespace n ON n.oid = p.pronamespace WHERE p.oid = function));
+     FROM (SELECT function) AS argument(number), colonnade_catalog.main.pg_proc p, colonnade_catalog.main.pg_namespace n
+     WHERE n.oid = p.pronamespace AND p.oid = argument.number));
 CREATE MACRO pg_get_function_sqlbody(function) AS NULL::VARCHAR;
-CREATE MACRO array_remove(list, item) AS list_filter(list, lambda one: one IS DISTINCT FROM item);
+CREATE MACRO array_remove(list, item) AS
+    CASE WHEN list IS NOT NULL THEN
+        list_transform(list_filter(list_zip(list, list_resize([item], len(list), item)), lambda one: one[1] IS DISTINCT FROM one[2]),
+                       lambda one: one[1]) END;
 CREATE MACRO pg_tablespace_location(tablespace) AS '';
 CREATE MACRO pg_stat_get_numscans(relation) AS 0::BIGINT;
 CREATE MACRO pg_is_wal_replay_paused() AS false;
@@ -246,10 +274,12 @@ FROM (FROM colonnade_catalog.main.fixed_settings
       UNION ALL SELECT name, CASE name WHEN 'search_path' THEN colonnade_catalog.main.quoted_list(colonnade_catalog.main.current_schemas(false)) ELSE value END
       FROM duckdb_settings());
 CREATE MACRO current_setting(setting_name) AS
-    coalesce((SELECT min(setting) FROM colonnade_catalog.main.pg_settings WHERE lower(name) = lower(setting_name)),
+    coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), colonnade_catalog.main.pg_settings s
+              WHERE lower(s.name) = argument.name),
              error('unrecognized configuration parameter "' || setting_name || '"')),
     (setting_name, missing_ok) AS
-    coalesce((SELECT min(setting) FROM colonnade_catalog.main.pg_settings WHERE lower(name) = lower(setting_name)),
+    coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), colonnade_catalog.main.pg_settings s
+              WHERE lower(s.name) = argument.name),
              CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting_name || '"') END);
 
 -- A macro of DuckDB cannot have any number of arguments.

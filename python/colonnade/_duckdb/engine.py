@@ -95,6 +95,7 @@ class Engine:
                 workers = self._store.session(connection)
             own = session._connection
             names = (user, self._database, self._main_name)
+            self._store.watch(session)
             epoch = SessionEpoch(self._epoch)
             session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, epoch, *names)
             session.beside = BesidePlan(own, parser, workers, epoch)

@@ -224,6 +224,11 @@ class ReadOnlyConnection:
         """Whether the open transaction, if there is one, is the client's."""
         return not self._has_own_transaction
 
+    @property
+    def is_in_clients(self) -> bool:
+        """Whether the client has begun a transaction that has not ended."""
+        return self._client_transaction is not None
+
     def client(self, sql: str) -> None:
         """Run one of `TRANSACTIONS`."""
         self.commit()

@@ -12,7 +12,12 @@ import hmac
 import json
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from duckdb import DuckDBPyConnection
 
 Kind = Literal["scalar", "aggregate", "table"]
 Language = Literal["python", "python_map"]
@@ -20,6 +25,8 @@ Language = Literal["python", "python_map"]
 Volatility = Literal["i", "s", "v"]
 #: PARALLEL SAFE, RESTRICTED, UNSAFE.
 ParallelSafety = Literal["s", "r", "u"]
+#: PARAMETER STYLE: whether arguments are arrays of NumPy or of pyarrow.
+Style = Literal["numpy", "arrow"]
 
 #: The type of `*`: of parameters that take any arguments, and of a result that has any columns. Their name is `*` too.
 ANY = "ANY"
@@ -54,6 +61,14 @@ class Definition:
     strict: bool
     parallel: ParallelSafety
     source: str
+    style: Style = "numpy"
+
+    def fields(self) -> dict[str, Any]:
+        """The fields. A style that is not declared is left out, so that definitions without one keep their ids."""
+        found = asdict(self)
+        if self.style == "numpy":
+            del found["style"]
+        return found
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -77,11 +92,12 @@ class Definition:
     @cached_property
     def id(self) -> str:
         """64 bits of SHA-256 of the definition, in 16 hexadecimal digits."""
-        return hashlib.sha256(canonical(asdict(self))).hexdigest()[:16]
+        return hashlib.sha256(canonical(self.fields())).hexdigest()[:16]
 
     @property
     def signature(self) -> str:
-        return f"{self.name}({', '.join(self.types)})"
+        types = ("*" if type_ == ANY else type_ for type_ in self.types)
+        return f"{self.name}({', '.join(types)})"
 
 
 @dataclass(frozen=True)
@@ -101,7 +117,7 @@ class Entry:
         return hmac.compare_digest(self.mac, self._mac(key))
 
     def _mac(self, key: bytes) -> str:
-        unsigned = asdict(replace(self, mac=""))
+        unsigned = asdict(replace(self, mac="")) | {"definition": self.definition.fields()}
         return hmac.new(key, canonical(unsigned), hashlib.sha256).hexdigest()
 
 
@@ -128,7 +144,7 @@ class Macro:
         """The macro's comment."""
         functions = []
         for entry in self.entries:
-            found = asdict(entry.definition)
+            found = entry.definition.fields()
             del found["schema"], found["name"]
             about = {"created_by": entry.created_by, "created_at": entry.created_at, "mac": entry.mac}
             functions.append({"id": entry.definition.id} | found | about)
@@ -179,6 +195,7 @@ def is_valid(definition: Definition) -> bool:
         (definition.language, Language),
         (definition.volatility, Volatility),
         (definition.parallel, ParallelSafety),
+        (definition.style, Style),
     )
     return (
         all(isinstance(text, str) for text in texts)
@@ -191,3 +208,15 @@ def is_valid(definition: Definition) -> bool:
 def canonical(value: object) -> bytes:
     """One form for each value, to hash."""
     return json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":")).encode()
+
+
+def macros(connection: DuckDBPyConnection) -> Iterator[Macro]:
+    """The functions in Python of the connection's database."""
+    query = (
+        "SELECT DISTINCT schema_name, function_name, comment, function_oid FROM duckdb_functions() "
+        "WHERE database_name = current_database() AND starts_with(comment, $1) ORDER BY ALL"
+    )
+    for row in connection.execute(query, [PREFIX]).fetchall():
+        macro = Macro.from_comment(*row)
+        if macro is not None:
+            yield macro

@@ -1,7 +1,6 @@
 """The macro of a function in Python: its parameters, and the call of a dispatcher.
 
-DuckDB's C interface gives no values of some types. The macro converts these to others, which `python/src/duckdb_api/`
-reads.
+`conversions.py` writes what the macro does to arguments and results.
 """
 
 from __future__ import annotations
@@ -10,15 +9,17 @@ from typing import TYPE_CHECKING
 
 from colonnade._core import function_dispatcher
 
+from .conversions import OWN, argument, result
 from .exact import literal, quoted
+from .function_entry import ANY, Parameter
 
 if TYPE_CHECKING:
-    from .function_entry import Definition, Parameter
+    from collections.abc import Sequence
 
-#: Where the functions of the body are. Anyone who may write can create macros with their names in another schema.
-OWN = "system.main."
-#: Types that functions get and give as text.
-AS_TEXT = ("BIT", "TIME WITH TIME ZONE")
+    from .function_entry import Definition
+
+#: The most arguments of a function that takes any (`python/src/duckdb_api/bound.rs`).
+MAX_ARGUMENTS = 100
 
 
 def dispatcher(definition: Definition) -> str:
@@ -26,43 +27,32 @@ def dispatcher(definition: Definition) -> str:
     return function_dispatcher("aggregate" if definition.kind == "aggregate" else "scalar", definition.volatility)
 
 
-def overload(definition: Definition) -> str:
-    """The parameters and the body of a macro that calls the function."""
+def overloads(definition: Definition) -> list[str]:
+    """The parameters and bodies of the macros that call the function. One that takes any arguments has a macro for each
+    number of them, because no macro takes several numbers. Its parameters have no types."""
+    if not definition.is_variadic:
+        return [overload(definition, definition.parameters)]
+    names = [f"arg{number}" for number in range(1, MAX_ARGUMENTS + 1)]
+    parameters = [Parameter(name, ANY) for name in names]
+    return [overload(definition, parameters[:number]) for number in range(MAX_ARGUMENTS + 1)]
+
+
+def overload(definition: Definition, parameters: Sequence[Parameter]) -> str:
+    """The parameters and the body of a macro."""
     ((_, type_),) = definition.results
     if definition.takes_columns:
         # The server replaces the SELECT around each call. The macro has the types.
         text = f"function {definition.name} in LANGUAGE PYTHON cannot be called here: make it an item of a SELECT list"
         call = f"CAST(error({literal(text)} || {literal(definition.id)}[:0]) AS {type_})"
-        return f"({', '.join(map(declared, definition.parameters))}) AS {call}"
-    values = [argument(quoted(parameter.name), parameter.type) for parameter in definition.parameters]
+        return f"({', '.join(map(declared, parameters))}) AS {call}"
+    values = [argument(quoted(parameter.name), parameter.type) for parameter in parameters]
     arguments = ", ".join((literal(definition.id), f"{OWN}colonnade_session()", *values))
     call = result(f"{OWN}{dispatcher(definition)}({arguments})", type_)
-    return f"({', '.join(map(declared, definition.parameters))}) AS {call}"
+    return f"({', '.join(map(declared, parameters))}) AS {call}"
 
 
 def declared(parameter: Parameter) -> str:
+    if parameter.type == ANY:
+        return quoted(parameter.name)
     default = "" if parameter.default is None else f" := {parameter.default}"
     return f"{quoted(parameter.name)} {parameter.type}{default}"
-
-
-def is_map(type_: str) -> bool:
-    return type_.startswith("MAP(") and type_.endswith(")")
-
-
-def is_converted(type_: str) -> bool:
-    """Whether the macro converts values of the type."""
-    return type_ in AS_TEXT or is_map(type_)
-
-
-def argument(value: str, type_: str) -> str:
-    """An argument as the dispatcher gets it."""
-    if type_ in AS_TEXT:
-        return f"CAST({value} AS VARCHAR)"
-    return f"{OWN}map_entries({value})" if is_map(type_) else value
-
-
-def result(call: str, type_: str) -> str:
-    """The result of a dispatcher in the function's type."""
-    if type_ in AS_TEXT:
-        return f"CAST({call} AS {type_})"
-    return f"{OWN}map_from_entries({call})" if is_map(type_) else call

@@ -8,19 +8,19 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from colonnade._core import FunctionSession, define_function
+from colonnade._core import FunctionSession
 
-from .function_entry import PREFIX, Macro
+from .function_entry import macros
 from .function_key import server_key
+from .known_functions import KnownFunctions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from duckdb import DuckDBPyConnection
 
     from colonnade._core import FunctionWorkers
 
-    from .function_entry import Definition, Entry
+    from .function_entry import Definition, Entry, Macro
+    from .session import Session
 
 
 #: Seconds between two searches for idle worker processes.
@@ -52,6 +52,8 @@ class FunctionStore:
         self._sessions: dict[int, FunctionSession] = {}
         #: Table functions that were called, by their digest.
         self._tables: dict[str, TableMacro] = {}
+        #: What the dispatchers know.
+        self.known = KnownFunctions()
         threading.Thread(target=self._end_idle, daemon=True).start()
 
     def key(self) -> bytes:
@@ -65,6 +67,10 @@ class FunctionStore:
     def is_trusted(self, entry: Entry) -> bool:
         """Whether this server has signed the function."""
         return self._key is not None and entry.is_trusted(self._key)
+
+    def watch(self, session: Session) -> None:
+        """Take account of a session's transactions."""
+        self.known.watch(session)
 
     def session(self, connection: DuckDBPyConnection) -> FunctionSession:
         """The worker processes of a connection."""
@@ -92,20 +98,7 @@ class FunctionStore:
 
     def define(self, definition: Definition) -> None:
         """Make a function known to DuckDB. NotImplementedError if one of its types cannot be passed to Python."""
-        kind = "scalar"
-        if definition.kind == "aggregate":
-            kind = "aggregate_per_group" if definition.language == "python_map" else "aggregate"
-        ((_, result),) = definition.results
-        define_function(
-            definition.id,
-            f"{definition.schema}.{definition.name}",
-            kind,
-            [(parameter.name, parameter.type, parameter.scalar) for parameter in definition.parameters],
-            result,
-            definition.source,
-            strict=definition.strict,
-            volatility=definition.volatility,
-        )
+        self.known.define(definition)
 
     def load(self, connection: DuckDBPyConnection) -> tuple[list[str], list[str]]:
         """Make all functions known that this server has signed. The others cannot be called. Returns the names of all
@@ -147,15 +140,3 @@ class FunctionStore:
                 if entry.definition.id == identity:
                     return entry
         return None
-
-
-def macros(connection: DuckDBPyConnection) -> Iterator[Macro]:
-    """The functions in Python of the connection's database."""
-    query = (
-        "SELECT DISTINCT schema_name, function_name, comment, function_oid FROM duckdb_functions() "
-        "WHERE database_name = current_database() AND starts_with(comment, $1) ORDER BY ALL"
-    )
-    for row in connection.execute(query, [PREFIX]).fetchall():
-        macro = Macro.from_comment(*row)
-        if macro is not None:
-            yield macro

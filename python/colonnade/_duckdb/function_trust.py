@@ -9,13 +9,12 @@ import duckdb
 
 from .exact import literal, quoted
 from .function_key import server_key
-from .function_store import macros
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from .function_entry import Entry
+    from .function_entry import Entry, macros
 
 
 class FunctionFile:

@@ -16,10 +16,12 @@ import duckdb
 
 from colonnade._core import Refused
 
+from .conversions import is_converted
 from .exact import literal, quoted
 from .function_entry import ANY, Definition, Entry, Macro, Parameter
 from .function_failure import Failure, not_python, refused
-from .function_macro import dispatcher, is_converted, overload
+from .function_macro import dispatcher, overloads
+from .function_overloads import others, takes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,12 +76,13 @@ class SessionFunctions:
         if existing is None:
             self._must_be_free(name)
         definition = self._definition(name, given)
-        others = self._others(existing, definition, given["or_replace"])
+        kept = others(existing, definition, given["or_replace"])
+        self.store.known.forget_unused(self.other)
         self._compile(definition)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entry = Entry(definition, self.user, now).signed(self.store.key())
         comment = existing.comment if existing is not None else None
-        self._write(name, Macro((*others, entry), comment))
+        self._write(name, Macro((*kept, entry), comment))
 
     def has(self, functions: Sequence[tuple[str | None, str, list[str] | None]]) -> bool:
         """Whether any of these names is a function in Python."""
@@ -132,9 +135,11 @@ class SessionFunctions:
         self._write_comment(name, replace(macro, comment=text))
         return True
 
-    def dispatch(self, schema: str | None, given: str, arguments: int) -> tuple[str, str, list[str], list[str]] | None:
+    def dispatch(
+        self, schema: str | None, given: str, arguments: int
+    ) -> tuple[str, str, list[str] | None, list[str]] | None:
         """How an aggregate with this number of arguments is called: its id, the dispatcher, the types of its
-        parameters, and the constants of the last ones. None if there is none."""
+        parameters, and the constants of the last ones. The types are None if it takes any. None if there is none."""
         macro = self._find(self._name(schema, given))
         if macro is None or macro.entries[0].definition.kind != "aggregate":
             return None
@@ -153,7 +158,8 @@ class SessionFunctions:
             hint = "Write a subquery that sorts or filters, and call the aggregate over it."
             raise refused(f"DISTINCT, ORDER BY and FILTER in an aggregate with the type {converted}", "0A000", hint)
         defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
-        return definition.id, dispatcher(definition), list(definition.types), defaults
+        types = None if definition.is_variadic else list(definition.types)
+        return definition.id, dispatcher(definition), types, defaults
 
     def definition(self, schema: str | None, given: str, types: list[str] | None) -> Definition:
         """The one function that a name and types mean."""
@@ -301,6 +307,7 @@ class SessionFunctions:
             strict=given["strict"],
             parallel=given["parallel"],
             source=given["source"],
+            style=given["style"],
         )
 
     def _parameter(self, name: str, type_: str, default: str | None, is_scalar: bool) -> Parameter:
@@ -338,29 +345,6 @@ class SessionFunctions:
             return found
         return None
 
-    def _others(self, existing: Macro | None, definition: Definition, or_replace: bool) -> tuple[Entry, ...]:
-        """The functions that keep the name beside this one."""
-        if existing is None:
-            return ()
-        known = existing.entries[0].definition
-        if known.kind != definition.kind:
-            text = f'cannot change routine kind: "{known.name}" is a function of the kind {known.kind}'
-            raise Refused(text, "42809", None)
-        replaced = [entry for entry in existing.entries if entry.definition.types == definition.types]
-        if replaced and not or_replace:
-            hint = "Write CREATE OR REPLACE."
-            raise refused(f"function {definition.signature} already exists with same argument types", "42723", hint)
-        for entry in replaced:
-            if entry.definition.results != definition.results:
-                kind = "AGGREGATE" if definition.kind == "aggregate" else "FUNCTION"
-                hint = f"Use DROP {kind} {definition.signature} first."
-                raise refused("cannot change return type of existing function", "42P13", hint)
-        others = tuple(entry for entry in existing.entries if entry not in replaced)
-        if any(entry.definition.takes_columns != definition.takes_columns for entry in others):
-            text = f'functions of the name "{definition.name}" have LANGUAGE PYTHON, and others PYTHON_MAP'
-            raise refused(text, "42809", "Choose another name, or the same language.")
-        return others
-
     def _choose(self, name: Name, macro: Macro | None, types: list[str] | None) -> Entry | None:
         """The one function that a name and types mean, or None."""
         if macro is None:
@@ -382,7 +366,7 @@ class SessionFunctions:
             ids = ", ".join(f"({literal(entry.definition.id)})" for entry in macro.entries)
             calls = f"() AS TABLE SELECT error({text}) AS {quoted(macro.digest)} FROM (VALUES {ids}) AS functions(id)"
         else:
-            calls = ", ".join(overload(entry.definition) for entry in macro.entries)
+            calls = ", ".join(call for entry in macro.entries for call in overloads(entry.definition))
         with self.epoch.changing(True):
             self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
         self._write_comment(name, macro)
@@ -390,9 +374,3 @@ class SessionFunctions:
     def _write_comment(self, name: Name, macro: Macro) -> None:
         kind = "MACRO TABLE" if macro.is_table else "MACRO"
         self.connection.execute(f"COMMENT ON {kind} {name.sql} IS {literal(macro.to_comment())}")
-
-
-def takes(definition: Definition, arguments: int) -> bool:
-    """Whether a function can be called with this number of arguments."""
-    required = [parameter for parameter in definition.parameters if parameter.default is None]
-    return len(required) <= arguments <= len(definition.parameters)

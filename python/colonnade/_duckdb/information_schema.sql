@@ -4,7 +4,7 @@
 CREATE SCHEMA information;
 
 CREATE MACRO information._pg_expandarray(list) AS
-    unnest([{'x': list[n], 'n': n::INTEGER} for n in range(1, len(list) + 1)]);
+    unnest(list_transform(list_zip(list, range(1, len(list) + 1)), lambda one: {'x': one[1], 'n': one[2]::INTEGER}));
 CREATE MACRO information.schema_of(database, schema) AS 
     CASE database WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.client_schema(schema) END;
 

@@ -14,8 +14,8 @@ import duckdb
 from colonnade._core import Refused
 
 from .answers import Capsule
+from .conversions import result
 from .exact import quoted
-from .function_macro import is_map, result
 from .table_inputs import TableCapture, free_names, own_columns
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ class FunctionInputs:
     def __init__(self, functions: SessionFunctions, named: NamedFunction) -> None:
         self._workers = functions.workers
         self._definition = functions.definition(*named)
+        if self._definition.is_variadic and self._definition.kind != "table":
+            raise Refused(
+                "EXPLAIN (INPUTS) does not show the inputs of functions with the parameters (*)", "0A000", None
+            )
 
     @property
     def gets_columns(self) -> bool:
@@ -120,9 +124,8 @@ class FunctionInputs:
         columns = enumerate(self.columns, 1)
         items = []
         for position, (name, type_) in columns:
-            # The dispatcher gets a MAP as its entries.
-            value = result(f"#{position}", type_) if is_map(type_) else f"#{position}"
-            items.append(f"CAST({value} AS {type_}) AS {quoted(name)}")
+            # The dispatcher gets values of some types as others.
+            items.append(f"CAST({result(f'#{position}', type_)} AS {type_}) AS {quoted(name)}")
         return relation.project(", ".join(items))
 
 

@@ -11,6 +11,7 @@ from colonnade._core import Refused
 from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
 from .batch_rows import row_bytes, rows_per_batch
 from .beside_plan import BesidePlan
+from .binding import binding
 from .catalog import CatalogColumns, needs_no_conversion
 from .column_names import column_names
 from .exact import check, exact, quoted
@@ -72,7 +73,16 @@ class Session:
         self._has_called = False
         #: Whether the transaction of the statement that runs is older than it.
         self._is_begun = False
+        #: For `function_store.py`: how many transactions have begun, and how many calls run that may bind a statement.
+        self.transactions_begun = 0
+        self.binding_calls = 0
 
+    @property
+    def may_bind_in_transaction(self) -> bool:
+        """Whether a statement may still be bound in the transaction that has begun last."""
+        return self.binding_calls > 0 or self._has_called or self._transactions.is_in_clients
+
+    @binding
     def execute(
         self,
         sql: str,
@@ -213,6 +223,7 @@ class Session:
             del self._remembered[next(iter(self._remembered))]
         self._remembered[sql] = remembered
 
+    @binding
     def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
         """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
         and does not run. While the session sees the same catalog, it need not decide again."""
@@ -241,6 +252,7 @@ class Session:
             return None
         return self.beside.epoch.now
 
+    @binding
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
         statements, and if the columns are unknown until it runs."""
@@ -262,6 +274,7 @@ class Session:
         nulls = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(name)}" for name, type_ in types)
         return self._rows(self._connection.sql(f"SELECT {nulls} LIMIT 0"), sql, (1, 1), CatalogColumns())
 
+    @binding
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """The parameters of a statement and, with these values, its columns. The statement does not run."""
         statement = self._gate.check(self._connection, sql, parameters)
@@ -277,6 +290,7 @@ class Session:
         named = [(name, str(type_)) for name, type_ in statement.parameters]
         return Description(parameters=named, columns=columns, late=is_late)
 
+    @binding
     def inputs(
         self,
         function: NamedFunction,
@@ -323,6 +337,7 @@ class Session:
         assert self.functions is not None
         return FunctionInputs(self.functions, function).columns
 
+    @binding
     def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
         """Run an INSERT that reads the table `name`, which is `batch`. Returns the number of rows. An error aborts the
         client's transaction, if there is one."""
@@ -354,6 +369,8 @@ class Session:
             # By its table functions.
             return
         self.finish()
+        if not self._transactions.is_in_clients:
+            self.transactions_begun += 1
         if self.functions is not None:
             self.functions.workers.begin_statement()
 

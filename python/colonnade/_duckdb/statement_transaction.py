@@ -50,6 +50,11 @@ class StatementTransaction:
         """Whether the open transaction, if there is one, is the client's."""
         return not self._is_open
 
+    @property
+    def is_in_clients(self) -> bool:
+        """Whether the client has begun a transaction that has not ended."""
+        return self._is_in_clients
+
     def client(self, sql: str) -> None:
         """Run one of `fences.TRANSACTIONS`."""
         if sql == "COMMIT":

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from colonnade._core import Refused, TableCall
 
 from .column_names import column_names
+from .conversions import result as result_of
 from .exact import literal, quoted
 from .function_entry import ANY, canonical
 from .function_failure import refused
-from .function_macro import argument as argument_of
-from .function_macro import is_converted
 from .function_macro import result as result_of
 from .table_arguments import Argument, Bound, Input, known, may_take, replaced
+from .table_calls import block_call, cast, rows_of
 from .table_inputs import NOTHING
 
 if TYPE_CHECKING:
@@ -218,22 +218,23 @@ class TableFunctions:
         calls = []
         for schema, name, count, _ in given:
             named = self._named(schema, name)
-            types = [(type_, True) for _, type_ in bound.columns[at : at + count]]
-            definition = self.lookup.choose(name, named.macro.entries, types).definition
+            types = [type_ for _, type_ in bound.columns[at : at + count]]
+            definition = self.lookup.choose(name, named.macro.entries, [(type_, True) for type_ in types]).definition
             self._must_trust(named, definition)
             sources = [quoted(f"c{number}") for number in range(at, at + count)]
-            sources += [parameter.default or "NULL" for parameter in definition.parameters[count:]]
             at += count
+            declared = definition.parameters
+            if definition.is_variadic:
+                declared = [replaced(definition, f"arg{place}", known(type_)) for place, type_ in enumerate(types, 1)]
+            sources += [parameter.default or "NULL" for parameter in declared[count:]]
             if self.capture is not None and self.capture.is_here(definition):
-                self.capture.keep_columns(sources, bound, values or {})
+                self.capture.keep_columns(declared, sources, bound, values or {})
                 return "NULL AS unknown"
             parameters = []
-            for parameter, source in zip(definition.parameters, sources, strict=True):
+            for parameter, source in zip(declared, sources, strict=True):
                 parameters.append((parameter.name, parameter.type, parameter.scalar, len(collected)))
                 collected.append((parameter.name, parameter.type, source))
-            full_name = f"{definition.schema}.{definition.name}"
-            result = definition.results[0][1]
-            calls.append((definition.id, full_name, parameters, result, definition.source, definition.strict))
+            calls.append(block_call(definition, parameters))
         try:
             block = TableCall.block(
                 self.functions.workers,
@@ -315,6 +316,7 @@ class TableFunctions:
                 definition.source,
                 threads=threads,
                 call=self._next_name(),
+                arrow=definition.style == "arrow",
             )
         except NotImplementedError as error:
             raise Refused(str(error), "0A000", None) from None
@@ -372,20 +374,3 @@ class TableFunctions:
 
     def _run(self, sql: str, values: dict[str, object]) -> list[Any]:
         return self.connection.execute(sql, values or None).fetchall()
-
-
-def cast(source: str, type_: str) -> str:
-    """A value of a type, as it is collected."""
-    return argument_of(f"CAST({source} AS {type_})", type_)
-
-
-def rows_of(call: TableCall, columns: Sequence[tuple[str, str]]) -> str:
-    """What stands for the rows of a result with these columns."""
-    rows = f"system.main.colonnade_rows({literal(call.name)})"
-    if not any(is_converted(type_) for _, type_ in columns):
-        return rows
-    # By their numbers: a SELECT may have several columns of a name.
-    names = [f"r{number}" for number in range(len(columns))]
-    pairs = zip(names, columns, strict=True)
-    items = ", ".join(f"{result_of(name, type_)} AS {quoted(column)}" for name, (column, type_) in pairs)
-    return f"(SELECT {items} FROM {rows} AS r({', '.join(names)}))"

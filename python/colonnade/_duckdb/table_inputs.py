@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from .fences import ReadOnlyConnection
-    from .function_entry import Definition
+    from .function_entry import Definition, Parameter
     from .table_arguments import Argument, Bound
 
 #: The rows of a call of a function in LANGUAGE PYTHON_MAP (`BATCH_ROWS` of `python/src/duckdb_api/table.rs`).
@@ -83,9 +83,10 @@ class TableCapture:
         used += [name for argument in arguments for name in argument.values]
         self._keep(" UNION ALL ".join(parts), used, values)
 
-    def keep_columns(self, sources: Sequence[str], query: Bound, values: dict[str, object]) -> None:
+    def keep_columns(
+        self, parameters: Sequence[Parameter], sources: Sequence[str], query: Bound, values: dict[str, object]
+    ) -> None:
         """Keep the query of the inputs of a function that gives a column: a row for each row of its SELECT."""
-        parameters = self.definition.parameters
         names = free_names([parameter.name for parameter in parameters], own_columns(self.definition))
         pairs = zip(sources, parameters, strict=True)
         items = [f"CAST({source} AS {parameter.type})" for source, parameter in pairs]

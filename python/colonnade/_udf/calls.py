@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
+import sys
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from . import inbound, inferred, outbound, results
+from . import arrow_results, inbound, inferred, numpy_style, outbound, results
 from .compiled import AGGREGATE_GROUP, compile_body, used_names
-from .failures import Failures, Source
+from .failures import Failures, Fault, Source
 from .ring import ANSWER_WORDS, DONE, REQUEST_WORDS, Ring
 
 #: How an argument is written.
@@ -27,6 +30,18 @@ def define(description: dict[str, Any], failures: Failures) -> Call:
     return kinds[description["kind"]](description, file_name)
 
 
+def arrow_style() -> ModuleType:
+    """What calls do with arrays of pyarrow."""
+    try:
+        return importlib.import_module(".arrow_style", __package__)
+    except ImportError as error:
+        text = (
+            "PARAMETER STYLE ARROW needs pyarrow, which the interpreter of functions does not have: install it there, "
+            "or leave the style out"
+        )
+        raise Fault("55000", f"{text} ({error})") from None
+
+
 class Call:
     """A compiled function."""
 
@@ -36,8 +51,14 @@ class Call:
     def __init__(self, description: dict[str, Any], file_name: str) -> None:
         self.parameters = [name for name, *_ in description["parameters"]]
         self.are_scalar = [is_scalar for *_, is_scalar in description["parameters"]]
-        self.readers = [inbound.reader(column_type) for _, _, column_type, _ in description["parameters"]]
+        #: What arguments are: arrays of NumPy, or of pyarrow.
+        self.style = arrow_style() if description.get("arrow") else numpy_style
+        self.readers = [
+            inbound.reader(column_type) if is_scalar else self.style.reader(column_type)
+            for _, _, column_type, is_scalar in description["parameters"]
+        ]
         self.results = [name for name, *_ in description["results"]]
+        self.result_types = [column_type for _, _, column_type, _ in description["results"]]
         self.writers = [outbound.writer(column_type, name) for _, name, column_type, _ in description["results"]]
         self.is_strict: bool = description["strict"]
         # A result whose rows are sequences or dicts themselves.
@@ -48,6 +69,8 @@ class Call:
         names = used_names(self.function)
         self.needs_columns = "_columns" in names
         self.globals: dict[str, Any] = self.function.__globals__
+        if self.style is not numpy_style:
+            self.globals["pyarrow"] = sys.modules["pyarrow"]
         self.globals["_types"] = {name: type_name for name, type_name, *_ in description["parameters"]}
         self.has_specials = bool(specials)
 
@@ -72,45 +95,43 @@ class Call:
         pairs = zip(self.readers, self.are_scalar, strict=True)
         return [self.argument(ring, rows, read, is_scalar, words) for read, is_scalar in pairs]
 
-    @staticmethod
     def argument(
-        ring: Ring, rows: int, read: inbound.Reader, is_scalar: bool, words: Iterator[int]
+        self, ring: Ring, rows: int, read: inbound.Reader, is_scalar: bool, words: Iterator[int]
     ) -> inbound.Values | tuple[Any]:
         form = next(words)
         if form == ARRAY:
             return read(ring.memory, words)
         if form == DICTIONARY:
             numbers, _ = inbound.fixed(ring.memory, words, np.dtype("<u4"))
-            values, mask = read(ring.memory, words)
-            return values[numbers], None if mask is None else mask[numbers]
-        values, mask = read(ring.memory, words)
+            return self.style.taken(read(ring.memory, words), numbers)
         if is_scalar:
-            return (inbound.items((values, mask))[0],)
-        mask = None if mask is None else np.repeat(mask, rows)
-        return np.broadcast_to(values, (rows, *values.shape[1:])), mask
+            return (inbound.items(read(ring.memory, words))[0],)
+        return self.style.repeated(read(ring.memory, words), rows)
 
     def nulls(self, arguments: list[inbound.Values | tuple[Any]], rows: int) -> np.ndarray | None:
         """For a strict function: the rows in which an argument is NULL. None if there are none."""
         found = None
         for argument in arguments if self.is_strict else ():
-            mask = np.full(rows, argument[0] is None) if len(argument) == 1 else argument[1]
+            mask = np.full(rows, argument[0] is None) if len(argument) == 1 else self.style.nulls(argument)
             if mask is not None and mask.any():
                 found = mask if found is None else found | mask
         return found
 
     def arrays(self, arguments: list[inbound.Values | tuple[Any]], kept: np.ndarray | None = None) -> list[Any]:
         """The arguments as the function gets them: of these rows, which have no NULL, or of all."""
-        if kept is None:
-            return [argument[0] if len(argument) == 1 else inbound.argument(argument) for argument in arguments]
-        return [argument[0] if len(argument) == 1 else argument[0][kept] for argument in arguments]
+        of = self.style.argument
+        return [argument[0] if len(argument) == 1 else of(argument, kept) for argument in arguments]
 
     def finish(self, ring: Ring, result: Any, rows: int, kept: np.ndarray | None = None) -> None:
         """Answer with one column. `kept`: the result has these rows only, and the others are NULL."""
         count = rows if kept is None else int(np.count_nonzero(kept))
+        nodes: list[int] = []
+        if kept is None and self.style.write(ring, nodes, self.result_types[0], result, rows):
+            ring.finish(rows, nodes)
+            return
         found, mask = results.column(result, count, items=self.are_nested[0])
         if kept is not None:
             found, mask = spread(found, mask, kept)
-        nodes: list[int] = []
         self.writers[0](ring, nodes, found, mask)
         ring.finish(rows, nodes)
 
@@ -228,11 +249,13 @@ class AggregateCall(Call):
             counts = np.bincount(numbers, minlength=groups)
         filled = counts > 0
         if filled.all():
-            self.finish(ring, self.run(self.arrays(arguments, kept), numbers), groups)
+            given = self.style.group_numbers(numbers)
+            self.finish(ring, self.run(self.arrays(arguments, kept), given), groups)
         elif filled.any():
             # Groups without rows are NULL, and the others are numbered without gaps.
             numbers = (np.cumsum(filled) - 1)[numbers]
-            self.finish(ring, self.run(self.arrays(arguments, kept), numbers), groups, filled)
+            given = self.style.group_numbers(numbers)
+            self.finish(ring, self.run(self.arrays(arguments, kept), given), groups, filled)
         else:
             self.finish(ring, None, groups)
 
@@ -247,8 +270,7 @@ class GroupCall(Call):
         found = []
         for start, stop in itertools.pairwise(offsets):
             part = [
-                argument if len(argument) == 1 else (argument[0][start:stop], cut(argument[1], start, stop))
-                for argument in arguments
+                argument if len(argument) == 1 else self.style.part(argument, start, stop) for argument in arguments
             ]
             kept = None if nulls is None else ~nulls[start:stop]
             has_rows = stop > start if kept is None else kept.any()
@@ -257,19 +279,16 @@ class GroupCall(Call):
 
     def one(self, result: Any) -> Any:
         """The single value of a group: a value, or an array with one."""
+        if arrow_results.is_scalar(result):
+            return arrow_results.one(result)
         if self.are_nested[0] and not isinstance(result, np.ndarray):
-            return result
+            return arrow_results.items(result) if arrow_results.is_column(result) else result
+        if arrow_results.is_column(result):
+            result = arrow_results.items(result)
         if isinstance(result, (np.ndarray, list, tuple)) and np.shape(result) != ():
             column, mask = results.column(result, 1)
             return None if mask is not None and mask[0] else column[0]
         return result
-
-
-def cut(mask: np.ndarray | None, start: int, stop: int) -> np.ndarray | None:
-    """The mask of some rows; None if none of them is NULL."""
-    if mask is None or not mask[start:stop].any():
-        return None
-    return mask[start:stop]
 
 
 class TableCall(Call):
@@ -282,8 +301,9 @@ class TableCall(Call):
         columns = results.table(self.run(self.arrays(arguments, kept)), self.results)
         count = results.length(columns)
         nodes: list[int] = []
-        for write, result, is_nested in zip(self.writers, columns, self.are_nested, strict=True):
-            write(ring, nodes, *results.column(result, count, items=is_nested))
+        for at, result in enumerate(columns):
+            if not self.style.write(ring, nodes, self.result_types[at], result, count):
+                self.writers[at](ring, nodes, *results.column(result, count, items=self.are_nested[at]))
         ring.finish(count, nodes)
 
 

@@ -146,7 +146,7 @@ def _date(memory: memoryview, words: Iterator[int]) -> Values:
     return _viewed((days.astype("<i8"), mask), "M8[D]")
 
 
-def _timestamp(unit: str) -> Reader:
+def _timestamp(unit: str, _zone: str | None = None) -> Reader:
     def read(memory: memoryview, words: Iterator[int]) -> Values:
         counts, mask = fixed(memory, words, np.dtype("<i8"))
         _check_finite(counts, mask, np.iinfo(np.int64).max, "timestamp")

@@ -37,7 +37,9 @@ def writer(column_type: list[Any], type_name: str) -> Writer:
         "uuid": lambda: _packed(lambda found, mask: _uuids(found, mask, type_name)),
         "date": lambda: _packed(lambda found, mask: _times(found, mask, "M8[D]", type_name).astype("<i4").tobytes()),
         "time": lambda: _packed(lambda found, mask: _times(found, mask, "m8[us]", type_name).tobytes()),
-        "timestamp": lambda unit: _packed(lambda found, mask: _times(found, mask, f"M8[{unit}]", type_name).tobytes()),
+        "timestamp": lambda unit, _zone=None: _packed(
+            lambda found, mask: _times(found, mask, f"M8[{unit}]", type_name).tobytes()
+        ),
         "interval": lambda: _packed(lambda found, mask: _intervals(found, mask, type_name)),
         "list": lambda item: _list(writer(item, f"an item of {type_name}"), type_name),
         "array": lambda size, item: _array(size, writer(item, f"an item of {type_name}"), type_name),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import arrow_results
 from .failures import wrong_result
 
 TIMES = (datetime.date, datetime.time, datetime.timedelta)
@@ -39,6 +40,8 @@ def column(result: Any, rows: int | None, *, items: bool = False) -> Column:
 def array(result: Any, rows: int | None, *, items: bool) -> Column:
     if isinstance(result, np.ndarray) and result.ndim > 0:
         return from_array(result, items=items)
+    if arrow_results.is_scalar(result):
+        result = arrow_results.one(result)
     if is_single(result):
         if isinstance(result, np.ndarray):
             result = result[()]
@@ -121,17 +124,11 @@ def from_frame(result: Any) -> Any:
         nulls = np.asarray(result.isna())
         # In a column of floats NaN is a value for numpy; for pandas it is its mark of NULL.
         return np.ma.MaskedArray(values, nulls) if nulls.any() else values
-    if kind == "pyarrow":
-        if result.null_count == 0 and str(result.type) in ARROW_NUMBERS:
-            return result.to_numpy(**({} if hasattr(result, "chunks") else {"zero_copy_only": False}))
-        return result.to_pylist()
+    if arrow_results.is_column(result):
+        return arrow_results.values(result)
     if kind == "polars":
         return result.to_numpy() if result.null_count() == 0 and result.dtype.is_numeric() else result.to_list()
     return result
-
-
-#: Arrow's types that numpy has.
-ARROW_NUMBERS = {"bool", "float", "double", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 
 
 def table(result: Any, names: list[str]) -> list[Any]:

@@ -134,6 +134,7 @@ pub(super) unsafe extern "C" fn update(info: Handle, error: *mut Handle) {
                 object(api, |out, error| (api.v2_aggregate_function_update_get_bind_data)(info, out, error))?;
             let states =
                 States::new(api, |out, error| (api.v2_aggregate_function_update_get_states)(info, out, error))?;
+            call.call.check_resolved()?;
             let rows = count(api, |out, error| (api.v2_aggregate_function_update_get_row_count)(info, out, error))?;
             let parameters = call.call.definition.parameters.len() as u64;
             let arguments = (OWN_ARGUMENTS..OWN_ARGUMENTS + parameters).map(|index| {

@@ -14,6 +14,12 @@ use super::symbols::{Api, Handle, Opaque, RawText};
 
 /// The arguments of a dispatcher before those of the function: the id and the token.
 pub(super) const OWN_ARGUMENTS: u64 = 2;
+/// The most arguments of a function that takes any: as many as it could declare.
+const MAX_ARGUMENTS: usize = 100;
+/// DuckDB's name of the type of a NULL that has none.
+const NO_TYPE: &str = "\"NULL\"";
+/// That of the type of a parameter before it is known.
+const UNRESOLVED: &str = "UNKNOWN";
 
 /// A call that is bound.
 pub(super) struct BoundCall {
@@ -21,6 +27,8 @@ pub(super) struct BoundCall {
     pub definition: Arc<Definition>,
     /// Whether the call gives its arguments instead of its result (`deferral.rs`).
     pub is_deferred: bool,
+    /// Whether the types of arguments are not known yet: of a prepared statement, or of a macro that is being made.
+    is_unresolved: bool,
     /// Its place among the calls of a statement whose arguments are captured.
     captured: Option<Arc<CapturedCall>>,
     scalars: Mutex<Scalars>,
@@ -35,6 +43,16 @@ struct Scalars {
 }
 
 impl BoundCall {
+    /// Refuses to run a call whose types were not known when it was bound: its vectors have others.
+    pub fn check_resolved(&self) -> Result<(), CallbackError> {
+        if !self.is_unresolved {
+            return Ok(());
+        }
+        let message =
+            format!("the types of the arguments of {} are not known: cast them", self.definition.function.name);
+        Err(self.session.fail(Failure { code: "42P18".into(), message, ..Failure::default() }))
+    }
+
     /// What the call does.
     pub fn role(&self) -> Role {
         self.captured.as_ref().map_or(Role::Run, CapturedCall::role)
@@ -42,7 +60,7 @@ impl BoundCall {
 
     /// Notes the call, if the session captures. The caller keeps this until the statement ends.
     pub fn noted(mut self) -> Self {
-        self.captured = self.session.capture().map(|capture| capture.note(self.definition.function.id));
+        self.captured = self.session.capture().map(|capture| capture.note(self.definition.declared));
         self
     }
 
@@ -81,10 +99,23 @@ impl BoundCall {
                 ..Failure::default()
             }));
         };
-        let function = &definition.function;
         if definition.dispatcher() != *name {
-            return Err(CallbackError::bind(format!("{} is called by {}", function.name, definition.dispatcher())));
+            let (function, dispatcher) = (&definition.function.name, definition.dispatcher());
+            return Err(CallbackError::bind(format!("{function} is called by {dispatcher}")));
         }
+        // SAFETY: the caller promises the information.
+        let types =
+            || (OWN_ARGUMENTS..OWN_ARGUMENTS + variadic).map(|number| unsafe { argument_type(api, info, number) });
+        let mut is_unresolved = false;
+        let definition = if definition.is_variadic {
+            let names = types().map(|type_| type_?.text()).collect::<Result<Vec<_>, _>>()?;
+            is_unresolved = names.iter().any(|name| name == UNRESOLVED);
+            let names = names.into_iter().map(|name| if name == UNRESOLVED { "VARCHAR".to_owned() } else { name });
+            variant(&session, &definition, names.collect())?
+        } else {
+            definition
+        };
+        let function = &definition.function;
         if variadic != definition.parameters.len() as u64 {
             let wanted = definition.parameters.len();
             return Err(CallbackError::bind(format!(
@@ -92,26 +123,22 @@ impl BoundCall {
                 function.name
             )));
         }
-        for (number, parameter) in (OWN_ARGUMENTS..).zip(&definition.parameters) {
-            // SAFETY: the index is one of an argument.
-            let found = OwnedType::new(api, |out, error| unsafe {
-                (api.v2_function_bind_get_arg_type)(info, number, out, error)
-            })?;
+        for ((position, found), parameter) in (1..).zip(types()).zip(&definition.parameters) {
+            let found = found?;
             let wanted = registry::TYPES.parse(api, context, &parameter.name)?;
             let mut is_equal = false;
             // SAFETY: both types live.
             checked(api, |error| unsafe {
                 (api.v2_logical_type_is_equal)(found.handle, wanted.handle, &raw mut is_equal, error)
             })?;
-            if !is_equal {
-                let position = number - OWN_ARGUMENTS + 1;
+            if !is_equal && !is_unresolved {
                 let text = format!("argument {position} of {} must have the type {}", function.name, parameter.name);
                 return Err(CallbackError::bind(text));
             }
         }
         session.workers()?;
-        let is_deferred = session.deferral.is_on() && deferral::is_deferrable(&definition);
-        Ok(Self { session, definition, is_deferred, captured: None, scalars: Mutex::default() })
+        let is_deferred = session.deferral.is_on() && deferral::is_deferrable(&definition) && !is_unresolved;
+        Ok(Self { session, definition, is_deferred, is_unresolved, captured: None, scalars: Mutex::default() })
     }
 
     /// Checks that the argument of a scalar parameter is one value, in all calls of an execution. `value` is that of one call; `None` if it
@@ -154,7 +181,37 @@ unsafe extern "C" fn is_same(left: *mut c_void, right: *mut c_void) -> bool {
     Arc::ptr_eq(&left.definition, &right.definition)
         && Arc::ptr_eq(&left.session, &right.session)
         && left.is_deferred == right.is_deferred
+        && left.is_unresolved == right.is_unresolved
         && is_one_capture
+}
+
+/// The type of an argument.
+///
+/// # Safety
+/// `info` is that of a bind callback that runs, whose call has this argument.
+unsafe fn argument_type(api: &'static Api, info: Handle, number: u64) -> Result<OwnedType, CallbackError> {
+    // SAFETY: the caller promises both.
+    OwnedType::new(api, |out, error| unsafe { (api.v2_function_bind_get_arg_type)(info, number, out, error) })
+}
+
+/// What a function with any arguments is for arguments of these types.
+fn variant(
+    session: &Session,
+    definition: &Arc<Definition>,
+    types: Vec<String>,
+) -> Result<Arc<Definition>, CallbackError> {
+    let name = &definition.function.name;
+    let failed = |code: &'static str, message: String| {
+        session.fail(Failure { code: code.into(), message, ..Failure::default() })
+    };
+    if types.len() > MAX_ARGUMENTS {
+        return Err(failed("54023", format!("{name} is called with more than {MAX_ARGUMENTS} arguments")));
+    }
+    if let Some(at) = types.iter().position(|type_| type_ == NO_TYPE) {
+        let position = at + 1;
+        return Err(failed("42P18", format!("argument {position} of {name} is a NULL without a type: cast it to one")));
+    }
+    registry::variant(definition, types).map_err(|error| failed("0A000", format!("{name}: {error}")))
 }
 
 /// An argument that is a constant text.

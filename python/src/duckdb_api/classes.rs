@@ -35,6 +35,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(register_functions, module)?)?;
     module.add_function(wrap_pyfunction!(function_dispatcher, module)?)?;
     module.add_function(wrap_pyfunction!(define_function, module)?)?;
+    module.add_function(wrap_pyfunction!(forget_function, module)?)?;
     module.add_function(wrap_pyfunction!(has_function, module)?)?;
     module.add_function(wrap_pyfunction!(column_type, module)?)?;
     module.add_class::<FunctionWorkers>()?;
@@ -78,18 +79,21 @@ pub(super) fn id_number(id: &str) -> PyResult<u64> {
 }
 
 #[pyfunction]
-#[pyo3(signature = (id, name, kind, parameters, result, source, *, strict=false, volatility="v"))]
+#[pyo3(signature = (id, name, kind, parameters, result, source, *, strict=false, volatility="v", arrow=false))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "the parameters of a Python function")]
 fn define_function(
     id: &str,
     name: String,
     kind: &str,
-    parameters: Vec<(String, String, bool)>,
+    parameters: Option<Vec<(String, String, bool)>>,
     result: &str,
     source: String,
     strict: bool,
     volatility: &str,
+    arrow: bool,
 ) -> PyResult<()> {
+    let is_variadic = parameters.is_none();
+    let parameters = parameters.unwrap_or_default();
     let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
     let types = parameters.iter().map(|(_, type_, _)| SqlType::parse_converted(type_)).collect::<Result<Vec<_>, _>>();
     let types = types.map_err(unsupported)?;
@@ -112,9 +116,12 @@ fn define_function(
         source,
         kind,
         is_strict: strict,
+        is_arrow: arrow,
     };
     let volatility = parse_volatility(volatility)?;
-    if registry::define(Definition { function: Arc::new(function), parameters: types, result, volatility }) {
+    let declared = function.id;
+    let function = Arc::new(function);
+    if registry::define(Definition { function, parameters: types, result, volatility, is_variadic, declared }) {
         Ok(())
     } else {
         Err(PyValueError::new_err(format!("the id {id} is that of another function")))
@@ -125,6 +132,12 @@ fn define_function(
 fn column_type(name: &str) -> PyResult<String> {
     let type_ = SqlType::parse_converted(name).map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
     Ok(colonnade_udf::describe_type(&type_.column_type))
+}
+
+#[pyfunction]
+fn forget_function(id: &str) -> PyResult<()> {
+    registry::forget(id_number(id)?);
+    Ok(())
 }
 
 #[pyfunction]

@@ -9,7 +9,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use colonnade_udf::FunctionKind;
+use colonnade_udf::{ColumnType, FunctionKind};
 
 use super::bound::OWN_ARGUMENTS;
 use super::handles::{CallbackError, KnownTypes, OwnedType, checked};
@@ -83,7 +83,7 @@ impl Deferral {
     }
 }
 
-/// Whether calls of a function can be deferred: its arguments and its result are in Arrow as they are in a worker's ring, or as text.
+/// Whether calls of a function can be deferred.
 pub(super) fn is_deferrable(definition: &Definition) -> bool {
     let function = &definition.function;
     function.kind == FunctionKind::Scalar
@@ -92,8 +92,11 @@ pub(super) fn is_deferrable(definition: &Definition) -> bool {
         && definition.parameters.iter().chain([&definition.result]).all(is_plain)
 }
 
+/// Whether a type's values are in Arrow as in the ring, or nearly: texts, and decimals, which may be narrower.
 fn is_plain(type_: &SqlType) -> bool {
-    type_.arrow().is_some() || type_.name == "VARCHAR"
+    // The time zone of a TIMESTAMPTZ is the session's, and the width of a decimal depends on a setting.
+    let is_known = matches!(type_.column_type, ColumnType::TimestampTz | ColumnType::Decimal { .. });
+    type_.arrow().is_some() || is_known || type_.name == "VARCHAR"
 }
 
 /// Writes the arguments of a deferred call to its result, by reference.

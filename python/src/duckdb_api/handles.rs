@@ -16,6 +16,10 @@ pub(super) const EXECUTOR: Code = 5007;
 pub(super) const INTERRUPT: Code = 8003;
 /// `DUCKDB_V2_ERROR_INPUT_PARAMETER_INVALID`: a function gave a value that its type does not have.
 pub(super) const INVALID_VALUE: Code = 2002;
+/// Most names of types are shorter.
+const MOST_TYPE_BYTES: usize = 256;
+/// How many types are remembered.
+const MAX_TYPES: usize = 1000;
 const INTERNAL: Code = 8001;
 const FATAL: Code = 8002;
 
@@ -130,6 +134,31 @@ impl OwnedType {
     }
 }
 
+impl OwnedType {
+    /// Its name, as `typeof` gives it.
+    pub fn text(&self) -> Result<String, CallbackError> {
+        let api = self.api;
+        let read = |bytes: &mut [u8]| {
+            let mut length = 0;
+            // SAFETY: this owns the type; DuckDB writes at most as many bytes as there are, and gives the length of the whole name.
+            checked(api, |error| unsafe {
+                let capacity = bytes.len() as u64;
+                (api.v2_logical_type_to_text)(self.handle, bytes.as_mut_ptr().cast(), capacity, &raw mut length, error)
+            })?;
+            Ok::<_, CallbackError>(length as usize)
+        };
+        let mut bytes = vec![0; MOST_TYPE_BYTES];
+        let mut length = read(&mut bytes)?;
+        if length >= bytes.len() {
+            // DuckDB writes a zero behind the name.
+            bytes.resize(length + 1, 0);
+            length = read(&mut bytes)?;
+        }
+        bytes.truncate(length);
+        String::from_utf8(bytes).map_err(|_| "the name of a type is not UTF-8".into())
+    }
+}
+
 impl Drop for OwnedType {
     fn drop(&mut self) {
         // SAFETY: this owns the type.
@@ -158,7 +187,12 @@ impl KnownTypes {
             return Ok(Arc::clone(found));
         }
         let parsed = Arc::new(OwnedType::parse(api, context, text)?);
-        known().insert(text.to_owned(), Arc::clone(&parsed));
+        let mut known = known();
+        if known.len() >= MAX_TYPES {
+            known.clear();
+        }
+        known.insert(text.to_owned(), Arc::clone(&parsed));
+        drop(known);
         Ok(parsed)
     }
 }

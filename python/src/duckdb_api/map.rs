@@ -52,6 +52,7 @@ pub(super) unsafe extern "C" fn begin(info: Handle, _: Handle, error: *mut Handl
         report(error, |api| {
             let call: &BoundCall =
                 object(api, |out, error| (api.v2_scalar_function_init_get_bind_data)(info, out, error))?;
+            call.check_resolved()?;
             let mut state = owned(ThreadState { worker: call.session.worker()? });
             checked(api, |error| (api.v2_scalar_function_init_set_init_data)(info, &raw mut state, error))
         });

@@ -67,7 +67,12 @@ impl SqlType {
     /// # Errors
     /// If functions cannot have it.
     pub fn parse(name: &str) -> Result<Self, UnsupportedType> {
-        parser::parse(name, 0).ok_or_else(|| UnsupportedType(name.to_owned()))
+        parser::parse(name, 0, false).ok_or_else(|| UnsupportedType(name.to_owned()))
+    }
+
+    /// Whether this is its name. A type that is converted has another one.
+    fn is_named(&self, name: &str) -> bool {
+        self.name == name
     }
 
     /// Its type in Arrow; `None` if that depends on settings, or if it is not needed.
@@ -85,24 +90,27 @@ impl SqlType {
             ColumnType::Float32 => DataType::Float32,
             ColumnType::Float64 => DataType::Float64,
             ColumnType::Date => DataType::Date32,
-            ColumnType::Timestamp(TimestampUnit::Microsecond) => DataType::Timestamp(TimeUnit::Microsecond, None),
+            ColumnType::Time => DataType::Time64(TimeUnit::Microsecond),
+            ColumnType::Timestamp(unit) => {
+                let unit = match unit {
+                    TimestampUnit::Second => TimeUnit::Second,
+                    TimestampUnit::Millisecond => TimeUnit::Millisecond,
+                    TimestampUnit::Microsecond => TimeUnit::Microsecond,
+                    TimestampUnit::Nanosecond => TimeUnit::Nanosecond,
+                };
+                DataType::Timestamp(unit, None)
+            }
             _ => return None,
         })
     }
 
-    /// Reads DuckDB's name of a type whose values the macro of a function converts, or of any other: MAP is a list of structs, BIT and TIME
-    /// WITH TIME ZONE are texts (`python/colonnade/_duckdb/function_macro.py`). The name is that of the converted type.
+    /// Reads DuckDB's name of a type as the macro of a function makes it: each MAP in it is a list of structs, each BIT and TIME WITH TIME
+    /// ZONE a text (`python/colonnade/_duckdb/conversions.py`). The name is that of the type after it.
     ///
     /// # Errors
     /// If functions cannot have it.
     pub fn parse_converted(name: &str) -> Result<Self, UnsupportedType> {
-        match name {
-            "BIT" | "TIME WITH TIME ZONE" => Self::parse("VARCHAR"),
-            _ => match name.strip_prefix("MAP(").and_then(|inner| inner.strip_suffix(')')) {
-                Some(inner) => parser::map(inner).ok_or_else(|| UnsupportedType(name.to_owned())),
-                None => Self::parse(name),
-            },
-        }
+        parser::parse(name, 0, true).ok_or_else(|| UnsupportedType(name.to_owned()))
     }
 
     /// A type without children.

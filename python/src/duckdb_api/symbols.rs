@@ -102,6 +102,7 @@ api! {
     fn v2_context_get_factory(Handle, *mut Handle, *mut Handle) -> Code;
     fn v2_factory_create_type_from_id(Handle, i32, *const c_void, *const c_void, u64, *mut Handle, *mut Handle) -> Code;
     fn v2_factory_create_type_from_text(Handle, *const RawText, *mut Handle, *mut Handle) -> Code;
+    fn v2_logical_type_to_text(Handle, *mut c_char, u64, *mut u64, *mut Handle) -> Code;
     fn v2_logical_type_is_equal(Handle, Handle, *mut bool, *mut Handle) -> Code;
     fn v2_logical_type_destroy(*mut Handle) -> Code;
     fn v2_value_is_null(Handle, *mut bool, *mut Handle) -> Code;

@@ -169,6 +169,7 @@ fn group(function: &Function, types: Vec<(String, SqlType)>, limit: usize) -> Re
         source: String::new(),
         kind: FunctionKind::Table,
         is_strict: false,
+        is_arrow: function.is_arrow,
     };
     let collector = Collector::new(Arc::new(collected), limit)?;
     Ok(Group { types: types.into_iter().map(|(_, type_)| type_).collect(), collector, rows: 0 })

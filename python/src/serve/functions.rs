@@ -73,7 +73,7 @@ impl PyConnection {
         name: &str,
         arguments: usize,
     ) -> Result<Option<AggregateDispatch>, EngineError> {
-        let found: Option<(String, String, Vec<String>, Vec<String>)> =
+        let found: Option<(String, String, Option<Vec<String>>, Vec<String>)> =
             self.with_functions(|functions| functions.call_method1("dispatch", (schema, name, arguments))?.extract())?;
         Ok(found.map(|(id, dispatcher, types, defaults)| AggregateDispatch { id, dispatcher, types, defaults }))
     }
@@ -154,6 +154,7 @@ fn to_dict<'py>(py: Python<'py>, function: &FunctionDefinition) -> PyResult<Boun
     dict.set_item("volatility", volatility)?;
     dict.set_item("strict", function.is_strict)?;
     dict.set_item("parallel", parallel)?;
+    dict.set_item("style", if function.is_arrow { "arrow" } else { "numpy" })?;
     dict.set_item("source", &function.source)?;
     Ok(dict)
 }

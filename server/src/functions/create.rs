@@ -34,6 +34,8 @@ pub struct FunctionDefinition {
     pub is_strict: bool,
     /// Whether rows may be computed in several processes.
     pub parallel: ParallelSafety,
+    /// Whether arguments are arrays of pyarrow instead of NumPy: PARAMETER STYLE ARROW.
+    pub is_arrow: bool,
     /// The body in Python.
     pub source: String,
 }
@@ -75,6 +77,8 @@ pub enum DefinedResult {
 
 /// What a body has without declaring it, so that no parameter has this name.
 const SPECIAL: [&str; 5] = ["_columns", "_types", "_conn", "aggr_group", "numpy"];
+/// What it has besides with PARAMETER STYLE ARROW.
+const SPECIAL_ARROW: &str = "pyarrow";
 
 impl FunctionDefinition {
     /// The definition of a statement.
@@ -86,18 +90,6 @@ impl FunctionDefinition {
         let (kind, result) = result(statement)?;
         let is_map = statement.language == FunctionLanguage::PythonMap
             || kind == DefinitionKind::Scalar && *parallel == Some(ParallelSafety::Safe);
-        if statement.parameters.is_none() && kind != DefinitionKind::Table {
-            return Err(DefinitionError::Unsupported {
-                what: "(*) for the parameters",
-                hint: "Declare the parameters: a function is found by their types.",
-            });
-        }
-        if statement.is_arrow {
-            return Err(DefinitionError::Unsupported {
-                what: "PARAMETER STYLE ARROW",
-                hint: "Leave it out: the parameters are arrays of NumPy.",
-            });
-        }
         if body.source.len() > MAX_BODY_BYTES {
             return Err(DefinitionError::TooLarge { what: "the bytes of the body", limit: MAX_BODY_BYTES });
         }
@@ -111,6 +103,7 @@ impl FunctionDefinition {
             volatility: statement.volatility.unwrap_or(Volatility::Volatile),
             is_strict: *is_strict,
             parallel: parallel.unwrap_or(if is_map { ParallelSafety::Safe } else { ParallelSafety::Unsafe }),
+            is_arrow: statement.is_arrow,
             source: body.source.clone(),
         })
     }
@@ -145,8 +138,9 @@ fn parameters(statement: &CreateFunction) -> Result<Option<Vec<DefinedParameter>
     check_names(given.iter().map(|parameter| &parameter.name), "parameter")?;
     let mut has_default = false;
     for parameter in given {
-        if SPECIAL.contains(&parameter.name.as_str()) {
-            let text = format!("no parameter can be called \"{}\", which every body has", parameter.name);
+        let name = parameter.name.as_str();
+        if SPECIAL.contains(&name) || statement.is_arrow && name == SPECIAL_ARROW {
+            let text = format!("no parameter can be called \"{name}\", which every body has");
             return Err(DefinitionError::Invalid(text));
         }
         if has_default && parameter.default.is_none() {

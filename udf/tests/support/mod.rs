@@ -140,6 +140,7 @@ pub fn function(parameters: &[ColumnType], result: ColumnType, source: &str) -> 
         source: source.to_owned(),
         kind: FunctionKind::Scalar,
         is_strict: false,
+        is_arrow: false,
     })
 }
 

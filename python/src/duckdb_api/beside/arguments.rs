@@ -56,6 +56,8 @@ pub(super) fn write(inputs: &mut CallInputs<'_>, column: &ArrayRef, chosen: &Cho
         DataType::Utf8 => texts(inputs, column, chosen, |row| column.as_string::<i32>().value(row)),
         DataType::LargeUtf8 => texts(inputs, column, chosen, |row| column.as_string::<i64>().value(row)),
         DataType::Utf8View => texts(inputs, column, chosen, |row| column.as_string_view().value(row)),
+        DataType::Decimal32(..) => wide(inputs, column, chosen, 4),
+        DataType::Decimal64(..) => wide(inputs, column, chosen, 8),
         other => match other.primitive_width() {
             Some(width) => fixed(inputs, column, chosen, width),
             None => Ok(()),
@@ -83,6 +85,23 @@ fn fixed(inputs: &mut CallInputs<'_>, column: &ArrayRef, chosen: &Chosen, width:
         } else {
             bytes.resize(bytes.len() + width, 0);
         }
+    }
+    write_fixed(inputs, &bytes, &valid(column, chosen))
+}
+
+/// Decimals of this width, as those of 16 bytes that workers read. Those of NULL rows become zero.
+fn wide(inputs: &mut CallInputs<'_>, column: &ArrayRef, chosen: &Chosen, width: usize) -> Result<(), CallError> {
+    let data = column.to_data();
+    let all = data.buffers().first().map_or(&[][..], |buffer| &buffer[data.offset() * width..][..data.len() * width]);
+    let mut bytes = Vec::with_capacity(chosen.count(column.len()) * 16);
+    for row in chosen.iter(column.len()) {
+        let value = &all[row * width..][..width];
+        let is_negative = column.is_valid(row) && value.last().is_some_and(|byte| byte & 0x80 != 0);
+        let mut wide = [if is_negative { 0xff } else { 0 }; 16];
+        if column.is_valid(row) {
+            wide[..width].copy_from_slice(value);
+        }
+        bytes.extend_from_slice(&wide);
     }
     write_fixed(inputs, &bytes, &valid(column, chosen))
 }

@@ -26,6 +26,8 @@ enum ResultValues {
     Booleans(BooleanBufferBuilder),
     /// Values of this width.
     Fixed(Vec<u8>, usize),
+    /// Decimals of this width, which workers give in 16 bytes. They have at most as many digits as their type.
+    Decimals(Vec<u8>, usize),
     Texts(StringBuilder),
     LargeTexts(LargeStringBuilder),
     TextViews(StringViewBuilder),
@@ -42,6 +44,8 @@ impl Results {
             DataType::Utf8 => ResultValues::Texts(StringBuilder::new()),
             DataType::LargeUtf8 => ResultValues::LargeTexts(LargeStringBuilder::new()),
             DataType::Utf8View => ResultValues::TextViews(StringViewBuilder::new()),
+            DataType::Decimal32(..) => ResultValues::Decimals(Vec::with_capacity(rows * 4), 4),
+            DataType::Decimal64(..) => ResultValues::Decimals(Vec::with_capacity(rows * 8), 8),
             other => {
                 let width = other.primitive_width().ok_or_else(|| format!("no function gives {other}"))?;
                 ResultValues::Fixed(Vec::with_capacity(rows * width), width)
@@ -107,7 +111,7 @@ impl Results {
             ResultValues::Texts(mut texts) => return Ok(Arc::new(texts.finish())),
             ResultValues::LargeTexts(mut texts) => return Ok(Arc::new(texts.finish())),
             ResultValues::TextViews(mut texts) => return Ok(Arc::new(texts.finish())),
-            ResultValues::Fixed(values, width) => (values, width),
+            ResultValues::Fixed(values, width) | ResultValues::Decimals(values, width) => (values, width),
         };
         let data = ArrayDataBuilder::new(self.type_)
             .len(values.len() / width)
@@ -122,7 +126,7 @@ impl ResultValues {
     fn add_null(&mut self) {
         match self {
             Self::Booleans(bits) => bits.append(false),
-            Self::Fixed(values, width) => values.resize(values.len() + *width, 0),
+            Self::Fixed(values, width) | Self::Decimals(values, width) => values.resize(values.len() + *width, 0),
             Self::Texts(texts) => texts.append_null(),
             Self::LargeTexts(texts) => texts.append_null(),
             Self::TextViews(texts) => texts.append_null(),
@@ -160,6 +164,11 @@ impl ResultValues {
                 values.resize(before + *width, 0);
                 found.copy_to(row, &mut values[before..]);
             }
+            (Self::Decimals(values, width), OutputData::Fixed(found)) if found.width() == 16 => {
+                let mut wide = [0; 16];
+                found.copy_to(row, &mut wide);
+                values.extend_from_slice(&wide[..*width]);
+            }
             (values, OutputData::Bytes { offsets, bytes }) => {
                 let text = &bytes[offsets[row] as usize..offsets[row + 1] as usize];
                 let text = std::str::from_utf8(text).map_err(|_| "a text is not UTF-8")?;
@@ -178,7 +187,9 @@ impl ResultValues {
             Self::Texts(texts) => texts.append_value(text),
             Self::LargeTexts(texts) => texts.append_value(text),
             Self::TextViews(texts) => texts.try_append_value(text).map_err(|error| error.to_string())?,
-            Self::Booleans(_) | Self::Fixed(..) => return Err("the result has another layout than its type".to_owned()),
+            Self::Booleans(_) | Self::Fixed(..) | Self::Decimals(..) => {
+                return Err("the result has another layout than its type".to_owned());
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::ptr;
 
 use colonnade_udf::{OutputColumn, OutputData};
 
-use super::{NONE, Place, write as write_column};
+use super::{NONE, Place, set_nulls, write as write_column};
 use crate::duckdb_api::handles::{CallbackError, checked};
 use crate::duckdb_api::sql_type::{SqlType, Storage};
 use crate::duckdb_api::symbols::{Api, Handle};
@@ -63,6 +63,9 @@ pub(super) unsafe fn write(
                     let tag = place.source(row).map_or(0, |source| tags[source]);
                     data.cast::<u8>().add(place.first + row).write(tag);
                 }
+                // Without a value there is no member. DuckDB's casts look only at the number.
+                let is_null = |row: &usize| place.source(*row).is_none_or(|source| !column.is_valid(source));
+                set_nulls(api, tag_vector, place.first, (0..place.count).filter(is_null))?;
                 for (index, (member, member_type)) in (0..).zip(members.iter().zip(&type_.children)) {
                     // Only the member that the number names has a value.
                     let sources: Vec<u32> = (0..place.count)

@@ -7,16 +7,18 @@ use super::{SqlType, Storage};
 /// The deepest nesting.
 const MAX_DEPTH: usize = 16;
 
-/// Reads a type; `None` if functions cannot have it.
-pub(super) fn parse(name: &str, depth: usize) -> Option<SqlType> {
+/// Reads a type; `None` if functions cannot have it. `is_converted`: the type is what the macro of a function makes of it.
+pub(super) fn parse(name: &str, depth: usize, is_converted: bool) -> Option<SqlType> {
     if depth > MAX_DEPTH {
         return None;
     }
-    let child = |text: &str| parse(text, depth + 1);
+    let child = |text: &str| parse(text, depth + 1, is_converted);
     if let Some(inner) = name.strip_suffix(']') {
-        let (item, size) = inner.rsplit_once('[')?;
-        let item = child(item)?;
+        let (text, size) = inner.rsplit_once('[')?;
+        let item = child(text)?;
         let of = Box::new(item.column_type.clone());
+        let converted = format!("{}[{size}]", item.name);
+        let name: &str = if item.is_named(text) { name } else { &converted };
         return Some(if size.is_empty() {
             nested(name, ColumnType::List(of), Storage::List, vec![item])
         } else {
@@ -25,16 +27,26 @@ pub(super) fn parse(name: &str, depth: usize) -> Option<SqlType> {
         });
     }
     let Some((kind, inner)) = name.strip_suffix(')').and_then(|name| name.split_once('(')) else {
-        return SqlType::flat(name);
+        return match name {
+            "BIT" | "TIME WITH TIME ZONE" if is_converted => SqlType::flat("VARCHAR"),
+            _ => SqlType::flat(name),
+        };
     };
     match kind {
         "STRUCT" | "UNION" => {
             let fields = parts(inner).into_iter().map(|field| {
                 let (name, rest) = field_name(field.trim())?;
-                Some((name, child(rest.trim())?))
+                let type_ = child(rest.trim())?;
+                let is_same = type_.is_named(rest.trim());
+                Some((name, type_, is_same))
             });
             let fields = fields.collect::<Option<Vec<_>>>()?;
+            let is_same = fields.iter().all(|(.., is_same)| *is_same);
+            let fields: Vec<_> = fields.into_iter().map(|(name, type_, _)| (name, type_)).collect();
             let columns = fields.iter().map(|(name, type_)| (name.clone(), type_.column_type.clone())).collect();
+            let named = fields.iter().map(|(name, type_)| format!("\"{}\" {}", name.replace('"', "\"\""), type_.name));
+            let converted = format!("{kind}({})", named.collect::<Vec<_>>().join(", "));
+            let name: &str = if is_same { name } else { &converted };
             let children = fields.into_iter().map(|(_, type_)| type_).collect();
             Some(if kind == "STRUCT" {
                 nested(name, ColumnType::Struct(columns), Storage::Struct, children)
@@ -43,7 +55,16 @@ pub(super) fn parse(name: &str, depth: usize) -> Option<SqlType> {
             })
         }
         // DuckDB's interface hides the structs that a map is a list of, so that they can be neither flattened nor made room for.
-        "MAP" => None,
+        "MAP" if !is_converted => None,
+        "MAP" => {
+            let [key, value] = parts(inner).try_into().ok()?;
+            let (key, value): (&str, &str) = (key, value);
+            let mut list = child(&format!("STRUCT(\"key\" {}, \"value\" {})[]", key.trim(), value.trim()))?;
+            let [entry] = list.children.as_slice() else { return None };
+            let [key, value] = entry.children.as_slice() else { return None };
+            list.column_type = ColumnType::Map(Box::new(key.column_type.clone()), Box::new(value.column_type.clone()));
+            Some(list)
+        }
         "ENUM" => {
             let labels = parts(inner).into_iter().map(|label| unquoted(label.trim(), '\''));
             let labels = labels.collect::<Option<Vec<_>>>()?;
@@ -59,16 +80,6 @@ pub(super) fn parse(name: &str, depth: usize) -> Option<SqlType> {
         }
         _ => SqlType::flat(name),
     }
-}
-
-/// The list of structs that a map becomes; `inner` are the types of keys and values.
-pub(super) fn map(inner: &str) -> Option<SqlType> {
-    let [key, value] = parts(inner).try_into().ok()?;
-    let mut list = parse(&format!("STRUCT(\"key\" {}, \"value\" {})[]", key.trim(), value.trim()), 0)?;
-    let [entry] = list.children.as_slice() else { return None };
-    let [key, value] = entry.children.as_slice() else { return None };
-    list.column_type = ColumnType::Map(Box::new(key.column_type.clone()), Box::new(value.column_type.clone()));
-    Some(list)
 }
 
 fn nested(name: &str, column_type: ColumnType, storage: Storage, children: Vec<SqlType>) -> SqlType {

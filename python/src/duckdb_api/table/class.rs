@@ -23,13 +23,13 @@ pub(crate) struct TableCall {
 type Given = (String, String, bool, usize);
 
 /// A call in a block: the function's id, name and parameters (name, type, whether it is one value, and the column of the query), the type
-/// of its result, its body, and whether it is STRICT.
+/// of its result, its body, whether it is STRICT, and whether its parameters have the style ARROW.
 #[derive(FromPyObject)]
-struct BlockCall(String, String, Vec<(String, String, bool, usize)>, String, String, bool);
+struct BlockCall(String, String, Vec<(String, String, bool, usize)>, String, String, bool, bool);
 
 impl BlockCall {
     fn made(self, query: &[(String, SqlType)]) -> PyResult<(Function, Vec<Argument>, SqlType)> {
-        let Self(id, name, given, result, source, is_strict) = self;
+        let Self(id, name, given, result, source, is_strict, is_arrow) = self;
         let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
         let (mut parameters, mut arguments) = (Vec::new(), Vec::new());
         for (name, type_, is_scalar, column) in given {
@@ -56,6 +56,7 @@ impl BlockCall {
             source,
             kind: FunctionKind::Scalar,
             is_strict,
+            is_arrow,
         };
         Ok((function, arguments, result))
     }
@@ -64,7 +65,7 @@ impl BlockCall {
 #[pymethods]
 impl TableCall {
     #[new]
-    #[pyo3(signature = (session, id, name, arguments, results, source, *, threads=None, call=None))]
+    #[pyo3(signature = (session, id, name, arguments, results, source, *, threads=None, call=None, arrow=false))]
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "the parameters of a Python class")]
     fn new(
         session: &FunctionSession,
@@ -75,6 +76,7 @@ impl TableCall {
         source: String,
         threads: Option<usize>,
         call: Option<String>,
+        arrow: bool,
     ) -> PyResult<Self> {
         let unsupported = |error: UnsupportedType| PyNotImplementedError::new_err(error.to_string());
         let count = arguments.iter().map(|(.., group)| group + 1).max().unwrap_or(0).max(VALUES + 1);
@@ -112,6 +114,7 @@ impl TableCall {
             source,
             kind: if results.is_empty() { FunctionKind::AnyTable } else { FunctionKind::Table },
             is_strict: false,
+            is_arrow: arrow,
         };
         let limit = session.session.memory();
         let groups = of_groups.into_iter().map(|types| group(&function, types, limit).map(Mutex::new));

@@ -55,6 +55,11 @@ impl Clauses {
             return Err(FunctionSyntaxError::Unsupported { what, hint, position });
         }
         let unknown = parser.error("a clause such as LANGUAGE, AS, IMMUTABLE or STRICT");
+        if first.kind == TokenKind::Text && self.language.is_some() && self.body.is_none() {
+            // MonetDB's form.
+            let hint = "Write the body itself: AS $$ … $$.";
+            return Err(FunctionSyntaxError::Unsupported { what: "a body in a file", hint, position });
+        }
         parser.take();
         let word = if first.kind == TokenKind::Word { first.text.to_ascii_lowercase() } else { String::new() };
         Ok(match word.as_str() {

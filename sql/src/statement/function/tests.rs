@@ -157,6 +157,7 @@ fn what_is_not_supported_is_refused_by_name() {
         ("create function f() returns int language plpython3u as ''".to_owned(), "PostgreSQL's language"),
         ("create function f() returns int language c as 'a', 'b'".to_owned(), "language \"c\""),
         ("create function f() returns int language python as 'a', 'b'".to_owned(), "a body in a file"),
+        ("create function f() returns int language python 'a.py'".to_owned(), "a body in a file"),
         ("create function f() returns int language python { return 'x }".to_owned(), "a string in the body"),
     ] {
         assert!(refused(&sql).to_string().contains(text), "{sql}: {}", refused(&sql));

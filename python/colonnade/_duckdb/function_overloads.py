@@ -1,0 +1,50 @@
+"""Which functions can have one name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from colonnade._core import Refused
+
+from .function_failure import refused
+from .function_macro import MAX_ARGUMENTS
+
+if TYPE_CHECKING:
+    from .function_entry import Definition, Entry, Macro
+
+
+def others(existing: Macro | None, definition: Definition, or_replace: bool) -> tuple[Entry, ...]:
+    """The functions that keep the name beside this one."""
+    if existing is None:
+        return ()
+    known = existing.entries[0].definition
+    if known.kind != definition.kind:
+        text = f'cannot change routine kind: "{known.name}" is a function of the kind {known.kind}'
+        raise Refused(text, "42809", None)
+    replaced = [entry for entry in existing.entries if entry.definition.types == definition.types]
+    if replaced and not or_replace:
+        hint = "Write CREATE OR REPLACE."
+        raise refused(f"function {definition.signature} already exists with same argument types", "42723", hint)
+    for entry in replaced:
+        if entry.definition.results != definition.results:
+            kind = "AGGREGATE" if definition.kind == "aggregate" else "FUNCTION"
+            hint = f"Use DROP {kind} {definition.signature} first."
+            raise refused("cannot change return type of existing function", "42P13", hint)
+    kept = tuple(entry for entry in existing.entries if entry not in replaced)
+    if any(entry.definition.takes_columns != definition.takes_columns for entry in kept):
+        text = f'functions of the name "{definition.name}" have LANGUAGE PYTHON, and others PYTHON_MAP'
+        raise refused(text, "42809", "Choose another name, or the same language.")
+    all_ = (definition, *(entry.definition for entry in kept))
+    variadic = next((one for one in all_ if one.is_variadic), None)
+    if kept and variadic is not None and definition.kind != "table":
+        text = f"function {variadic.signature} takes any arguments, so no other function can have its name"
+        raise refused(text, "42723", "Choose another name.")
+    return kept
+
+
+def takes(definition: Definition, arguments: int) -> bool:
+    """Whether a function can be called with this number of arguments."""
+    if definition.is_variadic:
+        return arguments <= MAX_ARGUMENTS
+    required = [parameter for parameter in definition.parameters if parameter.default is None]
+    return len(required) <= arguments <= len(definition.parameters)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from .exact import literal, quoted
+from .function_entry import macros
 from .function_key import server_key
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from .function_entry import Entry, macros
+    from .function_entry import Entry
 
 
 class FunctionFile:

@@ -278,6 +278,6 @@ def add_node(ring: Ring, nodes: list[int], column: Any, data: Any, heap: Any) ->
     validity = 0
     if column.null_count:
         validity = ring.write(np.packbits(~mask(column), bitorder="little").tobytes())
-    written = np.ascontiguousarray(data).view("u1") if isinstance(data, np.ndarray) else data
+    written: Any = np.ascontiguousarray(data).view("u1") if isinstance(data, np.ndarray) else data
     values_at, heap_at = ring.write(memoryview(written)), ring.write(heap)
     nodes += (len(column), validity, values_at, len(written), heap_at, len(heap))

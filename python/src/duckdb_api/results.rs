@@ -57,7 +57,10 @@ pub(super) unsafe fn write(
         // SAFETY: the caller promises it.
         unsafe { set_nulls(api, vector, place.first, (0..place.count).filter(nulls)) }?;
     }
-    let Some(column) = column else { return Ok(()) };
+    let Some(column) = column else {
+        // SAFETY: the caller promises the vector.
+        return unsafe { nested::write_nulls(api, vector, type_, place) };
+    };
     if type_.storage.is_nested() {
         // SAFETY: the caller promises the vector.
         return unsafe { nested::write(api, vector, type_, column, place) };

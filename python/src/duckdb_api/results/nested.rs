@@ -84,6 +84,41 @@ pub(super) unsafe fn write(
     }
 }
 
+/// Makes what is below rows without values NULL too: DuckDB reads fields and the numbers of members without asking for the row.
+///
+/// # Safety
+/// As for `results::write`.
+pub(super) unsafe fn write_nulls(
+    api: &Api,
+    vector: Handle,
+    type_: &SqlType,
+    place: Place<'_>,
+) -> Result<(), CallbackError> {
+    let children = (0..).zip(&type_.children);
+    // SAFETY: the caller promises the vector; each child has a row for each of the vector's rows, an array's child as many as it has items.
+    unsafe {
+        match type_.storage {
+            Storage::Struct => {
+                for (index, field) in children {
+                    write_column(api, child(api, vector, index)?, field, None, place)?;
+                }
+            }
+            Storage::Union => {
+                set_nulls(api, child(api, vector, 0)?, place.first, 0..place.count)?;
+                for (index, member) in children {
+                    write_column(api, child(api, vector, index + 1)?, member, None, place)?;
+                }
+            }
+            Storage::Array(size) => {
+                let below = Place { first: place.first * size, count: place.count * size, sources: None };
+                write_column(api, child(api, vector, 0)?, only_child(type_)?, None, below)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// # Safety
 /// The vector is one of a nested type with this child.
 unsafe fn child(api: &Api, vector: Handle, index: u64) -> Result<Handle, CallbackError> {

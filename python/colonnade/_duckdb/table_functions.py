@@ -19,7 +19,6 @@ from .conversions import result as result_of
 from .exact import literal, quoted
 from .function_entry import ANY, canonical
 from .function_failure import refused
-from .function_macro import result as result_of
 from .table_arguments import Argument, Bound, Input, known, may_take, replaced
 from .table_calls import block_call, cast, rows_of
 from .table_inputs import NOTHING

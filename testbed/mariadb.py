@@ -114,6 +114,7 @@ def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] |
     with tempfile.TemporaryDirectory(prefix="colonnade-my-", dir="/tmp", ignore_cleanup_errors=True) as name:
         directory = Path(name)
         more = [*options, *(files(directory) if files else ())]
+        (directory / "tmp").mkdir()
         if account:
             for path in (directory, *directory.iterdir()):
                 os.chown(path, account.pw_uid, account.pw_gid)
@@ -125,6 +126,7 @@ def server(options: Sequence[str] = (), files: Callable[[Path], Sequence[str]] |
             "--no-defaults",
             *_folders(),
             f"--datadir={data}",
+            f"--tmpdir={directory / 'tmp'}",
             f"--socket={directory / 'socket'}",
         ]
         command += ["--bind-address=127.0.0.1", f"--port={port}", f"--pid-file={directory / 'pid'}", *SETTINGS]
@@ -167,7 +169,8 @@ def _initialize(directory: Path, data: Path) -> None:
         command = [_program("mariadb-install-db"), "--no-defaults", "--auth-root-authentication-method=normal"]
         command += ["--skip-test-db", f"--user={owner}"]
     done = subprocess.run(
-        [*command, f"--datadir={data}", *_folders()],
+        # In a folder of its own: when MySQL starts, it removes the temporary tables of all servers from the folder.
+        [*command, f"--datadir={data}", f"--tmpdir={directory / 'tmp'}", *_folders()],
         cwd=directory,
         capture_output=True,
         text=True,

@@ -289,7 +289,7 @@ def test_more_parts_than_connections(tables: mariadb.Server) -> None:
     query = "select * from part_keys"
     for limit, undo in (
         ("set global max_connections = 10", "set global max_connections = 151"),
-        ("grant usage on *.* to part_reader@'%' with max_user_connections 3", "select 1"),
+        ("alter user part_reader@'%' with max_user_connections 3", "select 1"),
     ):
         tables.run(limit)
         try:

@@ -87,7 +87,7 @@ impl Connection for PostgresConnection {
         keep: Keep<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         let delivery = match self.first(statement, options, Wanted::Rows, keep)? {
-            First::Rows(reader) => return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?)),
+            First::Rows(reader) => return Ok(Box::new(RowStream::<_, binary::Decoder>::open(*reader, options, keep)?)),
             First::Stream(stream) => return Ok(stream),
             First::Known(delivery) => delivery,
         };
@@ -141,7 +141,7 @@ impl Connection for PostgresConnection {
 
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
         let delivery = match self.first(statement, options, Wanted::Any, keep)? {
-            First::Rows(reader) => return RowStream::<_, binary::Decoder>::answer(reader, options, keep),
+            First::Rows(reader) => return RowStream::<_, binary::Decoder>::answer(*reader, options, keep),
             First::Stream(stream) => return Ok(Answer::Rows(stream)),
             First::Known(delivery) => delivery,
         };

@@ -26,7 +26,7 @@ static EXTENDED: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 /// What has happened to a statement that may be the first.
 pub(super) enum First<'a> {
     /// Its rows arrive.
-    Rows(EventReader<Postgres, binary::Part>),
+    Rows(Box<EventReader<Postgres, binary::Part>>),
     /// Its stream arrives.
     Stream(Box<dyn ResultStream>),
     /// It has not run.
@@ -154,7 +154,7 @@ impl PostgresConnection {
         if is_answered {
             self.note(Delivery::Stock);
         }
-        Ok(First::Rows(reader))
+        Ok(First::Rows(Box::new(reader)))
     }
 }
 

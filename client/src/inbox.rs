@@ -175,13 +175,7 @@ impl Inbox {
     ) -> Result<(), Error> {
         let take = |len: usize| pool.take(len).ok_or_else(|| no_memory(len));
         let before = self.received;
-        let mut len = self.at_hand().len();
-        let mut ended = 0;
-        // Without another row to come, a block for the rows at hand is enough.
-        if step(self.at_hand(), &mut ended)?.is_some() {
-            len = len.max(BLOCK);
-        }
-        let mut buffer = take(len)?;
+        let mut buffer = take(self.at_hand().len().max(BLOCK))?;
         buffer.extend(self.at_hand());
         self.start = self.end;
         // The end of the last whole row.

@@ -132,7 +132,7 @@ def test_columns_that_have_changed(stock: pg.Cluster, is_slow: bool) -> None:
             ("2::bigint as a, 'x'::text as b", {"a": 2, "b": "x"}),
             ("1.5::float8 as other", {"other": 1.5}),
         ]:
-            session.execute(f"drop table if exists changing.t; create table changing.t as select {definition}")
+            session.execute(f"drop table if exists changing.t; create table changing.t as select {definition}".encode())
             for _ in range(2):
                 [row] = rows(connection, query)
                 row.pop("slept", None)

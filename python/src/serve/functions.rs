@@ -15,6 +15,9 @@ use super::PyConnection;
 /// A function's schema, its name, and the types of its parameters as they are written.
 pub(super) type Written<'a> = (Option<&'a str>, &'a str, Option<&'a [String]>);
 
+/// What `functions.SessionFunctions.dispatch` gives: the id, the dispatcher, the types of the parameters and the constants of the last ones.
+type Dispatch = (String, String, Option<Vec<String>>, Vec<String>);
+
 /// A `functions.Failure`.
 #[derive(FromPyObject)]
 struct PyFailure {
@@ -73,7 +76,7 @@ impl PyConnection {
         name: &str,
         arguments: usize,
     ) -> Result<Option<AggregateDispatch>, EngineError> {
-        let found: Option<(String, String, Option<Vec<String>>, Vec<String>)> =
+        let found: Option<Dispatch> =
             self.with_functions(|functions| functions.call_method1("dispatch", (schema, name, arguments))?.extract())?;
         Ok(found.map(|(id, dispatcher, types, defaults)| AggregateDispatch { id, dispatcher, types, defaults }))
     }

@@ -142,6 +142,10 @@ unsafe impl Send for OwnedType {}
 // SAFETY: as above.
 unsafe impl Sync for OwnedType {}
 
+/// How many types are kept, and the longest name. A function that decides its columns may name any number of types.
+const MAX_KNOWN_TYPES: usize = 1000;
+const MAX_TYPE_NAME: usize = 200;
+
 /// Types by their names. DuckDB's parser takes 30 us for one, which is a third of the time of a short call.
 #[derive(Default)]
 pub(super) struct KnownTypes(Mutex<HashMap<String, Arc<OwnedType>>>);
@@ -158,7 +162,11 @@ impl KnownTypes {
             return Ok(Arc::clone(found));
         }
         let parsed = Arc::new(OwnedType::parse(api, context, text)?);
-        known().insert(text.to_owned(), Arc::clone(&parsed));
+        let mut all = known();
+        if all.len() < MAX_KNOWN_TYPES && text.len() <= MAX_TYPE_NAME {
+            all.insert(text.to_owned(), Arc::clone(&parsed));
+        }
+        drop(all);
         Ok(parsed)
     }
 }

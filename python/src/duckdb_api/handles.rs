@@ -18,8 +18,9 @@ pub(super) const INTERRUPT: Code = 8003;
 pub(super) const INVALID_VALUE: Code = 2002;
 /// Most names of types are shorter.
 const MOST_TYPE_BYTES: usize = 256;
-/// How many types are remembered.
+/// How many types are remembered, and the longest name. A function that decides its columns may name any type.
 const MAX_TYPES: usize = 1000;
+const MAX_TYPE_NAME: usize = 200;
 const INTERNAL: Code = 8001;
 const FATAL: Code = 8002;
 
@@ -191,7 +192,9 @@ impl KnownTypes {
         if known.len() >= MAX_TYPES {
             known.clear();
         }
-        known.insert(text.to_owned(), Arc::clone(&parsed));
+        if text.len() <= MAX_TYPE_NAME {
+            known.insert(text.to_owned(), Arc::clone(&parsed));
+        }
         drop(known);
         Ok(parsed)
     }

@@ -10,6 +10,7 @@ use crate::duckdb_api::arguments::{self, Rows, WriteError};
 use crate::duckdb_api::bound::{OWN_ARGUMENTS, constant};
 use crate::duckdb_api::entry::{Made, NULL_HANDLING, SPECIAL, STABILITY, VOLATILE, sign};
 use crate::duckdb_api::handles::{CallbackError, OwnedType, Values, checked, object, owned, raw, report};
+use crate::duckdb_api::registry::TYPES;
 use crate::duckdb_api::symbols::{Api, Handle};
 
 const NAME: &str = "colonnade_collect";
@@ -71,7 +72,7 @@ impl Bound {
             let found = OwnedType::new(api, |out, error| unsafe {
                 (api.v2_function_bind_get_arg_type)(info, number, out, error)
             })?;
-            let wanted = OwnedType::parse(api, context, wanted)?;
+            let wanted = TYPES.parse(api, context, wanted)?;
             let mut is_equal = false;
             // SAFETY: both types live.
             checked(api, |error| unsafe {
@@ -111,7 +112,7 @@ unsafe extern "C" fn resolve(_: Handle, types: Handle, context: Handle, error: *
     // SAFETY: DuckDB calls this with the handles of a bind.
     unsafe {
         report(error, |api| {
-            let result = OwnedType::parse(api, context, "BOOLEAN")?;
+            let result = TYPES.parse(api, context, "BOOLEAN")?;
             checked(api, |error| (api.v2_scalar_function_resolve_types_set_return_type)(types, result.handle, error))
         });
     }

@@ -7,6 +7,7 @@ use super::{Call, lock};
 use crate::duckdb_api::bound::constant;
 use crate::duckdb_api::entry::{Made, POSITIONAL_ONLY};
 use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
+use crate::duckdb_api::registry::TYPES;
 use crate::duckdb_api::results::{self, Place};
 use crate::duckdb_api::symbols::{Api, Handle};
 
@@ -61,7 +62,7 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, context: Handle, error
             let call = Call::find(&constant(api, info, 0)?)?;
             let output = call.output.get().ok_or_else(|| CallbackError::bind("the table function was not called"))?;
             for (name, type_) in &output.columns {
-                let (name, type_) = (raw(name), OwnedType::parse(api, context, &type_.name)?);
+                let (name, type_) = (raw(name), TYPES.parse(api, context, &type_.name)?);
                 checked(api, |error| {
                     (api.v2_table_function_bind_add_result_column)(own_info, &raw const name, type_.handle, error)
                 })?;

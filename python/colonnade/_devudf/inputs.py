@@ -41,12 +41,12 @@ class Description:
     strict: bool
     #: The query of the inputs.
     query: str = ""
-    #: Whether arguments are arrays of pyarrow.
-    arrow: bool = False
     #: The columns of a table: name and type. ANY: the rows decide.
     columns: list[tuple[str, str]] = field(default_factory=list)
     #: Of a table function: the number of the query that each parameter comes from, 0 for a value.
     sources: list[int] = field(default_factory=list)
+    #: Whether arguments are arrays of pyarrow.
+    arrow: bool = False
 
     @property
     def has_groups(self) -> bool:

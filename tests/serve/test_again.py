@@ -9,6 +9,7 @@ import pytest
 from colonnade._duckdb import session as _session
 from colonnade._duckdb.answers import Answer, Capsule
 from colonnade._duckdb.engine import Engine
+from colonnade._duckdb.remembered import MAX_CHARACTERS, MAX_COLUMNS, MAX_STATEMENTS
 
 from testbed.serving import Server
 from tests.support.every_type import EVERY_TYPE
@@ -121,7 +122,7 @@ def drained(answer: Answer) -> list[object]:
 def test_every_type_is_the_same_again(session: _session.Session, type_name: str, query: str) -> None:
     first = session.execute(query, *LIMITS, None)
     rows = drained(first)
-    seen = session._remembered.get(query)
+    seen = session._remembered.find(query)
     # What is cast on its way is looked at each time; long statements are not worth it.
     assert (seen is None) == bool(first.cast or type_name == "INTERVAL")
     again = session.execute(query, *LIMITS, None)
@@ -131,13 +132,13 @@ def test_every_type_is_the_same_again(session: _session.Session, type_name: str,
 
 
 def test_only_so_much_is_remembered(session: _session.Session) -> None:
-    for number in range(2 * _session.MAX_REMEMBERED):
+    for number in range(2 * MAX_STATEMENTS):
         drained(session.execute(f"select {number} as v", *LIMITS, None))
-    assert len(session._remembered) == _session.MAX_REMEMBERED
-    assert f"select {2 * _session.MAX_REMEMBERED - 1} as v" in session._remembered
+    assert len(session._remembered._known) == MAX_STATEMENTS
+    assert f"select {2 * MAX_STATEMENTS - 1} as v" in session._remembered
     for large in (
-        f"select '{'x' * _session.MAX_REMEMBERED_CHARACTERS}'",
-        f"select {'1, ' * _session.MAX_REMEMBERED_COLUMNS} 1",
+        f"select '{'x' * MAX_CHARACTERS}'",
+        f"select {'1, ' * MAX_COLUMNS} 1",
     ):
         drained(session.execute(large, *LIMITS, None))
         assert large not in session._remembered

@@ -6,28 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from colonnade._core import ArrowStream
-
-    from .beside_plan import Proof
-
-
-@dataclass(frozen=True)
-class RememberedStatement:
-    """The columns of a statement at its last run. The statement only reads, and its columns need no conversion.
-
-    DuckDB binds a statement again on each run. If its columns then differ, because a table or a setting was changed,
-    the statement is checked and run again. That has no visible effect, because the statement only reads.
-    """
-
-    #: DuckDB's names and types of the columns; with a proof, the types alone.
-    columns: Sequence[object]
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    row_bytes: int
-    #: If its functions run beside the plan: the proof that they can.
-    proof: Proof | None = None
 
 
 @dataclass(frozen=True)

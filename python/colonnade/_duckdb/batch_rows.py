@@ -1,13 +1,22 @@
-"""The number of rows in a batch of a DuckDB result."""
+"""The batches of a DuckDB result."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+try:
+    # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
+    import pyarrow
+except ImportError:
+    pyarrow = None
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from duckdb import DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
+
+    from colonnade._core import ArrowStream
 
 # The rows that DuckDB processes at once. A smaller batch costs more time than it saves memory.
 VECTOR_ROWS = 2048
@@ -18,6 +27,13 @@ WIDTHS |= dict.fromkeys(("hugeint", "decimal", "interval"), 16)
 WIDTHS |= dict.fromkeys(("varchar", "blob", "uuid", "uhugeint", "bignum", "json", "geometry", "variant"), 32)
 OTHER_WIDTH = 8
 LIST_ITEMS = 4
+
+
+def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:
+    """The relation's rows as a stream. Without pyarrow, DuckDB chooses the rows of a batch."""
+    if pyarrow is None:
+        return relation
+    return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), *limits))
 
 
 def row_bytes(types: Sequence[DuckDBPyType]) -> int:

@@ -20,7 +20,8 @@ from .exact import literal, quoted
 from .fences import Fences, Gate, configure, fence_for
 from .function_store import FunctionStore
 from .functions import SessionFunctions
-from .session import MAX_REMEMBERED, Session
+from .remembered import MAX_STATEMENTS
+from .session import Session
 from .sight_memory import SightMemory
 from .table_functions import TableFunctions
 from .table_lookup import TableLookup
@@ -99,7 +100,7 @@ class Engine:
             epoch = SessionEpoch(self._epoch)
             session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, epoch, *names)
             session.beside = BesidePlan(own, parser, workers, epoch)
-            session.reads = SightMemory(epoch, MAX_REMEMBERED)
+            session.reads = SightMemory(epoch, MAX_STATEMENTS)
             lookup = TableLookup(session.functions, own, session._gate, session._transactions, epoch)
             session.tables = TableFunctions(session.functions, own, lookup, self._threads)
             session.functions.tables = session.tables

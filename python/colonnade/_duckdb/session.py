@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from colonnade._core import Refused
 
-from .answers import Answer, Capsule, Description, ReleasableTable, RememberedStatement
-from .batch_rows import row_bytes, rows_per_batch
+from .answers import Answer, Capsule, Description, ReleasableTable
+from .batch_rows import reader, row_bytes, rows_per_batch
 from .beside_plan import BesidePlan
 from .binding import binding
 from .catalog import CatalogColumns, needs_no_conversion
@@ -18,16 +18,11 @@ from .exact import check, exact, quoted
 from .fences import Gate, ReadOnlyConnection
 from .functions import SessionFunctions
 from .inputs import FunctionInputs, NamedFunction
+from .remembered import RememberedStatement, RememberedStatements
 from .session_settings import SessionSettings
 from .sight_memory import SightMemory
 from .statement_transaction import StatementTransaction
 from .table_functions import TableFunctions
-
-try:
-    # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
-    import pyarrow
-except ImportError:
-    pyarrow = None
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -36,12 +31,6 @@ if TYPE_CHECKING:
 
     from .catalog_epoch import Sight
     from .fences import Statement
-
-
-#: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
-MAX_REMEMBERED = 32
-MAX_REMEMBERED_CHARACTERS = 2048
-MAX_REMEMBERED_COLUMNS = 64
 
 
 class Session:
@@ -55,8 +44,7 @@ class Session:
         self._parser = parser
         self._gate = gate
         self._settings = SessionSettings(connection)
-        #: By the statement's text; the oldest entry is the first.
-        self._remembered: dict[str, RememberedStatement] = {}
+        self._remembered = RememberedStatements()
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
         self._checked: tuple[str, Statement | None] | None = None
         #: The functions in Python, for `python/src/serve/functions.rs`; None without `--udf`.
@@ -177,12 +165,12 @@ class Session:
         if self.beside is not None and proof is not None:
             stream = self.beside.submit((sql, parameters, rows), statement.types, proof)
             if stream is not None:
-                self._remember(sql, RememberedStatement(statement.types, names, types, bytes_, proof))
+                self._remembered.keep(sql, RememberedStatement(statement.types, names, types, bytes_, proof))
                 return Answer(stream=stream, names=names, types=types)
         # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
         result = self._connection._submit(sql, parameters, "stream", rows)
         if self.beside is None or self.beside.is_decided(sql):
-            self._remember(sql, RememberedStatement(result.description, names, types, bytes_))
+            self._remembered.keep(sql, RememberedStatement(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
     def _rows(
@@ -199,36 +187,29 @@ class Session:
     def _run_remembered(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
         """Run a remembered statement, if its columns are unchanged; otherwise None, without any effect. This skips the
         checks, which take most of the time of a short statement."""
-        remembered = self._remembered.get(sql)
+        remembered = self._remembered.find(sql)
         if remembered is None:
             return None
         rows = rows_per_batch(remembered.row_bytes, *limits)
         if self.beside is not None and remembered.proof is not None:
             stream = self.beside.submit((sql, parameters, rows), remembered.columns, remembered.proof)
             if stream is None:
-                del self._remembered[sql]
+                self._remembered.forget(sql)
                 return None
             return Answer(stream=stream, names=remembered.names, types=remembered.types)
         result = self._connection._submit(sql, parameters, "stream", rows)
         if result.description != remembered.columns:
             result.close()
-            del self._remembered[sql]
+            self._remembered.forget(sql)
             return None
         return Answer(stream=Capsule(result.arrow_capsule()), names=remembered.names, types=remembered.types)
-
-    def _remember(self, sql: str, remembered: RememberedStatement) -> None:
-        if len(sql) > MAX_REMEMBERED_CHARACTERS or len(remembered.types) > MAX_REMEMBERED_COLUMNS:
-            return
-        if len(self._remembered) >= MAX_REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
-        self._remembered[sql] = remembered
 
     @binding
     def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
         """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
         and does not run. While the session sees the same catalog, it need not decide again."""
         limits, reads, sight = (batch_rows, batch_bytes), self.reads, self._sight()
-        known = self._remembered.get(sql)
+        known = self._remembered.find(sql)
         if reads is not None and reads.find(sql) and known is not None and known.proof is None:
             answer = self._run_remembered(sql, limits, None)
             if answer is not None and self.beside is not None and self.beside.epoch.now == sight:
@@ -416,10 +397,3 @@ class Session:
             self.functions.store.close(self.functions.workers)
         self._parser.close()
         self._connection.close()
-
-
-def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:
-    """The relation's rows as a stream. Without pyarrow, DuckDB chooses the rows of a batch."""
-    if pyarrow is None:
-        return relation
-    return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), *limits))

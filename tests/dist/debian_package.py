@@ -61,7 +61,8 @@ class System:
     @property
     def uri(self) -> str:
         """Of the server there, for programs here."""
-        return f"postgresql://root@/postgres?host={self.root}/var/run/postgresql"
+        # /var/run is a link to /run, which would be the one of this machine.
+        return f"postgresql://root@/postgres?host={self.root}/run/postgresql"
 
     def leftovers(self) -> list[str]:
         """Files of the extension."""
@@ -110,6 +111,8 @@ def running(root: Path) -> Iterator[System]:
     shared.chmod(0o1777)
     subprocess.run(["mount", "-t", "proc", "proc", root / "proc"], check=True)
     try:
+        # mmdebstrap removes the lists of packages, which autopkgtest installs from.
+        made.apt("update")
         made.run("pg_ctlcluster", str(POSTGRES), "main", "start")
         made.run("su", "postgres", "-c", "createuser --superuser root")
         yield made

@@ -89,10 +89,12 @@ impl PostgresConnection {
         if let Some(delivery) = self.known_delivery() {
             return Ok(First::Known(delivery));
         }
-        let is_copied = match wanted {
-            Wanted::Rows => !options.type_names,
-            Wanted::Any => statement.parameters.is_none() && request::is_read(statement.sql),
-        };
+        // The names of types are asked for before a COPY.
+        let is_copied = !options.type_names
+            && match wanted {
+                Wanted::Rows => true,
+                Wanted::Any => statement.parameters.is_none() && request::is_read(statement.sql),
+            };
         let sends_utf8 = self.session.look(|connection| connection.server.sends_utf8()) == Some(true);
         if !is_copied || !sends_utf8 {
             return self.delivery(keep).map(First::Known);

@@ -93,7 +93,8 @@ class DataStream:
                 stop()
 
         stream, self._production = Stream.from_arrow(producer, "the data", "", cancel=cancel, chunk_rows=BATCH_ROWS)
-        _running.difference_update([other for other in _running if other.wait(0)])
+        # A copy, because another thread may add to the set while wait() lets it run.
+        _running.difference_update([other for other in list(_running) if other.wait(0)])
         _running.add(self._production)
         return stream
 
@@ -123,7 +124,7 @@ _running: set[Production] = set()
 
 @atexit.register
 def _wait_for_all() -> None:
-    for production in _running:
+    for production in list(_running):
         production.wait(_RELEASE_SECONDS)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import colonnade
 import psycopg
 import pytest
 
@@ -126,3 +127,20 @@ def test_a_query_that_comes_to_write_is_refused(session: psycopg.Connection, oth
         with pytest.raises(psycopg.Error) as refused:
             session.execute("SELECT n FROM drawing((SELECT 1))")
         assert refused.value.sqlstate == "25006"
+
+
+def test_reading_by_copy(server: Server) -> None:
+    with colonnade.connect(f"postgresql://tester@{server.host}:{server.port}/") as connection:
+        for _ in range(TIMES):
+            found = connection.query("SELECT j FROM named((SELECT i FROM numbers))").to_arrow()
+            assert found["j"].to_pylist() == list(range(1, 11))
+
+
+def test_joins_whose_rows_several_threads_give(session: psycopg.Connection) -> None:
+    """There are more rows than one thread numbers."""
+    session.execute("CREATE TABLE many AS SELECT i, i % 1000 AS k FROM range(300000) t(i)")
+    session.execute("CREATE TABLE few AS SELECT i AS k, 2 * i AS twice FROM range(1000) t(i)")
+    joined = "SELECT (many.i + twice - twice)::INTEGER AS i FROM many JOIN few USING (k)"
+    query = f"SELECT count(*), sum(j) FROM named(({joined}))"
+    for _ in range(TIMES):
+        assert rows(session, query) == [(300_000, 300_000 * 299_999 // 2 + 300_000)]

@@ -237,9 +237,10 @@ class Session:
     def preview(self, sql: str) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
         statements, and if the columns are unknown until it runs."""
-        self._begin()
         if sql in self._remembered:
+            # It changes nothing. `execute` begins it, and not this: its table functions have run.
             return None
+        self._begin()
         try:
             statement = self._bound(sql, None)
         except BaseException:

@@ -366,10 +366,13 @@ class TableFunctions:
     ) -> None:
         arguments = ", ".join((literal(call.name), f"'{number}'", "number", *casts))
         collected = f"system.main.colonnade_collect({arguments})"
-        numbered = f"SELECT row_number() OVER () AS number, * FROM {rows}"
-        # The rows are numbered by one thread in their order, which then collects them.
-        sql = f"SELECT bool_and({collected}) FROM ({numbered})"
-        self._run(sql, {name: values[name] for name in names})
+        used = {name: values[name] for name in names}
+        sql = f"SELECT bool_and({collected}) FROM (SELECT row_number() OVER () AS number, * FROM {rows})"
+        if not self.lookup.keeps_order(sql, used):
+            # Several threads would pass on the rows: they are numbered first, and then sorted for one thread.
+            given = f"SELECT * FROM (SELECT row_number() OVER () AS given, * FROM {rows}) ORDER BY given"
+            sql = f"SELECT bool_and({collected}) FROM (SELECT row_number() OVER () AS number, * FROM ({given}))"
+        self._run(sql, used)
 
     def _run(self, sql: str, values: dict[str, object]) -> list[Any]:
         return self.connection.execute(sql, values or None).fetchall()

@@ -7,8 +7,9 @@ catalog: for a call with one row, that takes longer than the call.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 
@@ -68,6 +69,7 @@ class TableLookup:
         self._names: SightMemory[tuple[str | None, TableMacro | None]] = SightMemory(epoch, MAX_KNOWN)
         self._arguments: SightMemory[ArgumentColumns] = SightMemory(epoch, MAX_KNOWN)
         self._casts: SightMemory[bool] = SightMemory(epoch, MAX_KNOWN)
+        self._linear: SightMemory[bool] = SightMemory(epoch, MAX_KNOWN)
 
     def named(self, schema: str | None, name: str) -> tuple[str | None, TableMacro | None]:
         """What a name means: `table` or `column` with the functions, or nothing."""
@@ -125,6 +127,22 @@ class TableLookup:
             columns = None
         self._arguments.keep(given.key, ArgumentColumns(columns, True), sight)
 
+    def keeps_order(self, sql: str, values: dict[str, object]) -> bool:
+        """Whether one thread numbers the rows of a query and passes them on in this order, by DuckDB's plan. Several
+        threads do if the query is a join, for example. Whatever this says, the numbers are checked when rows arrive."""
+        sight = self.epoch.now
+        if self._linear.find(sql):
+            return True
+        ((_, plan),) = self.connection.execute(f"EXPLAIN (FORMAT json) {sql}", values or None).fetchall()
+        (root,) = json.loads(plan)
+        window = next((node for node in chain(root) if "WINDOW" in str(node.get("name"))), None)
+        if window is None or window["name"] != "STREAMING_WINDOW":
+            return False
+        if len(sql) <= MAX_CHARACTERS and not chain(window)[-1].get("children"):
+            # Without a join below it, no other data changes that.
+            self._linear.keep(sql, True, sight)
+        return True
+
     def choose(self, name: str, entries: Sequence[Entry], columns: list[tuple[str, bool]]) -> Entry:
         """The function that takes arguments with these types, each of a query or a value."""
         fitting = []
@@ -173,3 +191,11 @@ class TableLookup:
 
 def columns_of(statement: Statement) -> list[tuple[str, str]]:
     return list(zip(statement.columns, map(str, statement.types), strict=True))
+
+
+def chain(node: dict[str, Any]) -> list[dict[str, Any]]:
+    """A node of a plan and its descendants, as long as each has one child."""
+    found = [node]
+    while len(children := found[-1].get("children") or []) == 1:
+        found.append(children[0])
+    return found

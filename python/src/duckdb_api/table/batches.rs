@@ -41,6 +41,8 @@ struct Shared {
     is_over: AtomicBool,
     /// The arguments that are single values, which each batch has.
     values: OnceLock<Arc<CollectedRows>>,
+    /// The first thread has a process, if there is one. The others take theirs afterwards, so that it gets the last one.
+    has_begun: OnceLock<()>,
 }
 
 impl Drop for Batches {
@@ -137,8 +139,16 @@ const TOO_MANY: &str = "53300";
 
 impl Thread {
     fn run(self) {
-        let mut worker = None;
-        if !self.is_first {
+        let mut worker;
+        if self.is_first {
+            // If there is none, the first call says so.
+            worker = self.session.worker().ok();
+            if let Some(taken) = &mut worker {
+                let _ = taken.check(&self.function);
+            }
+            self.shared.has_begun.get_or_init(|| ());
+        } else {
+            self.shared.has_begun.wait();
             let Ok(mut taken) = self.session.worker() else { return };
             if taken.check(&self.function).is_err_and(|error| error.sqlstate() == TOO_MANY) {
                 return;

@@ -18,13 +18,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import colonnade
 from data import DIRECTORY
 from plans import lineitem_database
 from postgres_tables import SETTINGS, load
+from turns import add_outputs, write
 
 from testbed import postgres as pg
 from testbed.serving import serve
@@ -142,8 +142,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--reader", help=argparse.SUPPRESS)
-    parser.add_argument("--markdown", type=Path)
-    parser.add_argument("--json", type=Path)
+    add_outputs(parser)
     arguments = parser.parse_args()
     if arguments.reader is not None:
         reading(arguments.reader, arguments.clients, arguments.seconds)
@@ -152,12 +151,7 @@ def main() -> None:
     for row in measure(arguments):
         print(row, file=sys.stderr, flush=True)
         results.append(row)
-    text = report(results)
-    print(text)
-    if arguments.markdown is not None:
-        arguments.markdown.write_text(text)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(results))
+    write(report(results), results, arguments)
 
 
 if __name__ == "__main__":

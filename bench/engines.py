@@ -21,7 +21,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from data import DIRECTORY
 from postgres_tables import SETTINGS, cpu, load, without_extension
-from turns import Row, reading
+from turns import Row, add_outputs, reading, write
 
 from testbed import postgres as pg
 
@@ -121,16 +121,10 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="worker processes, or threads of Spark")
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--only", nargs="*", choices=list(OWN), default=list(OWN))
-    parser.add_argument("--markdown", type=Path)
-    parser.add_argument("--json", type=Path)
+    add_outputs(parser)
     arguments = parser.parse_args()
     results = measure(arguments)
-    text = report(results, arguments.only)
-    print(text)
-    if arguments.markdown is not None:
-        arguments.markdown.write_text(text)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(results))
+    write(report(results, arguments.only), results, arguments)
 
 
 if __name__ == "__main__":

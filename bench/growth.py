@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from end_to_end import HERE, QUERY
 from postgres_tables import SETTINGS, cpu, load
 from process import cpu_seconds, forget_peak, memory
+from turns import add_outputs, write
 
 from testbed import postgres as pg
 from testbed.serving import serve
@@ -137,16 +138,10 @@ def main() -> None:
     parser.add_argument("--scales", nargs="+", default=["0.1", "1", "10"])
     parser.add_argument("--postgres-scales", nargs="*", default=["0.1", "1"])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--markdown", type=Path)
-    parser.add_argument("--json", type=Path)
+    add_outputs(parser)
     arguments = parser.parse_args()
     results = measure(arguments)
-    text = report(results)
-    print(text)
-    if arguments.markdown is not None:
-        arguments.markdown.write_text(text)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(results))
+    write(report(results), results, arguments)
 
 
 if __name__ == "__main__":

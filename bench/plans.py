@@ -10,7 +10,6 @@ The figures are medians.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import tempfile
 import time
@@ -24,6 +23,7 @@ import duckdb
 import psycopg
 from data import DIRECTORY
 from process import cpu_seconds, forget_peak, memory
+from turns import add_outputs, write
 
 from testbed.serving import Server, serve
 
@@ -123,16 +123,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--readers", type=int, default=8)
-    parser.add_argument("--markdown", type=Path)
-    parser.add_argument("--json", type=Path)
+    add_outputs(parser)
     arguments = parser.parse_args()
     samples = measure(arguments.rounds, arguments.readers)
-    text = report(samples)
-    print(text)
-    if arguments.markdown is not None:
-        arguments.markdown.write_text(text)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps([asdict(sample) for sample in samples]))
+    write(report(samples), [asdict(sample) for sample in samples], arguments)
 
 
 if __name__ == "__main__":

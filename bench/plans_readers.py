@@ -32,6 +32,7 @@ import colonnade
 from laboratory import SERVER_SIDE, USER, Ends, Link, inside, namespaces, serving, wire, within
 from plans import lineitem_database, lineitem_server
 from process import cpu_seconds
+from turns import add_outputs, write
 
 QUERY = "SELECT * FROM lineitem"
 CLIENT = Path(__file__).with_name("plans_client.py")
@@ -191,8 +192,7 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=100, help="of each link, in Mbit/s")
     parser.add_argument("--shaper", type=Path, default=Path("target/release/colonnade-shaper"))
     parser.add_argument("--only", nargs="*", choices=list(WORKS), default=list(WORKS))
-    parser.add_argument("--markdown", type=Path)
-    parser.add_argument("--json", type=Path)
+    add_outputs(parser)
     arguments = parser.parse_args()
     samples: list[Sample] = []
     for work in arguments.only:
@@ -202,12 +202,7 @@ def main() -> None:
         for sample in WORKS[work](arguments):
             print(sample, flush=True)
             samples.append(sample)
-    text = report(samples)
-    print(text)
-    if arguments.markdown is not None:
-        arguments.markdown.write_text(text)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps([vars(sample) for sample in samples]))
+    write(report(samples), [vars(sample) for sample in samples], arguments)
 
 
 if __name__ == "__main__":

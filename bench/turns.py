@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import statistics
 import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 TIMEOUT = 900
@@ -87,3 +89,18 @@ def table_of_clients(results: list[Row], part: str, table: str, contenders: Sequ
             f"| {contender.name} | {wall:.2f} | {client:.2f} | {server:.2f} | {total:.2f} | {peak / 1e6:.0f} |"
         )
     return [*lines, ""]
+
+
+def add_outputs(parser: argparse.ArgumentParser) -> None:
+    """Where a benchmark writes its report and its results."""
+    parser.add_argument("--markdown", type=Path)
+    parser.add_argument("--json", type=Path)
+
+
+def write(text: str, results: Sequence[Any], arguments: argparse.Namespace) -> None:
+    """Prints a report, and writes it and the results to the files that were asked for."""
+    print(text)
+    if arguments.markdown is not None:
+        arguments.markdown.write_text(text)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(results))

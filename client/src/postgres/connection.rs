@@ -298,6 +298,18 @@ impl PostgresConnection {
         Ok((Copying { query, again, pool, asked, limit: limits.message_bytes }, asked, limits))
     }
 
+    /// A statement for the extended query protocol.
+    pub(super) fn reading(
+        &self,
+        statement: Statement<'_>,
+        options: &QueryOptions,
+        wanted: Wanted,
+    ) -> Result<Reading, Error> {
+        let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
+        let statement = parameters::bound(Statement { sql, ..statement })?;
+        Ok(Reading { statement, options: options.clone(), wanted, pool: self.pool.clone() })
+    }
+
     /// Starts a statement by the extended query protocol.
     pub(super) fn binary(
         &self,
@@ -306,9 +318,7 @@ impl PostgresConnection {
         wanted: Wanted,
         keep: Keep<'_>,
     ) -> Result<EventReader<Postgres, binary::Part>, Error> {
-        let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
-        let statement = parameters::bound(Statement { sql, ..statement })?;
-        let reading = Reading { statement, options: options.clone(), wanted, pool: self.pool.clone() };
+        let reading = self.reading(statement, options, wanted)?;
         self.session.begin(keep, move |connection, tick, tell| {
             checked_begin(connection, |connection| reading.begin(connection, tick, tell))
         })

@@ -7,14 +7,13 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::binary::{self, Reading, Wanted};
+use super::binary::{self, Wanted};
 use super::connection::{Postgres, PostgresConnection, checked_begin};
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::Delivery;
-use super::parameters;
 use super::request;
 use crate::shared_connection::{Begun, EventReader};
-use crate::{Dialect, Error, Keep, QueryOptions, ResultStream, Statement};
+use crate::{Error, Keep, QueryOptions, ResultStream, Statement};
 
 /// The servers that are remembered.
 const SERVERS: usize = 64;
@@ -140,9 +139,7 @@ impl PostgresConnection {
         wanted: Wanted,
         keep: Keep<'_>,
     ) -> Result<First<'_>, Error> {
-        let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
-        let bound = parameters::bound(Statement { sql, ..statement })?;
-        let reading = Reading { statement: bound, options: options.clone(), wanted, pool: self.pool.clone() };
+        let reading = self.reading(statement, options, wanted)?;
         let (mut load, mut is_answered) = (None, false);
         let reader = self.session.begin(keep, |connection, tick, tell| {
             let begun = checked_begin(connection, |connection| reading.begin_first(connection, tick, &mut load, tell));

@@ -19,6 +19,7 @@ import pyarrow.dataset
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+from colonnade._rows.data import DataStream
 
 from tests.writes.places import Place
 
@@ -220,6 +221,23 @@ def test_an_error_of_the_target_is_the_targets(in_postgres: Place, in_sqlite: Pl
         with pytest.raises(colonnade.InterfaceError, match="read by write_sql"):
             result.to_arrow()
         assert source.query("select 1 as a").to_arrow().num_rows == 1
+
+
+def test_an_error_that_follows_the_end_of_the_write_is_not_its_reason() -> None:
+    """The target has failed, and the data's code raises because its rows are wanted no more."""
+    stopped = threading.Event()
+
+    def parts() -> Iterator[pa.Table]:
+        yield TABLE
+        assert stopped.wait(30)
+        raise LookupError("the rows are wanted no more")
+
+    rows = DataStream(parts(), stop=stopped.set)
+    with pytest.raises(colonnade.IntegrityError), rows.reading(None) as stream:
+        assert stream.next() is not None
+        stream.close()
+        assert rows.ended(30)
+        raise colonnade.IntegrityError("the target's error")
 
 
 def test_an_error_of_a_lazy_frame_keeps_its_class(in_postgres: Place, in_sqlite: Place) -> None:

@@ -114,8 +114,12 @@ class DataStream:
         finally:
             stream.close()
             # Later, its thread could call code of an interpreter that shuts down.
-            if self._production is not None and self._production.wait(_RELEASE_SECONDS):
+            if self._production is not None and self.ended(_RELEASE_SECONDS):
                 _running.discard(self._production)
+
+    def ended(self, seconds: float) -> bool:
+        """Waits until the thread that calls the data's own code has ended, if there is one, and says whether it has."""
+        return self._production is None or self._production.wait(seconds)
 
 
 #: The threads that may call Python's code.
@@ -240,13 +244,14 @@ def _of_parts(parts: Iterator[Any], raised: list[BaseException], stopped: Event)
 
 def _stream(schema: Any, batches: Iterator[Any], raised: list[BaseException], stopped: Event) -> pa.RecordBatchReader:
     """The batches as a stream, which ends with an error when `stopped` is set: they may have no end. An exception that
-    ends them is noted in `raised`."""
+    ends them before that is noted in `raised`. A later one is a consequence of the stop, not the reason for it."""
 
     def noted() -> Any:
         try:
             return next(batches, None)
         except BaseException as error:
-            raised.append(error)
+            if not stopped.is_set():
+                raised.append(error)
             raise
 
     def until_stopped() -> Iterator[Any]:

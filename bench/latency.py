@@ -39,8 +39,11 @@ def open_calls(uri: str, ends: ExitStack, *, is_served: bool) -> dict[str, Call]
     ours = ends.enter_context(colonnade.connect(uri))
     cursor = ends.enter_context(ends.enter_context(colonnade.dbapi.connect(uri, autocommit=True)).cursor())
     theirs = ends.enter_context(psycopg.connect(uri, autocommit=True))
+    unprepared = ends.enter_context(psycopg.connect(uri, autocommit=True, prepare_threshold=None))
     calls: dict[str, Call] = {
         PSYCOPG: lambda: theirs.execute(STATEMENT).fetchall(),
+        # As behind a pooler that knows no prepared statements.
+        f"{PSYCOPG}, prepare_threshold=None": lambda: unprepared.execute(STATEMENT).fetchall(),
         "Colonnade, to_arrow": lambda: ours.query(STATEMENT).to_arrow(),
         "Colonnade, dbapi": lambda: cursor.execute(STATEMENT).fetchall(),
     }

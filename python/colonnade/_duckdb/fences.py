@@ -16,7 +16,7 @@ import duckdb
 from colonnade._core import Fence, Refused
 
 from .exact import literal, quoted
-from .statement_transaction import parsed
+from .statement_transaction import parsed, roll_back
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -238,7 +238,10 @@ class ReadOnlyConnection:
             return
         # No transaction is open afterwards, even if the statement fails.
         self._client_transaction = None
-        self._connection.execute(sql)
+        if sql == "ROLLBACK":
+            roll_back(self._connection)
+        else:
+            self._connection.execute(sql)
 
     def begin(self) -> None:
         """Begin a statement with its table functions. Each statement has a transaction anyway."""
@@ -270,7 +273,12 @@ class ReadOnlyConnection:
         """The connection, in a transaction."""
         if self._client_transaction is None and not self._has_own_transaction:
             # This fails if a transaction is open.
-            self._connection.execute(parsed(self._connection, "BEGIN TRANSACTION READ ONLY"))
+            try:
+                self._connection.execute(parsed(self._connection, "BEGIN TRANSACTION READ ONLY"))
+            except duckdb.InterruptException:
+                # It may have begun.
+                roll_back(self._connection)
+                raise
             self._has_own_transaction = True
         return self._connection
 
@@ -281,10 +289,11 @@ class ReadOnlyConnection:
         try:
             # COMMIT keeps the temporary tables that the statement created.
             self._connection.execute(parsed(self._connection, "COMMIT"))
+        except duckdb.InterruptException:
+            # An interrupt of the statement, which may have come before or after the end of the transaction.
+            roll_back(self._connection)
         except duckdb.Error:
-            try:
-                self._connection.execute("ROLLBACK")
-            except duckdb.TransactionException:
+            if not roll_back(self._connection):
                 # No transaction was open any more.
                 self._close_and_refuse()
         # If ROLLBACK fails for lack of memory, it raises. Then the transaction is open, and the next statement ends it.

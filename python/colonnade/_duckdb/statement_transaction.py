@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-#: How often ROLLBACK is tried while interrupts reach it. If it fails, the next statement ends the transaction.
+#: How often ROLLBACK is tried while interrupts reach it.
 ROLLBACK_ATTEMPTS = 10
 
 
@@ -26,6 +26,23 @@ def parsed(connection: DuckDBPyConnection, sql: str) -> duckdb.Statement:
         (found,) = connection.extract_statements(sql)
         _PARSED[sql] = found
     return found
+
+
+def roll_back(connection: DuckDBPyConnection) -> bool:
+    """End the open transaction, also if interrupts of its statement reach ROLLBACK. Gives whether one was open; an
+    interrupted ROLLBACK may have ended it."""
+    interrupted: duckdb.InterruptException | None = None
+    for _ in range(ROLLBACK_ATTEMPTS):
+        try:
+            connection.execute("ROLLBACK")
+        except duckdb.InterruptException as error:
+            interrupted = error
+        except duckdb.TransactionException:
+            return interrupted is not None
+        else:
+            return True
+    assert interrupted is not None
+    raise interrupted
 
 
 class StatementTransaction:
@@ -60,14 +77,22 @@ class StatementTransaction:
         if sql == "COMMIT":
             # No transaction is open afterwards, even if it fails.
             self._is_in_clients = False
-        self._connection.execute(sql)
+        if sql == "ROLLBACK":
+            roll_back(self._connection)
+        else:
+            self._connection.execute(sql)
         self._is_in_clients = sql.startswith("BEGIN")
 
     def begin(self) -> None:
         """Begin a statement with its calls."""
         if not self._is_in_clients:
-            self._connection.execute(parsed(self._connection, "BEGIN TRANSACTION"))
+            # An interrupted BEGIN may have begun it.
             self._is_open = True
+            try:
+                self._connection.execute(parsed(self._connection, "BEGIN TRANSACTION"))
+            except BaseException:
+                self.roll_back()
+                raise
 
     def commit(self) -> None:
         """End a statement."""
@@ -80,12 +105,10 @@ class StatementTransaction:
             self.roll_back()
 
     def roll_back(self) -> None:
-        """End a statement that has failed."""
-        for _ in range(ROLLBACK_ATTEMPTS):
-            if not self._is_open:
-                return
-            # None is open if COMMIT has failed. The interrupt of the statement may reach ROLLBACK too.
-            with contextlib.suppress(duckdb.InterruptException):
-                with contextlib.suppress(duckdb.TransactionException):
-                    self._connection.execute("ROLLBACK")
-                self._is_open = False
+        """End a statement that has failed. If it cannot, the next statement ends the transaction."""
+        if not self._is_open:
+            return
+        # None is open if COMMIT has failed.
+        with contextlib.suppress(duckdb.InterruptException):
+            roll_back(self._connection)
+            self._is_open = False

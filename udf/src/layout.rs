@@ -37,7 +37,7 @@ pub(crate) const ALIGNMENT: usize = 64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Request {
-    /// Compile the function whose description stands at `DATA`.
+    /// Compile the function whose description stands at `DATA`. If `words` is 1, forget the function `groups`.
     Define = 1,
     /// Call a function.
     Call = 2,

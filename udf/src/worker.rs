@@ -1,6 +1,6 @@
 //! A worker as a thread of the server uses it.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,12 +20,38 @@ use crate::ring::RingSlice;
 use crate::session::SessionState;
 use crate::template::EndStatus;
 
+/// How many functions a process keeps. The one that was compiled first is forgotten for the next one.
+const MAX_FUNCTIONS: usize = 256;
+
+/// The functions that a process has compiled.
+#[derive(Debug, Default)]
+struct Compiled {
+    ids: HashSet<u64>,
+    /// The same, the oldest first.
+    order: VecDeque<u64>,
+}
+
+impl Compiled {
+    /// Takes out the oldest one, if there is no room for another.
+    fn make_room(&mut self) -> Option<u64> {
+        let oldest = if self.order.len() < MAX_FUNCTIONS { None } else { self.order.pop_front() };
+        oldest.inspect(|id| {
+            self.ids.remove(id);
+        })
+    }
+
+    fn add(&mut self, id: u64) {
+        if self.ids.insert(id) {
+            self.order.push_back(id);
+        }
+    }
+}
+
 /// A process, and what this side knows of it.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerState {
     pub process: Option<Arc<Process>>,
-    /// The functions that it has compiled.
-    defined: HashSet<u64>,
+    compiled: Compiled,
     pace: Pace,
     /// The head and the words of its last call, if that is done and nothing else has been asked since.
     last: Option<(RequestHead, Vec<u64>)>,
@@ -72,7 +98,7 @@ impl FunctionWorker {
                 None => WorkerState { process: Some(self.session.start()?), ..WorkerState::default() },
             };
         }
-        if !self.state.defined.contains(&function.id) {
+        if !self.state.compiled.ids.contains(&function.id) {
             self.define(function)?;
         }
         Ok(CallInputs::new(self, Arc::clone(function), rows))
@@ -94,9 +120,11 @@ impl FunctionWorker {
         let place = self.slice(DATA, description.len()).ok_or_else(|| self.out_of_memory(function))?;
         place.write(0, description.as_bytes());
         self.state.last = None;
+        let forgotten = self.state.compiled.make_room();
         let head = self.head(Request::Define, function.id, description.len());
+        let head = RequestHead { groups: forgotten.unwrap_or(0) as usize, words: forgotten.iter().len(), ..head };
         self.exchange(function, head)?;
-        self.state.defined.insert(function.id);
+        self.state.compiled.add(function.id);
         Ok(())
     }
 

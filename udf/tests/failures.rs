@@ -285,3 +285,46 @@ fn two_sessions_share_no_process() {
     assert_eq!(value(&mut second.worker(), &one()), one());
     assert_eq!(pool.workers(), 2);
 }
+
+#[test]
+fn an_idle_process_ends_after_its_time() {
+    let session = pool().session();
+    let mut worker = session.worker();
+    run(&mut worker, &body("return a")).unwrap();
+    session.end_idle(Duration::ZERO);
+    assert_eq!(session.process_ids().len(), 1, "a worker that is in use is not idle");
+    assert_works(&mut worker);
+    drop(worker);
+    session.end_idle(Duration::from_secs(60));
+    assert_eq!(session.process_ids().len(), 1, "it is idle for a moment only");
+    session.end_idle(Duration::ZERO);
+    assert_eq!(session.process_ids(), [0; 0]);
+    assert_works(&mut session.worker());
+}
+
+#[test]
+fn a_process_keeps_a_limited_number_of_functions() {
+    let session = pool().session();
+    let mut worker = session.worker();
+    let kept = "import gc\nreturn [sum(type(one).__name__ == 'ScalarCall' for one in gc.get_objects())]";
+    let count = |worker: &mut FunctionWorker| {
+        let output = call(worker, &body(kept), 1, &[vec![one()]], None).unwrap();
+        let bytes = support::nodes(&output.columns[0], 1).remove(0).values;
+        i64::from_le_bytes(bytes.try_into().unwrap())
+    };
+    assert_eq!(count(&mut worker), 1);
+    for number in 0..600 {
+        run(&mut worker, &body(&format!("return a + {number}"))).unwrap();
+        assert_eq!(session.process_ids().len(), 1);
+    }
+    assert_eq!(count(&mut worker), 256);
+    // The first ones were forgotten, and are compiled again, also after an error of another one.
+    run(&mut worker, &body("return (")).unwrap_err();
+    for number in (0..600).step_by(50) {
+        run(&mut worker, &body(&format!("return a + {number}"))).unwrap();
+    }
+    assert!(count(&mut worker) <= 256);
+    // An error in one of them still shows its own source.
+    let error = run(&mut worker, &body("\nreturn 1 // int(a[0] - a[0])")).unwrap_err();
+    assert_eq!(error.record().unwrap().line, 2);
+}

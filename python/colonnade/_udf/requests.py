@@ -38,6 +38,8 @@ class Requests:
             ring.at = data_end
             self.again = None
             if kind == layout.DEFINE:
+                if words:
+                    self.forget(groups)
                 description = json.loads(bytes(ring.memory[layout.DATA : layout.DATA + rows]))
                 call = self.functions[number] = define(description, self.failures)
                 call.globals.update(self.names)
@@ -54,6 +56,13 @@ class Requests:
                 record = self.failures.record("38000", f"{type(error).__name__} (its text could not be made)")
             del error
             ring.fail(record)
+
+
+    def forget(self, number: int) -> None:
+        """Free the memory of a function."""
+        call = self.functions.pop(number, None)
+        if call is not None:
+            self.failures.sources.pop(call.function.__code__.co_filename, None)
 
 
 class Printed(io.TextIOBase):

@@ -444,8 +444,8 @@ class FunctionSession:
         """A stream in which functions have been called for their deferred calls. `columns`: the numbers of columns,
         from 0, and the ids of their functions. Raises ValueError if a column has no deferred calls of its function."""
 
-    def end_idle(self) -> None:
-        """End worker processes that nobody has used for a minute."""
+    def end_idle(self, seconds: int) -> None:
+        """End worker processes that nobody has used for this time."""
 
     @property
     def process_ids(self) -> list[int]:

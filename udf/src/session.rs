@@ -9,9 +9,6 @@ use crate::pool::PoolState;
 use crate::process::Process;
 use crate::worker::{FunctionWorker, WorkerState};
 
-/// A worker that nobody has used for this time ends.
-const IDLE_TIME: Duration = Duration::from_secs(60);
-
 /// The worker processes of one SQL session. No other session ever uses them. Clones are handles to the same.
 #[derive(Clone)]
 pub struct SessionWorkers(Arc<SessionState>);
@@ -80,12 +77,8 @@ impl SessionWorkers {
         std::mem::take(&mut lock(&self.0.notices))
     }
 
-    /// Ends processes that have been idle for a minute. A server calls this from time to time for each session.
-    pub fn end_idle(&self) {
-        self.end_idle_since(IDLE_TIME);
-    }
-
-    fn end_idle_since(&self, time: Duration) {
+    /// Ends processes that have been idle for this time. A server calls this from time to time for each session.
+    pub fn end_idle(&self, time: Duration) {
         let mut ended = Vec::new();
         lock(&self.0.idle).retain_mut(|(state, since)| {
             let stays = since.elapsed() < time;

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from .session import Session
 
 
-#: Seconds between two searches for idle worker processes.
+#: Seconds after which a worker process that nobody has used ends, and those between two searches for such processes.
+IDLE_TIME = 60
 IDLE_CHECK = 15
-
 
 #: How many names of table functions are remembered.
 MAX_TABLES = 1000
@@ -90,11 +90,11 @@ class FunctionStore:
         session.close()
 
     def _end_idle(self) -> None:
-        """End the worker processes that have been idle for a minute, until this process ends."""
+        """End the worker processes that have been idle for `IDLE_TIME`, until this process ends."""
         while True:
             time.sleep(IDLE_CHECK)
             for session in list(self._sessions.values()):
-                session.end_idle()
+                session.end_idle(IDLE_TIME)
 
     def define(self, definition: Definition) -> None:
         """Make a function known to DuckDB. NotImplementedError if one of its types cannot be passed to Python."""

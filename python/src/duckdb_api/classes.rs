@@ -346,8 +346,8 @@ impl FunctionSession {
         BesidePlan::new(&self.session, worker, reader, columns).map(BesideStream::new).map_err(wrong)
     }
 
-    fn end_idle(&self, py: Python<'_>) {
-        py.detach(|| self.workers.end_idle());
+    fn end_idle(&self, py: Python<'_>, seconds: u64) {
+        py.detach(|| self.workers.end_idle(Duration::from_secs(seconds)));
     }
 
     #[getter]

@@ -44,6 +44,11 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
         let hint = Some(ARGUMENTS_HINT.to_owned());
         return EngineError { detail, hint, position, ..EngineError::new(SqlState::UNDEFINED_FUNCTION, message) };
     }
+    if message.starts_with(DISPATCHER_MISPLACED) {
+        let message = "a function in Python cannot be used in this expression";
+        let hint = Some(MISPLACED_HINT.to_owned());
+        return EngineError { hint, position, ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message) };
+    }
     // DuckDB invalidates the database after internal errors and errors of the disk. Then every statement fails with this error. Only DuckDB
     // writes the beginning of the text, so a client cannot cause it.
     let ends_engine = message.starts_with("FATAL Error: ");
@@ -71,6 +76,10 @@ const MACRO: &str = "Binder Error: Macro ";
 const WRONG_ARGUMENTS: &str = "does not support the supplied arguments";
 const ARGUMENTS_HINT: &str =
     "Add casts to the types of the parameters. A string needs one too, for example DATE '2025-01-31'.";
+
+/// DuckDB has no functions of its C interface in the expressions of indexes.
+const DISPATCHER_MISPLACED: &str = "Binder Error: Cannot use \"colonnade_";
+const MISPLACED_HINT: &str = "For an index, store the function's value in a column, and index that.";
 
 /// Whether a message has the operating system's text for a full disk (ENOSPC). It can occur in errors of several classes.
 fn is_disk_full(message: &str) -> bool {
@@ -249,6 +258,13 @@ mod tests {
         assert!(ends_engine("FATAL Error: Failed: database has been invalidated because of a previous fatal error."));
         assert!(!ends_engine("Invalid Input Error: FATAL Error: database has been invalidated"));
         assert!(!ends_engine("INTERNAL Error: this one statement failed"));
+    }
+
+    #[test]
+    fn a_dispatcher_is_not_named() {
+        let error = error("Binder Error: Cannot use \"colonnade_map\" in this context", "create index i on t (f(x))");
+        assert_eq!(error.code, SqlState::FEATURE_NOT_SUPPORTED);
+        assert!(!format!("{error:?}").contains("colonnade"), "{error:?}");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 
 import duckdb
 import pytest
@@ -10,12 +11,10 @@ from colonnade import _core
 from colonnade._duckdb.engine import Engine
 
 from tests.functions.engines import Client, client, engine
-from tests.functions.type_values import VALUES
+from tests.functions.type_values import NESTED, VALUES
 
-#: The types whose calls can be deferred.
-DEFERRED = [type_ for type_ in VALUES if "INT" in type_ and "HUGE" not in type_ and type_ != "INTERVAL"]
-DEFERRED += ["BOOLEAN", "FLOAT", "DOUBLE", "VARCHAR", "DATE"]
-DEFERRED += [type_ for type_ in VALUES if type_.startswith(("TIME", "DECIMAL"))]
+#: The types whose calls can be deferred: those whose values Arrow has.
+DEFERRED = [type_ for type_ in VALUES | NESTED if type_ not in ("UHUGEINT", "INTERVAL")]
 
 
 @pytest.fixture(scope="module")
@@ -41,17 +40,21 @@ def one(database: Engine) -> Iterator[Client]:
 def test_each_type_is_the_same(one: Client, type_: str) -> None:
     one.define("same", {"x": type_}, type_, "return x")
     one.define("strict", {"x": type_}, type_, "return x", strict=True)
-    values = ", ".join(f"CAST({value} AS {type_})" for value in [*VALUES[type_], "NULL"])
-    count = len(VALUES[type_])
+    found = (VALUES | NESTED)[type_]
+    values, count = ", ".join(f"CAST({value} AS {type_})" for value in [*found, "NULL"]), len(found)
     for rows in (0, 1, 2047, 5000):
         # The first 3,000 rows have no NULL, so that it begins within a later call.
         at = f"1 + (r % (CASE WHEN r < 3000 THEN {count} ELSE {count + 1} END))"
         source = f"FROM (SELECT ([{values}])[{at}] AS x, r FROM range({rows}) t(r))"
-        beside, within = one.both("r, same(x), strict(x)", source)
-        # As texts, because NaN is not equal to itself.
-        assert str(beside.to_pylist()) == str(within.to_pylist())
-        assert beside.schema.equals(within.schema)
-        assert beside.num_rows == rows
+        # With a filter, vectors have parts of others' values.
+        for filtered in ("", " WHERE r % 3 > 0"):
+            beside, within = one.both("r, same(x), strict(x)", source + filtered)
+            # As texts, because NaN is not equal to itself.
+            assert str(beside.to_pylist()) == str(within.to_pylist())
+            assert beside.schema.equals(within.schema, check_metadata=True)
+            # DuckDB gives a HUGEINT of 39 digits as a decimal of 38.
+            beside.validate(full=type_ != "HUGEINT")
+            assert beside.num_rows == rows - (rows + 2) // 3 * bool(filtered)
     assert one.session.functions is not None
     one.session.functions.drop([(None, "same", None), (None, "strict", None)], False, False, False)
 
@@ -139,12 +142,48 @@ def test_others_run_within_the_plan(one: Client, query: str, expected: list[tupl
 def test_scalar_and_unusual_types_run_within_the_plan(one: Client) -> None:
     one.define("scalar", {"x": "INTEGER"}, "INTEGER", "return x", scalar=["x"])
     one.define("nothing", {}, "INTEGER", "return 3")
-    one.define("same_uuid", {"x": "UUID"}, "UUID", "return x")
+    one.define("same_interval", {"x": "INTERVAL"}, "INTERVAL", "return x")
+    one.define("same_map", {"x": "MAP(INTEGER, VARCHAR)"}, "MAP(INTEGER, VARCHAR)", "return x")
+    one.define("tagged", {"x": "UNION(n INTEGER)"}, "INTEGER", "return x")
+    one.define("intervals", {"x": "INTERVAL[]"}, "INTEGER", "return [len(value) for value in x]")
     before = one.beside.runs
     assert one.rows("SELECT scalar(3)") == [(3,)]
     assert one.rows("SELECT nothing()") == [(3,)]
-    assert len(one.rows("SELECT same_uuid(uuid())")) == 1
+    assert len(one.rows("SELECT same_interval(INTERVAL 1 MONTH)")) == 1
+    assert one.rows("SELECT same_map(MAP {1: 'a'})") == [([(1, "a")],)]
+    assert one.rows("SELECT tagged(3::UNION(n INTEGER))") == [(3,)]
+    assert one.rows("SELECT intervals([INTERVAL 1 MONTH])") == [(1,)]
     assert one.beside.runs == before
+
+
+def test_a_label_that_an_enum_does_not_have(one: Client) -> None:
+    one.define("label", {"x": "INTEGER"}, "ENUM('a', 'b')", "return ['c' if item == 4000 else 'b' for item in x]")
+    for query in ("SELECT label(x) FROM t", "SELECT v FROM (SELECT label(x) AS v FROM t)"):
+        before = one.beside.runs
+        with pytest.raises(Exception, match=r"colonnade function error \d+") as caught:
+            one.rows(query)
+        assert one.beside.runs == before + ("SELECT v" not in query)
+        assert one.session.functions is not None
+        failure = one.session.functions.failure(str(caught.value))
+        assert failure is not None
+        text = "function \"main.label\": \"c\" is no value of ENUM('a', 'b')"
+        assert (failure.code, failure.message) == ("22023", text)
+
+
+def test_a_type_with_a_name(one: Client) -> None:
+    one.run("CREATE TYPE weight AS DECIMAL(9,2)")
+    one.define("weighed", {"x": "weight"}, "weight", "return x[::-1]")
+    before = one.beside.runs
+    assert one.rows("SELECT weighed(x) FROM (VALUES (1.25::weight), (3)) v(x)") == [(Decimal(3),), (Decimal("1.25"),)]
+    assert one.beside.runs == before + 1
+
+
+def test_an_enum_with_a_name(one: Client) -> None:
+    one.run("CREATE TYPE mood AS ENUM ('sad', 'ok')")
+    one.define("felt", {"x": "mood"}, "mood", "return ['sad' if item == 'ok' else 'ok' for item in x]")
+    one.run("CREATE TABLE moods AS SELECT CASE WHEN x % 2 = 0 THEN 'ok' ELSE 'sad' END::mood AS m FROM t")
+    assert one.rows("SELECT felt(m) FROM moods") == [("sad",), ("ok",)] * 2500
+    assert one.rows("SELECT count(*) FROM moods WHERE felt(m) = 'ok'") == [(2500,)]
 
 
 def test_a_limit_limits_the_rows_of_calls(one: Client) -> None:

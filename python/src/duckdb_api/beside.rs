@@ -17,6 +17,7 @@ use colonnade_udf::FunctionWorker;
 
 use self::arguments::Chosen;
 use self::results::Results;
+use super::columns::WriteError;
 use super::registry::Definition;
 use super::session::Session;
 use crate::serve::producer_text;
@@ -108,7 +109,10 @@ fn result_type(field: &Field, mark: &str, definition: &Definition) -> Result<Dat
     if children.first().is_none_or(|child| child.name() != mark) {
         return Err(format!("the column \"{}\" has other calls", field.name()));
     }
-    let last = || children.get(definition.parameters.len()).map(|child| child.data_type().clone());
+    let last = || match children.get(definition.parameters.len())?.data_type() {
+        DataType::List(item) | DataType::LargeList(item) => Some(item.data_type().clone()),
+        _ => None,
+    };
     definition.result.arrow().or_else(last).ok_or_else(|| format!("the column \"{}\" has no type", field.name()))
 }
 
@@ -120,12 +124,13 @@ impl Deferred {
         arguments: &StructArray,
         type_: &DataType,
     ) -> Result<ArrayRef, String> {
-        let mut results = Results::new(type_, arguments.len())?;
+        let failed = |error| session.result_failed(error, &self.definition.function).text;
+        let mut results = Results::new(type_, &self.definition.result, arguments.len()).map_err(failed)?;
         let mut first = 0;
         while first < arguments.len() {
             let rows = self.rows.min(rows_within(arguments)).min(arguments.len() - first);
             let begun = Instant::now();
-            self.call(session, worker, &arguments.slice(first, rows), &mut results)?;
+            call(&self.definition, session, worker, &arguments.slice(first, rows), &mut results)?;
             let time = begun.elapsed();
             if time > CALL_TIME {
                 self.rows = (rows / 2).max(FEWEST_ROWS);
@@ -134,34 +139,38 @@ impl Deferred {
             }
             first += rows;
         }
-        results.finish()
+        results.finish().map_err(failed)
     }
+}
 
-    /// Calls the function for all of these rows.
-    fn call(
-        &self,
-        session: &Session,
-        worker: &mut FunctionWorker,
-        arguments: &StructArray,
-        results: &mut Results,
-    ) -> Result<(), String> {
-        let function = &self.definition.function;
-        let columns = &arguments.columns()[..self.definition.parameters.len()];
-        let chosen = if function.is_strict { Chosen::without_nulls(columns, arguments.len()) } else { Chosen::All };
-        let called = chosen.count(arguments.len());
-        if called == 0 {
-            results.add_nulls(arguments.len());
-            return Ok(());
-        }
-        let failed = |error| session.call_failed(&error, function).text;
-        let mut inputs = worker.prepare(function, called).map_err(failed)?;
-        for column in columns {
-            arguments::write(&mut inputs, column, &chosen).map_err(failed)?;
-        }
-        let output = inputs.call().map_err(failed)?;
-        let column = output.columns.first().ok_or("a function has no result")?;
-        results.add(column, &chosen, arguments.len())
+/// Calls a function for all of these rows.
+fn call(
+    definition: &Definition,
+    session: &Session,
+    worker: &mut FunctionWorker,
+    arguments: &StructArray,
+    results: &mut Results<'_>,
+) -> Result<(), String> {
+    let function = &definition.function;
+    let columns = &arguments.columns()[..definition.parameters.len()];
+    let chosen = if function.is_strict { Chosen::without_nulls(columns, arguments.len()) } else { Chosen::All };
+    let called = chosen.count(arguments.len());
+    if called == 0 {
+        results.add_nulls(arguments.len());
+        return Ok(());
     }
+    let failed = |error| session.call_failed(&error, function).text;
+    let mut inputs = worker.prepare(function, called).map_err(failed)?;
+    for (column, type_) in columns.iter().zip(&definition.parameters) {
+        arguments::write(&mut inputs, &type_.column_type, column, &chosen).map_err(|error| match error {
+            WriteError::Ring(error) => failed(error),
+            WriteError::Value(error) => error.to_string(),
+        })?;
+    }
+    let output = inputs.call().map_err(failed)?;
+    let column = output.columns.first().ok_or("a function has no result")?;
+    let added = results.add(column, &chosen, arguments.len());
+    added.map_err(|error| session.result_failed(error, function).text)
 }
 
 /// How many rows have arguments of at most `MOST_BYTES`, but not fewer than a vector has.

@@ -5,7 +5,8 @@ mod layout;
 use arrow_array::cast::AsArray as _;
 use arrow_array::types::{ArrowDictionaryKeyType, IntervalMonthDayNanoType, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{Array, ArrayRef, OffsetSizeTrait};
-use arrow_schema::DataType;
+use arrow_data::ArrayData;
+use arrow_schema::{ArrowError, DataType};
 use colonnade_udf::{CallError, CallInputs, ColumnType, LoopbackReply, NodeBuffers, NodeSize, ReplyError};
 
 pub(crate) use layout::column;
@@ -23,6 +24,12 @@ pub(crate) trait Nodes {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct ConversionError(String);
+
+impl From<ArrowError> for ConversionError {
+    fn from(error: ArrowError) -> Self {
+        Self(error.to_string())
+    }
+}
 
 impl Nodes for LoopbackReply<'_> {
     type Error = WriteError<ReplyError>;
@@ -135,9 +142,19 @@ pub(crate) fn write<N: Nodes>(nodes: &mut N, layout: &ColumnType, array: &ArrayR
             let columns = array.as_struct().columns();
             fields.iter().zip(columns).try_for_each(|((_, field), column)| write(nodes, field, column))
         }
+        (ColumnType::Decimal { .. }, DataType::Decimal32(..)) => decimals(nodes, array, 4),
+        (ColumnType::Decimal { .. }, DataType::Decimal64(..)) => decimals(nodes, array, 8),
         _ => {
             let width = layout.width().ok_or_else(|| unexpected(array))?;
-            let bytes = values(array, width).ok_or_else(|| unexpected(array))?;
+            let data = array.to_data();
+            let bytes = values(&data, width).ok_or_else(|| unexpected(array))?;
+            if array.null_count() == 0 {
+                let size = NodeSize { length: array.len(), values: bytes.len(), ..NodeSize::default() };
+                nodes.node(size)?.values.write(0, bytes);
+                return Ok(());
+            }
+            let mut bytes = bytes.to_vec();
+            clear_nulls(&mut bytes, array, width);
             fixed(nodes, &bytes, &valid(array))
         }
     }
@@ -171,20 +188,34 @@ fn dictionary<K: ArrowDictionaryKeyType, N: Nodes>(nodes: &mut N, array: &ArrayR
     byte_rows(nodes, (0..dictionary.len()).map(|row| label(row).map(str::as_bytes)))
 }
 
-/// The values of an array of numbers. Those of NULL are zero: the memory behind a NULL may have values of others.
-fn values(array: &ArrayRef, width: usize) -> Option<Vec<u8>> {
-    let data = array.to_data();
+/// The values of an array of numbers.
+fn values(data: &ArrayData, width: usize) -> Option<&[u8]> {
     let [buffer] = data.buffers() else { return None };
     let start = data.offset().checked_mul(width)?;
-    let mut bytes = buffer.as_slice().get(start..start.checked_add(array.len().checked_mul(width)?)?)?.to_vec();
-    if let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) {
-        for (row, value) in bytes.chunks_exact_mut(width).enumerate() {
-            if nulls.is_null(row) {
-                value.fill(0);
-            }
+    buffer.as_slice().get(start..start.checked_add(data.len().checked_mul(width)?)?)
+}
+
+/// Makes the values of NULL zero: the memory behind a NULL may have values of others.
+fn clear_nulls(bytes: &mut [u8], array: &ArrayRef, width: usize) {
+    for (row, value) in bytes.chunks_exact_mut(width).enumerate() {
+        if array.is_null(row) {
+            value.fill(0);
         }
     }
-    Some(bytes)
+}
+
+/// Decimals of this width, as those of 16 bytes that workers read.
+fn decimals<N: Nodes>(nodes: &mut N, array: &ArrayRef, width: usize) -> Result<(), N::Error> {
+    let data = array.to_data();
+    let narrow = values(&data, width).ok_or_else(|| unexpected(array))?;
+    let mut bytes = Vec::with_capacity(array.len() * 16);
+    for value in narrow.chunks_exact(width) {
+        let sign = if value.last().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
+        bytes.extend_from_slice(value);
+        bytes.resize(bytes.len() + 16 - width, sign);
+    }
+    clear_nulls(&mut bytes, array, 16);
+    fixed(nodes, &bytes, &valid(array))
 }
 
 /// Writes values of a fixed width; without bytes, only which rows have values.

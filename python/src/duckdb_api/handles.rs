@@ -39,11 +39,15 @@ impl CallbackError {
     pub fn bind(text: impl Into<String>) -> Self {
         Self { code: BINDER, text: text.into() }
     }
+
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self { code: EXECUTOR, text: text.into() }
+    }
 }
 
 impl From<&'static str> for CallbackError {
     fn from(text: &'static str) -> Self {
-        Self { code: EXECUTOR, text: text.to_owned() }
+        Self::failed(text)
     }
 }
 

@@ -80,8 +80,7 @@ pub(super) unsafe fn write(
             for row in (0..place.count).filter(|row| is_valid(*row)) {
                 let Some(source) = place.source(row) else { continue };
                 let label = &bytes[offsets[source] as usize..offsets[source + 1] as usize];
-                let number = type_.labels.iter().position(|known| known.as_bytes() == label);
-                let number = number.ok_or_else(|| not_a_label(label, type_))? as u32;
+                let number = label_number(label, type_)?;
                 // SAFETY: the row is one of the vector, whose type has this storage.
                 unsafe { store(data, place.first + row, Storage::Same(width), &number.to_le_bytes()[..width]) };
             }
@@ -115,9 +114,13 @@ pub(super) unsafe fn write(
     }
 }
 
-fn not_a_label(label: &[u8], type_: &SqlType) -> CallbackError {
-    let text = format!("\"{}\" is no value of {}", String::from_utf8_lossy(label), type_.name);
-    CallbackError { code: INVALID_VALUE, text }
+/// The number of an enum's label.
+pub(super) fn label_number(label: &[u8], type_: &SqlType) -> Result<u32, CallbackError> {
+    let number = type_.labels.iter().position(|known| known.as_bytes() == label).map(|number| number as u32);
+    number.ok_or_else(|| {
+        let text = format!("\"{}\" is no value of {}", String::from_utf8_lossy(label), type_.name);
+        CallbackError { code: INVALID_VALUE, text }
+    })
 }
 
 /// # Safety

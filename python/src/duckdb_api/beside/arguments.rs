@@ -1,11 +1,13 @@
 //! From Arrow's arrays to a worker's ring.
 
-use arrow_array::cast::AsArray as _;
-use arrow_array::{Array, ArrayRef};
-use arrow_schema::DataType;
-use colonnade_udf::{CallError, CallInputs, Form};
+use std::sync::Arc;
 
-use super::super::arguments::{write_bytes, write_fixed};
+use arrow_array::{Array, ArrayRef, make_array};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::ArrowError;
+use colonnade_udf::{CallError, CallInputs, ColumnType, Form};
+
+use super::super::columns::{self, ConversionError, WriteError};
 
 /// The rows of a call.
 pub(super) enum Chosen {
@@ -33,93 +35,26 @@ impl Chosen {
         }
     }
 
-    fn iter(&self, rows: usize) -> impl Iterator<Item = usize> {
-        let (all, some) = match self {
-            Self::All => (rows, &[][..]),
-            Self::Rows(rows) => (0, rows.as_slice()),
-        };
-        (0..all).chain(some.iter().map(|row| *row as usize))
-    }
-}
-
-/// Writes a column as the next parameter.
-pub(super) fn write(inputs: &mut CallInputs<'_>, column: &ArrayRef, chosen: &Chosen) -> Result<(), CallError> {
-    inputs.parameter(Form::Array)?;
-    match column.data_type() {
-        DataType::Boolean => {
-            let values = column.as_boolean();
-            // A byte for each value, and zero for NULL.
-            let bytes: Vec<u8> =
-                chosen.iter(column.len()).map(|row| u8::from(values.is_valid(row) && values.value(row))).collect();
-            write_fixed(inputs, &bytes, &valid(column, chosen))
+    /// These rows of a column.
+    fn of(&self, column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+        let Self::Rows(rows) = self else { return Ok(Arc::clone(column)) };
+        let data = column.to_data();
+        let mut taken = MutableArrayData::new(vec![&data], false, rows.len());
+        for run in rows.chunk_by(|row, next| row + 1 == *next) {
+            taken.try_extend(0, run[0] as usize, run[0] as usize + run.len())?;
         }
-        DataType::Utf8 => texts(inputs, column, chosen, |row| column.as_string::<i32>().value(row)),
-        DataType::LargeUtf8 => texts(inputs, column, chosen, |row| column.as_string::<i64>().value(row)),
-        DataType::Utf8View => texts(inputs, column, chosen, |row| column.as_string_view().value(row)),
-        DataType::Decimal32(..) => wide(inputs, column, chosen, 4),
-        DataType::Decimal64(..) => wide(inputs, column, chosen, 8),
-        other => match other.primitive_width() {
-            Some(width) => fixed(inputs, column, chosen, width),
-            None => Ok(()),
-        },
+        Ok(make_array(taken.freeze()))
     }
 }
 
-fn valid(column: &ArrayRef, chosen: &Chosen) -> Vec<bool> {
-    chosen.iter(column.len()).map(|row| column.is_valid(row)).collect()
-}
-
-/// Values of this width. Those of NULL rows become zero.
-fn fixed(inputs: &mut CallInputs<'_>, column: &ArrayRef, chosen: &Chosen, width: usize) -> Result<(), CallError> {
-    let data = column.to_data();
-    let all = data.buffers().first().map_or(&[][..], |buffer| &buffer[data.offset() * width..][..data.len() * width]);
-    if matches!(chosen, Chosen::All) && column.null_count() == 0 {
-        let size = colonnade_udf::NodeSize { length: column.len(), values: all.len(), ..Default::default() };
-        inputs.node(size)?.values.write(0, all);
-        return Ok(());
-    }
-    let mut bytes = Vec::with_capacity(chosen.count(column.len()) * width);
-    for row in chosen.iter(column.len()) {
-        if column.is_valid(row) {
-            bytes.extend_from_slice(&all[row * width..][..width]);
-        } else {
-            bytes.resize(bytes.len() + width, 0);
-        }
-    }
-    write_fixed(inputs, &bytes, &valid(column, chosen))
-}
-
-/// Decimals of this width, as those of 16 bytes that workers read. Those of NULL rows become zero.
-fn wide(inputs: &mut CallInputs<'_>, column: &ArrayRef, chosen: &Chosen, width: usize) -> Result<(), CallError> {
-    let data = column.to_data();
-    let all = data.buffers().first().map_or(&[][..], |buffer| &buffer[data.offset() * width..][..data.len() * width]);
-    let mut bytes = Vec::with_capacity(chosen.count(column.len()) * 16);
-    for row in chosen.iter(column.len()) {
-        let value = &all[row * width..][..width];
-        let is_negative = column.is_valid(row) && value.last().is_some_and(|byte| byte & 0x80 != 0);
-        let mut wide = [if is_negative { 0xff } else { 0 }; 16];
-        if column.is_valid(row) {
-            wide[..width].copy_from_slice(value);
-        }
-        bytes.extend_from_slice(&wide);
-    }
-    write_fixed(inputs, &bytes, &valid(column, chosen))
-}
-
-fn texts<'a>(
+/// Writes a column as the next parameter, which has this layout.
+pub(super) fn write(
     inputs: &mut CallInputs<'_>,
-    column: &'a ArrayRef,
+    layout: &ColumnType,
+    column: &ArrayRef,
     chosen: &Chosen,
-    text: impl Fn(usize) -> &'a str,
-) -> Result<(), CallError> {
-    let mut offsets = Vec::with_capacity(chosen.count(column.len()) + 1);
-    let mut heap = Vec::new();
-    offsets.push(0);
-    for row in chosen.iter(column.len()) {
-        if column.is_valid(row) {
-            heap.extend_from_slice(text(row).as_bytes());
-        }
-        offsets.push(heap.len() as u64);
-    }
-    write_bytes(inputs, &offsets, &heap, &valid(column, chosen))
+) -> Result<(), WriteError<CallError>> {
+    inputs.parameter(Form::Array).map_err(WriteError::Ring)?;
+    let column = chosen.of(column).map_err(ConversionError::from)?;
+    columns::write(inputs, layout, &column)
 }

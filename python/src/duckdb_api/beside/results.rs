@@ -2,195 +2,276 @@
 
 use std::sync::Arc;
 
-use arrow_array::builder::{BooleanBufferBuilder, LargeStringBuilder, StringBuilder, StringViewBuilder};
-use arrow_array::{ArrayRef, BooleanArray, make_array};
-use arrow_data::ArrayDataBuilder;
+use arrow_array::builder::BooleanBufferBuilder;
+use arrow_array::{
+    Array as _, ArrayRef, BinaryViewArray, LargeBinaryArray, LargeStringArray, StringArray, StringViewArray,
+};
+use arrow_array::{BooleanArray, make_array};
+use arrow_buffer::Buffer;
+use arrow_data::{ArrayData, ArrayDataBuilder};
 use arrow_schema::DataType;
-use colonnade_udf::{OutputColumn, OutputData};
+use colonnade_udf::{ColumnType, OutputColumn, OutputData};
 
+use super::super::handles::CallbackError;
+use super::super::results::label_number;
+use super::super::sql_type::SqlType;
 use super::arguments::Chosen;
 
-/// The largest size of the texts of one array with offsets of 4 bytes.
-const LARGEST_TEXTS: usize = i32::MAX as usize;
-
 /// The results of several calls in one array.
-pub(super) struct Results {
+pub(super) struct Results<'t> {
+    /// The type in Arrow.
     type_: DataType,
-    values: ResultValues,
+    sql: &'t SqlType,
+    values: Values<'t>,
     /// A bit for each row; `None` while no row is NULL.
     validity: Option<BooleanBufferBuilder>,
     rows: usize,
 }
 
-enum ResultValues {
+enum Values<'t> {
     Booleans(BooleanBufferBuilder),
     /// Values of this width.
     Fixed(Vec<u8>, usize),
     /// Decimals of this width, which workers give in 16 bytes. They have at most as many digits as their type.
     Decimals(Vec<u8>, usize),
-    Texts(StringBuilder),
-    LargeTexts(LargeStringBuilder),
-    TextViews(StringViewBuilder),
+    /// Texts, and UUIDs as texts, or blobs.
+    Bytes(Offsets, Vec<u8>),
+    /// The numbers of an enum's labels.
+    Labels(Vec<u32>),
+    List(Offsets, Box<Results<'t>>),
+    /// Arrays with this number of items.
+    Array(usize, Box<Results<'t>>),
+    Struct(Vec<Results<'t>>),
 }
 
-impl Results {
+/// Where the items of each row end; they begin with 0.
+type Offsets = Vec<i64>;
+
+fn wrong_layout() -> CallbackError {
+    "the result has another layout than its type".into()
+}
+
+impl<'t> Results<'t> {
     /// An array of this type without rows.
     ///
     /// # Errors
-    /// If no function can give the type.
-    pub fn new(type_: &DataType, rows: usize) -> Result<Self, String> {
+    /// If no function beside a plan can give the type.
+    pub fn new(type_: &DataType, sql: &'t SqlType, rows: usize) -> Result<Self, CallbackError> {
+        let item = |type_: &DataType| -> Result<Box<Self>, CallbackError> {
+            let item = sql.children.first().ok_or_else(wrong_layout)?;
+            Ok(Box::new(Self::new(type_, item, rows)?))
+        };
+        let offsets = || {
+            let mut offsets = Vec::with_capacity(rows + 1);
+            offsets.push(0);
+            offsets
+        };
         let values = match type_ {
-            DataType::Boolean => ResultValues::Booleans(BooleanBufferBuilder::new(rows)),
-            DataType::Utf8 => ResultValues::Texts(StringBuilder::new()),
-            DataType::LargeUtf8 => ResultValues::LargeTexts(LargeStringBuilder::new()),
-            DataType::Utf8View => ResultValues::TextViews(StringViewBuilder::new()),
-            DataType::Decimal32(..) => ResultValues::Decimals(Vec::with_capacity(rows * 4), 4),
-            DataType::Decimal64(..) => ResultValues::Decimals(Vec::with_capacity(rows * 8), 8),
+            DataType::Boolean => Values::Booleans(BooleanBufferBuilder::new(rows)),
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Values::Bytes(offsets(), Vec::new()),
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Values::Bytes(offsets(), Vec::new()),
+            DataType::Dictionary(..) => Values::Labels(Vec::with_capacity(rows)),
+            DataType::Decimal32(..) => Values::Decimals(Vec::with_capacity(rows * 4), 4),
+            DataType::Decimal64(..) => Values::Decimals(Vec::with_capacity(rows * 8), 8),
+            DataType::List(field) | DataType::LargeList(field) => Values::List(offsets(), item(field.data_type())?),
+            DataType::FixedSizeList(field, size) => Values::Array(*size as usize, item(field.data_type())?),
+            DataType::Struct(fields) if fields.len() == sql.children.len() => {
+                let fields = fields.iter().zip(&sql.children);
+                let fields = fields.map(|(field, sql)| Self::new(field.data_type(), sql, rows));
+                Values::Struct(fields.collect::<Result<_, _>>()?)
+            }
             other => {
-                let width = other.primitive_width().ok_or_else(|| format!("no function gives {other}"))?;
-                ResultValues::Fixed(Vec::with_capacity(rows * width), width)
+                let width = other.primitive_width().ok_or_else(wrong_layout)?;
+                Values::Fixed(Vec::with_capacity(rows * width), width)
             }
         };
-        Ok(Self { type_: type_.clone(), values, validity: None, rows: 0 })
+        Ok(Self { type_: type_.clone(), sql, values, validity: None, rows: 0 })
     }
 
     /// Adds rows that are NULL.
     pub fn add_nulls(&mut self, rows: usize) {
-        self.mark(rows, |_| false);
-        for _ in 0..rows {
-            self.values.add_null();
-        }
-    }
-
-    /// Adds the result of a call for the chosen ones of these rows. The others are NULL.
-    ///
-    /// # Errors
-    /// If it has another layout than the type, or is too large for it.
-    pub fn add(&mut self, column: &OutputColumn<'_>, chosen: &Chosen, rows: usize) -> Result<(), String> {
-        let Chosen::Rows(called) = chosen else {
-            if column.validity.is_some() || self.validity.is_some() {
-                self.mark(rows, |row| column.is_valid(row));
-            }
-            self.rows += if self.validity.is_some() { 0 } else { rows };
-            return self.values.extend(column, rows);
-        };
-        let mut sources = vec![None; rows];
-        called.iter().enumerate().for_each(|(source, row)| sources[*row as usize] = Some(source));
-        self.mark(rows, |row| sources[row].is_some_and(|source| column.is_valid(source)));
-        for source in sources {
-            match source {
-                Some(source) => self.values.add_one(column, source)?,
-                None => self.values.add_null(),
-            }
-        }
-        Ok(())
-    }
-
-    /// Adds to the bitmap, which begins now if there was none.
-    fn mark(&mut self, rows: usize, is_valid: impl Fn(usize) -> bool) {
         let before = self.rows;
         let validity = self.validity.get_or_insert_with(|| {
             let mut bits = BooleanBufferBuilder::new(before + rows);
             bits.append_n(before, true);
             bits
         });
-        (0..rows).for_each(|row| validity.append(is_valid(row)));
+        validity.append_n(rows, false);
         self.rows += rows;
+        match &mut self.values {
+            Values::Booleans(bits) => bits.append_n(rows, false),
+            Values::Fixed(values, width) | Values::Decimals(values, width) => {
+                values.resize(values.len() + rows * *width, 0);
+            }
+            Values::Labels(numbers) => numbers.resize(numbers.len() + rows, 0),
+            Values::Bytes(offsets, _) | Values::List(offsets, _) => {
+                offsets.resize(offsets.len() + rows, offsets.last().copied().unwrap_or(0));
+            }
+            Values::Array(size, items) => items.add_nulls(rows * *size),
+            Values::Struct(fields) => fields.iter_mut().for_each(|field| field.add_nulls(rows)),
+        }
+    }
+
+    /// Adds the result of a call for the chosen ones of these rows. The others are NULL.
+    ///
+    /// # Errors
+    /// If it has another layout than the type, is too large for it, or has a value that the type does not have.
+    pub fn add(&mut self, column: &OutputColumn<'_>, chosen: &Chosen, rows: usize) -> Result<(), CallbackError> {
+        let Chosen::Rows(called) = chosen else { return self.add_rows(column, 0, rows) };
+        let mut next = 0;
+        for (source, row) in called.iter().enumerate() {
+            self.add_nulls(*row as usize - next);
+            self.add_rows(column, source, source + 1)?;
+            next = *row as usize + 1;
+        }
+        self.add_nulls(rows - next);
+        Ok(())
+    }
+
+    /// Adds the rows of a result from the first one up to the one before `end`.
+    fn add_rows(&mut self, column: &OutputColumn<'_>, first: usize, end: usize) -> Result<(), CallbackError> {
+        if column.validity.is_none() {
+            return self.add_values(column, first, end);
+        }
+        for row in first..end {
+            match column.is_valid(row) {
+                true => self.add_values(column, row, row + 1)?,
+                false => self.add_nulls(1),
+            }
+        }
+        Ok(())
+    }
+
+    /// As `add_rows`, for rows none of which is NULL.
+    fn add_values(&mut self, column: &OutputColumn<'_>, first: usize, end: usize) -> Result<(), CallbackError> {
+        if let Some(validity) = &mut self.validity {
+            validity.append_n(end - first, true);
+        }
+        self.rows += end - first;
+        match (&mut self.values, &column.data) {
+            (Values::Booleans(bits), OutputData::Fixed(found)) if found.width() == 1 => {
+                for row in first..end {
+                    let mut byte = [0];
+                    found.copy_to(row, &mut byte);
+                    bits.append(byte == [1]);
+                }
+            }
+            (Values::Fixed(values, width), OutputData::Fixed(found)) if found.width() == *width => {
+                let before = values.len();
+                values.resize(before + (end - first) * *width, 0);
+                found.copy_to(first, &mut values[before..]);
+            }
+            (Values::Decimals(values, width), OutputData::Fixed(found)) if found.width() == 16 => {
+                for row in first..end {
+                    values.extend_from_slice(&wide(found, row)[..*width]);
+                }
+            }
+            (Values::Bytes(offsets, bytes), OutputData::Fixed(found)) if self.sql.column_type == ColumnType::Uuid => {
+                for row in first..end {
+                    bytes.extend_from_slice(uuid(wide(found, row)).as_bytes());
+                    offsets.push(bytes.len() as i64);
+                }
+            }
+            (Values::Bytes(offsets, bytes), OutputData::Bytes { offsets: ends, bytes: found }) => {
+                let (start, before) = (ends[first], bytes.len() as i64);
+                bytes.extend_from_slice(&found[start as usize..ends[end] as usize]);
+                offsets.extend(ends[first + 1..=end].iter().map(|end| before + (end - start) as i64));
+            }
+            (Values::Labels(numbers), OutputData::Bytes { offsets, bytes }) => {
+                for row in first..end {
+                    let label = &bytes[offsets[row] as usize..offsets[row + 1] as usize];
+                    numbers.push(label_number(label, self.sql)?);
+                }
+            }
+            (Values::List(offsets, items), OutputData::List { offsets: ends, items: found }) => {
+                let (start, before) = (ends[first], items.rows as i64);
+                items.add_rows(found, start as usize, ends[end] as usize)?;
+                offsets.extend(ends[first + 1..=end].iter().map(|end| before + (end - start) as i64));
+            }
+            (Values::Array(size, items), OutputData::Array(found)) => {
+                items.add_rows(found, first * *size, end * *size)?;
+            }
+            (Values::Struct(fields), OutputData::Struct(found)) if fields.len() == found.len() => {
+                for (field, found) in fields.iter_mut().zip(found) {
+                    field.add_rows(found, first, end)?;
+                }
+            }
+            _ => return Err(wrong_layout()),
+        }
+        Ok(())
     }
 
     /// The array.
     ///
     /// # Errors
-    /// If it is not valid, which is a defect.
-    pub fn finish(self) -> Result<ArrayRef, String> {
-        let nulls = self.validity.map(|mut bits| bits.finish());
-        let (values, width) = match self.values {
-            ResultValues::Booleans(mut bits) => {
-                return Ok(Arc::new(BooleanArray::new(bits.finish(), nulls.map(Into::into))));
+    /// If its texts or items are too many for the type.
+    pub fn finish(self) -> Result<ArrayRef, CallbackError> {
+        let nulls = self.validity.map(|mut bits| bits.finish().into());
+        let with_offsets = |offsets: &Offsets, are_large: bool| {
+            if are_large {
+                return Ok(Buffer::from_slice_ref(offsets.as_slice()));
             }
-            ResultValues::Texts(mut texts) => return Ok(Arc::new(texts.finish())),
-            ResultValues::LargeTexts(mut texts) => return Ok(Arc::new(texts.finish())),
-            ResultValues::TextViews(mut texts) => return Ok(Arc::new(texts.finish())),
-            ResultValues::Fixed(values, width) | ResultValues::Decimals(values, width) => (values, width),
+            let narrow = offsets.iter().map(|offset| i32::try_from(*offset)).collect::<Result<Vec<_>, _>>();
+            let too_large =
+                |_| CallbackError::from("the texts or items of one column of a batch are more than 2^31 - 1");
+            narrow.map(Buffer::from_vec).map_err(too_large)
         };
-        let data = ArrayDataBuilder::new(self.type_)
-            .len(values.len() / width)
-            .nulls(nulls.map(Into::into))
-            .add_buffer(values.into())
-            .align_buffers(true);
-        data.build().map(make_array).map_err(|error| error.to_string())
+        let made = ArrayDataBuilder::new(self.type_.clone()).len(self.rows).nulls(nulls.clone()).align_buffers(true);
+        built(match self.values {
+            Values::Booleans(mut bits) => return Ok(Arc::new(BooleanArray::new(bits.finish(), nulls))),
+            Values::Fixed(values, _) | Values::Decimals(values, _) => made.add_buffer(values.into()),
+            Values::Bytes(offsets, bytes) => {
+                let type_ = match self.type_ {
+                    DataType::Utf8View => DataType::LargeUtf8,
+                    DataType::BinaryView => DataType::LargeBinary,
+                    ref other => other.clone(),
+                };
+                let are_large = matches!(type_, DataType::LargeUtf8 | DataType::LargeBinary);
+                let made = made.data_type(type_).add_buffer(with_offsets(&offsets, are_large)?);
+                let array = built(made.add_buffer(bytes.into()))?;
+                return Ok(match self.type_ {
+                    DataType::Utf8View => Arc::new(StringViewArray::from(&LargeStringArray::from(array.to_data()))),
+                    DataType::BinaryView => Arc::new(BinaryViewArray::from(&LargeBinaryArray::from(array.to_data()))),
+                    _ => array,
+                });
+            }
+            Values::Labels(numbers) => {
+                let DataType::Dictionary(key, label_type) = &self.type_ else { return Err(wrong_layout()) };
+                if **label_type != DataType::Utf8 {
+                    return Err(wrong_layout());
+                }
+                let width = key.primitive_width().ok_or_else(wrong_layout)?;
+                let keys: Vec<u8> =
+                    numbers.iter().flat_map(|number| number.to_le_bytes().into_iter().take(width)).collect();
+                made.add_buffer(keys.into()).add_child_data(StringArray::from(self.sql.labels.clone()).into_data())
+            }
+            Values::List(offsets, items) => {
+                let are_large = matches!(self.type_, DataType::LargeList(_));
+                made.add_buffer(with_offsets(&offsets, are_large)?).add_child_data(items.finish()?.into_data())
+            }
+            Values::Array(_, items) => made.add_child_data(items.finish()?.into_data()),
+            Values::Struct(fields) => {
+                let children = fields.into_iter().map(|field| Ok(field.finish()?.into_data()));
+                made.child_data(children.collect::<Result<Vec<ArrayData>, CallbackError>>()?)
+            }
+        })
     }
 }
 
-impl ResultValues {
-    fn add_null(&mut self) {
-        match self {
-            Self::Booleans(bits) => bits.append(false),
-            Self::Fixed(values, width) | Self::Decimals(values, width) => values.resize(values.len() + *width, 0),
-            Self::Texts(texts) => texts.append_null(),
-            Self::LargeTexts(texts) => texts.append_null(),
-            Self::TextViews(texts) => texts.append_null(),
-        }
-    }
+fn built(made: ArrayDataBuilder) -> Result<ArrayRef, CallbackError> {
+    made.build().map(make_array).map_err(|error| CallbackError::failed(error.to_string()))
+}
 
-    /// Adds all rows of a result.
-    fn extend(&mut self, column: &OutputColumn<'_>, rows: usize) -> Result<(), String> {
-        match (&mut *self, &column.data) {
-            (Self::Fixed(values, width), OutputData::Fixed(found))
-                if found.width() == *width && found.len() == rows =>
-            {
-                let before = values.len();
-                values.resize(before + rows * *width, 0);
-                found.copy_to(0, &mut values[before..]);
-                Ok(())
-            }
-            _ => (0..rows).try_for_each(|row| self.add_one(column, row)),
-        }
-    }
+/// A value of 16 bytes.
+fn wide(values: &colonnade_udf::FixedValues<'_>, row: usize) -> [u8; 16] {
+    let mut value = [0; 16];
+    values.copy_to(row, &mut value);
+    value
+}
 
-    fn add_one(&mut self, column: &OutputColumn<'_>, row: usize) -> Result<(), String> {
-        if !column.is_valid(row) {
-            self.add_null();
-            return Ok(());
-        }
-        match (&mut *self, &column.data) {
-            (Self::Booleans(bits), OutputData::Fixed(found)) => {
-                let mut byte = [0];
-                found.copy_to(row, &mut byte);
-                bits.append(byte == [1]);
-            }
-            (Self::Fixed(values, width), OutputData::Fixed(found)) if found.width() == *width => {
-                let before = values.len();
-                values.resize(before + *width, 0);
-                found.copy_to(row, &mut values[before..]);
-            }
-            (Self::Decimals(values, width), OutputData::Fixed(found)) if found.width() == 16 => {
-                let mut wide = [0; 16];
-                found.copy_to(row, &mut wide);
-                values.extend_from_slice(&wide[..*width]);
-            }
-            (values, OutputData::Bytes { offsets, bytes }) => {
-                let text = &bytes[offsets[row] as usize..offsets[row + 1] as usize];
-                let text = std::str::from_utf8(text).map_err(|_| "a text is not UTF-8")?;
-                values.add_text(text)?;
-            }
-            _ => return Err("the result has another layout than its type".to_owned()),
-        }
-        Ok(())
-    }
-
-    fn add_text(&mut self, text: &str) -> Result<(), String> {
-        match self {
-            Self::Texts(texts) if texts.values_slice().len() + text.len() > LARGEST_TEXTS => {
-                return Err(format!("the texts of one column of a batch are more than {LARGEST_TEXTS} bytes"));
-            }
-            Self::Texts(texts) => texts.append_value(text),
-            Self::LargeTexts(texts) => texts.append_value(text),
-            Self::TextViews(texts) => texts.try_append_value(text).map_err(|error| error.to_string())?,
-            Self::Booleans(_) | Self::Fixed(..) | Self::Decimals(..) => {
-                return Err("the result has another layout than its type".to_owned());
-            }
-        }
-        Ok(())
-    }
+/// A UUID as DuckDB writes it.
+fn uuid(bytes: [u8; 16]) -> String {
+    let mut text = format!("{:032x}", u128::from_be_bytes(bytes));
+    [20, 16, 12, 8].into_iter().for_each(|at| text.insert(at, '-'));
+    text
 }

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 from colonnade import _core
 
+from testbed.serving import Server
 from tests.functions.plans import Caller, caller, pool
+from tests.functions.sessions import connected
 
 
 @pytest.fixture(scope="package")
@@ -21,6 +24,13 @@ def local() -> Iterator[_core.FunctionWorkers]:
     """Functions in this process."""
     with pool(isolation="none") as made:
         yield made
+
+
+@pytest.fixture
+def session(server: Server) -> Iterator[psycopg.Connection]:
+    """A session of the module's `server`."""
+    with connected(server) as connection:
+        yield connection
 
 
 @pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])

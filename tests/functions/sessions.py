@@ -7,8 +7,10 @@ import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
+import pytest
 
 from testbed.serving import Server, function_options, serve
 
@@ -62,6 +64,16 @@ def serving_with(statements: Iterable[str]) -> Iterator[Server]:
             for statement in statements:
                 connection.execute(statement.encode())
         yield server
+
+
+def server_of(statements: Iterable[str]) -> Any:
+    """`serving_with` as the fixture `server` of a module: `server = server_of(STATEMENTS)`."""
+
+    def server() -> Iterator[Server]:
+        with serving_with(statements) as made:
+            yield made
+
+    return pytest.fixture(server, scope="module")
 
 
 def rows(session: psycopg.Connection, query: str, *values: object) -> list[tuple[object, ...]]:

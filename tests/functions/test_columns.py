@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import psycopg
 import pytest
 
-from testbed.serving import Server
-from tests.functions.sessions import connected, rows, serving_with, value
+from tests.functions.sessions import rows, server_of, value
 
 FUNCTIONS = (
     "CREATE TABLE tbl AS SELECT i::INTEGER AS i, 'x' || i AS s, i % 3 AS g FROM range(1, 300001) t(i)",
@@ -18,16 +15,7 @@ FUNCTIONS = (
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving_with(FUNCTIONS) as server:
-        yield server
-
-
-@pytest.fixture
-def session(server: Server) -> Iterator[psycopg.Connection]:
-    with connected(server) as connection:
-        yield connection
+server = server_of(FUNCTIONS)
 
 
 def test_a_call_gets_the_whole_column_once(session: psycopg.Connection) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import colonnade
 import psycopg
 import pytest
 
 from testbed.serving import Server
-from tests.functions.sessions import connected, rows, serving, serving_with, value
+from tests.functions.sessions import connected, rows, server_of, serving, value
 
 FUNCTIONS = (
     "CREATE TABLE tbl AS SELECT i::INTEGER AS i, 'x' || i AS s FROM range(1, 300001) t(i)",
@@ -30,16 +29,7 @@ FUNCTIONS = (
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving_with(FUNCTIONS) as server:
-        yield server
-
-
-@pytest.fixture
-def session(server: Server) -> Iterator[psycopg.Connection]:
-    with connected(server) as connection:
-        yield connection
+server = server_of(FUNCTIONS)
 
 
 def refused(session: psycopg.Connection, query: str, code: str, text: str) -> psycopg.Error:

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from testbed.serving import Server
-from tests.functions.sessions import connected, rows, serving_with
+from tests.functions.sessions import connected, rows, server_of
 
 FUNCTIONS = (
     "CREATE TABLE numbers AS SELECT i::INTEGER AS i FROM range(10) t(i)",
@@ -25,16 +25,7 @@ FUNCTIONS = (
 TIMES = 5
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with serving_with(FUNCTIONS) as server:
-        yield server
-
-
-@pytest.fixture
-def session(server: Server) -> Iterator[psycopg.Connection]:
-    with connected(server) as connection:
-        yield connection
+server = server_of(FUNCTIONS)
 
 
 @pytest.fixture

@@ -13,7 +13,10 @@ def total(plans: Caller, **options: bool) -> str:
     return plans.define("total", {"x": "BIGINT"}, "BIGINT", TOTAL, kind="aggregate", **options)
 
 
-@pytest.mark.parametrize(("rows", "groups"), [(1, 1), (1000, 1), (1000, 1000), (200_000, 7), (200_000, 50_000)])
+SIZES = [(1, 1), (1000, 1), (1000, 1000), (200_000, 7), (200_000, 50_000), (1_000_000, 1_000_000)]
+
+
+@pytest.mark.parametrize(("rows", "groups"), SIZES)
 def test_as_many_groups_as_there_are(plans: Caller, rows: int, groups: int) -> None:
     total(plans)
     query = (
@@ -44,6 +47,23 @@ def test_filter_distinct_having_rollup(plans: Caller) -> None:
     assert len(rows) == 4
     for _, distinct, filtered, distinct_sum, filtered_sum in rows:
         assert (distinct, filtered) == (distinct_sum, filtered_sum)
+
+
+@pytest.mark.parametrize(("rows", "groups"), SIZES)
+def test_filter_distinct_rollup_and_over_for_any_number(plans: Caller, rows: int, groups: int) -> None:
+    identity = total(plans)
+    own = f"'{identity}', colonnade_session()"
+    plans.connection.execute(f"CREATE TABLE t AS SELECT x % 5 AS x, (x * 7919) % {groups} AS g FROM range({rows}) t(x)")
+    query = (
+        f"SELECT count(*), count_if(a IS DISTINCT FROM b), count_if(c IS DISTINCT FROM d) FROM (SELECT "
+        f"colonnade_aggregate(DISTINCT {own}, x) AS a, sum(DISTINCT x) AS b, "
+        f"colonnade_aggregate({own}, x) FILTER (WHERE x > 2) AS c, sum(x) FILTER (WHERE x > 2) AS d "
+        "FROM t GROUP BY ROLLUP (g))"
+    )
+    assert plans.rows(query) == [(groups + 1, 0, 0)]
+    over = "OVER (PARTITION BY g)"
+    query = f"SELECT count(*), count_if(a <> b) FROM (SELECT total(x) {over} AS a, sum(x) {over} AS b FROM t)"
+    assert plans.rows(query) == [(rows, 0)]
 
 
 def test_a_group_without_rows_is_null(plans: Caller) -> None:

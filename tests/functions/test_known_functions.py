@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 from colonnade import _core
-from colonnade._duckdb import known_functions
+from colonnade._duckdb import function_store, known_functions
 from colonnade._duckdb.engine import Engine
 
 from tests.functions.engines import Client, client, engine
+from tests.support.raw_client import wait_until
 
 
 @pytest.fixture
@@ -86,3 +87,28 @@ def test_few_functions_are_not_looked_for(database: Engine, monkeypatch: pytest.
             defined(one, step)
             assert known(database) <= 22
         assert one.rows("SELECT f(1)") == [(4050,)]
+
+
+def test_processes_end_when_nobody_uses_them(
+    database: Engine, monkeypatch: pytest.MonkeyPatch, workers: _core.FunctionWorkers
+) -> None:
+    with client(database) as one:
+        defined(one, 1)
+        assert one.rows("SELECT f(1)") == [(2,)]
+        assert one.session.functions is not None
+        (first,) = one.session.functions.workers.process_ids
+        one.session.functions.workers.end_idle(60)
+        assert one.session.functions.workers.process_ids == [first]
+        one.session.functions.workers.end_idle(0)
+        assert one.session.functions.workers.process_ids == []
+        assert one.rows("SELECT f(1)") == [(2,)]
+        # A thread of the server looks for them.
+        monkeypatch.setattr(function_store, "IDLE_CHECK", 0.01)
+        monkeypatch.setattr(function_store, "IDLE_TIME", 0)
+        with engine(workers) as other_database, client(other_database) as other:
+            defined(other, 1)
+            assert other.rows("SELECT f(1)") == [(2,)]
+            functions = other.session.functions
+            assert functions is not None
+            wait_until(lambda: functions.workers.process_ids == [])
+            assert other.rows("SELECT f(1)") == [(2,)]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +13,7 @@ import pytest
 
 from testbed.serving import Server
 from tests.functions.sessions import connected, functions, serving, value
+from tests.support.raw_client import comes_in, wait_until
 
 CREATE = "CREATE FUNCTION {name}(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x + {step} $$"
 
@@ -110,3 +114,32 @@ def test_functions_survive_a_restart(tmp_path: Path) -> None:
         assert value(one, "SELECT x FROM v") == 6
         with pytest.raises(psycopg.Error):
             create(one, "another", 1)
+
+
+def test_tables_with_functions_survive_a_killed_server(tmp_path: Path) -> None:
+    """DuckDB reads the log of the last changes before a session exists whose functions could be called."""
+    with serving("--create", tmp_path / "a.duckdb") as server:
+        with connected(server) as one:
+            one.execute("CREATE FUNCTION f(x INT) RETURNS INT LANGUAGE PYTHON_MAP IMMUTABLE AS $$ return x % 10 $$")
+            one.execute("CREATE TABLE checked(x INT CHECK (f(x) = 3), y INT DEFAULT f(17))")
+            one.execute("CREATE TABLE generated(x INT, z INT GENERATED ALWAYS AS (f(x)))")
+            one.execute("INSERT INTO checked(x) VALUES (13)")
+            one.execute("INSERT INTO generated VALUES (14)")
+            with pytest.raises(psycopg.errors.FeatureNotSupported) as refused:
+                one.execute("CREATE INDEX i ON checked (f(x))")
+            assert "colonnade" not in str(refused.value)
+        first = server.worker
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: is_another(server, first))
+        with connected(server) as one:
+            assert one.execute("FROM checked").fetchall() == [(13, 7)]
+            assert one.execute("FROM generated").fetchall() == [(14, 4)]
+            one.execute("INSERT INTO checked(x) VALUES (23)")
+            with pytest.raises(psycopg.errors.CheckViolation):
+                one.execute("INSERT INTO checked(x) VALUES (24)")
+
+
+def is_another(server: Server, worker: int) -> bool:
+    with contextlib.suppress(ValueError, FileNotFoundError):
+        return server.worker != worker and comes_in(server)
+    return False

@@ -30,8 +30,8 @@ from testbed.serving import Server, children, function_options, serve
 from tests.support.raw_client import wait_until
 
 MB = 1 << 20
-#: Bytes of a worker's memory, and seconds of a call.
-LIMITS = ("--udf-memory", "256MB", "--udf-timeout", "5", "--threads", "2")
+#: Bytes of a worker's memory, and seconds of a call: many, because the load shares the processors with other programs.
+LIMITS = ("--udf-memory", "256MB", "--udf-timeout", "30", "--threads", "2")
 
 SETUP = """
 CREATE TABLE t AS SELECT i::INTEGER AS i, i % 7 AS g, 'text ' || i AS s FROM range(20000) r(i);
@@ -274,6 +274,7 @@ def soak(sessions: int, seconds: float, rounds: int, say: Callable[[str], None])
         load = Load(server, seed=random.randrange(1 << 20))
         say(f"seed {load.seed}")
         found: list[Resources] = []
+        said = 0
         for number in range(rounds):
             load.run(sessions, seconds / rounds)
             found.append(Resources.of(server))
@@ -282,6 +283,9 @@ def soak(sessions: int, seconds: float, rounds: int, say: Callable[[str], None])
                 f"round {number + 1}: {dict(load.done)}, errors {dict(load.errors)}, {shown.descriptors} descriptors, "
                 f"{shown.processes} processes and threads, {shown.memory / MB:.0f} MB, {len(load.faults)} faults"
             )
+            for fault in load.faults[said:]:
+                say(f"fault: {fault}")
+            said = len(load.faults)
             if server.process.poll() is not None or len(load.faults) > 20:
                 break
         faults = load.faults

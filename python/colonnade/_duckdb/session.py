@@ -389,9 +389,12 @@ class Session:
         self._connection.interrupt()
 
     def interrupt(self) -> None:
-        self._connection.interrupt()
-        if self.functions is not None:
-            self.functions.workers.cancel()
+        try:
+            self._connection.interrupt()
+        finally:
+            # Also if the connection is closed.
+            if self.functions is not None:
+                self.functions.workers.cancel()
 
     def close(self) -> None:
         if self.functions is not None:

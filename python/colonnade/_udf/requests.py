@@ -57,7 +57,6 @@ class Requests:
             del error
             ring.fail(record)
 
-
     def forget(self, number: int) -> None:
         """Free the memory of a function."""
         call = self.functions.pop(number, None)

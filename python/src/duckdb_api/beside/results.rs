@@ -168,7 +168,7 @@ impl<'t> Results<'t> {
             }
             (Values::Bytes(offsets, bytes), OutputData::Fixed(found)) if self.sql.column_type == ColumnType::Uuid => {
                 for row in first..end {
-                    bytes.extend_from_slice(uuid(wide(found, row)).as_bytes());
+                    push_uuid(bytes, wide(found, row));
                     offsets.push(bytes.len() as i64);
                 }
             }
@@ -269,9 +269,12 @@ fn wide(values: &colonnade_udf::FixedValues<'_>, row: usize) -> [u8; 16] {
     value
 }
 
-/// A UUID as DuckDB writes it.
-fn uuid(bytes: [u8; 16]) -> String {
-    let mut text = format!("{:032x}", u128::from_be_bytes(bytes));
-    [20, 16, 12, 8].into_iter().for_each(|at| text.insert(at, '-'));
-    text
+/// Appends a UUID as DuckDB writes it.
+fn push_uuid(text: &mut Vec<u8>, bytes: [u8; 16]) {
+    for (at, byte) in bytes.into_iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push(b'-');
+        }
+        text.extend([byte >> 4, byte & 15].map(|digit| b"0123456789abcdef"[usize::from(digit)]));
+    }
 }

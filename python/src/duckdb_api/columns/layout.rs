@@ -82,10 +82,17 @@ pub(super) fn parse(layout: &ColumnType, text: &str) -> Result<[u8; 16], Convers
     let value = match layout {
         ColumnType::Int128 => text.parse().map(i128::to_le_bytes).ok(),
         ColumnType::UInt128 => text.parse().map(u128::to_le_bytes).ok(),
-        _ => {
-            let digits: String = text.chars().filter(|letter| *letter != '-').collect();
-            u128::from_str_radix(&digits, 16).map(u128::to_be_bytes).ok().filter(|_| digits.len() == 32)
-        }
+        _ => uuid(text),
     };
     value.ok_or_else(|| ConversionError(format!("DuckDB gives {text:?} for a value of 16 bytes")))
+}
+
+/// The bytes of a UUID: 32 hexadecimal digits, with any hyphens between them.
+fn uuid(text: &str) -> Option<[u8; 16]> {
+    let (mut value, mut digits) = (0_u128, 0);
+    for letter in text.bytes().filter(|letter| *letter != b'-') {
+        value = value << 4 | u128::from(char::from(letter).to_digit(16)?);
+        digits += 1;
+    }
+    (digits == 32).then(|| value.to_be_bytes())
 }

@@ -132,6 +132,14 @@ def write(ring: LocalRing, array: pa.Array, column_type: list[Any]) -> None:
         ring.node(length, valid, b"")
         for field, child in zip(arguments[1:], array.flatten(), strict=True):
             write(ring, child, field)
+    elif name == "union":
+        # A struct with the name of the member and the values of all members (`_duckdb/unions.py`).
+        names, *members = arguments
+        member, values = array.flatten()
+        tags = pc.fill_null(pc.index_in(member, pa.array(names, member.type)), 0)
+        ring.node(length, valid, np.asarray(tags).astype(np.uint8))
+        for child, child_type in zip(values.flatten(), members, strict=True):
+            write(ring, child, child_type)
     else:
         raise ValueError(f"inputs of the type {name} cannot be read")
 

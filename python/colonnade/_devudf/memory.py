@@ -136,8 +136,8 @@ def write(ring: LocalRing, array: pa.Array, column_type: list[Any]) -> None:
         # A struct with the name of the member and the values of all members (`_duckdb/unions.py`).
         names, *members = arguments
         member, values = array.flatten()
-        tags = pc.fill_null(pc.index_in(member, pa.array(names, member.type)), 0)
-        ring.node(length, valid, np.asarray(tags).astype(np.uint8))
+        numbers = {None: 0} | {one: number for number, one in enumerate(names)}
+        ring.node(length, valid, np.array([numbers[one] for one in member.to_pylist()], np.uint8))
         for child, child_type in zip(values.flatten(), members, strict=True):
             write(ring, child, child_type)
     else:

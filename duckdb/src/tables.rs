@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
+use colonnade_server::functions::block::select_block;
 use colonnade_server::functions::scope::{TableArgument, TableCall, table_call};
 use colonnade_server::{EngineError, Parameter, SqlState};
 use colonnade_sql::edit::Edits;
@@ -259,6 +260,33 @@ fn check_place(call: &TableCall, use_: FunctionUse, kind: &StatementKind) -> Res
     Ok(())
 }
 
+/// The call that is replaced next: the one that closes first. But a function that gives a column gets the rows of its SELECT, so the calls
+/// within that SELECT come before it.
+fn next_call(
+    statement: &str,
+    mut use_of: impl FnMut(Option<&str>, &str, usize) -> FunctionUse,
+) -> Option<(TableCall, FunctionUse)> {
+    let mut found = FunctionUse::Other;
+    let mut call = table_call(statement, Dialect::DuckDb, |schema, name, start| {
+        found = use_of(schema, name, start);
+        found != FunctionUse::Other
+    })?;
+    while found == FunctionUse::Column
+        && let Some(block) = select_block(statement, Dialect::DuckDb, &call.place)
+    {
+        let is_item = |start: usize| block.items.iter().any(|item| item.value.start == start);
+        let mut inner_use = FunctionUse::Other;
+        let inner = table_call(statement, Dialect::DuckDb, |schema, name, start| {
+            let is_within = block.place.contains(&start) && !is_item(start);
+            inner_use = if is_within { use_of(schema, name, start) } else { FunctionUse::Other };
+            inner_use != FunctionUse::Other
+        });
+        let Some(inner) = inner else { break };
+        (call, found) = (inner, inner_use);
+    }
+    Some((call, found))
+}
+
 /// Replaces all calls, the innermost first. Gives the statement, unless a replacement is unknown, and the number of calls.
 fn replaced(
     tables: &mut dyn TableFunctions,
@@ -278,24 +306,22 @@ fn replaced(
     for count in 0.. {
         let names = tables.table_names().unwrap_or_default();
         let mut failed = None;
-        let mut found = FunctionUse::Other;
-        let call = table_call(&statement.text, Dialect::DuckDb, |schema, name, start| {
+        let call = next_call(&statement.text, |schema, name, start| {
             if !names.contains(&name.to_lowercase()) || kept.contains(&start) {
-                return false;
+                return FunctionUse::Other;
             }
             let key = (schema.map(str::to_owned), name.to_owned());
-            found = *known.entry(key).or_insert_with(|| {
+            *known.entry(key).or_insert_with(|| {
                 tables.function_use(schema, name).unwrap_or_else(|error| {
                     failed = Some(error);
                     FunctionUse::Other
                 })
-            });
-            found != FunctionUse::Other
+            })
         });
         if let Some(error) = failed {
             return Err(error);
         }
-        let Some(call) = call else { return Ok(((!is_unknown).then_some(statement), count)) };
+        let Some((call, found)) = call else { return Ok(((!is_unknown).then_some(statement), count)) };
         if count == MAX_CALLS {
             let text = format!("more than {MAX_CALLS} calls of table functions in one statement");
             return Err(EngineError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, text));
@@ -359,6 +385,24 @@ mod tests {
         assert!(may_have("SELECT * FROM Minmap((SELECT 1))", &names(&["other", "minmap"])));
         assert!(!may_have("SELECT * FROM tbl", &names(&["other", "minmap"])));
         assert!(may_have("SELECT 1", &names(&["é"])) && may_have("SELECT 1", &names(&["a\"b"])));
+    }
+
+    #[test]
+    fn calls_within_a_select_come_before_its_columns() {
+        let next = |sql: &str| {
+            let use_of = |_: Option<&str>, name: &str, _: usize| match name {
+                "f" => FunctionUse::Table,
+                "c" => FunctionUse::Column,
+                _ => FunctionUse::Other,
+            };
+            next_call(sql, use_of).map(|(call, _)| sql[call.place].to_owned()).unwrap_or_default()
+        };
+        assert_eq!(next("SELECT c(i) FROM f((SELECT 1)) x"), "f((SELECT 1))");
+        assert_eq!(next("SELECT c(i), c(j), (SELECT max(i) FROM f(2)) FROM t"), "f(2)");
+        assert_eq!(next("SELECT c(i) FROM (SELECT c(j) AS i FROM f((SELECT c(k) FROM t)))"), "c(k)");
+        assert_eq!(next("SELECT c(i) FROM (SELECT c(j) AS i FROM f((SELECT 1)))"), "f((SELECT 1))");
+        assert_eq!(next("SELECT c(i) FROM (SELECT c(j) AS i FROM t)"), "c(j)");
+        assert_eq!(next("SELECT c(i), c(j) FROM t UNION ALL SELECT i, j FROM f(1)"), "c(i)");
     }
 
     #[test]

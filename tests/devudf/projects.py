@@ -89,3 +89,11 @@ def connected(server: Server) -> Iterator[psycopg.Connection[Any]]:
     """A session that commits each statement."""
     with psycopg.connect(server.dsn, autocommit=True) as connection:
         yield connection
+
+
+def buggy(connection: psycopg.Connection[Any], project: Project) -> Path:
+    """Create a function whose second line fails, and pull it. Returns its file."""
+    body = "\n    doubled = i * 2\n    return values[doubled]\n"
+    connection.execute(f"CREATE FUNCTION buggy(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $${body}$$".encode())
+    project.done("pull")
+    return project.file("buggy.py")

@@ -30,13 +30,16 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from tests.devudf.generated import bodies
 
 #: How many functions are pushed at once.
-BATCH = 50
+BATCH = 100
+#: Their schema, which is dropped with them.
+SCHEMA = "bodies"
+VERSION = ".".join(map(str, sys.version_info[:3]))
 #: The line of a file with the id of what was pulled.
 ID = re.compile(r"(?m)^# id [0-9a-f]{16}")
 
 
 def head(number: int) -> str:
-    return f"CREATE FUNCTION public.f{number}(i integer, j text) RETURNS real LANGUAGE python_map"
+    return f"CREATE FUNCTION {SCHEMA}.f{number}(i integer, j text) RETURNS real LANGUAGE python_map"
 
 
 def is_python(body: str) -> bool:
@@ -61,9 +64,10 @@ def stored(connection: colonnade.Connection) -> dict[str, str]:
     return {row["proname"]: row["prosrc"] for row in rows}
 
 
-def drop(connection: colonnade.Connection, count: int) -> None:
-    for number in range(count):
-        connection.execute(f"DROP FUNCTION public.f{number}(INTEGER, VARCHAR)")
+def drop(connection: colonnade.Connection) -> None:
+    """Drop all functions at once, because each DROP FUNCTION lists all functions of DuckDB."""
+    connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
+    connection.execute(f"CREATE SCHEMA {SCHEMA}")
 
 
 def check(connection: colonnade.Connection, batch: list[str]) -> None:
@@ -74,19 +78,19 @@ def check(connection: colonnade.Connection, batch: list[str]) -> None:
     assert stored(connection) == expected
     shutil.rmtree("udf", ignore_errors=True)
     udf("pull")
-    files = sorted(Path("udf/public").glob("f*.py"))
+    files = sorted(Path("udf", SCHEMA).glob("f*.py"))
     assert len(files) == len(batch)
     for file in files:
         body = expected[file.stem]
         (definition,) = [node for node in ast.parse(file.read_bytes()).body if isinstance(node, ast.FunctionDef)]
         assert [ast.dump(one) for one in definition.body] == [ast.dump(one) for one in parse(body)], body
-    drop(connection, len(batch))
+    drop(connection)
     for file in files:
         text = file.read_bytes().decode()
         file.write_bytes(ID.sub("# id new", text, count=1).encode())
     udf("push")
     assert stored(connection) == expected
-    drop(connection, len(batch))
+    drop(connection)
 
 
 def run(uri: str, count: int, number: int) -> int:
@@ -116,13 +120,17 @@ def run(uri: str, count: int, number: int) -> int:
             check(connection, batch)
             done += len(batch)
             batch.clear()
+            if done % 1000 == 0:
+                print(f"Python {VERSION}: {done} of {count}", file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory() as folder, chdir(folder), colonnade.connect(uri) as connection:
         os.environ["COLONNADE_URI"] = uri
+        connection.execute(f"CREATE SCHEMA {SCHEMA}")
         try:
             generate()
         finally:
             del os.environ["COLONNADE_URI"]
+            connection.execute(f"DROP SCHEMA {SCHEMA} CASCADE")
     assert done == count, f"only {done} functions were generated"
     return refused
 
@@ -135,9 +143,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     refused = run(args.uri, args.count, args.seed)
-    version = ".".join(map(str, sys.version_info[:3]))
     print(
-        f"Python {version}: {args.count} functions came back byte for byte; {refused} texts were no Python", flush=True
+        f"Python {VERSION}: {args.count} functions came back byte for byte; {refused} texts were no Python", flush=True
     )
     return 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import psycopg
@@ -113,6 +114,14 @@ def test_overloads_are_numbered_and_keep_their_files(connection: Session, projec
     project.done("push")
     assert value(connection, "SELECT plus(1::bigint)") == 7
     assert project.done("push", "plus") == ""
+    # Several files of one name at once.
+    change(project, "i + 1", "i + 7")
+    change(project, "i + 6", "i + 8", "plus.2.py")
+    text = re.sub(r"# id \w+", "# id new", project.file("plus.py").read_text())
+    project.file("other.py").write_text(text.replace("plus", "other"))
+    project.done("push")
+    assert value(connection, "SELECT plus(1::integer) * 100 + plus(1::bigint) + other(1) * 10000") == 80809
+    assert project.done("diff") == ""
 
 
 def test_every_clause_comes_back(connection: Session, project: Project) -> None:

@@ -133,6 +133,21 @@ def test_a_sample_is_uniform(session: Session) -> None:
     assert all(130 < count < 270 for count in counts.values()), counts
 
 
+def test_a_sample_of_groups_is_uniform(session: Session) -> None:
+    """Groups have the same chance, whether they have one row or twenty. 40 samples of 25 groups of 500."""
+    numbers = "SELECT i % 500 AS g FROM range(500) a(i) UNION ALL SELECT i % 250 FROM range(5000) b(i)"
+    query = f"SELECT total(g::DOUBLE) FROM ({numbers}) GROUP BY g"
+    counts = Counter[int]()
+    for seed in range(40):
+        found = rows(session, f"EXPLAIN (INPUTS total, SAMPLE 25 GROUPS, SEED {seed}) {query}")
+        sizes = Counter(int(value) for value, *_ in found)
+        assert len(sizes) == 25
+        assert all(size == (21 if group < 250 else 1) for group, size in sizes.items())
+        counts.update(group // 50 for group in sizes)
+    # A tenth of the groups has 100 of the 1,000 places, and the standard deviation is 9.
+    assert len(counts) == 10 and all(60 < count < 140 for count in counts.values()), counts
+
+
 def test_it_is_a_result_as_any_other(session: Session, server: Server) -> None:
     statement = "EXPLAIN (INPUTS plus) SELECT plus(i) FROM t WHERE i < 3"
     assert rows(session, "EXPLAIN (INPUTS plus) SELECT plus(i) FROM t WHERE i < %s", [2]) == [(0, 0), (1, 0)]

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import socket
 import subprocess
-import time
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
-from tests.devudf.projects import Project
+from tests.devudf.projects import Project, buggy
 
 Session = psycopg.Connection[Any]
 
@@ -120,13 +115,6 @@ def test_calls_are_those_of_the_server(connection: Session, project: Project, na
     assert shown.endswith("the server's results are the same\n")
 
 
-def buggy(connection: Session, project: Project) -> Path:
-    body = "\n    doubled = i * 2\n    return values[doubled]\n"
-    connection.execute(f"CREATE FUNCTION buggy(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $${body}$$".encode())
-    project.done("pull")
-    return project.file("buggy.py")
-
-
 def test_a_change_is_run_before_it_is_pushed(connection: Session, project: Project) -> None:
     file = buggy(connection, project)
     query = "SELECT buggy(i::INTEGER) FROM range(3) t(i)"
@@ -224,153 +212,3 @@ def test_inputs_are_encrypted_at_rest(connection: Session, project: Project) -> 
         assert str(inputs) in project.failed("run", "buggy", "--inputs", inputs, "--key-file", key), what
     key.chmod(0o644)
     assert "can be read by other users" in project.failed("run", "buggy", "--inputs", inputs, "--key-file", key)
-
-
-def test_queries_of_a_function_are_answered_and_recorded(connection: Session, project: Project) -> None:
-    connection.execute("CREATE TABLE IF NOT EXISTS steps AS SELECT 5::HUGEINT AS step, 'a' AS name")
-    body = (
-        "found = _conn.execute('SELECT step, name FROM steps')\n    return [i + found['step'][0] for i in x.tolist()]"
-    )
-    connection.execute(
-        f"CREATE FUNCTION stepped(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$\n    {body}\n$$".encode()
-    )
-    project.done("pull")
-    assert "def stepped(x, _conn):" in project.file("stepped.py").read_text()
-    query = "SELECT stepped(i::INTEGER) FROM range(3) t(i)"
-    assert "this query was not recorded" in project.failed("run", "stepped", "--sql", query, "--offline")
-    shown = project.done("run", "stepped", "--check")
-    assert shown == "5\n6\n7\n(3 results)\nthe server's results are the same\n"
-    assert project.done("run", "stepped", "--offline").startswith("5\n6\n7\n")
-    project.done("run", "stepped", "--save")
-    elsewhere = Project(project.root, "")
-    assert elsewhere.done("test").startswith("passed\t")
-    file = project.file("stepped.py")
-    file.write_text(file.read_text().replace("SELECT step, name", "SELECT nothing, name"))
-    assert "QueryError" in project.failed("run", "stepped")
-    file.write_text(file.read_text().replace("SELECT nothing, name FROM steps", "DROP TABLE steps"))
-    project.failed("run", "stepped")
-    assert connection.execute("SELECT count(*) FROM steps").fetchone() == (1,)
-    connection.execute("DROP TABLE steps")
-
-
-class Terminal:
-    """A command on a terminal of its own."""
-
-    def __init__(self, project: Project, *arguments: object) -> None:
-        self.controller, terminal = pty.openpty()
-        command, environment = project.command(*arguments)
-        environment |= {"TERM": "dumb", "PYTHON_COLORS": "0", "NO_COLOR": "1"}
-        self.process = subprocess.Popen(
-            command, cwd=project.root, env=environment, stdin=terminal, stdout=terminal, stderr=terminal
-        )
-        os.close(terminal)
-
-    def until(self, text: str) -> str:
-        """What the command writes up to this text."""
-        seen, end = "", time.monotonic() + 60
-        while text not in seen:
-            assert time.monotonic() < end, seen
-            try:
-                seen += os.read(self.controller, 4096).decode(errors="replace")
-            except OSError:
-                raise AssertionError(f"the command has ended: {seen}") from None
-        return seen
-
-    def say(self, line: str) -> None:
-        os.write(self.controller, f"{line}\n".encode())
-
-
-def test_pdb_stops_in_the_file_on_the_inputs_of_the_query(connection: Session, project: Project) -> None:
-    file = buggy(connection, project)
-    terminal = Terminal(project, "debug", "buggy", "--sql", "SELECT buggy(i::INTEGER) FROM range(3) t(i)")
-    shown = terminal.until("(Pdb) ")
-    assert f"> {file}(4)buggy()" in shown
-    assert "-> doubled = i * 2" in shown
-    terminal.say("p i")
-    assert "array([0, 1, 2], dtype=int32)" in terminal.until("(Pdb) ")
-    terminal.say("n")
-    terminal.until("(Pdb) ")
-    terminal.say("p doubled.sum()")
-    assert "6" in terminal.until("(Pdb) ")
-    terminal.say("c")
-    # The error opens the debugger where it happened.
-    shown = terminal.until("(Pdb) ")
-    assert "NameError: name 'values' is not defined" in shown
-    assert f"> {file}(5)buggy()" in shown
-    terminal.say("q")
-    assert terminal.process.wait(60) == 1
-    os.close(terminal.controller)
-
-
-class Adapter:
-    """An editor, as far as it speaks the Debug Adapter Protocol to a process that waits for a debugger."""
-
-    def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=20)
-        self.stream = self.socket.makefile("rwb")
-        self.sequence = 0
-
-    def close(self) -> None:
-        self.stream.close()
-        self.socket.close()
-
-    def send(self, command: str, **arguments: Any) -> None:
-        self.sequence += 1
-        request = {"seq": self.sequence, "type": "request", "command": command, "arguments": arguments}
-        body = json.dumps(request).encode()
-        self.stream.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        self.stream.flush()
-
-    def until(self, kind: str, name: str) -> dict[str, Any]:
-        """The body of the next event, or of the answer to a request."""
-        while True:
-            length = 0
-            while line := self.stream.readline().strip():
-                if line.lower().startswith(b"content-length:"):
-                    length = int(line.split(b":")[1])
-            assert length, "the debugged process has ended"
-            message = json.loads(self.stream.read(length))
-            if (message["type"], message.get("event") or message.get("command")) == (kind, name):
-                assert message.get("success", True), message
-                return message.get("body") or {}
-
-    def ask(self, command: str, **arguments: Any) -> dict[str, Any]:
-        self.send(command, **arguments)
-        return self.until("response", command)
-
-
-def test_an_editor_stops_at_a_breakpoint_and_reads_a_variable(connection: Session, project: Project) -> None:
-    pytest.importorskip("debugpy", reason="debugpy is not installed")
-    file = buggy(connection, project)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    query = "SELECT buggy(i::INTEGER) FROM range(3) t(i)"
-    command, environment = project.command("debug", "buggy", "--sql", query, "--listen", port)
-    with subprocess.Popen(
-        command, cwd=project.root, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        try:
-            while f"waiting for a debugger on 127.0.0.1:{port}" not in (line := process.stderr.readline()):
-                assert line, "the command has ended"
-            editor = Adapter(port)
-            editor.ask("initialize", adapterID="test", pathFormat="path", linesStartAt1=True, columnsStartAt1=True)
-            editor.send("attach", justMyCode=True)
-            editor.until("event", "initialized")
-            (point,) = editor.ask("setBreakpoints", source={"path": str(file)}, breakpoints=[{"line": 5}])[
-                "breakpoints"
-            ]
-            assert point["verified"]
-            editor.ask("configurationDone")
-            thread = editor.until("event", "stopped")["threadId"]
-            frame = editor.ask("stackTrace", threadId=thread)["stackFrames"][0]
-            assert (frame["source"]["path"], frame["line"], frame["name"]) == (str(file), 5, "buggy")
-            found = editor.ask("evaluate", expression="doubled.tolist()", frameId=frame["id"], context="watch")
-            assert found["result"] == "[0, 2, 4]"
-            editor.ask("continue", threadId=thread)
-            editor.close()
-            # The function's error; the debugger's own process still has the pipe.
-            assert process.wait(60) == 1
-        finally:
-            process.kill()

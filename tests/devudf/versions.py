@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import colonnade
@@ -68,14 +69,18 @@ def main() -> int:
     args = parser.parse_args()
     other = newest()
     package = Path(colonnade.__file__).parents[1]
-    with serve(*function_options()) as server:
-        uri = f"postgresql://tester@{server.host}:{server.port}/"
+    # The versions run at the same time, each with a server of its own.
+    with ExitStack() as servers:
+        running = []
         for python, paths in ((sys.executable, []), (other, [packages(other)])):
+            server = servers.enter_context(serve(*function_options()))
+            uri = f"postgresql://tester@{server.host}:{server.port}/"
             # The package's folder is last: with it come the packages of this version of Python.
             path = os.pathsep.join(map(str, [*paths, ROOT, package]))
             command = [python, "-m", "tests.devudf.round_trips", uri, "--count", str(args.count)]
-            subprocess.run(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}, check=True)
-    return 0
+            running.append(subprocess.Popen(command, cwd=ROOT, env=os.environ | {"PYTHONPATH": path}))
+        statuses = [process.wait() for process in running]
+    return max(map(abs, statuses))
 
 
 if __name__ == "__main__":

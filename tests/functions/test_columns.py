@@ -12,6 +12,8 @@ FUNCTIONS = (
     "CREATE FUNCTION part(i INTEGER) RETURNS DOUBLE LANGUAGE PYTHON AS $$ print(len(i)); return i / i.max() $$",
     "CREATE FUNCTION total(x BIGINT, factor BIGINT = 1) RETURNS BIGINT LANGUAGE PYTHON "
     "AS $$ return numpy.cumsum(x * factor) $$",
+    "CREATE FUNCTION doubled(i BIGINT) RETURNS TABLE(i INTEGER) LANGUAGE PYTHON AS $$ return {'i': i * 2} $$",
+    "CREATE FUNCTION anything(*) RETURNS TABLE(*) LANGUAGE PYTHON AS $$ return {'i': numpy.arange(3)} $$",
 )
 
 
@@ -54,14 +56,28 @@ def test_a_call_gets_the_whole_column_once(session: psycopg.Connection) -> None:
         ("SELECT x.i, y.t FROM tbl x JOIN (SELECT i, total(i) t FROM tbl) y USING (i) WHERE i = 3", "i t", [(3, 6)]),
         ("SELECT (SELECT max(t) FROM (SELECT total(i) AS t FROM tbl WHERE i < 4))", ["max"], [(6,)]),
         ("SELECT s, total(i) FROM tbl WHERE i < 3", "s total", [("x1", 1), ("x2", 3)]),
+        # Items that are in parentheses as a whole.
+        ("SELECT (i), total(i) t, (SELECT 7) AS n, [i] FROM tbl WHERE i < 3", None, [(1, 1, 7, [1]), (2, 3, 7, [2])]),
+        # The rows come from other calls before the statement.
+        ("SELECT i, total(i) FROM doubled((SELECT i FROM tbl WHERE i < 3))", "i total", [(2, 2), (4, 6)]),
+        ("SELECT total(i) FROM anything((SELECT i FROM tbl)) WHERE i > 0", "total", [(1,), (3,)]),
+        ("SELECT total(i), (SELECT max(i) FROM doubled((FROM range(3)))) FROM tbl WHERE i < 3", None, [(1, 4), (3, 4)]),
+        ("SELECT total(x::INTEGER) y FROM (SELECT total(i) AS x FROM tbl WHERE i < 4)", "y", [(1,), (4,), (10,)]),
+        (
+            "WITH w AS (SELECT i FROM tbl WHERE i < 3) SELECT i, total(i) FROM doubled((FROM w)) JOIN w USING (i)",
+            "i total",
+            [(2, 2)],
+        ),
         ("SELECT MAP {'a': i} AS m, '101'::BIT AS b, total(i) AS t FROM tbl WHERE i = 1", "m b t", None),
     ],
 )
 def test_the_rest_of_the_select_stays(
-    session: psycopg.Connection, query: str, names: str | list[str], expected: list[tuple[object, ...]] | None
+    session: psycopg.Connection, query: str, names: str | list[str] | None, expected: list[tuple[object, ...]] | None
 ) -> None:
     cursor = session.execute(query.encode())
-    assert [column.name for column in cursor.description or []] == (names.split() if isinstance(names, str) else names)
+    if names is not None:
+        expected_names = names.split() if isinstance(names, str) else names
+        assert [column.name for column in cursor.description or []] == expected_names
     found = cursor.fetchall()
     assert found
     assert expected is None or found == expected

@@ -74,7 +74,7 @@ ROOMS = {
     "": {"_options", "_core", "_errors", "_frames", "_rows", "_connection", "_read", "_write", "_lazy", "_plan"},
     "aio": {"_options", "_errors", "_frames", "_rows", "_connection"},
     "_udf": set[str](),
-    "_devudf": {"_libraries", "_core", "_errors", "_connection", "_udf"},
+    "_devudf": {"_libraries", "_core", "_errors", "_connection", "_duckdb", "_udf"},
     "distributed": {"_options", "_libraries", "_errors", "_frames", "_connection", "_plan"},
     "ml": {"_libraries", "_errors", "_connection"},
     # The last one for functions in the server's process.

@@ -96,11 +96,7 @@ def push(connection: Connection, files: list[FunctionFile], *, force: bool) -> l
     """
     connection.execute("BEGIN")
     try:
-        pushed: list[FunctionFile] = []
-        existing = functions(connection) if files else []
-        for file in files:
-            found, existing = push_one(connection, file, existing, force=force)
-            pushed.append(found)
+        pushed = push_all(connection, files, force=force) if files else []
         connection.execute("COMMIT")
     except BaseException:
         connection.execute("ROLLBACK")
@@ -108,20 +104,38 @@ def push(connection: Connection, files: list[FunctionFile], *, force: bool) -> l
     return pushed
 
 
-def push_one(
-    connection: Connection, file: FunctionFile, before: list[DatabaseFunction], *, force: bool
-) -> tuple[FunctionFile, list[DatabaseFunction]]:
-    """Create or replace the function of a file. Returns it, and the functions that the database then has."""
-    connection.execute(statement(file, is_replaced=must_replace(file, before, force=force)))
+def push_all(connection: Connection, files: list[FunctionFile], *, force: bool) -> list[FunctionFile]:
+    """Create or replace the functions of files. Returns those that the database then has."""
+    # The catalog says what a name has become: types are written in other ways there. Listing takes the longest, so it
+    # is done once for all names that a single file has.
+    counts = Counter(file.declaration.name.lower() for file in files)
+    first = before = functions(connection)
+    made: list[FunctionFile | None] = []
+    for file in files:
+        connection.execute(statement(file, is_replaced=must_replace(file, before, force=force)))
+        if counts[file.declaration.name.lower()] == 1:
+            made.append(None)
+            continue
+        after = functions(connection)
+        made.append(made_by(file, before, after))
+        before = after
     after = functions(connection)
-    added = Counter(function.id for function in after) - Counter(function.id for function in before)
-    made = [function.file for function in after if function.id in added]
+    pairs = zip(files, made, strict=True)
+    return [known if known is not None else made_by(file, first, after) for file, known in pairs]
+
+
+def made_by(file: FunctionFile, before: list[DatabaseFunction], after: list[DatabaseFunction]) -> FunctionFile:
+    """The function that the statement of a file has made, which was the only one with this name between both lists."""
+    name = file.declaration.name.lower()
+    then, now = ([function for function in one if function.name.lower() == name] for one in (before, after))
+    added = Counter(function.id for function in now) - Counter(function.id for function in then)
+    made = [function.file for function in now if function.id in added]
     if not made:
         # The function is what it was.
-        made = [function.file for function in after if function.id in (file.id, file.pulled)]
+        made = [function.file for function in now if function.id in (file.id, file.pulled)]
     if len(made) != 1:
         raise ValueError(f"function {file.declaration.signature} is not in the catalog after it was created")
-    return made[0], after
+    return made[0]
 
 
 def must_replace(file: FunctionFile, existing: list[DatabaseFunction], *, force: bool) -> bool:

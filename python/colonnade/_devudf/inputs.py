@@ -214,7 +214,7 @@ def fetch(
 def of_table(found: Inputs) -> Inputs:
     """The inputs of a table function. Their first row says where its parameters come from; without one, the function is
     not called."""
-    table = found.table.combine_chunks()
+    table = found.table
     names, declared = table.column_names[:-3], found.description.parameters
     first = table.column(table.num_columns - 1)[0].as_py() if table.num_rows else [{"query": 1}] * len(names)
     if found.description.is_variadic:

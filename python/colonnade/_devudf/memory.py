@@ -132,6 +132,14 @@ def write(ring: LocalRing, array: pa.Array, column_type: list[Any]) -> None:
         ring.node(length, valid, b"")
         for field, child in zip(arguments[1:], array.flatten(), strict=True):
             write(ring, child, field)
+    elif name == "union":
+        # A struct with the name of the member and the values of all members (`_duckdb/unions.py`).
+        names, *members = arguments
+        member, values = array.flatten()
+        numbers = {None: 0} | {one: number for number, one in enumerate(names)}
+        ring.node(length, valid, np.array([numbers[one] for one in member.to_pylist()], np.uint8))
+        for child, child_type in zip(values.flatten(), members, strict=True):
+            write(ring, child, child_type)
     else:
         raise ValueError(f"inputs of the type {name} cannot be read")
 

@@ -8,6 +8,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from colonnade._core import column_type
+from colonnade._duckdb.unions import from_structs, to_structs
 
 from . import memory
 from .inputs import quoted
@@ -41,7 +42,7 @@ def results(connection: Connection, declaration: Declaration, inputs: Inputs) ->
     connection.write(renamed, name, temporary=True)
     try:
         arguments = ", ".join(
-            f"CAST(p{number} AS {type_})" for number, (_, type_, _) in enumerate(description.parameters)
+            argument(f"p{number}", type_) for number, (_, type_, _) in enumerate(description.parameters)
         )
         path = [part for part in (declaration.schema, declaration.name) if part is not None]
         call = f"{'.'.join(map(quoted, path))}({arguments})"
@@ -52,6 +53,10 @@ def results(connection: Connection, declaration: Declaration, inputs: Inputs) ->
         else:
             query = f"SELECT result FROM (SELECT place, {call} AS result FROM {name}) ORDER BY place"
         types = [(row["column_name"], row["column_type"]) for row in described(connection, query, description)]
+        names = [f"r{number}" for number in range(len(types))]
+        shown = [to_structs(name, type_) for name, (_, type_) in zip(names, types, strict=True)]
+        if shown != names:
+            query = f"SELECT {', '.join(shown)} FROM ({query}) AS r({', '.join(names)})"
         table = connection.query(query).to_arrow()
     finally:
         connection.execute(f"DROP TABLE {name}")
@@ -63,6 +68,11 @@ def results(connection: Connection, declaration: Declaration, inputs: Inputs) ->
         memory.write(ring, table.column(index).combine_chunks(), json.loads(column_type(type_)))
         columns.append(memory.read(ring, json.loads(column_type(type_)), ring.columns))
     return [list(row) for row in zip(*columns, strict=True)] if description.is_table else columns[0]
+
+
+def argument(value: str, type_: str) -> str:
+    """The value of a parameter, from one of its inputs."""
+    return f"CAST({from_structs(value, type_)} AS {type_})"
 
 
 def described(connection: Connection, query: str, description: Description) -> list[dict[str, str]]:
@@ -83,9 +93,10 @@ def table_call(description: Description, declaration: Declaration, function: str
             values += 1
             # The names of values that have none are known to functions that take any arguments.
             is_named = declaration.is_variadic and name != f"arg{values}"
-            value = f"CAST((SELECT p{number} FROM {table} WHERE k0 = 0) AS {type_})"
+            # An expression: a subquery would be a query of the function.
+            value = argument(f"(SELECT p{number} FROM {table} WHERE k0 = 0)", type_)
             given.append(f"{name} => {value}" if is_named else value)
         if source:
-            casts = [f"CAST(p{number} AS {type_}) AS {quoted(name)}" for number, (name, type_, _), _ in group]
+            casts = [f"{argument(f'p{number}', type_)} AS {quoted(name)}" for number, (name, type_, _), _ in group]
             given.append(f"(SELECT {', '.join(casts)} FROM {table} WHERE k0 = {source} ORDER BY place)")
     return f"{function}({', '.join(given)})"

@@ -75,14 +75,16 @@ def back(value: str, tree: TypeTree, depth: int) -> str:
 Turn = Callable[[str, TypeTree, int], str]
 
 
-def rebuilt(value: str, tree: TypeTree, depth: int, turn: Turn, name: str) -> str:
+def rebuilt(
+    value: str, tree: TypeTree, depth: int, turn: Turn, name: str, union: Callable[..., str] | None = None
+) -> str:
     """A value of the type `name`, with its items, fields or members turned. Values below the first level are those of a
-    lambda's variable, so they may be used several times."""
+    lambda's variable, so they may be used several times. `union` makes the value of a UNION, as `union_of` does."""
     one = f"e{depth}"
     if tree.kind in ("LIST", "ARRAY"):
         listed = f"{OWN}list_transform({value}, lambda {one}: {turn(one, tree.children[0], depth + 1)})"
         return listed if tree.kind == "LIST" else f"CAST({listed} AS {name})"
-    of = struct_of if tree.kind == "STRUCT" else union_of
+    of = struct_of if tree.kind == "STRUCT" else union or union_of
     if depth > 0:
         return of(value, tree, depth, turn, name)
     whole = of(one, tree, depth + 1, turn, name)

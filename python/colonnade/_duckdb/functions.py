@@ -22,6 +22,7 @@ from .function_entry import ANY, Definition, Entry, Macro, Parameter
 from .function_failure import Failure, not_python, refused
 from .function_macro import dispatcher, overloads
 from .function_overloads import others, takes
+from .sight_memory import SightMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from .fences import Gate, ReadOnlyConnection
     from .function_store import FunctionStore, TableMacro
     from .table_functions import TableFunctions
+
+#: How many functions a session remembers by their names.
+MAX_KNOWN = 64
 
 
 @dataclass(frozen=True)
@@ -67,14 +71,17 @@ class SessionFunctions:
     main_name: str
     #: Calls of table functions.
     tables: TableFunctions = field(init=False)
+    #: What `definition` has found. A statement asks several times, and listing DuckDB's functions takes 10 ms.
+    _definitions: SightMemory[Definition] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._definitions = SightMemory(self.epoch, MAX_KNOWN)
 
     def create(self, given: dict[str, Any]) -> None:
         """Create a function. `given` has the fields of `FunctionDefinition` (`server/src/functions/create.rs`)."""
         self._must_write()
         name = self._name(given["schema"], given["name"])
-        existing = self._find(name)
-        if existing is None:
-            self._must_be_free(name)
+        existing = self._find_or_free(name)
         definition = self._definition(name, given)
         kept = others(existing, definition, given["or_replace"])
         self.store.known.forget_unused(self.other)
@@ -163,11 +170,16 @@ class SessionFunctions:
 
     def definition(self, schema: str | None, given: str, types: list[str] | None) -> Definition:
         """The one function that a name and types mean."""
+        key = (schema, given, None if types is None else tuple(types))
+        sight, known = self.epoch.now, self._definitions.find(key)
+        if known is not None:
+            return known
         name = self._name(schema, given)
         chosen = self._choose(name, self._find(name), types)
         if chosen is None:
             shown = given if types is None else f"{given}({', '.join(types)})"
             raise Refused(f"function {shown} does not exist", "42883", None)
+        self._definitions.keep(key, chosen.definition, sight)
         return chosen.definition
 
     def failure(self, text: str) -> Failure | None:
@@ -274,18 +286,25 @@ class SessionFunctions:
             return Macro.from_comment(*row)
         return None
 
-    def _must_be_free(self, name: Name) -> None:
-        """Refuse the name of a macro in SQL, and of a function that DuckDB or PostgreSQL's catalog has."""
+    def _find_or_free(self, name: Name) -> Macro | None:
+        """The functions of this name. Refuse the name of a macro in SQL, and of a function that DuckDB or PostgreSQL's
+        catalog has."""
+        # One query for both, because DuckDB lists all functions for each.
         query = (
-            "SELECT any_value(CASE WHEN database_name = $1 THEN 'macro' ELSE 'built-in function' END) "
+            "SELECT schema_name, function_name, comment, function_oid, database_name = $1 AS is_here "
             "FROM duckdb_functions() WHERE lower(function_name) = lower($3) AND "
             "(database_name IN ('system', 'colonnade_catalog') "
-            "OR database_name = $1 AND lower(schema_name) = lower($2))"
+            "OR database_name = $1 AND lower(schema_name) = lower($2)) ORDER BY is_here DESC, comment IS NULL"
         )
-        ((found,),) = self.connection.execute(query, [name.database, name.schema, name.name]).fetchall()
-        if found is not None:
-            hint = "Drop it first: DROP MACRO." if found == "macro" else "Choose another name."
-            raise refused(f'there is a {found} "{name.name}"', "42723", hint)
+        rows = self.connection.execute(query, [name.database, name.schema, name.name]).fetchall()
+        for *row, is_here in rows:
+            found = Macro.from_comment(*row) if is_here and row[2] is not None else None
+            if found is not None:
+                return found
+            what = "macro" if is_here else "built-in function"
+            hint = "Drop it first: DROP MACRO." if is_here else "Choose another name."
+            raise refused(f'there is a {what} "{name.name}"', "42723", hint)
+        return None
 
     def _definition(self, name: Name, given: dict[str, Any]) -> Definition:
         if given["parameters"] is None:

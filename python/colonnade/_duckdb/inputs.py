@@ -17,6 +17,7 @@ from .answers import Capsule
 from .conversions import result
 from .exact import quoted
 from .table_inputs import TableCapture, free_names, own_columns
+from .unions import struct_type
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -50,11 +51,11 @@ class FunctionInputs:
     @property
     def columns(self) -> list[tuple[str, str]] | None:
         """The names and types of the columns: the parameters, the number of the group for aggregates, that of the query
-        for table functions, and the number of the call of Python in which the row is. None if they depend on the
-        call."""
+        for table functions, and the number of the call of Python in which the row is. A UNION is a STRUCT. None if they
+        depend on the call."""
         if self._definition.is_variadic:
             return None
-        found = [(parameter.name, parameter.type) for parameter in self._definition.parameters]
+        found = [(parameter.name, struct_type(parameter.type)) for parameter in self._definition.parameters]
         own = [("batch", "BIGINT")]
         if self.gets_columns:
             own = own_columns(self._definition)

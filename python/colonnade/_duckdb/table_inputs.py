@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .exact import literal, quoted
+from .unions import to_structs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -89,7 +90,7 @@ class TableCapture:
         """Keep the query of the inputs of a function that gives a column: a row for each row of its SELECT."""
         names = free_names([parameter.name for parameter in parameters], own_columns(self.definition))
         pairs = zip(sources, parameters, strict=True)
-        items = [f"CAST({source} AS {parameter.type})" for source, parameter in pairs]
+        items = [given(source, parameter) for source, parameter in pairs]
         items.append("0::BIGINT")
         # Parameters that the call leaves out are constants.
         rows = self._rows(query, sources if self.definition.strict else [])
@@ -109,7 +110,7 @@ class TableCapture:
         items = []
         for argument in arguments:
             source = argument.source if argument.query == number else "NULL"
-            items.append(f"CAST({source} AS {argument.parameter.type})")
+            items.append(given(source, argument.parameter))
         items += [f"{number}::SMALLINT", f"CAST({batch} AS INTEGER)"]
         pairs = (f"{{'query': {argument.query}, 'type': {literal(argument.parameter.type)}}}" for argument in arguments)
         sources = f"[{', '.join(pairs)}]" if number == 0 else "NULL"
@@ -131,6 +132,11 @@ class TableCapture:
             chosen = f"(SELECT * FROM {rows} ORDER BY {order} LIMIT {self.sample})"
             rows = f"(SELECT * FROM {chosen} ORDER BY number)"
         return rows
+
+
+def given(source: str, parameter: Parameter) -> str:
+    """The value that a parameter gets, as clients can read it."""
+    return to_structs(f"CAST({source} AS {parameter.type})", parameter.type)
 
 
 def aliased(items: Sequence[str], names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ use colonnade_udf::{CallError, Form};
 use super::arguments::encoded::Decoded;
 use super::arguments::{Rows, write_bytes, write_fixed};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
-use super::capture::{Capture, KeepError, Role, from_parts};
+use super::capture::{Capture, KeepError, Role, from_decoded, from_parts};
 use super::gathered::{
     COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, Part, PartsError, State, contiguous, write_parts,
 };
@@ -311,13 +311,11 @@ fn keep(call: &AggregateCall, capture: &Capture, parts: &[Part], ends: &[u64]) -
     let counts: Vec<_> = ends.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
     let columns = |chosen: &[usize]| {
         let columns = bound.definition.parameters.iter().enumerate().map(|(index, type_)| {
-            if type_.storage.is_nested() {
-                return Err(
-                    "EXPLAIN (INPUTS) cannot show nested arguments of an aggregate: cast them to VARCHAR".into()
-                );
-            }
             let values = contiguous(parts, index, rows).map_err(|error| call.failed(error))?;
             let values = if chosen.len() == rows { values } else { values.only(chosen) };
+            if type_.storage.is_nested() {
+                return from_decoded(&Decoded::of(type_, values.texts()));
+            }
             from_parts(&type_.column_type, &values.valid, &values.bytes, &values.offsets)
         });
         Ok(columns.collect::<Result<_, CallbackError>>()?)

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arrow_array::{ArrayRef, RecordBatch};
 
-pub(super) use array::{from_parts, from_vector};
+pub(super) use array::{from_decoded, from_parts, from_vector};
 pub(super) use store::{Sampling, StoreError};
 use store::{Store, Units};
 

@@ -117,13 +117,19 @@ fn level(tokens: &[Token<'_>], at: usize) -> (usize, usize, bool) {
     (first.unwrap_or(0), end, first.is_none())
 }
 
-/// The tokens between these that are not within further parentheses.
+/// The tokens between these that are not within further parentheses. Of those, the opening one is here, because an item may consist of
+/// nothing else.
 fn outer_tokens(tokens: &[Token<'_>], first: usize, end: usize) -> Vec<usize> {
     let mut depth = 0_usize;
     let mut own = Vec::new();
     for (at, token) in tokens.iter().enumerate().take(end).skip(first) {
         match token.kind {
-            TokenKind::Symbol(b'(' | b'[' | b'{') => depth += 1,
+            TokenKind::Symbol(b'(' | b'[' | b'{') => {
+                if depth == 0 {
+                    own.push(at);
+                }
+                depth += 1;
+            }
             TokenKind::Symbol(b')' | b']' | b'}') => depth = depth.saturating_sub(1),
             _ if depth == 0 => own.push(at),
             _ => {}
@@ -178,6 +184,11 @@ mod tests {
             shown("select f(x) y, g(a, (1)) from t where b group by all order by y limit 3"),
             of("", &["f(x) -> y", "g(a, (1))"], "from t where b group by all")
         );
+        assert_eq!(
+            shown("select (select 1), f(x), [1, (2)] as l, (a), {'k': 1} from t"),
+            of("", &["(select 1)", "f(x)", "[1, (2)] -> l", "(a)", "{'k': 1}"], "from t")
+        );
+        assert_eq!(shown("select f(x), (a) b"), of("", &["f(x)", "(a) -> b"], ""));
         assert_eq!(shown("select 1 union all (select f(x) from t)"), of("", &["f(x)"], "from t"));
         assert_eq!(shown("select 1 from a union all select f(x) from t union select 2"), of("", &["f(x)"], "from t"));
         assert_eq!(shown("insert into u select f(x) from t on conflict do nothing"), of("", &["f(x)"], "from t"));

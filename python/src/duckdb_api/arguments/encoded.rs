@@ -70,13 +70,13 @@ impl<'t> Tree<'t> {
 
 /// Values by node, from their bytes.
 pub(in crate::duckdb_api) struct Decoded<'t> {
-    type_: &'t SqlType,
-    valid: Vec<bool>,
+    pub type_: &'t SqlType,
+    pub valid: Vec<bool>,
     /// Values of a fixed width, texts, or the numbers of members.
-    bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Of texts and lists.
-    offsets: Vec<u64>,
-    children: Vec<Decoded<'t>>,
+    pub offsets: Vec<u64>,
+    pub children: Vec<Decoded<'t>>,
 }
 
 impl<'t> Decoded<'t> {
@@ -84,6 +84,13 @@ impl<'t> Decoded<'t> {
     pub fn new(type_: &'t SqlType) -> Self {
         let children = type_.children.iter().map(Decoded::new).collect();
         Self { type_, valid: Vec::new(), bytes: Vec::new(), offsets: vec![0], children }
+    }
+
+    /// Values from the bytes of each.
+    pub fn of<'b>(type_: &'t SqlType, encoded: impl Iterator<Item = &'b [u8]>) -> Self {
+        let mut decoded = Self::new(type_);
+        encoded.for_each(|mut bytes| decoded.push(&mut bytes));
+        decoded
     }
 
     /// Adds a value, and takes its bytes from the beginning of `rest`.

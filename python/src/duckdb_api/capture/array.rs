@@ -16,6 +16,7 @@ use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, Fields};
 use colonnade_udf::{ColumnType, TimestampUnit};
 
+use crate::duckdb_api::arguments::encoded::Decoded;
 use crate::duckdb_api::arguments::{append_fixed, with_text};
 use crate::duckdb_api::handles::{CallbackError, Values};
 use crate::duckdb_api::sql_type::{SqlType, Storage};
@@ -24,46 +25,43 @@ use crate::duckdb_api::sql_type::{SqlType, Storage};
 pub(crate) fn from_vector(type_: &SqlType, values: &Values, rows: &[Option<usize>]) -> Result<ArrayRef, CallbackError> {
     let rows: Vec<_> = rows.iter().map(|row| row.filter(|row| values.is_valid(values.entry(*row)))).collect();
     let valid: Vec<_> = rows.iter().map(Option::is_some).collect();
-    let nulls = || null_buffer(&valid);
-    let child = |index: usize, rows: &[Option<usize>]| {
-        let values = values.child(index as u64)?;
-        from_vector(&type_.children[index], &values, rows)
+    let has_values = !matches!(type_.storage, Storage::Struct | Storage::Array(_) | Storage::Union);
+    if has_values && !values.has_memory() && valid.contains(&true) {
+        return Err("DuckDB gives no values of a nested argument".into());
+    }
+    // The children of a vector after `first`, in these rows.
+    let children = |first: u64, rows: &[Option<usize>]| {
+        let pairs = (first..).zip(&type_.children);
+        let columns = pairs.map(|(index, child)| from_vector(child, &values.child(index)?, rows));
+        columns.collect::<Result<Vec<_>, CallbackError>>()
     };
-    let field = |array: &ArrayRef| Arc::new(Field::new("item", array.data_type().clone(), true));
     match type_.storage {
         Storage::List => {
             let mut items = Vec::new();
-            let mut offsets = vec![0_i64];
+            let mut offsets = vec![0_u64];
             for row in &rows {
                 if let Some(row) = row {
                     // SAFETY: a list is stored as the place of its items and their number.
                     let [start, count]: [u64; 2] = unsafe { values.value(values.entry(*row)) };
                     items.extend((start..start + count).map(|item| Some(item as usize)));
                 }
-                offsets.push(items.len() as i64);
+                offsets.push(items.len() as u64);
             }
-            let items = child(0, &items)?;
-            let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-            Ok(Arc::new(LargeListArray::try_new(field(&items), offsets, items, nulls()).map_err(invalid)?))
+            from_children(type_, &valid, &[], &offsets, children(0, &items)?)
         }
         Storage::Array(size) => {
             let items: Vec<_> =
                 rows.iter().flat_map(|row| (0..size).map(move |item| row.map(|row| row * size + item))).collect();
-            let items = child(0, &items)?;
-            let width = i32::try_from(size).map_err(|_| "an array of a function's argument is too long")?;
-            Ok(Arc::new(FixedSizeListArray::try_new(field(&items), width, items, nulls()).map_err(invalid)?))
+            from_children(type_, &valid, &[], &[], children(0, &items)?)
         }
-        Storage::Struct => {
-            let arrays = (0..type_.children.len()).map(|index| child(index, &rows)).collect::<Result<Vec<_>, _>>()?;
-            let ColumnType::Struct(columns) = &type_.column_type else { return Err("a struct has no fields".into()) };
-            let fields: Fields = columns
-                .iter()
-                .zip(&arrays)
-                .map(|((name, _), array)| Field::new(name, array.data_type().clone(), true))
-                .collect();
-            Ok(Arc::new(StructArray::try_new(fields, arrays, nulls()).map_err(invalid)?))
+        Storage::Struct => from_children(type_, &valid, &[], &[], children(0, &rows)?),
+        Storage::Union => {
+            let tags = values.child(0)?;
+            // SAFETY: the number of a union's member is one byte.
+            let tag = |row: &Option<usize>| row.map_or(0, |row| unsafe { tags.value::<u8>(tags.entry(row)) });
+            let tags: Vec<_> = rows.iter().map(tag).collect();
+            from_children(type_, &valid, &tags, &[], children(1, &rows)?)
         }
-        Storage::Union => Err("EXPLAIN (INPUTS) cannot show an argument of a UNION type".into()),
         Storage::Text | Storage::Enum(_) => {
             let mut heap = Vec::new();
             let mut offsets = vec![0];
@@ -92,6 +90,56 @@ pub(crate) fn from_vector(type_: &SqlType, values: &Values, rows: &[Option<usize
             from_parts(&type_.column_type, &valid, &bytes, &[])
         }
     }
+}
+
+/// Nested values: which of them are not NULL, the numbers of a union's members, where a list's items begin and end, and the columns below.
+/// A union is a struct of its member's name and of all members (`_duckdb/unions.py`).
+fn from_children(
+    type_: &SqlType,
+    valid: &[bool],
+    tags: &[u8],
+    offsets: &[u64],
+    children: Vec<ArrayRef>,
+) -> Result<ArrayRef, CallbackError> {
+    let nulls = null_buffer(valid);
+    let item = || children.first().cloned().ok_or("a nested type has no type below it");
+    let field = |name: &str, array: &ArrayRef| Field::new(name, array.data_type().clone(), true);
+    Ok(match (type_.storage, &type_.column_type) {
+        (Storage::List, _) => {
+            let (items, offsets) = (item()?, offset_buffer(offsets));
+            let list = LargeListArray::try_new(Arc::new(field("item", &items)), offsets, items, nulls);
+            Arc::new(list.map_err(invalid)?)
+        }
+        (Storage::Array(size), _) => {
+            let items = item()?;
+            let width = i32::try_from(size).map_err(|_| "an array of a function's argument is too long")?;
+            let list = FixedSizeListArray::try_new(Arc::new(field("item", &items)), width, items, nulls);
+            Arc::new(list.map_err(invalid)?)
+        }
+        (_, ColumnType::Struct(columns) | ColumnType::Union(columns)) => {
+            let fields: Fields = columns.iter().zip(&children).map(|((name, _), array)| field(name, array)).collect();
+            let values = StructArray::try_new(fields, children, nulls.clone()).map_err(invalid)?;
+            if type_.storage == Storage::Struct {
+                return Ok(Arc::new(values));
+            }
+            let name = |tag: &u8| columns.get(usize::from(*tag)).map(|(name, _)| name.as_str());
+            let names: ArrayRef = Arc::new(tags.iter().map(name).collect::<LargeStringArray>());
+            let values: ArrayRef = Arc::new(values);
+            let fields: Fields = [field("member", &names), field("values", &values)].into_iter().collect();
+            Arc::new(StructArray::try_new(fields, vec![names, values], nulls).map_err(invalid)?)
+        }
+        _ => return Err("a nested value has no columns below it".into()),
+    })
+}
+
+/// Values that an aggregate has gathered.
+pub(crate) fn from_decoded(values: &Decoded<'_>) -> Result<ArrayRef, CallbackError> {
+    let Decoded { type_, valid, bytes, offsets, children } = values;
+    if type_.storage.is_nested() {
+        let children = children.iter().map(from_decoded).collect::<Result<_, _>>()?;
+        return from_children(type_, valid, bytes, offsets, children);
+    }
+    from_parts(&type_.column_type, valid, bytes, offsets)
 }
 
 fn invalid(error: ArrowError) -> CallbackError {

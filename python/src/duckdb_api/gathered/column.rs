@@ -163,6 +163,11 @@ pub(in super::super) struct Contiguous {
 }
 
 impl Contiguous {
+    /// The bytes of each text or nested value.
+    pub fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        self.offsets.windows(2).map(|pair| &self.bytes[pair[0] as usize..pair[1] as usize])
+    }
+
     /// These rows, in increasing order.
     pub fn only(&self, rows: &[usize]) -> Self {
         let valid: Vec<_> = rows.iter().map(|row| self.valid[*row]).collect();

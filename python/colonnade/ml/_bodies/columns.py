@@ -45,10 +45,11 @@ def numbers(name: str, column: Any) -> numpy.ndarray:
     if types.is_integer(kind) and kind.bit_width == 64:
         check_integers(name, column)
     if types.is_temporal(kind):
-        unit = getattr(kind, "unit", "ms" if types.is_date64(kind) else None)
-        days = 86_400_000 if types.is_date64(kind) else UNITS.get(unit, 1)
-        counts = column.view(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64())
-        found = numpy.asarray(filled(counts), numpy.float64) / days
+        if types.is_date64(kind):
+            kind, column = pyarrow.date32(), column.cast(pyarrow.date32())
+        unit = 1 if types.is_date32(kind) else UNITS[kind.unit]
+        counts = filled(column.view(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()))
+        found = counts.to_numpy() / unit
     elif types.is_decimal(kind):
         found = decimals(filled(column))
     elif types.is_floating(kind) or types.is_boolean(kind) or not column.null_count:

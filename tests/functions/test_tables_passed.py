@@ -79,6 +79,17 @@ def test_every_type_stays_what_it_is(session: psycopg.Connection, name: str) -> 
     assert rows(session, "SELECT count(*) FROM (FROM given EXCEPT ALL FROM found)") == [(0,)]
 
 
+@pytest.mark.parametrize("order", ["n", "n DESC"])
+def test_texts_of_each_length(session: psycopg.Connection, order: str) -> None:
+    """DuckDB stores up to 12 bytes in the value. The last text may be the shortest or the longest one."""
+    texts = f"SELECT n, repeat('é', n // 2) || substr('abc', 1, n % 2) AS s FROM range(40) t(n) ORDER BY {order}"
+    found = rows(session, f"SELECT s, octet_length(s::BLOB), s::BLOB FROM same(({texts}))")
+    wanted = ["é" * (n // 2) + "a" * (n % 2) for n in range(40)]
+    wanted = wanted if order == "n" else wanted[::-1]
+    assert found == [(text, len(text.encode()), text.encode()) for text in wanted]
+    assert rows(session, f"SELECT count(*) FROM same(({texts})) JOIN ({texts}) AS t USING (s)") == [(40,)]
+
+
 def test_a_column_is_passed_on_twice(session: psycopg.Connection) -> None:
     found = (
         "SELECT count(*), count(DISTINCT one), bool_and(one = other AND one = 'text ' || i) FROM twice((FROM given))"

@@ -83,10 +83,10 @@ def test_every_type_stays_what_it_is(session: psycopg.Connection, name: str) -> 
 def test_texts_of_each_length(session: psycopg.Connection, order: str) -> None:
     """DuckDB stores up to 12 bytes in the value. The last text may be the shortest or the longest one."""
     texts = f"SELECT n, repeat('é', n // 2) || substr('abc', 1, n % 2) AS s FROM range(40) t(n) ORDER BY {order}"
-    found = rows(session, f"SELECT s, octet_length(s::BLOB), s::BLOB FROM same(({texts}))")
+    found = rows(session, f"SELECT s, strlen(s), hex(s) FROM same(({texts}))")
     wanted = ["é" * (n // 2) + "a" * (n % 2) for n in range(40)]
     wanted = wanted if order == "n" else wanted[::-1]
-    assert found == [(text, len(text.encode()), text.encode()) for text in wanted]
+    assert found == [(text, len(text.encode()), text.encode().hex().upper()) for text in wanted]
     assert rows(session, f"SELECT count(*) FROM same(({texts})) JOIN ({texts}) AS t USING (s)") == [(40,)]
 
 

@@ -50,7 +50,7 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
 .PHONY: bench-wire bench-end-to-end test-postgres-versions test-mysql-versions test-release record deb test-deb docs test-engines test-ml bench-postgres
-.PHONY: bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist test-dist release
+.PHONY: bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist test-dist release
 .PHONY: install clean postgres plpython extension mariadb java test-vscode lint-vscode vscode test-bodies bench-devudf
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -224,6 +224,11 @@ bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension ja
 
 bench-devudf: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Measure the way from a failing query to a stopped breakpoint, and the inputs of a function (BENCH_ROUNDS=5)
 	$(BIN)/python bench/devudf.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/devudf.md
+
+bench-ml: $(BIN)/.wheel $(BIN)/.bench $(ML)/.ml ## Measure training and predicting in the database, against scikit-learn on arrays in memory (BENCH_ROUNDS=5)
+	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
+		"$$($(ML)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(ML)/bin/python bench/ml.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/ml.md
 
 bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server, and what several readers gain (root, for links; BENCH_ROUNDS=5)
 	@command -v openssl >/dev/null || { $(APT) update && $(APT) install openssl; }

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import threading
 from contextlib import suppress
 from pathlib import Path
+from types import TracebackType
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -25,8 +27,15 @@ def children(pid: int) -> list[int]:
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of all threads of the process, its children and theirs, including ended threads."""
-    return own_cpu_seconds(pid) + sum(cpu_seconds(child) for child in children(pid))
+    """User and system time of all threads of the process, its children and theirs, including those that have ended: a
+    PostgreSQL server has a process for each connection, and a session has its own processes for functions."""
+    return own_cpu_seconds(pid) + ended_cpu_seconds(pid) + sum(cpu_seconds(child) for child in children(pid))
+
+
+def ended_cpu_seconds(pid: int) -> float:
+    """User and system time of the children that have ended and for which the process has waited, and of theirs."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[13]) + int(fields[14])) / TICKS
 
 
 def own_cpu_seconds(pid: int) -> float:
@@ -56,6 +65,44 @@ def own_memory(pid: int, field: str) -> int:
         if line.startswith(f"{field}:"):
             return int(line.split()[1]) * 1024
     raise KeyError(field)
+
+
+def proportional_memory(pid: int) -> int:
+    """Bytes of memory of the process, its children and theirs. A page that several processes share counts once in all
+    (Pss of /proc/PID/smaps_rollup: each process has its part of it)."""
+    total = 0
+    with suppress(FileNotFoundError, ProcessLookupError):  # the process has ended since it was listed
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        total = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+        total += sum(map(proportional_memory, children(pid)))
+    return total
+
+
+class PeakMemory:
+    """The most `proportional_memory` that a process had within a `with` block, as looked at every 20 ms."""
+
+    INTERVAL = 0.02
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.bytes = 0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def _watch(self) -> None:
+        while not self._is_over.is_set():
+            self.bytes = max(self.bytes, proportional_memory(self.pid))
+            self._is_over.wait(self.INTERVAL)
+
+    def __enter__(self) -> PeakMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over.set()
+        self._thread.join()
 
 
 def forget_peak(pid: int) -> None:

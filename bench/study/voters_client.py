@@ -9,19 +9,26 @@ line, and prints the seconds of each step, its CPU seconds and its largest memor
 from __future__ import annotations
 
 import json
-import resource
+import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
-from sklearn.ensemble import RandomForestClassifier
+sys.path.append(str(Path(__file__).parents[1]))
+
+from process import own_memory
 from voters_features import FEATURES, LABELLED, TRAIN
 
 Asked = dict[str, Any]
+if json.loads(sys.argv[1])["source"] == "functions":
+    # A client that only sends SQL has no other libraries.
+    import colonnade
+else:
+    import numpy as np
+    import pandas as pd
+    from sklearn.ensemble import RandomForestClassifier
 
 
 def frame_of(asked: Asked) -> pd.DataFrame:
@@ -144,10 +151,8 @@ def by_client(asked: Asked) -> dict[str, Any]:
 
 
 def in_database(asked: Asked) -> dict[str, Any]:
-    """The pipeline as SQL. Loading is what remains of the statements without the functions' own work: a function that
-    gets the same rows and does nothing."""
-    import colonnade
-
+    """The pipeline as SQL. The joined and labelled rows are a temporary table. Training and testing include what a
+    client does while it loads: the rows become the matrix that scikit-learn gets."""
     names = ", ".join(f"v.{name}" for name in ("voter", "precinct", *FEATURES))
     labelled, features = LABELLED.format(names), ", ".join(FEATURES)
     with colonnade.connect(asked["where"]) as connection:
@@ -155,17 +160,16 @@ def in_database(asked: Asked) -> dict[str, Any]:
         def value(query: str) -> int:
             return int(connection.query(query).to_arrow().column(0)[0].as_py())
 
-        training = f"(SELECT {features}, vote FROM ({labelled}) WHERE voter % 2 = 0)"
-        test = f"(SELECT precinct, {features} FROM ({labelled}) WHERE voter % 2 = 1)"
         begun = time.perf_counter()
-        labels = value(f"SELECT count(*) FILTER (vote = 'DEM') FROM ({labelled})")
-        value(f"SELECT rows FROM taken({training})")
-        value(f"SELECT sum(rows)::BIGINT FROM taken({test})")
+        connection.execute(f"CREATE TEMP TABLE labelled AS {labelled}")
+        labels = value("SELECT count(*) FILTER (vote = 'DEM') FROM labelled")
         loaded = time.perf_counter()
+        training = f"(SELECT {features}, vote FROM labelled WHERE voter % 2 = 0)"
         parameters = json.dumps(TRAIN)
         train = f"train_random_forest({training}, '{parameters}', 'voters', '{asked['format']}')"
         connection.execute(f"INSERT INTO models BY NAME SELECT * FROM {train}")
         trained = time.perf_counter()
+        test = f"(SELECT precinct, {features} FROM labelled WHERE voter % 2 = 1)"
         counted = f"SELECT precinct, count(*) FILTER (label = 'DEM') AS dem FROM predict({test}, 'voters') GROUP BY 1"
         predicted = value(f"SELECT sum(dem)::BIGINT FROM ({counted})")
         ended = time.perf_counter()
@@ -187,7 +191,8 @@ def main() -> None:
     found = in_database(asked) if asked["source"] == "functions" else by_client(asked)
     found["wall"] = time.perf_counter() - begun
     found["client_cpu"] = time.process_time() - before
-    found["peak"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    # Not ru_maxrss, which is at least that of the process that has started this one.
+    found["peak"] = own_memory(os.getpid(), "VmHWM")
     print(json.dumps(found), flush=True)
 
 

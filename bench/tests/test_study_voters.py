@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,16 @@ def test_every_system_has_the_right_labels(tmp_path: Path) -> None:
     it: dict[str, Any] = {"experiment": "it", "size": "tiny", "seconds": 1, "machine": {"Machine": "the tests'"}}
     page = report.write(tmp_path, [(voters.EXPERIMENT, {**it, "rows": rows})]).read_text()
     assert voters.DATABASE in page
+
+
+def test_training_is_compared_with_arrays_in_memory(tmp_path: Path) -> None:
+    if voters.INTERPRETER not in os.environ:
+        pytest.skip(f"{voters.INTERPRETER} names no interpreter with scikit-learn; make test-ml runs this")
+    command = [os.environ[voters.INTERPRETER], str(Path(voters.__file__).parents[1] / "ml.py")]
+    command += ["--rows", "3000", "--rounds", "1", "--trees", "2", "--markdown", str(tmp_path / "ml.md")]
+    subprocess.run(command, check=True, timeout=300)
+    lines = (tmp_path / "ml.md").read_text().splitlines()
+    assert len([line for line in lines if line.endswith("x |")]) == 8
 
 
 def test_findings_follow_from_the_rows() -> None:

@@ -502,6 +502,10 @@ class TableCall:
     def name(self) -> str:
         """The random name by which DuckDB's functions find the call."""
 
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """The names and SQL types of the columns that the function has returned; empty if they are declared."""
+
     def check(self) -> FunctionFailure | None:
         """Compile the function. Returns why it is no Python, with the place, or None."""
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 from colonnade._udf.compiled import compile_body
 from colonnade.ml import ModelError
+from colonnade.ml._frames import columns_of
 from colonnade.ml._functions import ALLOWED, COLUMNS, functions
 from colonnade.ml._statements import body, statements
 
@@ -25,19 +27,24 @@ class Local:
         return self.database.execute(sql).fetchnumpy()
 
     def call(self, function: str, columns: dict[str, Any], /, *constants: Any, **named: Any) -> Any:
-        """What the body of a function returns."""
+        """What the body of a function returns, with NumPy's arrays in place of pyarrow's."""
         found = self.functions[function]
         text = body(found.part, found.last, "main.models", self.allowed)
         compiled = compile_body(text, f"<function {function}>", [])
-        given = {**columns, **{f"arg{at}": value for at, value in enumerate(constants, 1)}, **named}
+        given = {**columns_of(columns), **{f"arg{at}": value for at, value in enumerate(constants, 1)}, **named}
         compiled.__globals__.update(_columns=given, _types={}, _conn=self)
         try:
-            return compiled()
+            result = compiled()
         except Exception as error:
             # The body has a class of its own.
             if type(error).__name__ == ModelError.__name__:
                 raise ModelError(str(error)) from error
             raise
+        is_column = {name: isinstance(column, pa.Array) for name, column in result.items()}
+        return {
+            name: column.to_numpy(zero_copy_only=False) if is_column[name] else column
+            for name, column in result.items()
+        }
 
     def train(self, function: str, columns: dict[str, Any], /, *constants: Any, **named: Any) -> dict[str, Any]:
         """Train, and insert the row."""

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import ast
+import datetime
+import decimal
 import pickle
 import subprocess
 import sys
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from colonnade._udf.compiled import compile_body
 from colonnade.ml import ModelError
-from colonnade.ml._bodies.columns import NULL_TEXT, as_kind, chosen, feature, matrix
-from colonnade.ml._bodies.labels import classes_of, present, targets_of
+from colonnade.ml._bodies.columns import NULL_TEXT, as_kind, chosen, feature, matrix, numbers
+from colonnade.ml._bodies.labels import as_classes, classes_of, present, targets_of
 from colonnade.ml._bodies.pickled import unpickled_model
 from colonnade.ml._bodies.stored import identity, quoted
+from colonnade.ml._frames import array_of
 from colonnade.ml._functions import ALLOWED, functions
 from colonnade.ml._statements import body, statements
+from hypothesis import given as given_any
+from hypothesis import strategies as st
 
 from tests.ml import people
 
@@ -85,13 +91,19 @@ def test_a_forged_pickle_is_not_run(forged: bytes) -> None:
 
 def test_numbers_become_floats() -> None:
     given = people.columns(50)
-    age = as_kind({"name": "age", "kind": "number"}, given["age"])
+    age = as_kind({"name": "age", "kind": "number"}, array_of(given["age"]))
     assert np.isnan(age[given["age"].mask]).all()
     assert (age[~given["age"].mask] == given["age"].compressed()).all()
-    days = as_kind({"name": "registered", "kind": "number"}, given["registered"])
+    days = as_kind({"name": "registered", "kind": "number"}, array_of(given["registered"]))
     assert (days == given["registered"].astype(int)).all()
-    second = np.array(["1970-01-01T00:00:01.5"], "datetime64[us]")
-    assert as_kind({"name": "t", "kind": "number"}, second).tolist() == [1.5]
+    moment = np.datetime64("1970-01-01T00:00:01.500", "ms")
+    for unit in ("ms", "us", "ns"):
+        assert as_kind(
+            {"name": "t", "kind": "number"}, array_of(moment[np.newaxis].astype(f"M8[{unit}]"))
+        ).tolist() == [1.5]
+    time = pa.array([datetime.time(1, 0, 0, 500_000), None], pa.time64("us"))
+    assert numbers("t", time)[0] == 3600.5
+    assert np.isnan(numbers("t", time)[1])
 
 
 @pytest.mark.parametrize(
@@ -99,27 +111,25 @@ def test_numbers_become_floats() -> None:
     [
         (np.array([1, 2**53 + 1]), r'column "x", row 2: 9007199254740993 is not exact'),
         (np.array([1.0, np.inf]), r'column "x", row 2: an infinite value'),
-        (np.array([b"a"], object), r'column "x" has values of the type bytes: cast it'),
-        (np.array([[1, 2]]), r'column "x" has values of the type int64'),
+        (np.array([b"a"], object), r'column "x" has values of the type binary: cast it'),
+        (np.array([[1, 2], None], object), r'column "x" has values of the type list<item: int64>'),
         (np.array([NULL_TEXT], object), r'column "x", row 1: the text U\+FDD0 is reserved'),
         (np.array([str(at) for at in range(1001)], object), r'column "x" has 1001 different texts'),
     ],
 )
 def test_what_is_no_feature_is_named(column: Any, message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        feature("x", column)
+        feature("x", array_of(column))
 
 
 def test_null_is_the_median_or_a_category() -> None:
-    age = np.ma.MaskedArray([10, 20, 90, 7], [False, False, False, True])
-    sex = np.ma.MaskedArray(np.array(["m", None, "", "m"], object), [False, True, False, False])
+    age, sex = pa.array([10, 20, 90, None]), pa.array(["m", None, "", "m"])
     features = [feature("age", age), feature("sex", sex)]
     assert features[1]["categories"] == ["", "m", NULL_TEXT]
     assert matrix([age, sex], features, "float64").tolist() == [[10, 1], [20, 2], [90, 0], [20, 1]]
-    unknown = np.array(["other"], object)
-    assert matrix([np.array([5]), unknown], features, "float64").tolist() == [[5, -1]]
-    nothing = np.ma.MaskedArray(np.array([None], object), [True])
-    assert matrix([nothing, nothing], features, "float64").tolist() == [[20, 2]]
+    assert matrix([pa.array([5]), pa.array(["other"])], features, "float64").tolist() == [[5, -1]]
+    for nothing in (pa.nulls(1), pa.nulls(1, pa.string())):
+        assert matrix([nothing, nothing], features, "float64").tolist() == [[20, 2]]
 
 
 def test_features_are_found_by_name() -> None:
@@ -129,33 +139,63 @@ def test_features_are_found_by_name() -> None:
     with pytest.raises(ModelError, match='needs the column "age"; the query has AGE, Age'):
         chosen({"AGE": 1, "Age": 2}, features)
     with pytest.raises(ModelError, match='column "age" is a text, and the model was trained with a number'):
-        as_kind(features[0], np.array(["1"], object))
+        as_kind(features[0], pa.array(["1"]))
+
+
+@given_any(
+    st.integers(1, 38).flatmap(
+        lambda digits: st.tuples(
+            st.just(digits),
+            st.integers(0, digits),
+            st.lists(st.none() | st.integers(-(10**digits) + 1, 10**digits - 1), max_size=4),
+        )
+    ),
+    st.integers(0, 2),
+)
+def test_decimals_become_the_nearest_floats(given: tuple[int, int, list[int | None]], skipped: int) -> None:
+    digits, scale, numerators = given
+    with decimal.localcontext(prec=40):
+        items = [None if one is None else decimal.Decimal(one).scaleb(-scale) for one in numerators]
+    column = pa.array([*items[:1] * skipped, *items], pa.decimal128(digits, scale)).slice(skipped * bool(items))
+    found = numbers("x", column)
+    assert [None if np.isnan(one) else one for one in found] == [None if one is None else float(one) for one in items]
+    wide = pa.array(items, pa.decimal256(digits + 1, scale))
+    assert np.array_equal(numbers("x", wide), found, equal_nan=True)
 
 
 def test_labels() -> None:
-    codes, classes = classes_of("y", np.array(["b", "a", "b"], object))
+    codes, classes = classes_of("y", pa.array(["b", "a", "b"]))
     assert (codes.tolist(), classes) == ([1, 0, 1], ["a", "b"])
-    assert classes_of("y", np.array([True, False]))[1] == [False, True]
+    assert as_classes(codes, classes).to_pylist() == ["b", "a", "b"]
+    assert classes_of("y", pa.array([True, False]))[1] == [False, True]
+    large = [2**70, -3]
+    codes, classes = classes_of("y", pa.array(list(map(decimal.Decimal, large)), pa.decimal256(39, 0)))
+    assert classes == [-3, 2**70]
+    assert as_classes(codes, classes).to_pylist() == large
+    assert classes_of("y", pa.array([datetime.date(2025, 1, 2), datetime.date(2025, 1, 1)]))[1] == [
+        "2025-01-01",
+        "2025-01-02",
+    ]
     for column, message in (
         (np.array([]), "no rows"),
         (np.ma.MaskedArray([1, 2], [False, True]), r'the label "y" is NULL in row 2'),
     ):
         with pytest.raises(ModelError, match=message):
-            present("y", column)
+            present("y", array_of(column))
     for wrong, message in (
         (np.array(["a", "a"], object), "all 2 rows have the class 'a'"),
         (np.array([1.5, 2.5]), "is no class"),
         (np.arange(1001), "1001 classes"),
     ):
         with pytest.raises(ModelError, match=message):
-            classes_of("y", wrong)
+            classes_of("y", array_of(wrong))
     for wrong, message in (
         (np.array(["a"], object), "is no number"),
         (np.array([True]), "is no number"),
         (np.array([1.0, np.nan]), "NaN in row 2"),
     ):
         with pytest.raises(ModelError, match=message):
-            targets_of("y", wrong)
+            targets_of("y", array_of(wrong))
 
 
 def test_names_are_quoted() -> None:

@@ -2,9 +2,9 @@
 //! numbers, of which any bytes are a value.
 
 use crate::error::FunctionError;
-use crate::function::{ColumnType, TimestampUnit};
+use crate::function::{ColumnType, FunctionColumn, TimestampUnit};
 use crate::layout::{ANSWER_WORDS, AnswerHead, MAX_ANSWER_WORDS, MAX_NOTICES, MAX_RECORD, NODE_WORDS, NOTICES, RECORD};
-use crate::output::{FixedSource, FixedValues, OutputColumn, OutputData};
+use crate::output::{ColumnSource, FixedSource, FixedValues, OutputColumn, OutputData};
 use crate::ring::{Ring, RingSlice};
 
 #[doc(hidden)]
@@ -229,11 +229,12 @@ pub(crate) fn record(ring: &Ring, head: &AnswerHead) -> Result<(String, Function
     Ok((code.ok_or(fault)?, record))
 }
 
-/// The names, the SQL types and the layouts of columns.
-type AnyColumns = (Vec<(String, String)>, Vec<ColumnType>);
+/// The names and sources of columns, and the layouts of those that are in the ring.
+type AnyColumns = (Vec<(String, ColumnSource)>, Vec<ColumnType>);
 
-/// The columns of a result that the function decides: their number, then for each its name and its type after their lengths.
-pub(crate) fn any_columns(ring: &Ring, head: &AnswerHead) -> Result<AnyColumns, Fault> {
+/// The columns of a result that the function decides: their number, then for each its name and its type after their lengths. In place of a
+/// type there may be the number of the parameter whose argument the column is. `parameters` are all of them.
+pub(crate) fn any_columns(ring: &Ring, head: &AnswerHead, parameters: &[FunctionColumn]) -> Result<AnyColumns, Fault> {
     let bytes = area(ring, RECORD, head.record_bytes, MAX_RECORD)?;
     let mut rest = bytes.as_slice();
     let fault = "the description of a table is cut";
@@ -254,8 +255,15 @@ pub(crate) fn any_columns(ring: &Ring, head: &AnswerHead) -> Result<AnyColumns, 
         if name.is_empty() || name.contains('\0') {
             return Err("the name of a column is empty or has a NUL");
         }
-        types.push(ColumnType::named(&type_).ok_or("the type of a column is unknown")?);
-        names.push((name, type_));
+        let source = if type_.starts_with(|letter: char| letter.is_ascii_digit()) {
+            let number = type_.parse::<usize>().ok();
+            let number = number.filter(|number| parameters.get(*number).is_some_and(|of| !of.is_scalar));
+            ColumnSource::Argument(number.ok_or("a column is an argument that there is not")?)
+        } else {
+            types.push(ColumnType::named(&type_).ok_or("the type of a column is unknown")?);
+            ColumnSource::Values(type_)
+        };
+        names.push((name, source));
     }
     if rest.is_empty() { Ok((names, types)) } else { Err(fault) }
 }

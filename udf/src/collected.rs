@@ -132,7 +132,12 @@ impl CollectedRows {
 
     /// A column as a result has it.
     pub fn column(&self, column: usize, type_: &ColumnType) -> Option<OutputColumn<'static>> {
-        self.columns.get(column).map(|node| node.to_output(type_))
+        self.columns.get(column).map(|node| node.clone().into_output(type_))
+    }
+
+    /// As `column`, without a copy. The column is empty afterwards.
+    pub fn take_column(&mut self, column: usize, type_: &ColumnType) -> Option<OutputColumn<'static>> {
+        self.columns.get_mut(column).map(|node| std::mem::take(node).into_output(type_))
     }
 
     /// Writes a column as the next argument of a call.
@@ -329,14 +334,12 @@ impl Node {
         }
     }
 
-    fn to_output(&self, type_: &ColumnType) -> OutputColumn<'static> {
+    fn into_output(self, type_: &ColumnType) -> OutputColumn<'static> {
         let words = |bytes: &[u8]| bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect::<Vec<_>>();
         let children = type_.children();
-        let mut below = self.children.iter().zip(&children).map(|(node, child)| node.to_output(child));
+        let mut below = self.children.into_iter().zip(&children).map(|(node, child)| node.into_output(child));
         let data = match type_ {
-            ColumnType::Text | ColumnType::Blob => {
-                OutputData::Bytes { offsets: words(&self.values), bytes: self.heap.clone() }
-            }
+            ColumnType::Text | ColumnType::Blob => OutputData::Bytes { offsets: words(&self.values), bytes: self.heap },
             ColumnType::List(_) | ColumnType::Map(..) => match below.next() {
                 Some(items) => OutputData::List { offsets: words(&self.values), items: Box::new(items) },
                 None => OutputData::Struct(Vec::new()),
@@ -346,8 +349,8 @@ impl Node {
                 None => OutputData::Struct(Vec::new()),
             },
             ColumnType::Struct(_) => OutputData::Struct(below.collect()),
-            ColumnType::Union(_) => OutputData::Union { tags: self.values.clone(), members: below.collect() },
-            _ => OutputData::Fixed(FixedValues::of(self.values.clone(), type_.width().unwrap_or(1))),
+            ColumnType::Union(_) => OutputData::Union { tags: self.values, members: below.collect() },
+            _ => OutputData::Fixed(FixedValues::of(self.values, type_.width().unwrap_or(1))),
         };
         let validity = self.validity.as_ref().map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect());
         OutputColumn { validity, data }

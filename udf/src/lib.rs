@@ -63,7 +63,7 @@ pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, Timestamp
 pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};
 pub use local::{LocalSource, LocalWorker};
 pub use loopback::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, ReplyError, StopFlag};
-pub use output::{CallOutput, FixedValues, OutputColumn, OutputData};
+pub use output::{CallOutput, ColumnSource, FixedValues, OutputColumn, OutputData};
 pub use pool::{Isolation, WorkerLimits, WorkerPool};
 pub use ring::RingSlice;
 pub use session::SessionWorkers;

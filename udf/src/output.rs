@@ -8,10 +8,20 @@ use crate::ring::RingSlice;
 pub struct CallOutput<'w> {
     /// The number of rows.
     pub rows: usize,
-    /// The names and the SQL types of the columns, if the function decides them ([`crate::FunctionKind::AnyTable`]).
-    pub names: Vec<(String, String)>,
-    /// The columns, as the function's results say.
+    /// The names and the sources of the columns, if the function decides them ([`crate::FunctionKind::AnyTable`]).
+    pub names: Vec<(String, ColumnSource)>,
+    /// The columns, as the function's results say, or those of `names` that have values.
     pub columns: Vec<OutputColumn<'w>>,
+}
+
+/// Where the values of a column are, if the function decides the columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnSource {
+    /// The function has made them. This is the SQL name of their type.
+    Values(String),
+    /// The column is the argument of the parameter with this number, which the caller has. It is no scalar one; whether it has as many rows
+    /// as the result, the caller has to check.
+    Argument(usize),
 }
 
 /// A column of a result.

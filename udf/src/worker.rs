@@ -167,8 +167,11 @@ impl FunctionWorker {
         };
         let broken = |fault| self.broken(function, fault);
         let is_any = function.kind == FunctionKind::AnyTable;
-        let (names, any) =
-            if is_any { check::any_columns(&process.ring, &answer).map_err(broken)? } else { Default::default() };
+        let (names, any) = if is_any {
+            check::any_columns(&process.ring, &answer, &function.parameters).map_err(broken)?
+        } else {
+            Default::default()
+        };
         let declared = function.results.iter().map(|result| &result.column_type);
         let types: Vec<_> = if is_any { any.iter().collect() } else { declared.collect() };
         let (rows, columns) = check::columns(&process.ring, &answer, &types, expected).map_err(broken)?;

@@ -86,12 +86,14 @@ class LocalFunction:
         for argument, is_one, (_, type_, _) in zip(
             given.columns, self.call.are_scalar, self.description.parameters, strict=True
         ):
-            ring.columns.append(1 if is_one else 0)
-            memory.write(ring, argument.combine_chunks(), json.loads(column_type(type_)))
+            ring.argument(argument.combine_chunks(), json.loads(column_type(type_)), is_one=is_one)
         self.call.call(ring, given.rows, 0, 0, ring.send())
         rows, nodes = ring.result
-        types = ring.any_columns if self.description.has_any_columns else self.description.columns
-        return memory.read_rows(ring, [json.loads(column_type(type_)) for _, type_ in types], rows, nodes)
+        found: list[tuple[str, str | int]] = [*self.description.columns]
+        if self.description.has_any_columns:
+            found = ring.any_columns
+        sources = [one if isinstance(one, int) else json.loads(column_type(one)) for _, one in found]
+        return memory.read_rows(ring, sources, rows, nodes)
 
     def _call(self, ring: memory.LocalRing, rows: pa.Table) -> list[Any]:
         ring.begin()
@@ -100,9 +102,7 @@ class LocalFunction:
             column = rows.column(index).combine_chunks()
             if is_scalar:
                 column = column.slice(0, 1)
-            # One value, which each row has, or an array.
-            ring.columns.append(1 if is_scalar else 0)
-            memory.write(ring, column, json.loads(column_type(type_)))
+            ring.argument(column, json.loads(column_type(type_)), is_one=is_scalar)
         groups_at, groups = 0, 0
         if self.description.has_groups:
             offsets = group_offsets(np.asarray(rows.column(len(self.description.parameters))))

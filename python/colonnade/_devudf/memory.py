@@ -30,14 +30,24 @@ class LocalRing(Ring):
         self.words = b""
         self.result: tuple[int, list[int]] = (0, [])
         self.columns: list[int] = []
-        #: The names and types of a result with any columns.
-        self.any_columns: list[tuple[str, str]] = []
+        #: The types and the words of the arguments.
+        self.arguments: list[tuple[list[Any], list[int]]] = []
+        #: The names of a result with any columns, and for each its type, or the number of the argument that it is.
+        self.any_columns: list[tuple[str, str | int]] = []
 
     def begin(self) -> None:
         """Forget the arguments and the result of the call before."""
         self.at = DATA
         self.words = b""
         self.columns = []
+        self.arguments = []
+
+    def argument(self, array: pa.Array, column_type: list[Any], *, is_one: bool) -> None:
+        """Write an argument: one value, which each row has, or an array."""
+        self.columns.append(1 if is_one else 0)
+        first = len(self.columns)
+        write(self, array, column_type)
+        self.arguments.append((column_type, self.columns[first:]))
 
     def send(self) -> int:
         """Write the words of the arguments. Returns their number."""
@@ -60,7 +70,7 @@ class LocalRing(Ring):
             raise ValueError(f"{len(nodes) // 6} columns and fields are too many for one result")
         self.result = (rows, nodes)
 
-    def finish_any(self, rows: int, nodes: list[int], columns: list[tuple[str, str]]) -> None:
+    def finish_any(self, rows: int, nodes: list[int], columns: list[tuple[str, str | int]]) -> None:
         self.any_columns = columns
         self.finish(rows, nodes)
 
@@ -200,10 +210,13 @@ def read(ring: LocalRing, column_type: list[Any], nodes: list[int]) -> list[Any]
     return inbound.items(read_values(ring, column_type, nodes))
 
 
-def read_rows(ring: LocalRing, column_types: list[list[Any]], rows: int, nodes: list[int]) -> list[list[Any]]:
-    """The rows of a result with several columns."""
+def read_rows(ring: LocalRing, sources: list[list[Any] | int], rows: int, nodes: list[int]) -> list[list[Any]]:
+    """The rows of a result with several columns. Each has a type, or is the argument with this number."""
     words = iter(nodes)
-    columns = [inbound.items(copy.deepcopy(inbound.reader(type_)(ring.memory, words))) for type_ in column_types]
+    columns = []
+    for source in sources:
+        type_, own = ring.arguments[source] if isinstance(source, int) else (source, words)
+        columns.append(inbound.items(copy.deepcopy(inbound.reader(type_)(ring.memory, iter(own)))))
     return [list(row) for row in zip(*columns, strict=True)] if columns else [[] for _ in range(rows)]
 
 

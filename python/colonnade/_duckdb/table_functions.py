@@ -117,7 +117,8 @@ class TableFunctions:
         if call is None:
             return rows
         call.run()
-        return rows
+        # An argument that the function returns has its type, also if its values were converted.
+        return rows_of(call, call.columns) if call.columns else rows
 
     def _collected(
         self,

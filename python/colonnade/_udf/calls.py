@@ -311,15 +311,30 @@ class AnyTableCall(Call):
     """Any number of rows, with any columns."""
 
     def call(self, ring: Ring, rows: int, groups_at: int, groups: int, words: int) -> None:
-        result = self.run(self.arrays(self.arguments(ring, rows, words)))
-        named = results.any_table(result)
+        arguments = self.arrays(self.arguments(ring, rows, words))
+        named = results.any_table(self.run(arguments))
         count = results.length([column for _, column in named])
         nodes: list[int] = []
-        types = []
+        types: list[tuple[str, str | int]] = []
         for name, result in named:
+            passed = self.passed(arguments, result)
+            if passed is not None and len(result) == count:
+                # The server has this column, with its type.
+                types.append((name, passed))
+                continue
+            known = inferred.arrow_type(result)
+            if known is not None and self.style.write(ring, nodes, known[1], result, count):
+                types.append((name, known[0]))
+                continue
             is_array = isinstance(result, np.ndarray) and result.ndim == 1
             found, mask = results.column(result, count, items=not is_array)
             type_name, description = inferred.sql_type(found, name)
             outbound.writer(description, type_name)(ring, nodes, found, mask)
             types.append((name, type_name))
         ring.finish_any(count, nodes, types)
+
+    def passed(self, arguments: list[Any], result: Any) -> int | None:
+        """The number of the argument that a column of the result is. An array of pyarrow cannot have been changed."""
+        if not arrow_results.is_column(result):
+            return None
+        return next((at for at, argument in enumerate(arguments) if argument is result), None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import inbound
+from . import arrow_results, inbound
 from .failures import wrong_result
 from .results import nulls_of
 
@@ -44,6 +44,24 @@ OBJECTS: tuple[tuple[tuple[type, ...], Inferred], ...] = (
 )
 INTEGERS = (int, np.integer)
 FLOATS = (float, np.floating)
+#: The types of columns of pyarrow that have their layout, by Arrow's names. BOOLEAN has another layout.
+ARROW_TYPES: dict[str, Inferred] = {
+    **{
+        kind: (SQL_NAMES[np.dtype(dtype).name], [np.dtype(dtype).name])
+        for kind, dtype in arrow_results.ARROW_NUMBERS.items()
+        if kind != "bool"
+    },
+    **dict.fromkeys(arrow_results.TEXTS, TEXT),
+    **dict.fromkeys(arrow_results.BLOBS, ("BLOB", ["blob"])),
+    "date32[day]": ("DATE", ["date"]),
+    "time64[us]": ("TIME", ["time"]),
+    **{f"timestamp[{unit}]": (name, ["timestamp", unit]) for unit, name in TIMESTAMPS.items()},
+}
+
+
+def arrow_type(column: Any) -> Inferred | None:
+    """The type of a column of pyarrow that can be copied as it is. None for any other column."""
+    return ARROW_TYPES.get(str(column.type)) if arrow_results.is_column(column) else None
 
 
 def sql_type(found: np.ndarray, name: str, depth: int = 0) -> Inferred:

@@ -143,12 +143,13 @@ class Ring:
         self.memory[at : at + len(data)] = data
         return at
 
-    def finish_any(self, rows: int, nodes: list[int], columns: list[tuple[str, str]]) -> None:
-        """As `finish`, with the names and SQL types of the columns."""
+    def finish_any(self, rows: int, nodes: list[int], columns: list[tuple[str, str | int]]) -> None:
+        """As `finish`, with the names of the columns, and for each its SQL type, or the number of the argument that it
+        is."""
         record = bytearray(struct.pack("<I", len(columns)))
         for texts in columns:
             for text in texts:
-                encoded = text.encode("utf-8", "replace")
+                encoded = str(text).encode("utf-8", "replace")
                 record += struct.pack("<I", len(encoded)) + encoded
         if len(record) > MAX_RECORD:
             raise ValueError(f"the names of {len(columns)} columns are too long for one result")

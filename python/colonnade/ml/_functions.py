@@ -80,7 +80,7 @@ class Function:
     last: str
     comment: str
     parameters: str = "*"
-    clauses: str = ""
+    clauses: str = "PARAMETER STYLE ARROW"
 
     @property
     def result(self) -> str:
@@ -109,7 +109,7 @@ def functions() -> list[Function]:
             "*",
             "PYTHON_MAP",
             "prediction",
-            "return prediction_call(_columns, _types, _conn, TABLE, False)",
+            "return prediction_call(_columns, _conn, TABLE, False)",
             "The rows of a query with the predictions of a stored model",
         ),
         Function(
@@ -117,7 +117,7 @@ def functions() -> list[Function]:
             "*",
             "PYTHON_MAP",
             "prediction",
-            "return prediction_call(_columns, _types, _conn, TABLE, True)",
+            "return prediction_call(_columns, _conn, TABLE, True)",
             "The rows of a query with the predictions of a stored model and their probabilities",
         ),
         Function(

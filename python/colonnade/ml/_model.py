@@ -49,7 +49,7 @@ class Model:
         Raises:
             ModelError: A feature is missing, or has another type than in the training.
         """
-        return applied(self._opened, self._spec, columns_of(rows), False)[0]
+        return applied(self._opened, self._spec, columns_of(rows), False)[0].to_numpy(zero_copy_only=False)
 
     def predict_proba(self, rows: Any) -> Any:
         """Predicts the probability of each class.

@@ -11,7 +11,7 @@ from typing import Any
 from colonnade._libraries import require
 
 from ._bodies.artifacts import library_versions, new_artifact
-from ._bodies.columns import kind_of, parted
+from ._bodies.columns import kind_of
 from ._bodies.estimators import task_of
 from ._bodies.graphs import DESCRIPTION, converted_graph, graph_description, histogram_nodes
 from ._bodies.refused import ModelError
@@ -25,7 +25,7 @@ def description_of(model: Any, sample: Any) -> tuple[dict[str, Any], dict[str, A
     columns = columns_of(sample)
     spec: dict[str, Any] = {"task": task_of(model), "coded": False, "dtype": "float64", "features": []}
     for name, column in columns.items():
-        kind = kind_of(name, *parted(column))
+        kind = kind_of(name, column)
         if kind == "nothing":
             raise ModelError(f'all values of the sample\'s column "{name}" are NULL: give a sample with values')
         one: dict[str, Any] = {"name": name, "kind": kind}

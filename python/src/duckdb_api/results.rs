@@ -3,6 +3,7 @@
 mod nested;
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr;
 
 use colonnade_udf::{OutputColumn, OutputData};
@@ -104,9 +105,9 @@ pub(super) unsafe fn write(
             for row in (0..place.count).filter(|row| is_valid(*row)) {
                 let Some(source) = place.source(row) else { continue };
                 let (start, end) = (offsets[source] as usize, offsets[source + 1] as usize);
-                let value = text(&bytes[start..end], heap.wrapping_add(start))?;
+                let value = text(bytes, start..end, heap.wrapping_add(start))?;
                 // SAFETY: the row is one of the vector, whose values are texts of 16 bytes.
-                unsafe { data.add((place.first + row) * 16).cast::<[u8; 16]>().write_unaligned(value) };
+                unsafe { data.add((place.first + row) * 16).cast::<u128>().write_unaligned(value) };
             }
             Ok(())
         }
@@ -191,16 +192,20 @@ unsafe fn heap(api: &Api, vector: Handle, bytes: &[u8]) -> Result<*mut u8, Callb
     Ok(memory)
 }
 
-/// A text as DuckDB stores it: its length, then its bytes if they are few, otherwise the first four and the address of all.
-fn text(bytes: &[u8], address: *mut u8) -> Result<[u8; 16], CallbackError> {
-    let length = u32::try_from(bytes.len()).map_err(|_| "a text of a result is longer than 4 GiB")?;
-    let mut value = [0; 16];
-    value[..4].copy_from_slice(&length.to_le_bytes());
-    if bytes.len() <= INLINE {
-        value[4..][..bytes.len()].copy_from_slice(bytes);
+/// A text, which is a part of `bytes`, as DuckDB stores it: its length, then its bytes if they are few, otherwise the first four and the
+/// address of all. It is made as a number, because a value that is written in parts and then read as a whole stalls the processor.
+fn text(bytes: &[u8], range: Range<usize>, address: *mut u8) -> Result<u128, CallbackError> {
+    let length = u32::try_from(range.len()).map_err(|_| "a text of a result is longer than 4 GiB")?;
+    let first = match bytes[range.start..].first_chunk::<INLINE>() {
+        Some([a, b, c, d, e, f, g, h, i, j, k, l]) => {
+            u128::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h, *i, *j, *k, *l, 0, 0, 0, 0])
+        }
+        None => bytes[range.start..].iter().rev().fold(0, |value, byte| (value << 8) | u128::from(*byte)),
+    };
+    let value = if range.len() <= INLINE {
+        first & ((1 << (8 * range.len())) - 1)
     } else {
-        value[4..8].copy_from_slice(&bytes[..4]);
-        value[8..].copy_from_slice(&(address as usize).to_le_bytes());
-    }
-    Ok(value)
+        (first & u128::from(u32::MAX)) | ((address as usize as u128) << 32)
+    };
+    Ok((value << 32) | u128::from(length))
 }

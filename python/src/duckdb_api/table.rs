@@ -90,7 +90,7 @@ struct Group {
 #[derive(Debug)]
 struct Batch {
     rows: usize,
-    /// The names and types of the columns, if they are not declared.
+    /// The names and SQL types of the columns, if they are not declared. A type may be one that is converted.
     names: Vec<(String, String)>,
     columns: Vec<OutputColumn<'static>>,
 }

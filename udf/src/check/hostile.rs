@@ -1,9 +1,9 @@
 //! Any bytes as the answer of a worker, for property tests and fuzzing.
 
 use super::{any_columns, columns, notices, record};
-use crate::function::ColumnType;
+use crate::function::{ColumnType, FunctionColumn};
 use crate::layout::{ANSWER_HEAD, ANSWER_WORDS, DATA, NOTICES, RECORD};
-use crate::output::{OutputColumn, OutputData};
+use crate::output::{ColumnSource, OutputColumn, OutputData};
 use crate::ring::Ring;
 
 /// Checks an answer that stands in `bytes`, as if a worker had written it, and reads what is found valid.
@@ -24,7 +24,17 @@ pub fn check_bytes(bytes: &[u8], types: &[ColumnType], rows: Option<usize>) -> R
     }
     let head = ring.answer_head();
     let _ = (record(&ring, &head), notices(&ring, &head));
-    if let Ok((_, any)) = any_columns(&ring, &head) {
+    let parameter = |type_: &ColumnType| FunctionColumn {
+        name: String::new(),
+        type_name: String::new(),
+        column_type: type_.clone(),
+        is_scalar: false,
+    };
+    let parameters: Vec<_> = types.iter().map(parameter).collect();
+    if let Ok((names, any)) = any_columns(&ring, &head, &parameters) {
+        for (_, source) in &names {
+            assert!(!matches!(source, ColumnSource::Argument(number) if *number >= parameters.len()));
+        }
         let any: Vec<_> = any.iter().collect();
         let read = columns(&ring, &head, &any, None);
         read.iter().for_each(|(found, columns)| columns.iter().for_each(|column| read_all(column, *found)));

@@ -2,9 +2,12 @@
 
 use proptest::prelude::*;
 
+use super::any_columns;
 use super::hostile::check_bytes;
-use crate::function::{ColumnType, TimestampUnit};
-use crate::layout::{Answer, DATA};
+use crate::function::{ColumnType, FunctionColumn, TimestampUnit};
+use crate::layout::{Answer, AnswerHead, DATA, RECORD};
+use crate::output::ColumnSource;
+use crate::ring::Ring;
 
 fn column_type() -> impl Strategy<Value = ColumnType> {
     let simple = prop_oneof![
@@ -157,5 +160,35 @@ fn each_fault_is_found() {
     ];
     for (column_type, rows, nodes, data, fault) in faults {
         assert_eq!(check(column_type, rows, &nodes, &data), Err(fault));
+    }
+}
+
+#[test]
+fn columns_are_made_or_arguments() {
+    let parameter = |is_scalar| FunctionColumn {
+        name: "x".to_owned(),
+        type_name: "INTEGER".to_owned(),
+        column_type: ColumnType::Int32,
+        is_scalar,
+    };
+    let parameters = [parameter(false), parameter(true)];
+    let read = |type_: &str| {
+        let ring = Ring::new(0).map_err(|_| "no ring")?;
+        let mut record = 1_u32.to_le_bytes().to_vec();
+        for text in ["c", type_] {
+            record.extend((text.len() as u32).to_le_bytes());
+            record.extend(text.as_bytes());
+        }
+        ring.slice(RECORD, record.len()).ok_or("no ring")?.write(0, &record);
+        let head = AnswerHead { record_bytes: record.len() as u64, ..ring.answer_head() };
+        any_columns(&ring, &head, &parameters).map(|(mut names, types)| (names.remove(0).1, types.len()))
+    };
+    assert_eq!(read("VARCHAR"), Ok((ColumnSource::Values("VARCHAR".to_owned()), 1)));
+    assert_eq!(read("0"), Ok((ColumnSource::Argument(0), 0)));
+    for wrong in ["1", "2", "0x", "00000000000000000000000000000000000000009", "18446744073709551616"] {
+        assert_eq!(read(wrong), Err("a column is an argument that there is not"), "{wrong}");
+    }
+    for wrong in ["", "-1", "+0", "INTEGERS"] {
+        assert_eq!(read(wrong), Err("the type of a column is unknown"), "{wrong}");
     }
 }

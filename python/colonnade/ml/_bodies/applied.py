@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+import pyarrow
 
 from .columns import as_kind, chosen, matrix
 from .graphs import graph_outputs
@@ -13,8 +14,8 @@ from .refused import ModelError
 
 
 def applied(model: Any, spec: dict[str, Any], columns: dict[str, Any], chances: bool) -> tuple[Any, Any]:
-    """The predictions for the rows of these columns, and the probabilities of the classes in their order, if they are
-    asked for. Other columns than the features have no effect."""
+    """The predictions for the rows of these columns, as a column, and the probabilities of the classes in their order,
+    if they are asked for. Other columns than the features have no effect."""
     found = chosen(columns, spec["features"])
     if chances and spec["task"] == "regression":
         raise ModelError("the model predicts numbers, which have no probabilities: use predict")
@@ -26,7 +27,7 @@ def applied(model: Any, spec: dict[str, Any], columns: dict[str, Any], chances: 
         if not len(rows):
             # scikit-learn refuses a matrix without rows.
             if spec["task"] == "regression":
-                return numpy.empty(0), None
+                return pyarrow.array([], pyarrow.float64()), None
             codes = numpy.empty(0, numpy.int64)
             return as_classes(codes, spec["classes"]), numpy.empty((0, len(spec["classes"])))
         if chances and hasattr(model, "predict_proba"):
@@ -38,10 +39,10 @@ def applied(model: Any, spec: dict[str, Any], columns: dict[str, Any], chances: 
     if chances and probabilities is None:
         raise ModelError("the model has no probabilities: use predict")
     if spec["task"] == "regression":
-        return numpy.asarray(predictions, numpy.float64).reshape(-1), None
+        return pyarrow.array(numpy.asarray(predictions, numpy.float64).reshape(-1)), None
     if spec["coded"]:
         return as_classes(predictions, spec["classes"]), probabilities
-    return numpy.asarray(predictions).reshape(-1), probabilities
+    return pyarrow.array(numpy.asarray(predictions).reshape(-1)), probabilities
 
 
 def inputs_of(model: Any, spec: dict[str, Any], columns: list[Any]) -> Any:

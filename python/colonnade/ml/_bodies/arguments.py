@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy
+import pyarrow
 
 from .refused import ModelError
 
 
 def divided(given: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The columns of the query, and the constants by these names."""
-    columns = {name: value for name, value in given.items() if isinstance(value, numpy.ndarray)}
+    columns = {name: value for name, value in given.items() if isinstance(value, pyarrow.Array)}
     constants: dict[str, Any] = {}
     left = list(names)
     for name, value in given.items():

@@ -1,4 +1,7 @@
-"""Columns of a query as the features of a model: what they are, and the matrix that an estimator gets."""
+"""Columns of a query as the features of a model: what they are, and the matrix that an estimator gets.
+
+Columns are arrays of pyarrow. A text is never an object of Python for each row: its column becomes numbers and a list
+of the different texts."""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import decimal
 from typing import Any
 
 import numpy
+import pyarrow
 
 from .refused import ModelError
 
@@ -15,93 +19,106 @@ NULL_TEXT = "\ufdd0"
 MOST_CATEGORIES = 1000
 #: Integers up to this one are exact in 64-bit floats.
 LARGEST_INTEGER = 2**53
-#: Rows of a matrix that are written together.
-BLOCK = 4096
+#: So are the powers of ten up to this one.
+LARGEST_POWER = 22
 #: The numbers of the units of a second in which dates and times arrive.
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
-def parted(column: Any) -> tuple[numpy.ndarray, numpy.ndarray | None]:
-    """The values of an argument, and which of them are NULL: None if there is no NULL."""
-    if isinstance(column, numpy.ma.MaskedArray):
-        mask = numpy.ma.getmaskarray(column)
-        return numpy.asarray(column.data), mask if mask.any() else None
-    return numpy.asarray(column), None
-
-
-def kind_of(name: str, values: numpy.ndarray, mask: numpy.ndarray | None) -> str:
-    """`number` or `text`; `nothing` for a column of objects that are all NULL."""
-    if values.ndim == 1 and values.dtype.kind in "biufMm":
+def kind_of(name: str, column: Any) -> str:
+    """`number` or `text`; `nothing` for a column of texts, or without a type, that are all NULL."""
+    kind, types = column.type, pyarrow.types
+    if types.is_null(kind):
+        return "nothing"
+    if types.is_string(kind) or types.is_large_string(kind):
+        return "nothing" if column.null_count == len(column) else "text"
+    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+    if is_number or (types.is_temporal(kind) and not types.is_interval(kind)):
         return "number"
-    found: set[str] = set()
-    if values.ndim == 1 and values.dtype.kind == "O":
-        present = values if mask is None else values[~mask]
-        types = set(map(type, present.tolist()))
-        if not types:
-            return "nothing"
-        if types == {str}:
-            return "text"
-        if types <= {int, decimal.Decimal}:
-            return "number"
-        found = {one.__name__ for one in types}
-    shown = ", ".join(sorted(found)) or str(values.dtype)
-    raise ModelError(f'column "{name}" has values of the type {shown}: cast it to a number or to VARCHAR')
+    raise ModelError(f'column "{name}" has values of the type {kind}: cast it to a number or to VARCHAR')
 
 
-def numbers(name: str, values: numpy.ndarray, mask: numpy.ndarray | None) -> numpy.ndarray:
-    """A column of numbers as 64-bit floats; NULL is NaN. Dates are days, and times are seconds, since 1970."""
-    kind = values.dtype.kind
-    if kind in "iu" and values.dtype.itemsize == 8 and values.size:
-        large = (values > LARGEST_INTEGER) if kind == "u" else (values > LARGEST_INTEGER) | (values < -LARGEST_INTEGER)
-        if mask is not None:
-            large &= ~mask
-        if large.any():
-            row = int(large.argmax())
-            raise ModelError(
-                f'column "{name}", row {row + 1}: {values[row]} is not exact as a feature, which is a 64-bit float; '
-                "leave the column out, or cast it"
-            )
-    if kind in "Mm":
-        unit = numpy.datetime_data(values.dtype)[0]
-        nulls = numpy.isnat(values)
-        found = values.astype(numpy.int64).astype(numpy.float64) / UNITS.get(unit, 1)
-        mask = nulls if mask is None else mask | nulls
-    elif kind == "O":
-        present = numpy.ones(len(values), bool) if mask is None else ~mask
-        found = numpy.zeros(len(values))
-        found[present] = [float(value) for value in values[present].tolist()]
+def numbers(name: str, column: Any) -> numpy.ndarray:
+    """A column of numbers as NumPy's, which are exact as 64-bit floats: floats with NaN for NULL, if there is one.
+    Dates are days, and times are seconds, since 1970."""
+    kind, types = column.type, pyarrow.types
+    if types.is_integer(kind) and kind.bit_width == 64:
+        check_integers(name, column)
+    if types.is_temporal(kind):
+        if types.is_date64(kind):
+            kind, column = pyarrow.date32(), column.cast(pyarrow.date32())
+        unit = 1 if types.is_date32(kind) else UNITS[kind.unit]
+        counts = filled(column.view(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()))
+        found = counts.to_numpy() / unit
+    elif types.is_decimal(kind):
+        found = decimals(filled(column))
+    elif types.is_floating(kind) or types.is_boolean(kind) or not column.null_count:
+        found = filled(column).to_numpy(zero_copy_only=False)
     else:
-        found = values.astype(numpy.float64, copy=False)
-    if mask is not None and mask.any():
-        found = found.copy() if found is values else found
-        found[mask] = numpy.nan
+        found = filled(column).to_numpy().astype(numpy.float64)
+    if column.null_count:
+        found = found.astype(numpy.float64)
+        found[column.is_null().to_numpy(zero_copy_only=False)] = numpy.nan
     # A sum is finite if each value is: only then is there nothing to look for.
-    if found.size and not numpy.isfinite(found.sum()) and numpy.isinf(found).any():
+    if found.dtype.kind == "f" and not numpy.isfinite(found.sum()) and numpy.isinf(found).any():
         row = int(numpy.isinf(found).argmax())
         raise ModelError(f'column "{name}", row {row + 1}: an infinite value is no feature')
     return found
 
 
-def texts(name: str, values: numpy.ndarray, mask: numpy.ndarray | None) -> list[str]:
-    """A column of text, with the reserved text for NULL."""
-    items = values.tolist()
-    if mask is not None:
-        for row in numpy.flatnonzero(mask).tolist():
-            items[row] = None
-    if NULL_TEXT in items:
-        row = items.index(NULL_TEXT)
+def filled(column: Any) -> Any:
+    """The column with zero for NULL."""
+    if not column.null_count:
+        return column
+    if pyarrow.types.is_decimal(column.type):
+        return column.fill_null(pyarrow.scalar(decimal.Decimal(0), column.type))
+    return column.fill_null(pyarrow.scalar(0).cast(column.type))
+
+
+def check_integers(name: str, column: Any) -> None:
+    """Refuse integers that are not exact as 64-bit floats."""
+    values = filled(column).to_numpy()
+    if not len(values) or (values.max() <= LARGEST_INTEGER and values.min() >= -LARGEST_INTEGER):
+        return
+    row = int(((values > LARGEST_INTEGER) | (values < -LARGEST_INTEGER)).argmax())
+    raise ModelError(
+        f'column "{name}", row {row + 1}: {values[row]} is not exact as a feature, which is a 64-bit float; '
+        "leave the column out, or cast it"
+    )
+
+
+def decimals(column: Any) -> numpy.ndarray:
+    """Decimals as the nearest 64-bit floats."""
+    scale, words = column.type.scale, column.type.byte_width // 8
+    if words > 1 and 0 <= scale <= LARGEST_POWER:
+        buffer = column.buffers()[1]
+        parts = numpy.frombuffer(buffer or b"", "<i8").reshape(-1, words)[column.offset :][: len(column)]
+        low = parts[:, 0]
+        is_low = (parts[:, 1:] == (low >> 63)[:, numpy.newaxis]).all() and (low >= -LARGEST_INTEGER).all()
+        if is_low and (low <= LARGEST_INTEGER).all():
+            # Both are exact, so their quotient is the nearest float.
+            return low / float(10**scale)
+    return numpy.array([float(value) for value in column.to_pylist()], numpy.float64)
+
+
+def texts(name: str, column: Any) -> tuple[numpy.ndarray, list[str]]:
+    """A column of text as the numbers of its rows' texts, and the different texts: the reserved one for NULL."""
+    column = column.cast(pyarrow.string()) if pyarrow.types.is_null(column.type) else column
+    found = column.dictionary_encode(null_encoding="encode")
+    numbers, different = found.indices.to_numpy(), found.dictionary.to_pylist()
+    if NULL_TEXT in different:
+        row = int((numbers == different.index(NULL_TEXT)).argmax())
         raise ModelError(f'column "{name}", row {row + 1}: the text U+FDD0 is reserved for NULL')
-    return [NULL_TEXT if item is None else item for item in items]
+    return numbers, [NULL_TEXT if text is None else text for text in different]
 
 
 def feature(name: str, column: Any) -> dict[str, Any]:
     """What a model keeps of a column that it is trained with: the median in place of NULL, or the categories."""
-    values, mask = parted(column)
-    if kind_of(name, values, mask) == "number":
-        found = numbers(name, values, mask)
+    if kind_of(name, column) == "number":
+        found = numbers(name, column).astype(numpy.float64, copy=False)
         present = found[~numpy.isnan(found)]
         return {"name": name, "kind": "number", "fill": float(numpy.median(present)) if len(present) else 0.0}
-    categories = sorted(set(texts(name, values, mask)))
+    categories = sorted(texts(name, column)[1])
     if len(categories) > MOST_CATEGORIES:
         raise ModelError(
             f'column "{name}" has {len(categories)} different texts, and a feature at most {MOST_CATEGORIES}; '
@@ -127,41 +144,43 @@ def chosen(columns: dict[str, Any], features: list[dict[str, Any]]) -> list[Any]
     return found
 
 
-def as_kind(one: dict[str, Any], column: Any) -> numpy.ndarray:
-    """A column as a feature's values: floats with NaN for NULL, or objects with the reserved text for NULL."""
-    values, mask = parted(column)
-    kind = kind_of(one["name"], values, mask)
-    if mask is not None and one.get("nulls") is False:
-        raise ModelError(
-            f'column "{one["name"]}" is NULL in row {int(mask.argmax()) + 1}, and the model takes no NULL in it'
-        )
+def checked(one: dict[str, Any], column: Any) -> Any:
+    """A column that has a feature's kind."""
+    kind = kind_of(one["name"], column)
+    if column.null_count and one.get("nulls") is False:
+        row = int(column.is_null().to_numpy(zero_copy_only=False).argmax())
+        raise ModelError(f'column "{one["name"]}" is NULL in row {row + 1}, and the model takes no NULL in it')
     if kind == "nothing":
-        empty = numpy.nan if one["kind"] == "number" else NULL_TEXT
-        return numpy.full(len(values), empty, numpy.float64 if one["kind"] == "number" else object)
+        return pyarrow.nulls(len(column), pyarrow.float64() if one["kind"] == "number" else pyarrow.string())
     if kind != one["kind"]:
         raise ModelError(f'column "{one["name"]}" is a {kind}, and the model was trained with a {one["kind"]}')
-    if kind == "number":
-        return numbers(one["name"], values, mask)
-    return numpy.array(texts(one["name"], values, mask), object)
+    return column
+
+
+def as_kind(one: dict[str, Any], column: Any) -> numpy.ndarray:
+    """A column as a feature's values: floats with NaN for NULL, or objects with the reserved text for NULL."""
+    column = checked(one, column)
+    if one["kind"] == "number":
+        return numbers(one["name"], column).astype(numpy.float64, copy=False)
+    codes, different = texts(one["name"], column)
+    return numpy.array(different, object)[codes]
 
 
 def matrix(columns: list[Any], features: list[dict[str, Any]], dtype: Any) -> numpy.ndarray:
     """The rows that an estimator gets: numbers, the median in place of NULL, and the number of each text's category, -1
     for one that the training did not have."""
-    rows = len(columns[0])
-    prepared = []
-    for one, column in zip(features, columns, strict=True):
-        values = as_kind(one, column)
+    # Column by column, as they are written here. An estimator takes both orders.
+    found = numpy.empty((len(columns[0]), len(features)), dtype, order="F")
+    for at, (one, column) in enumerate(zip(features, columns, strict=True)):
+        column = checked(one, column)
         if one["kind"] == "text":
-            codes = {text: code for code, text in enumerate(one["categories"])}
-            values = numpy.fromiter((codes.get(text, -1) for text in values.tolist()), numpy.float64, rows)
-        elif not numpy.isfinite(values.sum()):
+            codes, different = texts(one["name"], column)
+            known = {text: code for code, text in enumerate(one["categories"])}
+            found[:, at] = numpy.array([known.get(text, -1) for text in different], dtype)[codes]
+            continue
+        values = numbers(one["name"], column)
+        if values.dtype.kind == "f" and not numpy.isfinite(values.sum()):
             # No value is infinite, so that only NaN and a sum that is too large come here.
             values = numpy.where(numpy.isnan(values), one["fill"], values)
-        prepared.append(values)
-    found = numpy.empty((rows, len(features)), dtype)
-    # By blocks, whose rows stay in the processor's cache while their columns are written.
-    for start in range(0, rows, BLOCK):
-        for at, values in enumerate(prepared):
-            found[start : start + BLOCK, at] = values[start : start + BLOCK]
+        found[:, at] = values
     return found

@@ -10,7 +10,7 @@ import numpy
 from .applied import applied
 from .columns import matrix
 from .estimators import new_estimator, parsed_parameters
-from .labels import present, targets_of
+from .labels import encoded, present, targets_of
 from .refused import ModelError
 from .trained import data_of, fitted
 
@@ -74,10 +74,10 @@ def scored(model: Any, spec: dict[str, Any], columns: dict[str, Any]) -> dict[st
 def numbered(name: str, values: Any, classes: list[Any]) -> numpy.ndarray:
     """The numbers of the rows' classes; a class that the model does not have gets the next number."""
     known = {one: code for code, one in enumerate(classes)}
-    items = values.tolist()
+    codes, items = encoded(values)
     if items and isinstance(items[0], str) is not isinstance(classes[0], str):
         raise ModelError(f'the label "{name}" and the classes of the model have different types')
-    return numpy.array([known.get(item, len(classes)) for item in items], numpy.int64)
+    return numpy.array([known.get(item, len(classes)) for item in items], numpy.int64)[codes]
 
 
 def cross_validated(

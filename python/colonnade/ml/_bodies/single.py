@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy
+import pyarrow
 
 from .applied import applied
 from .refused import ModelError
@@ -23,23 +23,18 @@ def row_call(rows: Any, model: str | None, connection: Any, table: str) -> list[
         objects.append(found)
     columns = {one["name"]: column_of(one, objects) for one in spec["features"]}
     predictions, _ = applied(opened, spec, columns, False)
-    return [str(one).lower() if isinstance(one, bool) else str(one) for one in predictions.tolist()]
+    return [str(one).lower() if isinstance(one, bool) else str(one) for one in predictions.to_pylist()]
 
 
 def column_of(one: dict[str, Any], objects: list[dict[str, Any]]) -> Any:
     """A feature's values in all rows."""
     name, kind = one["name"], (bool, int, float) if one["kind"] == "number" else (str,)
-    found = numpy.empty(len(objects), float if one["kind"] == "number" else object)
-    nulls = numpy.zeros(len(objects), bool)
-    for row, given in enumerate(objects):
+    found = []
+    for given in objects:
         if name not in given:
             raise ModelError(f'the model needs "{name}"; the object has {", ".join(given) or "nothing"}')
         value = given[name]
-        nulls[row] = value is None
-        if value is not None:
-            if not isinstance(value, kind):
-                raise ModelError(
-                    f'"{name}" is {json.dumps(value)[:80]}, and the model was trained with a {one["kind"]}'
-                )
-            found[row] = value
-    return numpy.ma.MaskedArray(found, nulls) if nulls.any() else found
+        if value is not None and not isinstance(value, kind):
+            raise ModelError(f'"{name}" is {json.dumps(value)[:80]}, and the model was trained with a {one["kind"]}')
+        found.append(float(value) if value is not None and one["kind"] == "number" else value)
+    return pyarrow.array(found, pyarrow.float64() if one["kind"] == "number" else pyarrow.string())

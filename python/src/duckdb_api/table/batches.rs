@@ -58,11 +58,7 @@ impl Batches {
     }
 
     /// Calls the function with these rows, soon. Waits while all threads are busy.
-    pub fn call(&self, call: &Arc<Call>, rows: CollectedRows) -> Result<(), CallbackError> {
-        self.call_shared(call, Arc::new(rows))
-    }
-
-    pub fn call_shared(&self, call: &Arc<Call>, rows: Arc<CollectedRows>) -> Result<(), CallbackError> {
+    pub fn call(&self, call: &Arc<Call>, rows: Arc<CollectedRows>) -> Result<(), CallbackError> {
         self.keep_values(call);
         let (sender, number) = {
             let mut inner = lock(&self.inner);
@@ -162,12 +158,14 @@ impl Thread {
                 continue;
             }
             let values = self.shared.values.get().cloned().unwrap_or_default();
-            let called = match &mut worker {
-                Some(worker) => run::call(worker, &self.function, &self.arguments, &[values, rows]),
-                None => self.session.worker().map_err(RunError::Engine).and_then(|taken| {
-                    run::call(worker.insert(taken), &self.function, &self.arguments, &[values, rows])
-                }),
-            };
+            let mut groups = [values, rows];
+            let called =
+                match &mut worker {
+                    Some(worker) => run::call(worker, &self.function, &self.arguments, &mut groups),
+                    None => self.session.worker().map_err(RunError::Engine).and_then(|taken| {
+                        run::call(worker.insert(taken), &self.function, &self.arguments, &mut groups)
+                    }),
+                };
             match called {
                 Ok(batch) => drop(lock(&self.shared.results).insert(number, batch)),
                 Err(error) => {

@@ -180,6 +180,13 @@ impl TableCall {
         &self.name
     }
 
+    /// The names and types of the columns that the function has returned. None if they are declared.
+    #[getter]
+    fn columns(&self) -> Vec<(String, String)> {
+        let batches = self.call.output.get().map(|output| output.batches.as_slice());
+        batches.and_then(<[_]>::first).map(|batch| batch.names.clone()).unwrap_or_default()
+    }
+
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let checked = py.detach(|| self.call.workers.worker().check(&self.call.function));
         checked.err().map(|error| failure_dict(py, Failure::of(&error, &self.call.function))).transpose()

@@ -195,7 +195,7 @@ unsafe fn collect(bound: &Bound, numbers: &Values, arguments: &[Values], rows: u
         && bound.group != VALUES
         && group.collector.rows() >= BATCH_ROWS
     {
-        batches.call(call, group.collector.take())?;
+        batches.call(call, Arc::new(group.collector.take()))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use colonnade_udf::{CallError, CollectedRows, Function, FunctionKind, FunctionWorker};
+use colonnade_udf::{CallError, CollectedRows, ColumnSource, Function, FunctionKind, FunctionWorker, OutputColumn};
 
 use super::{Argument, Batch, Call, Output, Source, VALUES, taken};
 use crate::duckdb_api::handles::CallbackError;
@@ -25,12 +25,13 @@ impl From<CallError> for RunError {
     }
 }
 
-/// Calls the function once, with the rows of each group.
+/// Calls the function once, with the rows of each group. Columns that the function passes on are moved from these rows, if nothing else
+/// has them.
 pub(super) fn call(
     worker: &mut FunctionWorker,
     function: &Arc<Function>,
     arguments: &[Argument],
-    groups: &[Arc<CollectedRows>],
+    groups: &mut [Arc<CollectedRows>],
 ) -> Result<Batch, RunError> {
     let rows = groups.get(VALUES + 1).map_or(1, |rows| rows.len());
     let mut inputs = worker.prepare(function, rows)?;
@@ -43,8 +44,38 @@ pub(super) fn call(
         }
     }
     let output = inputs.call()?;
-    let columns = output.columns.into_iter().map(colonnade_udf::OutputColumn::into_owned).collect();
-    Ok(Batch { rows: output.rows, names: output.names, columns })
+    let mut columns: Vec<_> = output.columns.into_iter().map(OutputColumn::into_owned).collect();
+    let mut names = Vec::new();
+    for (at, (name, source)) in output.names.iter().enumerate() {
+        let type_ = match source {
+            ColumnSource::Values(type_) => type_.clone(),
+            ColumnSource::Argument(number) => {
+                let is_last = output.names[at + 1..].iter().all(|(_, other)| other != source);
+                let argument = arguments.get(*number);
+                let found = argument.and_then(|argument| passed_on(argument, groups, output.rows, is_last));
+                let broken = |fault| CallError::Broken { function: function.name.clone(), fault };
+                columns.insert(at, found.ok_or_else(|| broken("an argument has not as many rows as the result"))?);
+                function.parameters[*number].type_name.clone()
+            }
+        };
+        names.push((name.clone(), type_));
+    }
+    Ok(Batch { rows: output.rows, names, columns })
+}
+
+/// The column of an argument as that of a result with so many rows.
+fn passed_on(
+    argument: &Argument,
+    groups: &mut [Arc<CollectedRows>],
+    rows: usize,
+    is_last: bool,
+) -> Option<OutputColumn<'static>> {
+    let found = groups.get_mut(argument.group).filter(|found| found.len() == rows)?;
+    let type_ = &argument.type_.column_type;
+    match Arc::get_mut(found).filter(|_| is_last) {
+        Some(found) => found.take_column(argument.column, type_),
+        None => found.column(argument.column, type_),
+    }
 }
 
 impl Call {
@@ -53,12 +84,12 @@ impl Call {
         if let Some(batches) = self.batches.as_ref().filter(|batches| !batches.is_unused()) {
             batches.keep_values(self);
         }
-        let groups = taken(&self.groups);
+        let mut groups = taken(&self.groups);
         let output = match &self.batches {
-            None if self.block.is_some() => vec![self.run_block(&groups)?],
+            None if self.block.is_some() => vec![self.run_block(&mut groups)?],
             None => {
                 let mut worker = self.session.worker_between_statements()?;
-                let called = call(&mut worker, &self.function, &self.arguments, &groups);
+                let called = call(&mut worker, &self.function, &self.arguments, &mut groups);
                 vec![called.map_err(|error| self.run_failed(error))?]
             }
             // All rows are here, so this thread makes the only call.
@@ -67,15 +98,15 @@ impl Call {
                 let is_needed = self.function.kind == FunctionKind::AnyTable;
                 if is_needed || groups.get(VALUES + 1).is_some_and(|rows| !rows.is_empty()) {
                     let mut worker = self.session.worker()?;
-                    let called = call(&mut worker, &self.function, &self.arguments, &groups);
+                    let called = call(&mut worker, &self.function, &self.arguments, &mut groups);
                     vec![called.map_err(|error| self.run_failed(error))?]
                 } else {
                     Vec::new()
                 }
             }
             Some(batches) => {
-                if let Some(rest) = groups.get(VALUES + 1).filter(|rest| !rest.is_empty()) {
-                    batches.call_shared(self, Arc::clone(rest))?;
+                if let Some(rest) = groups.into_iter().nth(VALUES + 1).filter(|rest| !rest.is_empty()) {
+                    batches.call(self, rest)?;
                 }
                 batches.finish(self)?
             }
@@ -97,8 +128,8 @@ impl Call {
     }
 
     /// Calls each function of a block once, and puts its results beside the other columns.
-    fn run_block(&self, groups: &[Arc<CollectedRows>]) -> Result<Batch, CallbackError> {
-        let (Some(block), Some(rows)) = (&self.block, groups.get(VALUES + 1)) else {
+    fn run_block(&self, groups: &mut [Arc<CollectedRows>]) -> Result<Batch, CallbackError> {
+        let (Some(block), Some(rows)) = (&self.block, groups.get(VALUES + 1).cloned()) else {
             return Err("a block of functions has no query".into());
         };
         let mut worker = self.session.worker_between_statements()?;
@@ -151,7 +182,9 @@ impl Call {
             return Err(failed(format!("the returned table has the column \"{twice}\" twice")));
         }
         let parse = |(name, type_): &(String, String)| {
-            SqlType::parse(type_).map(|type_| (name.clone(), type_)).map_err(|error| failed(error.to_string()))
+            SqlType::parse_converted(type_)
+                .map(|type_| (name.clone(), type_))
+                .map_err(|error| failed(error.to_string()))
         };
         first.names.iter().map(parse).collect()
     }

@@ -1,0 +1,146 @@
+"""What training and predicting cost in the database, against the same calls of scikit-learn on arrays in memory.
+
+    python bench/ml.py [--rows 300000] [--rounds 5] [--trees 10] [--markdown FILE]
+
+The table is that of `study/voters.py`. A random forest learns 22 of its columns: numbers only, or 14 numbers and 8
+texts. In memory, the features are a matrix already, whose texts are numbers; in the database, they are rows of a table.
+CPU seconds are those of this process, or of the server with the processes of its functions. Both ways take turns, and
+the least of the rounds counts. This interpreter needs the libraries of `requirements/ml.txt`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import colonnade
+import numpy as np
+import psycopg
+import pyarrow as pa
+from process import cpu_seconds
+from sklearn.ensemble import RandomForestClassifier
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from colonnade import ml
+from study import voters_tables
+
+from testbed.serving import Server, function_options, serve
+
+#: Modules that the functions of models use.
+PRELOAD = "pyarrow.compute,sklearn.ensemble,sklearn.pipeline,onnxruntime,skl2onnx"
+NUMBERS = ["age", "registered", *(f"i{at}" for at in range(20))]
+MIXED = ["age", "registered", *(f"i{at}" for at in range(12)), "sex", "race", "party", "county"] + [
+    f"t{at}" for at in range(4)
+]
+DEPTH = 10
+#: Predictions of a round: one is too short for the clock of the server's processes.
+PREDICTIONS = 5
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds."""
+
+    cpu: float
+    wall: float
+
+
+def cost(run: Callable[[], object], clock: Callable[[], float], count: int) -> Cost:
+    cpu, begun = clock(), time.perf_counter()
+    for _ in range(count):
+        run()
+    return Cost((clock() - cpu) / count, (time.perf_counter() - begun) / count)
+
+
+def matrix(table: pa.Table, names: list[str]) -> np.ndarray:
+    """The features as scikit-learn's trees take them."""
+    found = np.empty((len(table), len(names)), np.float32)
+    for at, name in enumerate(names):
+        column = table.column(name).combine_chunks()
+        found[:, at] = column.dictionary_encode().indices if pa.types.is_string(column.type) else column
+    return found
+
+
+def measured(server: Server, uri: str, table: pa.Table, label: np.ndarray, rounds: int, trees: int) -> list[list[str]]:
+    parameters: dict[str, int] = {"n_estimators": trees, "max_depth": DEPTH}
+
+    def clock() -> float:
+        return cpu_seconds(server.process.pid)
+
+    lines = []
+    with psycopg.connect(uri, autocommit=True) as connection:
+        for what, names in (("22 numbers", NUMBERS), ("14 numbers, 8 texts", MIXED)):
+            rows = matrix(table, names)
+            chosen = ", ".join(names)
+            model = RandomForestClassifier(**parameters, random_state=0)
+            best: dict[str, Cost] = {}
+
+            def note(name: str, found: Cost, best: dict[str, Cost] = best) -> None:
+                known = best.get(name, found)
+                best[name] = Cost(min(known.cpu, found.cpu), min(known.wall, found.wall))
+
+            for _ in range(rounds):
+                note("train", cost(lambda: model.fit(rows, label), time.process_time, 1))  # noqa: B023
+                note("predict", cost(lambda: model.predict(rows), time.process_time, PREDICTIONS))  # noqa: B023
+                for form in ("pickle", "onnx"):
+                    train = (
+                        f"INSERT INTO models BY NAME SELECT * FROM train_random_forest((SELECT {chosen}, vote FROM v), "
+                        f"'{json.dumps(parameters)}', '{form}', '{form}')"
+                    )
+                    counted = f"SELECT count(*) FILTER (label = 'DEM') FROM predict((SELECT {chosen} FROM v), '{form}')"
+                    note(f"train, {form}", cost(lambda: connection.execute(train.encode()), clock, 1))  # noqa: B023
+                    found = cost(lambda: connection.execute(counted.encode()).fetchall(), clock, PREDICTIONS)  # noqa: B023
+                    note(f"predict, {form}", found)
+            for name, found in best.items():
+                base = best[name.partition(",")[0]]
+                lines.append(
+                    [
+                        what,
+                        name,
+                        f"{found.cpu:.3f}",
+                        f"{found.wall:.3f}",
+                        "" if base is found else f"{found.cpu / base.cpu:.2f}x",
+                    ]
+                )
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=300_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--trees", type=int, default=10)
+    parser.add_argument("--markdown", type=Path)
+    arguments = parser.parse_args()
+    places = voters_tables.precincts()
+    table = voters_tables.voters(arguments.rows, places)
+    label = np.where(voters_tables.labels(table, places), "DEM", "REP")
+    options = [*function_options(), "--udf-preload", PRELOAD, "--udf-memory", "8000000000"]
+    with serve(*options) as server:
+        uri = f"postgresql://tester@{server.host}:{server.port}/memory"
+        ml.install(uri)
+        colonnade.write_sql(table.append_column("vote", pa.array(label)), uri, "v")
+        lines = measured(server, uri, table, label, arguments.rounds, arguments.trees)
+    text = "\n".join(
+        [
+            f"{arguments.rows:,} rows, a random forest of {arguments.trees} trees of depth {DEPTH}. "
+            f"The least of {arguments.rounds} rounds:",
+            "",
+            "| features | | CPU s | wall s | CPU, against arrays in memory |",
+            "|---|---|--:|--:|--:|",
+            *(f"| {' | '.join(line)} |" for line in lines),
+            "",
+        ]
+    )
+    print(text)
+    if arguments.markdown is not None:
+        arguments.markdown.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -50,13 +50,14 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
 .PHONY: bench-wire bench-end-to-end test-postgres-versions test-mysql-versions test-release record deb test-deb docs test-engines test-ml bench-postgres
-.PHONY: bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist test-dist release
+.PHONY: bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist dist-aarch64
+.PHONY: test-dist test-dist-aarch64 release release-prepare release-tag
 .PHONY: install clean postgres plpython extension mariadb java test-vscode lint-vscode vscode test-bodies bench-devudf
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(BIN)/.wheel $(BIN)/.bench ## Build, generate lineitem (DEMO_SF=1), serve it, read it over TCP and a unix socket, check every value
 	$(BIN)/python demo/demo.py --scale $(DEMO_SF)
@@ -309,8 +310,18 @@ dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard release/*.py) REA
 	@command -v objcopy >/dev/null || { $(APT) update && $(APT) install binutils; }
 	$(DIST)/bin/python -m release.dist
 
-test-dist: dist/SHA256SUMS $(BIN)/.wheel $(BIN)/.test $(BIN)/.build java ## Install what is shipped into environments without compilers, and use it there
-	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_package.py
+dist-aarch64: dist/SHA256SUMS ## Build the wheels for Linux on ARM into dist/aarch64/, compiled here by zig
+	@command -v aarch64-linux-gnu-objcopy >/dev/null || { $(APT) update && $(APT) install binutils-aarch64-linux-gnu; }
+	@test -d "$$(rustc --print sysroot)/lib/rustlib/aarch64-unknown-linux-gnu" || rustup target add aarch64-unknown-linux-gnu
+	$(DIST)/bin/python -m release.dist --machine aarch64
+
+test-dist: dist/SHA256SUMS $(BIN)/.wheel $(BIN)/.test $(BIN)/.build postgres mariadb java ## Install what is shipped into environments without compilers, and use it there
+	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
+	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_package.py tests/dist/shipped_versions.py
+
+test-dist-aarch64: $(BIN)/.wheel $(BIN)/.test ## Use the wheels for Linux on ARM in a Python that qemu runs
+	@command -v qemu-aarch64 >/dev/null || { $(APT) update && $(APT) install qemu-user; }
+	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_aarch64.py
 
 # The extension for the versions of PostgreSQL of which this Debian has headers.
 deb: $(BIN)/python ## Build the extension's Debian packages into target/debian/
@@ -323,12 +334,18 @@ test-deb: $(BIN)/.wheel $(BIN)/.test ## Install, upgrade, test and remove the ex
 		$(APT) install debhelper lintian dpkg-dev postgresql-server-dev-all mmdebstrap autopkgtest; }
 	$(SUDO) env PATH="$$PATH" CARGO_HOME="$${CARGO_HOME:-$$HOME/.cargo}" $(abspath $(BIN)/python) -m pytest --timeout=3600 -rA tests/dist/debian_package.py
 
-release: $(BIN)/python ## Write VERSION=1.2.3 and the date, build, test and record what is shipped, and tag the commit (DRY_RUN=1 shows the changes)
-	$(BIN)/python -m release.publish prepare "$(VERSION)" $(if $(DRY_RUN),--dry-run)
+# Its steps are targets as well, so that a release can be continued where it has stopped.
+release: release-prepare ## Make a release: VERSION=1.2.3 into every place, build, test and record what is shipped, tag (DRY_RUN=1 shows the changes)
 ifeq ($(DRY_RUN),)
-	$(MAKE) --no-print-directory dist test-dist record
-	$(BIN)/python -m release.publish tag "$(VERSION)"
+	$(MAKE) --no-print-directory dist dist-aarch64 test-dist test-dist-aarch64 record
+	$(MAKE) --no-print-directory release-tag VERSION="$(VERSION)"
 endif
+
+release-prepare: $(BIN)/python
+	$(BIN)/python -m release.publish prepare "$(VERSION)" $(if $(DRY_RUN),--dry-run)
+
+release-tag: $(BIN)/python
+	$(BIN)/python -m release.publish tag "$(VERSION)"
 
 # By the wheel of dist/ in an environment of its own, and the extension of this checkout.
 record: dist/SHA256SUMS $(BIN)/.test extension ## Record the conversations of the release in dist/, for tests of later ones
@@ -337,7 +354,7 @@ record: dist/SHA256SUMS $(BIN)/.test extension ## Record the conversations of th
 	target/released/bin/python -m pip install --disable-pip-version-check --quiet "$$(ls dist/colonnade-*-manylinux2014_x86_64.*.whl)[serve,pyarrow]"
 	PYTHONPATH=spec $(BIN)/python -m tests.compatibility.record --python $(abspath target/released/bin/python)
 
-test-release: test lint deny dist test-dist deb test-deb test-postgres-versions test-mysql-versions ## Run all checks of a release, for example of a tag that is checked out (root, hours)
+test-release: test lint deny dist dist-aarch64 test-dist test-dist-aarch64 deb test-deb test-postgres-versions test-mysql-versions ## Run all checks of a release, for example of a tag that is checked out (root, hours)
 
 install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(BIN)/maturin build --release --locked --out dist

@@ -1,64 +1,97 @@
-"""`make dist`: everything that is shipped, in `dist/`.
+"""`make dist` and `make dist-aarch64`: everything that is shipped, in `dist/` and `dist/aarch64/`.
 
-- The wheels of `colonnade` and of its ADBC driver for Linux on x86-64 with glibc 2.17 or newer (manylinux2014). zig
-  links against that version of the C library, whatever this machine has.
+- The wheels of `colonnade` and of its ADBC driver for Linux with glibc 2.17 or newer (manylinux2014). zig links against
+  that version of the C library, whatever this machine has, and compiles for other processors.
 - The debug information of their libraries, and a list of their components.
-- The source distribution, the extension for VS Code, and SHA256SUMS.
+- With the wheels for x86-64: the source distribution and the extension for VS Code.
+- SHA256SUMS of each folder.
 
 The files do not name this machine's folders, and have the time of the last commit.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from . import vsix, wheel
+from . import versions, vsix, wheel
 from .sbom import sbom
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "dist"
-WORK = ROOT / "target/dist"
-TARGET = "x86_64-unknown-linux-gnu"
-#: zig's name of the oldest C library on which the wheels run, and the platform's tag.
+#: zig's name of the oldest C library on which the wheels run.
 GLIBC = "2.17"
-PLATFORM = "manylinux2014_x86_64.manylinux_2_17_x86_64"
 #: What is built, by the name of the wheel's project: the crate whose components it contains.
 CRATES = {"colonnade": "colonnade-python", "adbc_driver_colonnade": "colonnade-adbc"}
 
 
+@dataclass(frozen=True)
+class Platform:
+    """Linux on one kind of processor, which has the name that `uname -m` prints."""
+
+    machine: str
+
+    @property
+    def target(self) -> str:
+        """Rust's name."""
+        return f"{self.machine}-unknown-linux-gnu"
+
+    @property
+    def tag(self) -> str:
+        """The tag of wheels, with the name that older versions of pip know first."""
+        return f"manylinux2014_{self.machine}.manylinux_2_17_{self.machine}"
+
+    @property
+    def objcopy(self) -> str:
+        """The program that splits libraries for this processor."""
+        return "objcopy" if os.uname().machine == self.machine else f"{self.machine}-linux-gnu-objcopy"
+
+
 def main() -> int:
     """Builds and checks. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m release.dist")
+    parser.add_argument("--machine", choices=["x86_64", "aarch64"], default="x86_64", help="the wheels' processor")
+    platform = Platform(parser.parse_args().machine)
     moment = int(subprocess.check_output(["git", "log", "-1", "--format=%ct"], cwd=ROOT))
-    environment = build_environment(moment)
-    work = WORK
-    shutil.rmtree(work, ignore_errors=True)
-    shutil.rmtree(OUT, ignore_errors=True)
-    debug = work / "debug"
-    for folder in (debug, OUT):
-        folder.mkdir(parents=True)
-    built = [package(work, environment), driver(work, environment)]
-    for one in built:
-        project, version = one.name.split("-")[:2]
-        components = sbom(ROOT, CRATES[project], TARGET, moment)
-        name = f"{project}-{version}.cdx.json"
-        (OUT / name).write_text(components)
-        finished = wheel.finish(one, components, name, debug, OUT, moment)
-        print(wheel.check(finished), flush=True)
-    version = built[0].name.split("-")[1]
-    archive(debug, OUT / f"colonnade-{version}-debug-{PLATFORM.partition('.')[0]}.tar", moment)
-    subprocess.run(["maturin", "sdist", "--out", str(OUT)], cwd=ROOT, env=environment, check=True)
-    vsix.pack(OUT / vsix.name(), moment)
-    sums(OUT)
+    environment = build_environment(platform, moment)
+    is_own = platform.machine == "x86_64"
+    # `pip install dist/colonnade-*.whl` must find one wheel.
+    out = OUT if is_own else OUT / platform.machine
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    wheels(platform, environment, moment, out)
+    if is_own:
+        subprocess.run(["maturin", "sdist", "--out", str(out)], cwd=ROOT, env=environment, check=True)
+        vsix.pack(out / vsix.name(), moment)
+    sums(out)
     return 0
 
 
-def build_environment(moment: int) -> dict[str, str]:
+def wheels(platform: Platform, environment: dict[str, str], moment: int, out: Path) -> None:
+    """Builds the wheels of a platform with their lists of components and their debug information."""
+    work = ROOT / "target/dist" / platform.machine
+    shutil.rmtree(work, ignore_errors=True)
+    debug = work / "debug"
+    debug.mkdir(parents=True)
+    for one in (package(platform, work, environment), driver(platform, work, environment)):
+        project, version = one.name.split("-")[:2]
+        components = sbom(ROOT, CRATES[project], platform.target, moment)
+        name = f"{project}-{version}-{platform.machine}.cdx.json"
+        (out / name).write_text(components)
+        finished = wheel.finish(one, components, name, debug, out, moment, platform.objcopy)
+        print(wheel.check(finished), flush=True)
+    version = versions.current(ROOT)
+    archive(debug, out / f"colonnade-{version}-debug-manylinux2014_{platform.machine}.tar", moment)
+
+
+def build_environment(platform: Platform, moment: int) -> dict[str, str]:
     """The variables of the builds."""
     cargo = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
     folders = {cargo: "/cargo", str(ROOT): "/colonnade"}
@@ -67,39 +100,39 @@ def build_environment(moment: int) -> dict[str, str]:
         "PYO3_PYTHON": sys.executable,
         "SOURCE_DATE_EPOCH": str(moment),
         "RUSTFLAGS": " ".join(f"--remap-path-prefix={path}={name}" for path, name in folders.items()),
-        f"CFLAGS_{TARGET.replace('-', '_')}": " ".join(
+        f"CFLAGS_{platform.target.replace('-', '_')}": " ".join(
             f"-ffile-prefix-map={path}={name}" for path, name in folders.items()
         ),
     }
 
 
-def package(work: Path, environment: dict[str, str]) -> Path:
+def package(platform: Platform, work: Path, environment: dict[str, str]) -> Path:
     """Builds the wheel of `colonnade`, with its debug information."""
     command = ["maturin", "build", "--release", "--locked", "--zig", "--compatibility", "manylinux2014"]
-    command += ["--target", TARGET, "--strip", "false", "--out", str(work / "package")]
+    command += ["--target", platform.target, "--strip", "false", "--out", str(work / "package")]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     [built] = (work / "package").glob("*.whl")
     return built
 
 
-def driver(work: Path, environment: dict[str, str]) -> Path:
+def driver(platform: Platform, work: Path, environment: dict[str, str]) -> Path:
     """Builds the wheel of the ADBC driver, with its debug information."""
-    return driver_wheel(driver_library(environment), work, environment)
+    return driver_wheel(driver_library(platform, environment), platform, work, environment)
 
 
-def driver_library(environment: dict[str, str]) -> Path:
+def driver_library(platform: Platform, environment: dict[str, str]) -> Path:
     """Compiles the ADBC driver. Returns its library."""
     # maturin and cargo-zigbuild name the linker differently, for which cargo would compile each other's crates again.
     folder = ROOT / "target/driver"
     command = ["cargo-zigbuild", "zigbuild", "--release", "--locked", "-p", CRATES["adbc_driver_colonnade"]]
-    command += ["--target", f"{TARGET}.{GLIBC}", "--target-dir", str(folder)]
+    command += ["--target", f"{platform.target}.{GLIBC}", "--target-dir", str(folder)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    return folder / TARGET / "release/libadbc_driver_colonnade.so"
+    return folder / platform.target / "release/libadbc_driver_colonnade.so"
 
 
-def driver_wheel(library: Path, work: Path, environment: dict[str, str]) -> Path:
+def driver_wheel(library: Path, platform: Platform, work: Path, environment: dict[str, str]) -> Path:
     """Packs the driver's library into a wheel."""
-    named = {"COLONNADE_DRIVER": str(library), "COLONNADE_DRIVER_PLATFORM": PLATFORM}
+    named = {"COLONNADE_DRIVER": str(library), "COLONNADE_DRIVER_PLATFORM": platform.tag}
     command = [sys.executable, "-m", "pip", "wheel", "--disable-pip-version-check", "--quiet", "--no-build-isolation"]
     command += ["--no-deps", "--wheel-dir", str(work / "driver"), str(ROOT / "adbc/python")]
     subprocess.run(command, env=environment | named, check=True)
@@ -121,7 +154,7 @@ def archive(folder: Path, file: Path, moment: int) -> None:
 
 def sums(folder: Path) -> None:
     """Writes SHA256SUMS, which `sha256sum --check` reads."""
-    files = sorted(path for path in folder.iterdir() if path.name != "SHA256SUMS")
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != "SHA256SUMS")
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     (folder / "SHA256SUMS").write_text("".join(lines))
 

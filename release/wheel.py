@@ -16,14 +16,14 @@ MAX_BYTES = 15_000_000
 GLIBC = (2, 17)
 
 
-def finish(wheel: Path, components: str, name: str, debug: Path, out: Path, moment: int) -> Path:
-    """Puts the finished wheel into `out`, and the debug information of its libraries into `debug`. The list of
-    `components` goes into the wheel as `name`. Files have the time `moment`."""
+def finish(wheel: Path, components: str, name: str, debug: Path, out: Path, moment: int, objcopy: str) -> Path:
+    """Puts the finished wheel into `out`, and the debug information of its libraries, which the program `objcopy`
+    splits off, into `debug`. The list of `components` goes into the wheel as `name`. Files have the time `moment`."""
     work = debug.parent / f"{wheel.stem}.unpacked"
     _run("-m", "wheel", "unpack", "--dest", work, wheel)
     [tree] = work.iterdir()
     for library in sorted(tree.rglob("*.so")):
-        split(library, debug / f"{library.name}.debug")
+        split(library, debug / f"{library.name}.debug", objcopy)
     [information] = tree.glob("*.dist-info")
     places = information / "sboms"
     places.mkdir(exist_ok=True)
@@ -35,13 +35,13 @@ def finish(wheel: Path, components: str, name: str, debug: Path, out: Path, mome
     return out / wheel.name
 
 
-def split(library: Path, debug: Path) -> None:
+def split(library: Path, debug: Path, objcopy: str) -> None:
     """Moves the debug information of a library into a file of its own, which debuggers find by its name and checksum
     (`.gnu_debuglink`) or by the build's number."""
-    subprocess.run(["objcopy", "--only-keep-debug", "--compress-debug-sections", library, debug], check=True)
+    subprocess.run([objcopy, "--only-keep-debug", "--compress-debug-sections", library, debug], check=True)
     debug.chmod(0o644)
     # The option takes the file's base name, and its checksum.
-    subprocess.run(["objcopy", "--strip-unneeded", f"--add-gnu-debuglink={debug}", library], check=True)
+    subprocess.run([objcopy, "--strip-unneeded", f"--add-gnu-debuglink={debug}", library], check=True)
 
 
 def check(wheel: Path) -> str:

@@ -42,6 +42,8 @@ class Release:
 
     suite: str
     base: str | None = None
+    architecture: str = "amd64"
+    """Programs of another one are run by qemu's `qemu-aarch64 -L FOLDER`, and need no `relocate`."""
 
     def unpack(self, folder: Path, packages: Sequence[str], alone: Sequence[str] = ()) -> None:
         """Unpacks packages with all that they depend on, and others without, into `folder`. The first are those of
@@ -72,9 +74,11 @@ class Release:
         (state / "status").touch()
         suites = [suite for suite in (self.suite, self.base) if suite]
         mirror = _mirror()
-        lines = (f"deb [arch=amd64 signed-by={_KEYRING}] {mirror} {suite} main\n" for suite in suites)
+        lines = (f"deb [arch={self.architecture} signed-by={_KEYRING}] {mirror} {suite} main\n" for suite in suites)
         (state / "sources.list").write_text("".join(lines))
         settings = {
+            "APT::Architecture": self.architecture,
+            "APT::Architectures": self.architecture,
             "Dir::State": state,
             "Dir::State::lists": state / "lists",
             "Dir::State::status": state / "status",

@@ -5,18 +5,25 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION = re.search(r'(?m)^version = "(.+)"$', (ROOT / "Cargo.toml").read_text())[1]
 PACKAGE = DIST / f"colonnade-{VERSION}-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 DRIVER = DIST / f"adbc_driver_colonnade-{VERSION}-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
-WHEELS = (PACKAGE, DRIVER)
+#: With those for aarch64, if `make dist-aarch64` has built them.
+WHEELS = (PACKAGE, DRIVER, *sorted(DIST.glob(f"aarch64/*-{VERSION}-*.whl")))
 SDIST = DIST / f"colonnade-{VERSION}.tar.gz"
+BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: The requirements of each extra.
+EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
 
 
 @dataclass(frozen=True)
@@ -26,12 +33,25 @@ class Environment:
     folder: Path
 
     @classmethod
-    def make(cls, folder: Path, python: str = sys.executable) -> Environment:
-        # Of a virtual environment, the interpreter below it.
-        subprocess.run([python, "-I", "-m", "venv", str(folder)], check=True, timeout=120)
+    def make(cls, folder: Path, python: str | Path = sys.executable) -> Environment:
+        # Debian's interpreters come without pip. One of a virtual environment stands for the interpreter below it.
+        has_pip = (
+            subprocess.run([python, "-I", "-c", "import ensurepip"], capture_output=True, check=False).returncode == 0
+        )
+        option = [] if has_pip else ["--without-pip"]
+        subprocess.run([python, "-I", "-m", "venv", *option, folder], check=True, timeout=120)
         made = cls(folder)
         assert all(shutil.which(name, path=str(made.folder / "bin")) is None for name in ("cargo", "cc", "gcc"))
+        if not has_pip:
+            made.bring_pip()
         return made
+
+    def bring_pip(self) -> None:
+        """Installs the newest pip, whose wheel can be run."""
+        download = [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--quiet", "--no-deps"]
+        subprocess.run([*download, "--dest", self.folder, "pip"], check=True, timeout=120)
+        [wheel] = self.folder.glob("pip-*.whl")
+        self.run("python", wheel / "pip", "install", "--quiet", wheel)
 
     @property
     def python(self) -> Path:
@@ -74,3 +94,29 @@ class Environment:
 def with_extra(extra: str | None) -> str:
     """The requirement for the wheel with an extra."""
     return f"{PACKAGE}[{extra}]" if extra else str(PACKAGE)
+
+
+def oldest(extra: str) -> list[str]:
+    """The packages of an extra, each at the lowest version that it allows."""
+    found = [re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)(?:,.*)?", wanted) for wanted in EXTRAS[extra]]
+    assert found and all(found), EXTRAS[extra]
+    return [f"{one[1]}=={one[2]}" for one in found]
+
+
+def orders(file: Path) -> Path:
+    """Makes an SQLite file with a table of 1,000 rows."""
+    with sqlite3.connect(file) as connection:
+        connection.execute(
+            "create table orders as with recursive n(id) as (select 1 union all select id + 1 from n "
+            "where id < 1000) select id, 'customer ' || id as name from n"
+        )
+    connection.close()
+    return file
+
+
+def first_example(environment: Environment, folder: Path) -> None:
+    """Runs README's first command and first program in a folder. They must print what README says."""
+    (_, command), (_, program), (_, printed) = BLOCK.findall((ROOT / "README.md").read_text())[:3]
+    environment.run(*command.split(), cwd=folder)
+    found = environment.run("python", "-c", program, cwd=folder)
+    assert [line.rstrip() for line in found.splitlines()] == printed.splitlines()

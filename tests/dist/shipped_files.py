@@ -14,7 +14,17 @@ from pathlib import Path
 import pytest
 from release import vsix
 
-from tests.dist.shipped import DIST, DRIVER, PACKAGE, ROOT, SDIST, VERSION, WHEELS
+from tests.dist.shipped import DIST, ROOT, SDIST, VERSION, WHEELS
+
+
+def machine(wheel: Path) -> str:
+    """The processor of a wheel."""
+    return "aarch64" if wheel.stem.endswith("aarch64") else "x86_64"
+
+
+def name_of(wheel: Path) -> str:
+    """The name of a wheel's tests."""
+    return f"{wheel.name.split('-')[0]}-{machine(wheel)}"
 
 
 def libraries(wheel: Path, folder: Path) -> list[Path]:
@@ -24,14 +34,16 @@ def libraries(wheel: Path, folder: Path) -> list[Path]:
         return [Path(packed.extract(name, folder)) for name in names]
 
 
-def test_checksums() -> None:
+@pytest.mark.parametrize("folder", sorted({wheel.parent for wheel in WHEELS}), ids=lambda folder: folder.name)
+def test_checksums(folder: Path) -> None:
     done = subprocess.run(
-        ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=DIST, capture_output=True, check=False
+        ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, capture_output=True, check=False
     )
     assert done.returncode == 0, done
-    named = {line.split("  ")[1] for line in (DIST / "SHA256SUMS").read_text().splitlines()}
-    assert named == {path.name for path in DIST.iterdir()} - {"SHA256SUMS"}
-    assert named >= {PACKAGE.name, DRIVER.name, SDIST.name, vsix.name()}
+    named = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
+    assert named == {path.name for path in folder.iterdir() if path.is_file()} - {"SHA256SUMS"}
+    assert named >= {wheel.name for wheel in WHEELS if wheel.parent == folder}
+    assert folder != DIST or named >= {SDIST.name, vsix.name()}
 
 
 def test_the_extension_for_editors() -> None:
@@ -44,18 +56,20 @@ def test_the_extension_for_editors() -> None:
         assert all(str(ROOT).encode() not in packed.read(name) for name in names)
 
 
-@pytest.mark.parametrize("wheel", WHEELS, ids=lambda path: path.name.split("-")[0])
+@pytest.mark.parametrize("wheel", WHEELS, ids=name_of)
 def test_wheels(wheel: Path, tmp_path: Path) -> None:
     assert wheel.stat().st_size <= 15_000_000
     [library] = libraries(wheel, tmp_path)
-    symbols = subprocess.run(["objdump", "-T", library], check=True, capture_output=True, text=True).stdout
-    versions = {tuple(map(int, found.split("."))) for found in re.findall(r"\bGLIBC_([\d.]+)", symbols)}
+    # readelf reads the libraries of all processors.
+    read = ["readelf", "--wide", "--file-header", "--version-info", "--section-headers", library]
+    shown = subprocess.run(read, check=True, capture_output=True, text=True).stdout
+    assert {"x86_64": "X86-64", "aarch64": "AArch64"}[machine(wheel)] in shown
+    versions = {tuple(map(int, found.split("."))) for found in re.findall(r"\bGLIBC_([\d.]+)", shown)}
     assert versions and max(versions) <= (2, 17)
-    sections = subprocess.run(["objdump", "-h", library], check=True, capture_output=True, text=True).stdout
-    assert ".debug_info" not in sections and ".gnu_debuglink" in sections
+    assert ".debug_info" not in shown and ".gnu_debuglink" in shown
 
 
-@pytest.mark.parametrize("wheel", WHEELS, ids=lambda path: path.name.split("-")[0])
+@pytest.mark.parametrize("wheel", WHEELS, ids=name_of)
 def test_nothing_names_the_machine_that_built_it(wheel: Path) -> None:
     cargo = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
     with zipfile.ZipFile(wheel) as packed:
@@ -67,12 +81,13 @@ def test_nothing_names_the_machine_that_built_it(wheel: Path) -> None:
 
 def test_debug_information(tmp_path: Path) -> None:
     """A debugger finds a function's line by the library and its file of debug information."""
-    [archive] = DIST.glob("*-debug-*.tar")
-    with tarfile.open(archive) as packed:
-        packed.extractall(tmp_path, filter="data")
     for wheel in WHEELS:
+        folder = tmp_path / machine(wheel)
+        [archive] = wheel.parent.glob("*-debug-*.tar")
+        with tarfile.open(archive) as packed:
+            packed.extractall(folder, filter="data")
         [library] = libraries(wheel, tmp_path / wheel.name)
-        debug = tmp_path / f"{library.name}.debug"
+        debug = folder / f"{library.name}.debug"
         link = subprocess.run(["readelf", "--string-dump=.gnu_debuglink", library], check=True, capture_output=True)
         assert debug.name.encode() in link.stdout
         lines = subprocess.run(
@@ -81,10 +96,10 @@ def test_debug_information(tmp_path: Path) -> None:
         assert "client/src/" in lines or "source.rs" in lines
 
 
-@pytest.mark.parametrize("wheel", WHEELS, ids=lambda path: path.name.split("-")[0])
+@pytest.mark.parametrize("wheel", WHEELS, ids=name_of)
 def test_components(wheel: Path) -> None:
-    name = f"{wheel.name.split('-')[0]}-{VERSION}.cdx.json"
-    components = json.loads((DIST / name).read_text())
+    name = f"{wheel.name.split('-')[0]}-{VERSION}-{machine(wheel)}.cdx.json"
+    components = json.loads((wheel.parent / name).read_text())
     with zipfile.ZipFile(wheel) as packed:
         [inside] = [entry for entry in packed.namelist() if "/sboms/" in entry]
         assert json.loads(packed.read(inside)) == components

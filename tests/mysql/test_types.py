@@ -204,12 +204,36 @@ def test_timestamps_are_in_utc_or_refused(maria: mariadb.Server, mysql: colonnad
     maria.run("drop table instants", mariadb.DATABASE)
 
 
-def test_text_is_utf8_or_refused(mysql: colonnade.Connection) -> None:
-    mysql.execute("set names latin1")
+@pytest.mark.parametrize("statement", ["set names latin1", "set names utf8mb3", "set character_set_results = utf16"])
+def test_text_is_utf8_or_refused(mysql: colonnade.Connection, statement: str) -> None:
+    mysql.execute(statement)
     with pytest.raises(colonnade.Error, match="character set is not utf8mb4"):
         mysql.query("select 'x' as s")
     mysql.execute("set names utf8mb4")
-    assert mysql.query("select 'ü' as s").to_arrow().to_pylist() == [{"s": "ü"}]
+    assert mysql.query("select '😀' as s").to_arrow().to_pylist() == [{"s": "😀"}]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "set character_set_results = utf8mb4",
+        "set names utf8mb4 collate utf8mb4_general_ci",
+        "set names utf8mb4 collate utf8mb4_unicode_ci",
+        "set names utf8mb4 collate utf8mb4_bin",
+    ],
+)
+def test_text_in_other_collations_of_utf8(mysql: colonnade.Connection, statement: str) -> None:
+    mysql.execute(statement)
+    assert mysql.query("select '😀' as s").to_arrow().to_pylist() == [{"s": "😀"}]
+    mysql.execute("set names utf8mb4")
+
+
+def test_the_numbers_of_collations(mysql: colonnade.Connection) -> None:
+    """Those that the client accepts belong to utf8mb4 in every server that has them."""
+    sql = "select id, character_set_name as name from information_schema.collations where id in (45, 46, 224, 255)"
+    found = mysql.query(sql).to_arrow().to_pylist()
+    assert {45, 46, 224} <= {row["id"] for row in found}
+    assert {row["name"] for row in found} == {"utf8mb4"}
 
 
 def test_an_empty_result_has_its_types(mysql: colonnade.Connection) -> None:

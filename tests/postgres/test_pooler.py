@@ -77,6 +77,10 @@ def test_results_through_a_pooler(postgres: pg.Cluster, mode: str) -> None:
                 connection.query("select 1 / (i - 50000) as q from generate_series(1, 100000) i").to_arrow()
 
 
+#: From 19 on, the server itself refuses the other kind of strings.
+REFUSED = "how statements are read" if pg.version() < 19 else "non-standard string literals are not supported"
+
+
 @pytest.mark.parametrize("mode", ["session", "transaction"])
 def test_in_front_of_a_pooler(stock: pg.Cluster, mode: str) -> None:
     """What one client changes reaches no other one through the pool, and ends its own session."""
@@ -84,7 +88,7 @@ def test_in_front_of_a_pooler(stock: pg.Cluster, mode: str) -> None:
         for _ in range(3):
             with fronts.connect(front.server) as client:
                 assert client.execute("select '\\', %s, %s", ["\\'", [1, 2]]).fetchall() == [("\\", "\\'", [1, 2])]
-                with pytest.raises(psycopg.Error, match="how statements are read"):
+                with pytest.raises(psycopg.Error, match=REFUSED):
                     client.execute("select set_config('standard_conforming_strings', 'off', false)")
 
 

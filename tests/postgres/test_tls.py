@@ -319,7 +319,9 @@ def test_cancellation_is_encrypted(usual: Secured) -> None:
             assert caught.value.sqlstate == "57014"
             assert connection.query("select 1 as one").to_arrow().num_rows == 1
         cancel_code = (80877102).to_bytes(4, "big")
-        assert [opening[4:8] == cancel_code for opening in between.openings] == [False, True]
+        # A request is repeated if the server does not act on it in time.
+        first, *others = (opening[4:8] == cancel_code for opening in between.openings)
+        assert not first and others and all(others)
 
 
 def test_a_result_that_is_cut_off_is_an_error(usual: Secured) -> None:

@@ -13,6 +13,10 @@ const MAX_DECIMAL128: u8 = 38;
 const MAX_DECIMAL256: u32 = 76;
 /// The collation of binary strings.
 const BINARY: u16 = 63;
+/// Collations of utf8mb4 by their numbers, which are the same in all servers: `utf8mb4_general_ci`, `_bin`, `_unicode_ci`
+/// and `_0900_ai_ci`. A server names another one than at login after `SET NAMES utf8mb4 COLLATE …`, and MariaDB from
+/// 11.5 on also after `SET character_set_results = utf8mb4`.
+const UTF8MB4: [u16; 4] = [45, 46, 224, 255];
 
 /// `enum_field_types`, <https://dev.mysql.com/doc/dev/mysql-server/latest/field__types_8h.html>
 mod code {
@@ -158,7 +162,8 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
     }
     // JSON is always UTF-8.
     let is_text = kind == ColumnKind::Text && definition.type_code != code::JSON;
-    if is_text && definition.collation != place.collation && definition.collation != BINARY {
+    let is_utf8 = definition.collation == place.collation || UTF8MB4.contains(&definition.collation);
+    if is_text && !is_utf8 && definition.collation != BINARY {
         return refused("the session's character set is not utf8mb4".to_owned(), "run SET NAMES utf8mb4 before");
     }
     let chosen = options.as_text.contains(name);

@@ -1,11 +1,17 @@
 """Short statements of a server with functions in Python: what one costs that calls none, and one that calls one.
 
-    python bench/udf_short.py [--rounds 7] [--statements 1000] [--models] [--markdown FILE]
+    python bench/udf_short.py [--rounds 7] [--statements 1000] [--pairs 1000] [--models] [--markdown FILE]
 
 A server with functions and one without run at the same time and take turns. CPU is that of the threads of the server
 and of its worker processes, in us a statement; time is that of the client, the median of a round. Both are the least of
-the rounds, so that other work on the machine counts as little as possible. `--models` needs scikit-learn, skl2onnx and
-onnxruntime in this interpreter, and measures the prediction of one row by a forest of ten trees.
+the rounds, so that other work on the machine counts as little as possible.
+
+What functions cost a statement that calls none is less than two rounds differ. So both servers run it in turns of
+20 statements, the first one in each pair of turns alternating. The median of the pairs' differences is given, with the
+interval that has the true median with 95 % probability (by the ranks of the differences).
+
+`--models` needs scikit-learn, skl2onnx and onnxruntime in this interpreter, and measures the prediction of one row by a
+forest of ten trees.
 """
 
 from __future__ import annotations
@@ -29,6 +35,8 @@ from testbed.serving import Server, children, function_options, serve
 
 #: The features of the model.
 FEATURES = [f"f{at}" for at in range(5)]
+#: The statements of a turn.
+TURN = 20
 #: Modules that the functions of models use.
 PRELOAD = "sklearn.ensemble,sklearn.pipeline,onnxruntime,skl2onnx"
 
@@ -80,6 +88,26 @@ def measured(ways: list[Way], rounds: int, count: int) -> dict[str, tuple[float,
     return best
 
 
+def difference(plain: Way, other: Way, pairs: int) -> str:
+    """A line with what the other server needs more for the same statement: CPU and time, in us."""
+    found: tuple[list[float], list[float]] = ([], [])
+    for pair in range(pairs):
+        turns = [(way, way.run(TURN)) for way in ((plain, other) if pair % 2 else (other, plain))]
+        results = {way.name: result for way, result in turns}
+        for differences, before, after in zip(found, results[plain.name], results[other.name], strict=True):
+            differences.append((after - before) * 1e6)
+    shown = [f"{np.median(one):+.1f} | {' to '.join(f'{end:+.1f}' for end in interval(one))}" for one in found]
+    return f"| {plain.name} | {' | '.join(shown)} |"
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """The 95 % confidence interval of the median, of which ranks tell: no distribution is assumed."""
+    half = 0.98 * len(values) ** 0.5
+    last = len(values) - 1
+    ordered = sorted(values)
+    return ordered[max(round(last / 2 - half), 0)], ordered[min(round(last / 2 + half), last)]
+
+
 def table(best: dict[str, tuple[float, float]], base: Callable[[str], str | None]) -> list[str]:
     """A line for each way. `base` names the way of which the difference is shown."""
     lines = ["| statement | CPU us | time us | more CPU | more time |", "|---|--:|--:|--:|--:|"]
@@ -90,7 +118,7 @@ def table(best: dict[str, tuple[float, float]], base: Callable[[str], str | None
     return lines
 
 
-def statements(rounds: int, count: int) -> list[str]:
+def statements(rounds: int, count: int, pairs: int) -> list[str]:
     """Statements that call no function, by two servers, and calls of one row."""
     with serve() as plain, serve(*function_options()) as other, ExitStack() as stack:
         made = [
@@ -106,8 +134,12 @@ def statements(rounds: int, count: int) -> list[str]:
         ways.append(Way("x % 100 of one row, prepared", *made[1], one.format("x %% 100"), (7,)))
         ways.append(Way("f(x) of one row, prepared", *made[1], one.format("f(x)"), (7,)))
         best = measured(ways, rounds, count)
+        by_name = {way.name: way for way in ways}
+        same = [(way, by_name.get(f"{way.name}, with --udf")) for way in ways]
+        lines = [difference(way, other, pairs) for way, other in same if other is not None]
     bases = {"f(x) of one row, prepared": "x % 100 of one row, prepared"}
-    return table(best, lambda name: bases.get(name, name.partition(", with --udf")[0] if "--udf" in name else None))
+    head = ["", "| statement | more CPU us with --udf | 95 % | more time us | 95 % |", "|---|--:|--:|--:|--:|"]
+    return [*table(best, bases.get), *head, *lines]
 
 
 def models(rounds: int, count: int) -> list[str]:
@@ -152,10 +184,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--statements", type=int, default=1000, help="the statements of a round")
+    parser.add_argument("--pairs", type=int, default=1000, help="the pairs of turns of two servers")
     parser.add_argument("--models", action="store_true", help="measure predictions of one row instead")
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
-    lines = (models if given.models else statements)(given.rounds, given.statements)
+    if given.models:
+        lines = models(given.rounds, given.statements)
+    else:
+        lines = statements(given.rounds, given.statements, given.pairs)
     text = "\n".join(
         [f"{_core.BUILD_PROFILE} build, {given.rounds} rounds of {given.statements} statements", "", *lines]
     )

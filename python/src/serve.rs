@@ -37,8 +37,8 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
 use errors::engine_error;
-use rows::PyRows;
 pub(crate) use rows::producer_text;
+use rows::{KeptBatches, PyRows};
 use values::named_values;
 
 use crate::attached::attached;
@@ -161,6 +161,8 @@ struct PyAnswer<'py> {
     names: Vec<String>,
     types: Vec<String>,
     cast: Vec<usize>,
+    keep: Option<Py<PyAny>>,
+    must_finish: bool,
 }
 
 /// An `engine.Description`.
@@ -200,11 +202,12 @@ impl PyConnection {
     where
         A: for<'py> PyCallArgs<'py> + 'p,
     {
-        let (stream, changed, columns) = self.with_session(statement, |session| {
+        let (stream, changed, columns, end) = self.with_session(statement, |session| {
             let answer = session.call_method1(method, arguments)?;
             let Some(answer) = answer.extract::<Option<PyAnswer<'_>>>()? else { return Ok(Default::default()) };
             let stream = answer.stream.map(|stream| take_stream(&stream)).transpose()?;
-            Ok((stream, answer.changed, (answer.names, answer.types, answer.cast)))
+            let end = (answer.keep.map(KeptBatches::new), answer.must_finish);
+            Ok((stream, answer.changed, (answer.names, answer.types, answer.cast), end))
         })?;
         let Some(stream) = stream else { return Ok(EngineAnswer::Done { changed }) };
         let reader =
@@ -213,13 +216,14 @@ impl PyConnection {
         let schema = named(&reader.schema(), &names, &types, &cast);
         let session = (self.is_read_only || self.has_functions).then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.clone());
-        let has_functions = self.has_functions;
+        let (has_functions, (kept, must_finish)) = (self.has_functions, end);
         Ok(EngineAnswer::Rows(Box::new(PyRows {
             session,
-            ends_transaction: self.is_read_only || self.ends_transaction,
+            ends_transaction: self.is_read_only || self.ends_transaction || must_finish,
             is_changing: self.ends_transaction,
             has_functions,
             reader,
+            kept,
             schema,
             types,
             statement,

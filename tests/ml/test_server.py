@@ -375,6 +375,55 @@ def test_a_row_is_predicted_in_an_expression(connection: psycopg.Connection) -> 
             connection.execute("SELECT predict_row(%s::JSON, 'single')", (wrong,))
 
 
+def test_a_replaced_model_is_used_at_once(server: Server) -> None:
+    """Sessions keep the row of a model that they have looked up. Whatever another one does to it, nobody sees an older
+    one than its transaction does."""
+
+    def train(session: psycopg.Connection, old: str, young: str) -> None:
+        query = f"SELECT age, CASE WHEN age > 50 THEN '{old}' ELSE '{young}' END AS vote FROM labelled WHERE age > 0"
+        call = f"train_decision_tree(({query}), '{{}}', 'replaced')"
+        session.execute(f"INSERT INTO models BY NAME SELECT * FROM {call}".encode())
+
+    def found(session: psycopg.Connection) -> set[object]:
+        """The predictions for a row and for a query: twice, so that what is kept is used."""
+        single = """SELECT predict_row('{"age": 90}'::JSON, 'replaced')"""
+        several = "SELECT label FROM predict((SELECT 90 AS age), 'replaced')"
+        return {rows(session, query)[0][0] for query in (single, several) * 2}
+
+    def scored(session: psycopg.Connection, label: str) -> object:
+        """How often the model gives a label, by a function that sees the session's transaction."""
+        query = f"SELECT value FROM score((SELECT 90 AS age, '{label}' AS vote), 'replaced') WHERE metric = 'accuracy'"
+        return {rows(session, query)[0][0] for _ in range(2)}
+
+    with (
+        psycopg.connect(server.dsn, autocommit=True) as first,
+        psycopg.connect(server.dsn, autocommit=True) as second,
+        psycopg.connect(server.dsn) as snapshot,
+    ):
+        train(first, "old", "young")
+        assert found(second) == found(snapshot) == {"old"}
+        assert scored(snapshot, "old") == {1.0}
+        train(first, "other", "young")
+        assert found(second) == found(first) == {"other"}
+        # predict and predict_row see what is committed.
+        assert found(snapshot) == {"other"}
+        assert scored(snapshot, "old") == {1.0}
+        snapshot.commit()
+        assert scored(snapshot, "other") == {1.0}
+        first.execute("BEGIN")
+        train(first, "third", "young")
+        assert found(first) == found(second) == {"other"}
+        assert scored(first, "third") == scored(second, "other") == {1.0}
+        first.execute("ROLLBACK")
+        assert found(first) == found(second) == {"other"}
+        assert scored(first, "other") == {1.0}
+        second.execute("DELETE FROM models WHERE name = 'replaced' AND version = 2")
+        assert found(first) == found(second) == {"old"}
+        second.execute("DELETE FROM models WHERE name = 'replaced'")
+        with pytest.raises(REFUSED, match="there is no model 'replaced'"):
+            found(first)
+
+
 def test_versions_of_other_libraries_are_refused(connection: psycopg.Connection) -> None:
     connection.execute(TRAIN.replace("'{}')", "'{}', 'pickle')").format("old").encode())
     predict = "SELECT count(*) FROM predict((SELECT age, sex, party FROM labelled), 'old')"

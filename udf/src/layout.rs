@@ -1,7 +1,8 @@
 //! The places in a ring. `python/colonnade/_udf/worker.py` has the same numbers.
 //!
 //! ```text
-//! 0        the number of the last request (futex)        64  the number of the last answer (futex)
+//! 0        the number of the last request                64  the number of the last answer
+//! 16       the semaphore of requests                     80  the semaphore of answers
 //! 128      the head of the request: HEAD_WORDS words     256 the head of the answer
 //! 4096     words of the request                          65536 words of the answer
 //! 131072   the record of an error                        196608 printed text
@@ -13,7 +14,9 @@
 //! unions; the heap has the bytes of texts and blobs.
 
 pub(crate) const REQUEST_NUMBER: usize = 0;
+pub(crate) const REQUEST_SEMAPHORE: usize = 16;
 pub(crate) const ANSWER_NUMBER: usize = 64;
+pub(crate) const ANSWER_SEMAPHORE: usize = 80;
 pub(crate) const REQUEST_HEAD: usize = 128;
 pub(crate) const ANSWER_HEAD: usize = 256;
 pub(crate) const REQUEST_WORDS: usize = 4096;

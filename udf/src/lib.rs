@@ -29,7 +29,7 @@
 //! ```
 
 #![warn(missing_docs)]
-// Futexes, Landlock and seccomp are Linux's. Elsewhere the crate is empty.
+// Landlock, seccomp and sealed files in memory are Linux's. Elsewhere the crate is empty.
 #![cfg(target_os = "linux")]
 
 #[cfg(not(target_endian = "little"))]
@@ -50,6 +50,7 @@ mod pool;
 mod process;
 mod ring;
 mod sandbox;
+mod semaphore;
 mod session;
 mod template;
 mod worker;

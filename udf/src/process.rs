@@ -147,10 +147,10 @@ impl Process {
                 self.wait(forked, number, deadline, is_cancelled)
             }
             Runner::Local(worker) if !is_cancelled() => {
-                let number = self.ring.send(head);
+                let number = self.ring.write_request(head);
                 worker.handle();
                 match deadline {
-                    _ if !self.ring.wait(number, Duration::ZERO) => Err(NoAnswer::Died),
+                    _ if !self.ring.has_answer(number) => Err(NoAnswer::Died),
                     _ if is_cancelled() => Err(NoAnswer::Cancelled),
                     Some(deadline) if Instant::now() >= deadline => Err(NoAnswer::Late),
                     _ => Ok(()),

@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
-use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
-use rustix::thread::futex;
 
 use crate::layout::{
-    ANSWER_HEAD, ANSWER_NUMBER, AnswerHead, DATA, HEAD_WORDS, REQUEST_HEAD, REQUEST_NUMBER, RequestHead,
+    ANSWER_HEAD, ANSWER_NUMBER, ANSWER_SEMAPHORE, AnswerHead, DATA, HEAD_WORDS, REQUEST_HEAD, REQUEST_NUMBER,
+    REQUEST_SEMAPHORE, RequestHead,
 };
+use crate::semaphore::Semaphore;
 
 /// The first size of a ring. Pages that nobody touches take no memory.
 const FIRST_SIZE: usize = 4 << 20;
@@ -51,7 +51,10 @@ impl Ring {
         // SAFETY: a new mapping at a place that the kernel chooses.
         let memory =
             unsafe { mmap(ptr::null_mut(), limit, protection, MapFlags::SHARED | MapFlags::NORESERVE, &file, 0)? };
-        Ok(Self { file, memory: memory.cast(), limit, size: AtomicUsize::new(FIRST_SIZE) })
+        let own = Self { file, memory: memory.cast(), limit, size: AtomicUsize::new(FIRST_SIZE) };
+        own.semaphore(REQUEST_SEMAPHORE).begin()?;
+        own.semaphore(ANSWER_SEMAPHORE).begin()?;
+        Ok(own)
     }
 
     /// Whether it is as large as a ring that was made with this limit may become.
@@ -104,36 +107,43 @@ impl Ring {
         unsafe { AtomicU32::from_ptr(self.memory.add(at).cast()) }
     }
 
+    fn semaphore(&self, at: usize) -> Semaphore<'_> {
+        // SAFETY: the place is aligned, within the first page of the mapping, and used for nothing else by this process.
+        unsafe { Semaphore::new(self.memory.add(at).cast()) }
+    }
+
     /// Writes the head of a request, and wakes the worker. Gives the number that its answer will have.
     pub fn send(&self, head: &RequestHead) -> u32 {
+        let next = self.write_request(head);
+        self.semaphore(REQUEST_SEMAPHORE).post();
+        next
+    }
+
+    /// As `send`, for a worker that does not wait, because it is in this process.
+    pub fn write_request(&self, head: &RequestHead) -> u32 {
         if let Some(place) = self.slice(REQUEST_HEAD, HEAD_WORDS * 8) {
             place.write_words(&head.words());
         }
         let number = self.number(REQUEST_NUMBER);
         let next = number.load(Ordering::Relaxed).wrapping_add(1);
         number.store(next, Ordering::SeqCst);
-        // It fails only for addresses that are not mapped.
-        let _ = futex::wake(number, futex::Flags::empty(), 1);
         next
     }
 
-    /// Waits until the answer has this number, something wakes this thread, or the time is over. Gives whether the answer is there.
+    /// Whether the answer with this number is there.
+    pub fn has_answer(&self, number: u32) -> bool {
+        self.number(ANSWER_NUMBER).load(Ordering::SeqCst) == number
+    }
+
+    /// Waits until something wakes this thread, or the time is over. Gives whether the answer with this number is there.
     pub fn wait(&self, number: u32, timeout: Duration) -> bool {
-        let answer = self.number(ANSWER_NUMBER);
-        let now = answer.load(Ordering::SeqCst);
-        if now == number {
-            return true;
-        }
-        let timeout = futex::Timespec { tv_sec: timeout.as_secs() as _, tv_nsec: timeout.subsec_nanos().into() };
-        match futex::wait(answer, futex::Flags::empty(), now, Some(&timeout)) {
-            Ok(()) | Err(Errno::AGAIN | Errno::INTR | Errno::TIMEDOUT) | Err(_) => {}
-        }
-        answer.load(Ordering::SeqCst) == number
+        self.semaphore(ANSWER_SEMAPHORE).wait(timeout);
+        self.has_answer(number)
     }
 
     /// Wakes the thread that waits for an answer.
     pub fn wake_waiting(&self) {
-        let _ = futex::wake(self.number(ANSWER_NUMBER), futex::Flags::empty(), u32::MAX >> 1);
+        self.semaphore(ANSWER_SEMAPHORE).post();
     }
 
     /// A copy of the head of the answer.

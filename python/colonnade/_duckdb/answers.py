@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from colonnade._core import ArrowStream
 
 
@@ -21,6 +23,10 @@ class Answer:
     types: tuple[str, ...] = ()
     #: Positions of the columns that were cast to text, because Arrow has no exact form of their type.
     cast: tuple[int, ...] = ()
+    #: What takes the rows when all have been read, if they are few.
+    keep: Callable[[ArrowStream], None] | None = None
+    #: Whether the statement ends when its rows have been read or dropped, so that the session must hear of that.
+    must_finish: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Whether the catalog may have changed, for sessions that remember what names mean in it.
+"""Whether the catalog, or rows of tables, may have changed, for sessions that remember what names mean and what a query
+has given.
 
 All statements of a database run in sessions of one `Engine`. Each session says here which of its statements may change
-the catalog, before and after it runs them.
+the catalog, and which may change rows, before and after it runs them.
 """
 
 from __future__ import annotations
@@ -38,12 +39,15 @@ class Epoch:
 
 
 class CatalogEpoch:
-    """The catalog of one engine."""
+    """The catalog of one engine, and the rows of its tables."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._epoch = Epoch()
         self._changes = 0
+        #: How many statements have changed rows, and how many may do so now.
+        self._writes = 0
+        self._writing = 0
         #: What sessions have found out of the macros of an epoch, except those with macros of their own.
         self._found: tuple[int, Found] = (0, {})
 
@@ -52,6 +56,23 @@ class CatalogEpoch:
         """The catalog's state; None while a statement changes it."""
         with self._lock:
             return None if self._changes else self._epoch
+
+    @property
+    def writes(self) -> int | None:
+        """How many statements have changed rows; None while one may do so."""
+        with self._lock:
+            return None if self._writing else self._writes
+
+    def begin_write(self) -> None:
+        """Before a statement runs that may change what others see of rows."""
+        with self._lock:
+            self._writing += 1
+
+    def end_write(self) -> None:
+        """After it has ended, and its transaction with it."""
+        with self._lock:
+            self._writing -= 1
+            self._writes += 1
 
     @contextmanager
     def changing(self, macros: bool) -> Iterator[None]:
@@ -83,8 +104,16 @@ class Sight:
     settings: int
 
 
+@dataclass(frozen=True)
+class RowSight:
+    """The rows of all tables as one session sees them: those of the catalog after this number of writes."""
+
+    sight: Sight
+    writes: int
+
+
 class SessionEpoch:
-    """What a session does to the catalog, and what it sees of it."""
+    """What a session does to the catalog and to rows, and what it sees of them."""
 
     def __init__(self, catalog: CatalogEpoch) -> None:
         self._catalog = catalog
@@ -101,6 +130,15 @@ class SessionEpoch:
         self.in_statement = False
         #: What this session has found out of macros, if it may have some that others do not see, and in which epoch.
         self._own: tuple[int, Found] | None = None
+        #: As `_begun` and `_statement`, of rows.
+        self._writes_begun: int | None = None
+        self._writes_statement: int | None = None
+        #: Whether the open transaction has changed rows.
+        self._has_written = False
+        #: Whether a statement that may change rows has begun and has not ended.
+        self.is_writing = False
+        #: What the session sees of rows, as `now` of what may be remembered of it.
+        self.rows = SessionRows(self)
 
     @property
     def now(self) -> Sight | None:
@@ -114,7 +152,7 @@ class SessionEpoch:
 
     def begin_statement(self) -> None:
         """Before the transaction of a statement with calls begins, unless the client has begun one."""
-        self._statement, self.in_statement = self._catalog.now, True
+        self._statement, self._writes_statement, self.in_statement = self._catalog.now, self._catalog.writes, True
 
     def end_statement(self) -> None:
         """After that transaction."""
@@ -131,6 +169,30 @@ class SessionEpoch:
         if self._own[0] != sight.epoch.macros:
             self._own = (sight.epoch.macros, {})
         return self._own[1]
+
+    @property
+    def row_sight(self) -> RowSight | None:
+        """What the session sees of rows for certain; None if that is not known."""
+        sight, writes = self.now, self._catalog.writes
+        if sight is None or writes is None or (self._in_transaction and self._writes_begun != writes):
+            return None
+        if self._has_written or (self.in_statement and self._writes_statement != writes):
+            return None
+        return RowSight(sight, writes)
+
+    def begin_write(self) -> None:
+        """Before a statement runs that may change rows. In a transaction, others see the change when that ends."""
+        if self._in_transaction:
+            self._has_written = True
+        elif not self.is_writing:
+            self.is_writing = True
+            self._catalog.begin_write()
+
+    def end_write(self) -> None:
+        """After a statement has ended, whose rows have been read or dropped."""
+        if self.is_writing:
+            self.is_writing = False
+            self._catalog.end_write()
 
     @contextmanager
     def running(self, kind: str, sql: str) -> Iterator[None]:
@@ -162,12 +224,14 @@ class SessionEpoch:
 
     @contextmanager
     def _beginning(self) -> Iterator[None]:
-        self._in_transaction, self._begun = True, self._catalog.now
+        self._in_transaction, self._begun, self._writes_begun = True, self._catalog.now, self._catalog.writes
         yield
 
     @contextmanager
     def _ending(self) -> Iterator[None]:
-        changed = self._changed
+        changed, has_written = self._changed, self._has_written
+        if has_written:
+            self._catalog.begin_write()
         try:
             if changed is None:
                 yield
@@ -176,3 +240,18 @@ class SessionEpoch:
                     yield
         finally:
             self._in_transaction, self._begun, self._changed = False, None, None
+            self._has_written, self._writes_begun = False, None
+            if has_written:
+                self._catalog.end_write()
+
+
+class SessionRows:
+    """What a session sees of rows."""
+
+    def __init__(self, epoch: SessionEpoch) -> None:
+        self._epoch = epoch
+
+    @property
+    def now(self) -> RowSight | None:
+        """As `SessionEpoch.row_sight`."""
+        return self._epoch.row_sight

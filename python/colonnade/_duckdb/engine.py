@@ -20,6 +20,7 @@ from .exact import literal, quoted
 from .fences import Fences, Gate, configure, fence_for
 from .function_store import FunctionStore
 from .functions import SessionFunctions
+from .kept_rows import KeptRows
 from .remembered import MAX_STATEMENTS
 from .session import Session
 from .sight_memory import SightMemory
@@ -101,6 +102,7 @@ class Engine:
             session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, epoch, *names)
             session.beside = BesidePlan(own, parser, workers, epoch)
             session.reads = SightMemory(epoch, MAX_STATEMENTS)
+            session.kept = KeptRows(own, parser, epoch, self._database)
             lookup = TableLookup(session.functions, own, session._gate, session._transactions, epoch)
             session.tables = TableFunctions(session.functions, own, lookup, self._threads)
             session.functions.tables = session.tables

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from .exact import check, exact, quoted
 from .fences import Gate, ReadOnlyConnection
 from .functions import SessionFunctions
 from .inputs import FunctionInputs, NamedFunction
+from .kept_rows import Keeping
 from .remembered import RememberedStatement, RememberedStatements
 from .session_settings import SessionSettings
 from .sight_memory import SightMemory
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     from colonnade._core import ArrowStream
 
-    from .catalog_epoch import Sight
+    from .catalog_epoch import RowSight, SessionEpoch, Sight
     from .fences import Statement
+    from .kept_rows import KeptRows
 
 
 class Session:
@@ -55,6 +56,8 @@ class Session:
         self.tables: TableFunctions | None = None
         #: The queries of functions that DuckDB has bound as queries that only read.
         self.reads: SightMemory[bool] | None = None
+        #: The rows of such queries.
+        self.kept: KeptRows | None = None
         #: Whether the statement has calls of table functions, until it is finished.
         self._is_calling = False
         #: Whether table functions of the next statement have run.
@@ -88,6 +91,8 @@ class Session:
             return self._execute(sql, batch_rows, batch_bytes, parameters, gives_rows)
         except BaseException:
             self._transactions.roll_back()
+            if self.beside is not None:
+                self.beside.epoch.end_write()
             raise
 
     def _execute(
@@ -111,13 +116,31 @@ class Session:
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
         if statement is None:
             return Answer()
-        with contextlib.nullcontext() if self.beside is None else self.beside.epoch.running(statement.kind, sql):
+        if self.beside is None:
             answer = self._run(statement, sql, limits, parameters)
-            if answer.stream is None:
-                self.finish()
+        else:
+            answer = self._run_noted(self.beside.epoch, statement, sql, limits, parameters)
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
+
+    def _run_noted(
+        self,
+        epoch: SessionEpoch,
+        statement: Statement,
+        sql: str,
+        limits: tuple[int, int],
+        parameters: dict[str, object] | None,
+    ) -> Answer:
+        """Run a statement. Other sessions hear of what it may change."""
+        # A transaction notes its own end. A setting of all sessions may change what their queries give.
+        if statement.changes or statement.kind not in ("select", "transaction"):
+            epoch.begin_write()
+        with epoch.running(statement.kind, sql):
+            answer = self._run(statement, sql, limits, parameters)
+            if answer.stream is None:
+                self.finish()
+        return replace(answer, must_finish=True) if epoch.is_writing else answer
 
     def _bound(self, sql: str, parameters: dict[str, object] | None) -> Statement | None:
         """A statement that will run, if it may."""
@@ -209,11 +232,16 @@ class Session:
         """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
         and does not run. While the session sees the same catalog, it need not decide again."""
         limits, reads, sight = (batch_rows, batch_bytes), self.reads, self._sight()
+        before = None
+        if self.kept is not None and sight is not None:
+            if (kept := self.kept.results.find(sql)) is not None:
+                return kept
+            before = self.kept.sight(sql)
         known = self._remembered.find(sql)
         if reads is not None and reads.find(sql) and known is not None and known.proof is None:
             answer = self._run_remembered(sql, limits, None)
             if answer is not None and self.beside is not None and self.beside.epoch.now == sight:
-                return answer
+                return self._keeping(sql, answer, before)
             # It was bound while the catalog changed. Nothing has been read of it.
             answer = None
         statement = replace(self._gate, read_only=True).check(self._connection, sql, None)
@@ -225,7 +253,14 @@ class Session:
         answer = self._run(statement, sql, limits, None)
         if reads is not None:
             reads.keep(sql, True, sight)
-        return answer
+        return self._keeping(sql, answer, before)
+
+    def _keeping(self, sql: str, answer: Answer, before: RowSight | None) -> Answer:
+        """The answer, whose rows are kept if all of them are read. `before`: what the session saw before it ran, if the
+        query is one whose rows can be kept."""
+        if self.kept is None or before is None:
+            return answer
+        return replace(answer, keep=Keeping(self.kept, sql, answer, before))
 
     def _sight(self) -> Sight | None:
         """What the session sees of the catalog. A transaction that this session does not know of is older."""
@@ -328,6 +363,8 @@ class Session:
         # DuckDB cannot bind the statement before `batch` is registered. So only the fence checks it.
         self._gate.check_insert(sql)
         registered = ReleasableTable(pa.RecordBatchReader.from_stream(batch).read_all())
+        if self.beside is not None:
+            self.beside.epoch.begin_write()
         # This replaces the view of an earlier INSERT that failed.
         self._connection.register(name, registered)
         try:
@@ -336,6 +373,8 @@ class Session:
             self._connection.execute(f"DROP VIEW temp.main.{quoted(name)}")
         finally:
             registered.release()
+            if self.beside is not None:
+                self.beside.epoch.end_write()
         return changed
 
     def follow(self, caller: Session) -> None:
@@ -374,15 +413,16 @@ class Session:
 
     def finish(self) -> None:
         """End the previous statement, whose rows have been read or dropped."""
-        if not self._is_calling:
+        if self.beside is None:
             self._transactions.commit()
             return
-        assert self.tables is not None
-        assert self.beside is not None
-        self.tables.release()
+        if self._is_calling and self.tables is not None:
+            self.tables.release()
         self._transactions.commit()
-        self.beside.epoch.end_statement()
-        self._is_calling = False
+        self.beside.epoch.end_write()
+        if self._is_calling:
+            self.beside.epoch.end_statement()
+            self._is_calling = False
 
     def interrupt_query(self) -> None:
         """End the query that `read` runs, but not the statement whose function has it run."""
@@ -401,3 +441,5 @@ class Session:
             self.functions.store.close(self.functions.workers)
         self._parser.close()
         self._connection.close()
+        if self.beside is not None:
+            self.beside.epoch.end_write()

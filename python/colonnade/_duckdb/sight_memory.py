@@ -1,4 +1,5 @@
-"""What a session has found out and may use again, as long as it sees the same catalog with the same settings."""
+"""What a session has found out and may use again, as long as it sees the same catalog with the same settings, or also
+the same rows."""
 
 from __future__ import annotations
 
@@ -7,19 +8,19 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from .catalog_epoch import SessionEpoch, Sight
+    from .catalog_epoch import RowSight, SessionEpoch, SessionRows, Sight
 
 Value = TypeVar("Value")
 
 
 class SightMemory(Generic[Value]):
-    """Values by their keys. All of them were found while the session saw the same catalog."""
+    """Values by their keys. All of them were found while the session saw the same."""
 
-    def __init__(self, epoch: SessionEpoch, most: int) -> None:
+    def __init__(self, epoch: SessionEpoch | SessionRows, most: int) -> None:
         self._epoch = epoch
         #: The number of values that are kept.
         self._most = most
-        self._sight: Sight | None = None
+        self._sight: Sight | RowSight | None = None
         self._found: dict[Hashable, Value] = {}
 
     def find(self, key: Hashable) -> Value | None:
@@ -27,8 +28,8 @@ class SightMemory(Generic[Value]):
         now = self._epoch.now
         return self._found.get(key) if now is not None and now == self._sight else None
 
-    def keep(self, key: Hashable, value: Value, before: Sight | None) -> None:
-        """Keep a value, unless the catalog has changed since the session saw `before`, when it began to look for it."""
+    def keep(self, key: Hashable, value: Value, before: Sight | RowSight | None) -> None:
+        """Keep a value, unless something has changed since the session saw `before`, when it began to look for it."""
         if before is None or before != self._epoch.now:
             return
         if before != self._sight:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import itertools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
@@ -78,10 +79,10 @@ class Call:
         """Call the function, and answer."""
         raise NotImplementedError
 
-    def again(self, ring: Ring) -> bool:
-        """Call the function as it was called last, with other values at the same places, and answer. False if that is
-        not possible, and nothing has happened."""
-        return False
+    def repetition(self, ring: Ring) -> Callable[[], bool] | None:
+        """What calls the function as it was called last, with other values at the same places, and answers. It gives
+        False if that is not possible, and nothing has happened. None if it never is."""
+        return None
 
     def run(self, arguments: list[Any], *specials: Any) -> Any:
         """The function's result."""
@@ -158,6 +159,7 @@ class ScalarCall(Call):
         self.last: tuple[bytes, int, int] | None = None
         self.last_arrays: list[Any] = []
         self.last_result: tuple[np.ndarray, int, bytes] | None = None
+        self.again: Callable[[], bool] | None = None
         numbers = [column_type[0] in inbound.NUMBERS for _, _, column_type, _ in description["parameters"]]
         self.is_plain = all(numbers) and not any(self.are_scalar)
         name = description["results"][0][2][0]
@@ -181,33 +183,46 @@ class ScalarCall(Call):
         arrays = self.arrays(arguments)
         self.last = None
         if self.is_plain and all(type(found) is np.ndarray for found in arrays):
-            self.last, self.last_arrays, self.last_result = key, arrays, None
+            self.last, self.last_arrays, self.last_result, self.again = key, arrays, None, None
         result = self.run(arrays)
         if self.last is not None:
             self.answer_plain(ring, result, rows)
         else:
             self.finish(ring, result, rows)
 
-    def again(self, ring: Ring) -> bool:
-        last = self.last_result
-        if ring.repeated is not self or last is None or self.last is None:
-            return False
-        ring.is_called = True
-        result = self.run(self.last_arrays)
-        view = last[0]
-        if (
-            type(result) is np.ndarray
-            and result.dtype == self.result_dtype
-            and result.shape == view.shape
-            and not ring.printed
-            and ring.repeated is self
-        ):
-            view[:] = result
-            ring.answer_again()
-        else:
-            ring.at = self.last[2]
-            self.answer_plain(ring, result, len(view))
-        return True
+    def repetition(self, ring: Ring) -> Callable[[], bool] | None:
+        if self.again is None and self.last is not None and self.last_result is not None:
+            self.again = self.made_repetition(ring, self.last_result[0], self.last[2])
+        return self.again
+
+    def made_repetition(self, ring: Ring, view: np.ndarray, end: int) -> Callable[[], bool]:
+        """`view` is the place of the result, `end` that of the end of the arguments. Names of the closure instead of
+        attributes: what is here runs for each vector of a query."""
+        arrays, dtype, shape, printed, wake = self.last_arrays, view.dtype, view.shape, ring.printed, ring.wake
+        run = functools.partial(self.run, arrays) if self.needs_columns else functools.partial(self.function, *arrays)
+        array = np.ndarray
+
+        def again() -> bool:
+            if ring.repeated is not self:
+                return False
+            ring.is_called = True
+            result = run()
+            if (
+                type(result) is array
+                and result.dtype == dtype
+                and result.shape == shape
+                and not printed
+                and ring.repeated is self
+            ):
+                view[:] = result
+                ring.is_called = False
+                wake()
+            else:
+                ring.at = end
+                self.answer_plain(ring, result, len(view))
+            return True
+
+        return again
 
     def answer_plain(self, ring: Ring, result: Any, rows: int) -> None:
         """Answer a call whose arguments are plain numbers. If its result is of the right type, nothing is converted."""

@@ -17,7 +17,8 @@ class LocalRing(Ring):
     """A ring of which both sides are in this process. It is as large as it can be."""
 
     def wake(self) -> None:
-        self.numbers[ANSWER_NUMBER // 4] = self.number
+        numbers = self.numbers
+        numbers[ANSWER_NUMBER // 4] = numbers[REQUEST_NUMBER // 4]
 
     def reserve(self, size: int) -> int:
         end = (self.at + size + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
@@ -39,6 +40,7 @@ class LocalWorker:
 
     def __init__(self, address: int, size: int) -> None:
         self.ring = LocalRing(address, size)
+        self.numbers = self.ring.numbers
         # The server's own output is nothing for users.
         # As in worker processes: a division by zero in a function warns nobody. Their code has this module's name.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="__main__")
@@ -48,6 +50,4 @@ class LocalWorker:
 
     def handle(self) -> None:
         """Do what the request in the ring asks."""
-        ring = self.ring
-        ring.number = ring.numbers[REQUEST_NUMBER // 4]
-        self.requests.handle(ring.numbers[REQUEST_HEAD // 4])
+        self.requests.handle(self.numbers[REQUEST_HEAD // 4])

@@ -26,14 +26,14 @@ class Requests:
         self.names = names
         self.functions: dict[int, Call] = {}
         #: Does the last call once more.
-        self.again: Callable[[Ring], bool] | None = None
+        self.again: Callable[[], bool] | None = None
 
     def handle(self, kind: int) -> None:
         """Do what the request of this kind asks, and answer."""
-        ring = self.ring
         try:
-            if kind == layout.CALL_AGAIN and self.again is not None and self.again(ring):
+            if kind == layout.CALL_AGAIN and self.again is not None and self.again():
                 return
+            ring = self.ring
             kind, number, rows, groups_at, groups, data_end, ring.capacity, words = ring.head()
             ring.at = data_end
             self.again = None
@@ -48,14 +48,14 @@ class Requests:
                 ring.is_called = True
                 call = self.functions[number]
                 call.call(ring, rows, groups_at, groups, words)
-                self.again = call.again
+                self.again = call.repetition(ring)
         except BaseException as error:
             try:
                 record = self.failures.record_of(error)
             except BaseException:
                 record = self.failures.record("38000", f"{type(error).__name__} (its text could not be made)")
             del error
-            ring.fail(record)
+            self.ring.fail(record)
 
     def forget(self, number: int) -> None:
         """Free the memory of a function."""

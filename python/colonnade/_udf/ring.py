@@ -8,7 +8,9 @@ import struct
 from . import system
 
 REQUEST_NUMBER = 0
+REQUEST_SEMAPHORE = 16
 ANSWER_NUMBER = 64
+ANSWER_SEMAPHORE = 80
 REQUEST_HEAD = 128
 ANSWER_HEAD = 256
 REQUEST_WORDS = 4096
@@ -40,9 +42,8 @@ class Ring:
     def __init__(self, address: int, limit: int) -> None:
         self.memory = memoryview((ctypes.c_char * limit).from_address(address)).cast("B")
         self.numbers = self.memory[:ANSWER_HEAD].cast("I")
-        self.last = ctypes.c_ulong(0)
-        self.wait_arguments = system.futex_arguments(address + REQUEST_NUMBER, system.FUTEX_WAIT, self.last)
-        self.wake_arguments = system.futex_arguments(address + ANSWER_NUMBER, system.FUTEX_WAKE, ctypes.c_ulong(1))
+        self.wait_request, _ = system.semaphore(address + REQUEST_SEMAPHORE)
+        _, self.post_answer = system.semaphore(address + ANSWER_SEMAPHORE)
         #: The number of the last request.
         self.number = 0
         self.capacity = 0
@@ -67,15 +68,13 @@ class Ring:
 
     def wait_kind(self) -> int:
         """Wait for the next request, and give its kind."""
-        last = self.last.value = self.number
+        numbers = self.numbers
         while True:
-            # Called at least once, also if the request is there: a system call orders the reads of memory.
-            system.quick_call(*self.wait_arguments)
-            number = self.numbers[0]
-            if number != last:
-                break
-        self.number = number
-        return self.numbers[REQUEST_HEAD // 4]
+            self.wait_request()
+            number = numbers[0]
+            if number != self.number:
+                self.number = number
+                return numbers[REQUEST_HEAD // 4]
 
     def answer(self, kind: int, rows: int = 0, words: int = 0, record: int = 0, wanted: int = 0) -> None:
         """Answer the last request."""
@@ -86,15 +85,10 @@ class Ring:
         HEAD.pack_into(self.memory, ANSWER_HEAD, kind, rows, words, record, notices, wanted, 0, 0)
         self.wake()
 
-    def answer_again(self) -> None:
-        """Answer as `repeated` has answered last."""
-        self.is_called = False
-        self.wake()
-
     def wake(self) -> None:
         """Tell the server that the answer is there."""
         self.numbers[ANSWER_NUMBER // 4] = self.number
-        system.quick_call(*self.wake_arguments)
+        self.post_answer()
 
     def _write_printed(self) -> int:
         text = "".join(self.printed).encode("utf-8", "replace")[:MAX_NOTICES]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::{RecordBatch, RecordBatchReader as _};
 use arrow_schema::{ArrowError, SchemaRef};
 use colonnade_duckdb::Translated;
 use colonnade_server::{EngineError, Rows};
@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use super::{PySession, engine_error, functions};
 use crate::attached::attached;
+use crate::table::Table;
 
 /// A result that DuckDB streams.
 pub(super) struct PyRows {
@@ -22,6 +23,8 @@ pub(super) struct PyRows {
     pub has_functions: bool,
     /// `None` once this is dropped: the stream ends before the transaction.
     pub reader: Option<RecordBatchStreamReader>,
+    /// The rows that have been read, if the session wants to keep them all.
+    pub kept: Option<KeptBatches>,
     pub schema: SchemaRef,
     pub types: Vec<String>,
     pub statement: Translated,
@@ -38,6 +41,15 @@ impl Rows for PyRows {
 
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
         let next = self.reader.as_mut().and_then(Iterator::next);
+        match (&next, self.reader.as_ref()) {
+            (Some(Ok(batch)), _) => self.kept = self.kept.take().and_then(|kept| kept.with(batch)),
+            (None, Some(reader)) => {
+                if let Some(kept) = self.kept.take() {
+                    kept.pass_on(reader.schema());
+                }
+            }
+            _ => self.kept = None,
+        }
         if next.is_none() && self.is_changing {
             self.is_changing = false;
             drop(self.reader.take());
@@ -49,6 +61,50 @@ impl Rows for PyRows {
             let of_function = session.and_then(|session| attached(|py| functions::failure(session.0.bind(py), text)));
             of_function.unwrap_or_else(|| self.statement.error(text))
         })
+    }
+}
+
+/// All rows of a small result.
+pub(super) struct KeptBatches {
+    /// A `kept_rows.Keeping`; `None` once it is dropped.
+    keep: Option<Py<PyAny>>,
+    batches: Vec<RecordBatch>,
+}
+
+impl KeptBatches {
+    /// The most bytes, of which a session keeps several results.
+    const MOST_BYTES: usize = 256 << 10;
+
+    pub fn new(keep: Py<PyAny>) -> Self {
+        Self { keep: Some(keep), batches: Vec::new() }
+    }
+
+    /// With one batch more; `None` if that is too much.
+    fn with(mut self, batch: &RecordBatch) -> Option<Self> {
+        self.batches.push(batch.clone());
+        let bytes: usize = self.batches.iter().map(RecordBatch::get_array_memory_size).sum();
+        (bytes <= Self::MOST_BYTES).then_some(self)
+    }
+
+    /// Has the session keep them, because there are no more.
+    fn pass_on(mut self, schema: SchemaRef) {
+        let batches = std::mem::take(&mut self.batches).into_iter().map(Into::into).collect();
+        attached(|py| {
+            let kept = self.keep.take().map(|keep| keep.into_bound(py).call1((Table { schema, batches },)));
+            if let Some(Err(error)) = kept {
+                // The rows have been read all the same.
+                error.write_unraisable(py, None);
+            }
+        });
+    }
+}
+
+impl Drop for KeptBatches {
+    fn drop(&mut self) {
+        // Rows are also read within callbacks of DuckDB, where PyO3 takes the interpreter lock for held.
+        if let Some(keep) = self.keep.take() {
+            attached(|_| drop(keep));
+        }
     }
 }
 

@@ -84,6 +84,9 @@ class Call:
         False if that is not possible, and nothing has happened. None if it never is."""
         return None
 
+    def release(self) -> None:
+        """Drop what refers to this object, so that its memory is free when nobody else has it."""
+
     def run(self, arguments: list[Any], *specials: Any) -> Any:
         """The function's result."""
         if self.needs_columns:
@@ -194,6 +197,9 @@ class ScalarCall(Call):
         if self.again is None and self.last is not None and self.last_result is not None:
             self.again = self.made_repetition(ring, self.last_result[0], self.last[2])
         return self.again
+
+    def release(self) -> None:
+        self.again = None
 
     def made_repetition(self, ring: Ring, view: np.ndarray, end: int) -> Callable[[], bool]:
         """`view` is the place of the result, `end` that of the end of the arguments. Names of the closure instead of

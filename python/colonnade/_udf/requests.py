@@ -61,6 +61,7 @@ class Requests:
         """Free the memory of a function."""
         call = self.functions.pop(number, None)
         if call is not None:
+            call.release()
             self.failures.sources.pop(call.function.__code__.co_filename, None)
 
 

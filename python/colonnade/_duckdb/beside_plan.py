@@ -15,7 +15,6 @@ The proof holds as long as the session sees the same catalog.
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ import duckdb
 
 from .answers import Capsule
 from .column_names import MAX_CHARACTERS
+from .parse_tree import is_plain_select, query_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from .catalog_epoch import SessionEpoch, Sight
     from .fences import ReadOnlyConnection
 
-#: The parts of a SELECT's tree that do not use the values of its items.
-HARMLESS = frozenset(
-    ("type", "modifiers", "cte_map", "select_list", "from_table", "where_clause", "aggregate_handling")
-)
 #: A macro that only calls a dispatcher: DuckDB's text of its body.
 OWN = r'"system"\.main\.'
 BODY = re.compile(rf"{OWN}colonnade_map(?:_stable|_volatile)?\('([0-9a-f]{{16}})', {OWN}colonnade_session\(\), (.*)\)")
@@ -158,19 +154,10 @@ class BesidePlan:
 def called_items(parser: DuckDBPyConnection, sql: str) -> list[str]:
     """The names of the functions that are whole items of a SELECT, in lower case. None if something else in the
     statement may use the items' values."""
-    options = "skip_null := true, skip_empty := true, skip_default := true"
-    ((text,),) = parser.execute(f"SELECT json_serialize_sql($1, {options})", [sql]).fetchall()
-    tree = json.loads(text)
-    if tree["error"] or len(tree["statements"]) != 1:
+    nodes = query_nodes(parser, sql)
+    if len(nodes) != 1 or not is_plain_select(nodes[0], "LIMIT_MODIFIER"):
         return []
-    node = tree["statements"][0]["node"]
-    is_plain = (
-        node["type"] == "SELECT_NODE"
-        and set(node) <= HARMLESS
-        and node["aggregate_handling"] == "STANDARD_HANDLING"
-        and all(modifier["type"] == "LIMIT_MODIFIER" for modifier in node.get("modifiers", []))
-    )
-    return list(names_of(node["select_list"])) if is_plain else []
+    return list(names_of(nodes[0]["select_list"]))
 
 
 def names_of(items: Sequence[dict[str, Any]]) -> Iterator[str]:

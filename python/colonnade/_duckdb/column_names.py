@@ -6,14 +6,15 @@ column with an alias, or of a table, keeps the name that DuckDB gives it.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from .parse_tree import parts, query_nodes
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from duckdb import DuckDBPyConnection
 
@@ -72,13 +73,8 @@ def column_names(parser: DuckDBPyConnection, sql: str, columns: Sequence[str]) -
 
 
 def tree_names(parser: DuckDBPyConnection, sql: str, count: int) -> list[str | None]:
-    options = "skip_null := true, skip_empty := true, skip_default := true"
-    ((text,),) = parser.execute(f"SELECT json_serialize_sql($1, {options})", [sql]).fetchall()
-    tree = json.loads(text)
-    if tree["error"]:
-        # DuckDB serializes only queries.
-        return [None] * count
-    return Tree(sql.encode()).columns(tree["statements"][-1]["node"], count)
+    nodes = query_nodes(parser, sql)
+    return Tree(sql.encode()).columns(nodes[-1], count) if nodes else [None] * count
 
 
 def is_user_name(name: str) -> bool:
@@ -212,15 +208,3 @@ def type_name(type_: dict[str, Any]) -> str:
 def gives_several(item: dict[str, Any]) -> bool:
     """Whether an expression may become several columns: it contains a star, or unnest, which expands structs."""
     return any(part.get("type") == "STAR" or part.get("function_name") == "unnest" for part in parts(item))
-
-
-def parts(item: object) -> Iterator[dict[str, Any]]:
-    """An expression and all expressions within it, without those of subqueries."""
-    pending = [item]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, list):
-            pending += part
-        elif isinstance(part, dict):
-            yield part
-            pending += [inner for key, inner in part.items() if key != "subquery"]

@@ -9,19 +9,16 @@ compared with constants. Their text shows no function, and the table is no view,
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 
 from .answers import Answer
-from .beside_plan import HARMLESS
+from .parse_tree import is_plain_select, parts, query_nodes
 from .sight_memory import SightMemory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from duckdb import DuckDBPyConnection
 
     from colonnade._core import ArrowStream
@@ -100,10 +97,9 @@ class KeptRows:
 
     def _is_plain(self, sql: str) -> bool:
         """Whether the rows depend on nothing but the rows of one table."""
-        options = "skip_null := true, skip_empty := true, skip_default := true"
         try:
-            ((text,),) = self._parser.execute(f"SELECT json_serialize_sql($1, {options})", [sql]).fetchall()
-            table, columns = parts_of(json.loads(text))
+            (node,) = query_nodes(self._parser, sql)
+            table, columns = names_of(node)
         except (LookupError, TypeError, ValueError, RecursionError, duckdb.Error):
             return False
         if not columns:
@@ -112,41 +108,21 @@ class KeptRows:
         return bool(is_plain)
 
 
-def parts_of(tree: dict[str, Any]) -> tuple[str, list[str]]:
+def names_of(node: dict[str, Any]) -> tuple[str, list[str]]:
     """The name of the table of a query, and those of its columns, in lower case. LookupError or ValueError if the query
-    has anything but these and constants, or the text is no query."""
-    statements = [] if tree["error"] else tree["statements"]
-    (statement,) = statements
-    node = statement["node"]
+    has anything but these and constants."""
     source = node["from_table"]
-    modifiers = {modifier["type"] for modifier in node.get("modifiers", [])}
-    if (
-        node["type"] != "SELECT_NODE"
-        or not set(node) <= HARMLESS
-        or node["aggregate_handling"] != "STANDARD_HANDLING"
-        or node.get("cte_map")
-        or not modifiers <= {"ORDER_MODIFIER", "LIMIT_MODIFIER"}
-        or source["type"] != "BASE_TABLE"
-        or not set(source) <= TABLE
-    ):
+    is_plain = is_plain_select(node, "ORDER_MODIFIER", "LIMIT_MODIFIER") and not node.get("cte_map")
+    if not is_plain or source["type"] != "BASE_TABLE" or not set(source) <= TABLE:
         raise LookupError
     columns = set()
-    for expression in expressions([node["select_list"], node.get("where_clause"), node.get("modifiers")]):
-        if expression["class"] not in PLAIN:
+    for part in parts([node["select_list"], node.get("where_clause"), node.get("modifiers")]):
+        # Other parts are values and clauses, whose expressions come later.
+        if "class" not in part:
+            continue
+        if part["class"] not in PLAIN:
             raise LookupError
-        if expression["class"] == "COLUMN_REF":
-            (name,) = expression["column_names"]
+        if part["class"] == "COLUMN_REF":
+            (name,) = part["column_names"]
             columns.add(name.lower())
     return source["table_name"].lower(), sorted(columns)
-
-
-def expressions(tree: Any) -> Iterator[dict[str, Any]]:
-    """All expressions of a tree."""
-    if isinstance(tree, dict):
-        if "class" in tree:
-            yield tree
-        for below in tree.values():
-            yield from expressions(below)
-    elif isinstance(tree, list):
-        for below in tree:
-            yield from expressions(below)

@@ -32,3 +32,10 @@ def connection(server: Server) -> Iterator[psycopg.Connection[Any]]:
 @pytest.fixture
 def project(server: Server, tmp_path: Path) -> Project:
     return project_of(server, tmp_path)
+
+
+@pytest.fixture
+def pulled(session: psycopg.Connection[Any], project: Project) -> Project:
+    """A project with the functions of the module's `session`, a fixture of the module."""
+    project.done("pull")
+    return project

@@ -54,12 +54,6 @@ def session(server: Server) -> Any:
         yield session
 
 
-@pytest.fixture
-def pulled(session: Session, project: Project) -> Project:
-    project.done("pull")
-    return project
-
-
 @pytest.mark.parametrize(
     ("name", "query"),
     [

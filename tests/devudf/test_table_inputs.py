@@ -44,12 +44,6 @@ def session(server: Server) -> Any:
         yield session
 
 
-@pytest.fixture
-def pulled(session: Session, project: Project) -> Project:
-    project.done("pull")
-    return project
-
-
 def rows(session: Session, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
     """The rows without the last column, which says where parameters come from."""
     return [row[:-1] for row in session.execute(statement.encode(), values).fetchall()]

@@ -51,61 +51,69 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
         yield made
 
 
-def test_read_only_statements() -> None:
+def try_often(
+    connection: duckdb.DuckDBPyConnection, attempt: Callable[[], None], after_failure: Callable[[], None] | None = None
+) -> None:
+    """Does it again and again while the connection is interrupted. It must succeed and fail."""
     done = failed = 0
+    with interrupted(connection) as has_time:
+        while has_time():
+            try:
+                attempt()
+                done += 1
+            except duckdb.InterruptException:
+                failed += 1
+                if after_failure is not None:
+                    after_failure()
+    assert done and failed, "both outcomes were tried"
+
+
+def test_read_only_statements() -> None:
     with connected() as connection:
         own = ReadOnlyConnection(connection)
-        with interrupted(connection) as has_time:
-            while has_time():
-                try:
-                    own.open()
-                    own.commit()
-                    done += 1
-                except duckdb.InterruptException:
-                    failed += 1
+
+        def attempt() -> None:
+            own.open()
+            own.commit()
+
+        try_often(connection, attempt)
         own.commit()
         assert own.execute("SELECT 42").fetchall() == [(42,)]
         own.commit()
         assert not is_open(connection)
-    assert done and failed, "both outcomes were tried"
 
 
 def test_statements_with_calls() -> None:
-    done = failed = 0
     with connected() as connection:
         own = StatementTransaction(connection)
-        with interrupted(connection) as has_time:
-            while has_time():
-                try:
-                    own.begin()
-                    own.commit()
-                    done += 1
-                except duckdb.InterruptException:
-                    failed += 1
+
+        def attempt() -> None:
+            own.begin()
+            own.commit()
+
+        try_often(connection, attempt)
         own.roll_back()
         assert own.is_idle
         assert not is_open(connection)
-    assert done and failed, "both outcomes were tried"
 
 
 @pytest.mark.parametrize("kind", [ReadOnlyConnection, StatementTransaction])
 def test_transactions_of_clients(kind: type[ReadOnlyConnection] | type[StatementTransaction]) -> None:
     """The server sends ROLLBACK after a BEGIN or COMMIT that has failed."""
-    done = failed = 0
     with connected() as connection:
         own = kind(connection)
-        with interrupted(connection) as has_time:
-            while has_time():
-                try:
-                    own.client("BEGIN TRANSACTION")
-                    own.client("COMMIT")
-                    done += 1
-                except duckdb.InterruptException:
-                    own.client("ROLLBACK")
-                    failed += 1
-                assert own.is_idle
+
+        def attempt() -> None:
+            own.client("BEGIN TRANSACTION")
+            own.client("COMMIT")
+            assert own.is_idle
+
+        def after_failure() -> None:
+            own.client("ROLLBACK")
+            assert own.is_idle
+
+        try_often(connection, attempt, after_failure)
         assert not is_open(connection)
-    assert done and failed, "both outcomes were tried"
 
 
 def test_whether_one_was_open() -> None:

@@ -5,33 +5,36 @@ DuckDB may have done such a statement, or not. A session must know whether its t
 
 from __future__ import annotations
 
-import contextlib
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import duckdb
 import pytest
 from colonnade._duckdb.fences import ReadOnlyConnection
 from colonnade._duckdb.statement_transaction import StatementTransaction, roll_back
 
-SECONDS = 2.0
+#: How often each outcome must be seen, and the longest time for it.
+ROUNDS, SECONDS = 50, 120.0
 
 
 @contextmanager
-def interrupted(connection: duckdb.DuckDBPyConnection) -> Iterator[Callable[[], bool]]:
-    """Interrupts the connection all the time. Gives a function that says whether there is time for another round."""
-    end, has_ended = time.monotonic() + SECONDS, threading.Event()
+def interrupted(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Interrupts the connection again and again. The time between two interrupts is between a microsecond and ten
+    milliseconds, so that on any machine some statements are interrupted and others are not."""
+    has_ended, drawn = threading.Event(), random.Random(1)
 
     def interrupt() -> None:
-        while not has_ended.is_set():
+        while not has_ended.wait(10 ** drawn.uniform(-6, -2)):
             connection.interrupt()
 
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
-        yield lambda: time.monotonic() < end
+        yield
     finally:
         has_ended.set()
         thread.join()
@@ -52,20 +55,20 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def try_often(
-    connection: duckdb.DuckDBPyConnection, attempt: Callable[[], None], after_failure: Callable[[], None] | None = None
+    connection: duckdb.DuckDBPyConnection, attempt: Callable[[], None], after_failure: Callable[[], None] = lambda: None
 ) -> None:
-    """Does it again and again while the connection is interrupted. It must succeed and fail."""
+    """Does it while the connection is interrupted, until it has succeeded and failed often."""
     done = failed = 0
-    with interrupted(connection) as has_time:
-        while has_time():
+    end = time.monotonic() + SECONDS
+    with interrupted(connection):
+        while min(done, failed) < ROUNDS:
+            assert time.monotonic() < end, f"{done} attempts were done, {failed} were interrupted"
             try:
                 attempt()
                 done += 1
             except duckdb.InterruptException:
                 failed += 1
-                if after_failure is not None:
-                    after_failure()
-    assert done and failed, "both outcomes were tried"
+                after_failure()
 
 
 def test_read_only_statements() -> None:
@@ -121,9 +124,35 @@ def test_whether_one_was_open() -> None:
         assert not roll_back(connection)
         connection.execute("BEGIN")
         assert roll_back(connection)
-        with interrupted(connection) as has_time:
-            while has_time():
-                with contextlib.suppress(duckdb.InterruptException):
-                    connection.execute("BEGIN")
-                roll_back(connection)
+
+        def attempt() -> None:
+            connection.execute("BEGIN")
+            roll_back(connection)
+
+        try_often(connection, attempt, lambda: roll_back(connection))
+        assert not is_open(connection)
+
+
+class InterruptedAtRollback:
+    """A connection whose first ROLLBACKs are interrupted, the last of them after it was done."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, interrupts: int, is_done: bool) -> None:
+        self._connection, self._left, self._is_done = connection, interrupts, is_done
+
+    def execute(self, sql: str) -> None:
+        self._left -= 1
+        if self._left > 0:
+            raise duckdb.InterruptException
+        if self._left == 0 and self._is_done:
+            self._connection.execute(sql)
+        if self._left == 0:
+            raise duckdb.InterruptException
+        self._connection.execute(sql)
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_many_interrupts_of_one_rollback(is_done: bool) -> None:
+    with connected() as connection:
+        connection.execute("BEGIN")
+        assert roll_back(cast("duckdb.DuckDBPyConnection", InterruptedAtRollback(connection, 100, is_done)))
         assert not is_open(connection)

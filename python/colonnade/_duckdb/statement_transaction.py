@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING
 
 import duckdb
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-
-#: How often ROLLBACK is tried while interrupts reach it.
-ROLLBACK_ATTEMPTS = 10
 
 
 #: Statements of transactions that DuckDB has parsed, which takes as long as running them.
@@ -31,18 +26,17 @@ def parsed(connection: DuckDBPyConnection, sql: str) -> duckdb.Statement:
 def roll_back(connection: DuckDBPyConnection) -> bool:
     """End the open transaction, also if interrupts of its statement reach ROLLBACK. Gives whether one was open; an
     interrupted ROLLBACK may have ended it."""
-    interrupted: duckdb.InterruptException | None = None
-    for _ in range(ROLLBACK_ATTEMPTS):
+    was_interrupted = False
+    # Each interrupt is one request of a client to cancel, so this ends when the client sends no more of them.
+    while True:
         try:
             connection.execute("ROLLBACK")
-        except duckdb.InterruptException as error:
-            interrupted = error
+        except duckdb.InterruptException:
+            was_interrupted = True
         except duckdb.TransactionException:
-            return interrupted is not None
+            return was_interrupted
         else:
             return True
-    assert interrupted is not None
-    raise interrupted
 
 
 class StatementTransaction:
@@ -105,10 +99,9 @@ class StatementTransaction:
             self.roll_back()
 
     def roll_back(self) -> None:
-        """End a statement that has failed. If it cannot, the next statement ends the transaction."""
+        """End a statement that has failed."""
         if not self._is_open:
             return
         # None is open if COMMIT has failed.
-        with contextlib.suppress(duckdb.InterruptException):
-            roll_back(self._connection)
-            self._is_open = False
+        roll_back(self._connection)
+        self._is_open = False

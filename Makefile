@@ -50,7 +50,7 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
 .PHONY: bench-wire bench-end-to-end test-postgres-versions test-mysql-versions test-release record deb test-deb docs test-engines test-ml bench-postgres
-.PHONY: bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist dist-aarch64
+.PHONY: bench-udf bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist dist-aarch64
 .PHONY: test-dist test-dist-aarch64 release release-prepare release-tag
 .PHONY: install clean postgres plpython extension mariadb java test-vscode lint-vscode vscode test-bodies bench-devudf
 .DEFAULT_GOAL := help
@@ -225,6 +225,12 @@ bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension ja
 
 bench-devudf: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Measure the way from a failing query to a stopped breakpoint, and the inputs of a function (BENCH_ROUNDS=5)
 	$(BIN)/python bench/devudf.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/devudf.md
+
+bench-udf: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench plpython ## Measure functions in Python: in plans, in short statements, at their limits, beside those of other databases (BENCH_ROUNDS=5)
+	$(BIN)/python bench/udf.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/udf.md
+	$(BIN)/python bench/udf_rivals.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/udf_rivals.md
+	$(BIN)/python bench/udf_limits.py --markdown $(BENCH_DATA)/udf_limits.md
+	$(BIN)/python bench/udf_short.py --pairs 2000 --markdown $(BENCH_DATA)/udf_short.md
 
 bench-ml: $(BIN)/.wheel $(BIN)/.bench $(ML)/.ml ## Measure training and predicting in the database, against scikit-learn on arrays in memory (BENCH_ROUNDS=5)
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \

@@ -14,6 +14,7 @@ import argparse
 import hashlib
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -22,6 +23,14 @@ import pyarrow as pa
 from colonnade import _core
 from duckdb import DuckDBPyConnection
 from process import thread_cpu_seconds
+
+#: A body that takes about 145 ns a row.
+SLOW = """
+y = numpy.sqrt(x)
+for _ in range(100):
+    y = numpy.tan(y)
+return y
+"""
 
 
 class Functions:
@@ -90,12 +99,23 @@ def beside(functions: Functions, query: str) -> int:
     return sum(len(batch) for batch in pa.RecordBatchReader.from_stream(stream))
 
 
-def queries(functions: Functions, rows: int) -> dict[str, dict[str, Callable[[], object]]]:
-    """For each measurement the ways by their names."""
-    connection = functions.connection
-    connection.execute(f"CREATE TABLE n AS SELECT (x * 7919 % 1000003)::INTEGER AS x FROM range({rows}) t(x)")
+@dataclass(frozen=True)
+class Measurement:
+    """Ways to do the same, over a number of rows. The others are compared with the first one."""
+
+    what: str
+    rows: int
+    ways: dict[str, Callable[[], object]]
+
+
+def measurements(functions: Functions, rows: int) -> list[Measurement]:
+    connection, few, some = functions.connection, rows // 50, rows // 10
+    for name, count in (("n", rows), ("few", few), ("part", some)):
+        numbers = f"SELECT (x * 7919 % 1000003)::INTEGER AS x FROM range({count}) t(x)"
+        connection.execute(f"CREATE TABLE {name} AS {numbers}")
     functions.define("f", "x INTEGER", "INTEGER", "return x % 100")
     functions.define("same", "x INTEGER", "INTEGER", "return x")
+    functions.define("slow", "x INTEGER", "DOUBLE", SLOW)
     functions.define("total", "x INTEGER", "BIGINT", "return numpy.ones(int(aggr_group[-1]) + 1)", "aggregate")
 
     def rest(column: pa.ChunkedArray) -> pa.Array:
@@ -104,50 +124,114 @@ def queries(functions: Functions, rows: int) -> dict[str, dict[str, Callable[[],
 
     connection.create_function("arrow_f", rest, ["INTEGER"], "INTEGER", type="arrow")
     connection.create_function("native_f", lambda value: value % 100, ["INTEGER"], "INTEGER")
-    few = rows // 50
-    # As long as a vector of DuckDB.
-    columns = np.array_split(connection.sql("SELECT x FROM n").fetchnumpy()["x"], rows // 2048)
 
     def value(query: str) -> Callable[[], object]:
         return lambda: connection.execute(query).fetchall()
 
+    def local(query: str) -> Callable[[], object]:
+        return lambda: functions.local.execute(query).fetchall()
+
     def stream(query: str) -> Callable[[], object]:
         return lambda: drained(connection, query)
 
-    return {
-        "sum(f(x))": {
-            "built-in": value("SELECT sum(x % 100) FROM n"),
-            "function": value("SELECT sum(f(x)) FROM n"),
-            "function in this process": lambda: functions.local.execute("SELECT sum(f(x)) FROM n").fetchall(),
-            "identity": value("SELECT sum(same(x)) FROM n"),
-            "identity in this process": lambda: functions.local.execute("SELECT sum(same(x)) FROM n").fetchall(),
-            "no function": value("SELECT sum(x) FROM n"),
-            "numpy alone": lambda: remainders(columns),
-            "DuckDB arrow": value("SELECT sum(arrow_f(x)) FROM n"),
-            f"DuckDB native, {few} rows": value(f"SELECT sum(native_f(x)) FROM (FROM n LIMIT {few})"),
-        },
-        "SELECT f(x)": {
-            "built-in": stream("SELECT x % 100 FROM n"),
-            "function beside the plan": lambda: beside(functions, "SELECT f(x) FROM n"),
-            "function within the plan": stream("SELECT f(x) FROM n"),
-            "identity beside the plan": lambda: beside(functions, "SELECT same(x) FROM n"),
-            "DuckDB arrow": stream("SELECT arrow_f(x) FROM n"),
-        },
-        "100 groups": {
-            "built-in": value("SELECT count(c) FROM (SELECT sum(x) AS c FROM n GROUP BY x % 100)"),
-            "function": value("SELECT count(c) FROM (SELECT total(x) AS c FROM n GROUP BY x % 100)"),
-        },
-        "100,000 groups": {
-            "built-in": value("SELECT count(c) FROM (SELECT sum(x) AS c FROM n GROUP BY x % 100000)"),
-            "function": value("SELECT count(c) FROM (SELECT total(x) AS c FROM n GROUP BY x % 100000)"),
-        },
-    }
+    def with_threads(count: int, query: str) -> Callable[[], object]:
+        def work() -> object:
+            connection.execute(f"SET threads = {count}")
+            try:
+                return connection.execute(query).fetchall()
+            finally:
+                connection.execute("RESET threads")
+
+        return work
+
+    def remainder(x: np.ndarray) -> np.ndarray:
+        return x % 100
+
+    def slow(x: np.ndarray) -> np.ndarray:
+        # The same as SLOW.
+        y = np.sqrt(x)
+        for _ in range(100):
+            y = np.tan(y)
+        return y
+
+    def groups(count: int, function: str) -> str:
+        return f"SELECT count(c) FROM (SELECT {function}(x) AS c FROM n GROUP BY x % {count})"
+
+    return [
+        Measurement(
+            "sum(f(x))",
+            rows,
+            {
+                "built-in": value("SELECT sum(x % 100) FROM n"),
+                "function": value("SELECT sum(f(x)) FROM n"),
+                "function in this process": local("SELECT sum(f(x)) FROM n"),
+                "identity": value("SELECT sum(same(x)) FROM n"),
+                "identity in this process": local("SELECT sum(same(x)) FROM n"),
+                "no function": value("SELECT sum(x) FROM n"),
+                "numpy alone": alone(connection, "n", remainder),
+                "DuckDB arrow": value("SELECT sum(arrow_f(x)) FROM n"),
+            },
+        ),
+        Measurement(
+            "sum(f(x)), 2 threads",
+            rows,
+            {
+                "built-in": with_threads(2, "SELECT sum(x % 100) FROM n"),
+                "function": with_threads(2, "SELECT sum(f(x)) FROM n"),
+            },
+        ),
+        Measurement(
+            "sum(f(x)), a value at a time",
+            few,
+            {
+                "built-in": value("SELECT sum(x % 100) FROM few"),
+                "DuckDB native": value("SELECT sum(native_f(x)) FROM few"),
+            },
+        ),
+        Measurement(
+            "sum(slow(x))",
+            some,
+            {
+                "numpy alone": alone(connection, "part", slow),
+                "function": value("SELECT sum(slow(x)) FROM part"),
+                "function, 2 threads": with_threads(2, "SELECT sum(slow(x)) FROM part"),
+            },
+        ),
+        Measurement(
+            "SELECT f(x)",
+            rows,
+            {
+                "built-in": stream("SELECT x % 100 FROM n"),
+                "function beside the plan": lambda: beside(functions, "SELECT f(x) FROM n"),
+                "function within the plan": stream("SELECT f(x) FROM n"),
+                "identity beside the plan": lambda: beside(functions, "SELECT same(x) FROM n"),
+                "DuckDB arrow": stream("SELECT arrow_f(x) FROM n"),
+            },
+        ),
+        *(
+            Measurement(
+                f"{count:,} groups",
+                rows,
+                {"built-in": value(groups(count, "sum")), "function": value(groups(count, "total"))},
+            )
+            for count in (100, 100_000)
+        ),
+    ]
 
 
-def remainders(columns: list[np.ndarray]) -> None:
-    """The function's work, vector by vector. A result is freed before the next one, as in a worker."""
-    for column in columns:
-        _ = column % 100
+def alone(
+    connection: DuckDBPyConnection, table: str, function: Callable[[np.ndarray], np.ndarray]
+) -> Callable[[], None]:
+    """A function's work, in arrays as long as a vector of DuckDB. A result is freed before the next one, as in a
+    worker."""
+    values = connection.sql(f"SELECT x FROM {table}").fetchnumpy()["x"]
+    columns = np.array_split(values, len(values) // 2048)
+
+    def work() -> None:
+        for column in columns:
+            _ = function(column)
+
+    return work
 
 
 def calls(isolation: str) -> list[tuple[str, float]]:
@@ -190,23 +274,21 @@ def main() -> None:
         f"{_core.BUILD_PROFILE} build, DuckDB {duckdb.__version__}, numpy {np.__version__}, {given.threads} thread(s), "
         f"{given.rows} rows, {given.rounds} rounds",
         "",
-        "| what | way | CPU ns/row | x built-in | wall ns/row |",
+        "| what | way | CPU ns/row | x the first | wall ns/row |",
         "|---|---|--:|--:|--:|",
     ]
     with duckdb.connect(config={"threads": given.threads}) as connection:
         functions = Functions(connection, given.isolation)
-        for what, ways in queries(functions, given.rows).items():
-            best = {way: (float("inf"), float("inf")) for way in ways}
+        for measured in measurements(functions, given.rows):
+            best = dict.fromkeys(measured.ways, (float("inf"), float("inf")))
             for _ in range(given.rounds):
-                for way, work in ways.items():
+                for way, work in measured.ways.items():
                     cpu, wall = measure(functions, work)
                     best[way] = (min(best[way][0], cpu), min(best[way][1], wall))
+            first, *_ = best.values()
             for way, (cpu, wall) in best.items():
-                counted = given.rows // 50 if "native" in way else given.rows
-                of_built_in = cpu / counted / (best["built-in"][0] / given.rows)
-                lines.append(
-                    f"| {what} | {way} | {cpu / counted * 1e9:.2f} | {of_built_in:.2f} | {wall / counted * 1e9:.2f} |"
-                )
+                spent, passed = (seconds / measured.rows * 1e9 for seconds in (cpu, wall))
+                lines.append(f"| {measured.what} | {way} | {spent:.2f} | {cpu / first[0]:.2f} | {passed:.2f} |")
     lines += ["", *(f"- {what}: {value:.2f}" for what, value in calls(given.isolation))]
     text = "\n".join(lines)
     print(text)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from . import udf_files, udf_run
+from . import udf_files, udf_local
 
 if TYPE_CHECKING:
     import argparse
@@ -18,7 +18,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     parser = subparsers.add_parser("udf", help=summary, description=summary[0].upper() + summary[1:] + ".")
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     udf_files.add_arguments(actions)
-    udf_run.add_arguments(actions)
+    udf_local.add_arguments(actions)
     signing = "list the functions that this server has not created, and sign them, so that they can be called"
     trust = actions.add_parser("trust", help=signing, description=signing[0].upper() + signing[1:] + ".")
     trust.add_argument("database", metavar="FILE", type=Path, help="the database file, which no server may have open")

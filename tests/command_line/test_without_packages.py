@@ -1,0 +1,50 @@
+"""The command where nothing but the package itself is installed: every extra is optional."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import colonnade
+import pytest
+
+#: Runs the command. The folder of the package is the first argument.
+COMMAND = "import sys; sys.path.append(sys.argv.pop(1)); from colonnade._cli.main import main; sys.exit(main())"
+
+
+def alone(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in an interpreter that finds the standard library and this package, but no other package."""
+    packages = cwd / "packages"
+    packages.mkdir()
+    # And its metadata.
+    for found in Path(colonnade.__file__).parents[1].glob("colonnade*"):
+        (packages / found.name).symlink_to(found)
+    command = [sys.executable, "-I", "-S", "-c", COMMAND, str(packages), *arguments]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
+
+
+@pytest.mark.parametrize("command", ["read", "write", "serve", "doctor", "user", "udf", "ml", "adbc", "demo"])
+def test_every_command_has_help(command: str, tmp_path: Path) -> None:
+    done = alone(command, "--help", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"usage: colonnade {command}")
+
+
+def test_the_doctor_says_what_is_missing(tmp_path: Path) -> None:
+    state = json.loads(alone("doctor", "--json", cwd=tmp_path).stdout)
+    assert set(state["installation"]["packages"].values()) == {None}
+    assert {extra["state"] for extra in state["installation"]["extras"]} == {"not installed"}
+
+
+def test_an_action_that_needs_an_extra_names_it(tmp_path: Path) -> None:
+    done = alone("udf", "run", "f", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == "colonnade: numpy is missing: pip install 'colonnade[udf]'\n"
+
+
+def test_a_server_names_its_extra(tmp_path: Path) -> None:
+    done = alone("serve", ":memory:", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "pip install 'colonnade[serve]'" in done.stderr

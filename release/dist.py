@@ -21,7 +21,7 @@ import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import versions, vsix, wheel
+from . import sdist, versions, vsix, wheel
 from .sbom import sbom
 
 ROOT = Path(__file__).parents[1]
@@ -68,7 +68,7 @@ def main() -> int:
     out.mkdir(parents=True)
     wheels(platform, environment, moment, out)
     if is_own:
-        subprocess.run(["maturin", "sdist", "--out", str(out)], cwd=ROOT, env=environment, check=True)
+        sdist.build(ROOT, out, environment, moment)
         vsix.pack(out / vsix.name(), moment)
     sums(out)
     return 0
@@ -142,14 +142,8 @@ def driver_wheel(library: Path, platform: Platform, work: Path, environment: dic
 
 def archive(folder: Path, file: Path, moment: int) -> None:
     """Packs the files of a folder. Their sections are compressed already."""
-
-    def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-        entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = moment, 0, 0, "", ""
-        return entry
-
     with tarfile.open(file, "w") as packed:
-        for path in sorted(folder.iterdir()):
-            packed.add(path, path.name, filter=plain)
+        sdist.add(packed, folder, sorted(path.name for path in folder.iterdir()), moment)
 
 
 def sums(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import colonnade
@@ -13,6 +14,10 @@ from testbed.serving import Server, serve
 from tests.support import fronts
 from tests.support import shop as shops
 from tests.support.sqlite_files import make
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell starts background jobs so. Processes of tests would inherit it, and not notice Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -84,6 +84,11 @@ class Environment:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "CARGO", "RUST"))}
         return kept | {"PATH": str(self.folder / "bin")}
 
+    def bring_shells(self) -> None:
+        """Puts shells on the PATH, which tests use to run programs in pipes."""
+        for name in ("sh", "bash"):
+            (self.folder / "bin" / name).symlink_to(shutil.which(name) or f"/bin/{name}")
+
     def install(self, *requirements: str | Path, timeout: float = 600) -> None:
         """Installs with pip. A package without a wheel would have to be compiled, which fails here."""
         self.run(

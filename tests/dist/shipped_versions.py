@@ -77,6 +77,7 @@ def test_a_part_of_the_suite(packages: str, tmp_path: Path) -> None:
         environment.install(PACKAGE, *wanted, *pinned)
     else:
         environment.install(with_extra("all"), *pinned)
+    environment.bring_shells()
     command = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=300", *ROOMS]
     found = environment.run(*command, cwd=ROOT, timeout=2400)
     print(found.splitlines()[-1])

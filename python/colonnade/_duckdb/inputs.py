@@ -82,12 +82,10 @@ class FunctionInputs:
             times = {0: "does not call", 1: "has one call of"}.get(calls, f"has {calls} calls of")
             raise Refused(f"the query {times} function {self._definition.signature}", "22023", None)
 
-    def of_capture(
-        self, connection: DuckDBPyConnection | ReadOnlyConnection, capture: TableCapture
-    ) -> DuckDBPyRelation:
-        """The inputs that a capture has kept."""
+    def of_capture(self, capture: TableCapture) -> tuple[str, dict[str, object] | None]:
+        """The query of the inputs that a capture has kept, and the values of its parameters."""
         self._check_calls(capture.calls, capture.call)
-        return capture.relation(connection)
+        return capture.query
 
     @staticmethod
     def check(statement: Statement | None) -> None:

@@ -16,9 +16,6 @@ from .unions import to_structs
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
-
-    from .fences import ReadOnlyConnection
     from .function_entry import Definition, Parameter
     from .table_arguments import Argument, Bound
 
@@ -96,10 +93,11 @@ class TableCapture:
         rows = self._rows(query, sources if self.definition.strict else [])
         self._keep(f"SELECT {aliased(items, names)} FROM {rows}", query.given.parameters, values)
 
-    def relation(self, connection: DuckDBPyConnection | ReadOnlyConnection) -> DuckDBPyRelation:
-        """The inputs."""
+    @property
+    def query(self) -> tuple[str, dict[str, object] | None]:
+        """The query of the inputs, and the values of its parameters."""
         assert self.sql is not None
-        return connection.sql(self.sql, params=self._values or None)
+        return self.sql, self._values or None
 
     def _keep(self, sql: str, used: list[str], values: dict[str, object]) -> None:
         self.sql = sql

@@ -71,6 +71,25 @@ def test_results_are_those_of_the_server(connection: Session, project: Project, 
     assert lines[-1] == "the server's results are the same"
 
 
+def test_a_file_may_call_its_types_by_other_names(connection: Session, project: Project) -> None:
+    """The server reads them. A function in another schema, and one with other types, are not meant."""
+    body = "LANGUAGE PYTHON_MAP AS $$ return x $$"
+    connection.execute("CREATE SCHEMA other")
+    for name in ("same", "other.same"):
+        parameters = "x DECIMAL(15,2), t VARCHAR"
+        connection.execute(f"CREATE FUNCTION {name}({parameters}) RETURNS DECIMAL(15,2) {body}".encode())
+    project.done("pull")
+    file = project.file("same.py")
+    file.write_text(file.read_text().replace("x numeric(15,2), t text", "x decimal(15, 2), t varchar"))
+    query = "SELECT same(1.5::DECIMAL(15,2), 'a')"
+    assert project.done("run", "public.same", "--sql", query).splitlines()[0] == '{"Decimal": "1.50"}'
+    file.write_text(file.read_text().replace("decimal(15, 2), t varchar", "decimal(15, 3), t varchar"))
+    assert "the database has no function public.same(decimal(15, 3), varchar)" in project.failed(
+        "run", "public.same", "--sql", query
+    )
+    connection.execute("DROP SCHEMA other CASCADE")
+
+
 SUMS = "$$ return numpy.bincount(aggr_group, x) $$"
 #: What a function is, and its query, if it is not `GROUPED`.
 CALLS = {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from colonnade._connection import Connection
 
 FUNCTIONS = """
-SELECT p.oid::bigint AS oid, n.nspname AS schema, p.proname AS name, l.lanname AS language, p.prosrc AS body,
+SELECT n.nspname AS schema, p.proname AS name, l.lanname AS language, p.prosrc AS body,
        pg_get_functiondef(p.oid) AS definition
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 JOIN pg_catalog.pg_language l ON l.oid = p.prolang
@@ -30,7 +30,6 @@ class Conflict(ValueError):
 class DatabaseFunction:
     """A function that the database has. `file.pulled` is its own id."""
 
-    oid: int
     schema: str
     name: str
     language: str
@@ -66,12 +65,7 @@ def from_row(row: dict[str, Any]) -> DatabaseFunction:
     except ValueError as error:
         raise ValueError(f"function {row['schema']}.{row['name']}: {error}") from None
     file = FunctionFile(head, row["body"])
-    return DatabaseFunction(row["oid"], row["schema"], row["name"], row["language"], replace(file, pulled=file.id))
-
-
-def oid_of(identity: str) -> int:
-    """The number in `pg_proc` of a function with this id in `colonnade_functions`."""
-    return int(identity[:7], 16) + (1 << 31)
+    return DatabaseFunction(row["schema"], row["name"], row["language"], replace(file, pulled=file.id))
 
 
 def is_named(function: DatabaseFunction, name: str) -> bool:

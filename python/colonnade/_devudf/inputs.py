@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from colonnade._core import column_type
 
-from . import catalog
-from .sealed import read_sealed, write_sealed
+from .at_rest import read_table, write_table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +22,11 @@ if TYPE_CHECKING:
 METADATA = b"colonnade.function"
 #: The type of `*`.
 ANY = "ANY"
+#: The functions of a name, with the schemas that clients see, and DuckDB's names of types that are given.
+NAMED = """
+SELECT f.* EXCLUDE (created_at) REPLACE (n.nspname AS schema), [{given}]::VARCHAR[] AS given
+FROM colonnade_functions f JOIN duckdb_schemas() s ON s.schema_name = f.schema AND s.database_name = current_database()
+JOIN pg_catalog.pg_namespace n ON n.oid = s.oid WHERE f.name = $1"""
 
 
 @dataclass(frozen=True)
@@ -108,38 +112,13 @@ class Inputs:
 
     def save(self, path: Path, key: bytes | None = None) -> None:
         """Write a file, which is encrypted with a key."""
-        import pyarrow as pa
-
         metadata = {METADATA: json.dumps(asdict(self.description)).encode()}
-        table = self.table.replace_schema_metadata(metadata)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        new = path.with_name(path.name + ".new")
-        try:
-            with new.open("wb") as file:
-                new.chmod(0o600)
-                if key is None:
-                    with pa.ipc.new_file(file, table.schema) as writer:
-                        writer.write_table(table)
-                else:
-                    write_sealed(file, table, key)
-            new.replace(path)
-        finally:
-            new.unlink(missing_ok=True)
+        write_table(path, self.table.replace_schema_metadata(metadata), key)
 
 
 def load(path: Path, key: bytes | None = None) -> Inputs:
     """Read a file of inputs. Raises `ValueError` if it is none, or the key is wrong."""
-    import pyarrow as pa
-
-    try:
-        if key is None:
-            with pa.memory_map(str(path)) as file:
-                table = pa.ipc.open_file(file).read_all()
-        else:
-            table = read_sealed(path, key)
-    except pa.ArrowInvalid:
-        hint = "; if it is encrypted, pass --key-file" if key is None else ""
-        raise ValueError(f"{path} is no file of inputs{hint}") from None
+    table = read_table(path, key, "inputs")
     try:
         found = json.loads((table.schema.metadata or {})[METADATA])
         found["parameters"] = [(str(name), str(type_), bool(scalar)) for name, type_, scalar in found["parameters"]]
@@ -155,21 +134,22 @@ def load(path: Path, key: bytes | None = None) -> Inputs:
 
 def describe(connection: Connection, declaration: Declaration) -> Description:
     """What the server knows of a function. Raises `ValueError` if it has none with this signature."""
+    # The server reads the types, because a type has several names.
+    types = [] if declaration.is_variadic else declaration.types
+    given = ", ".join(f"typeof(CAST(NULL AS {type_}))" for type_ in types)
+    rows = connection.query(NAMED.format(given=given), [declaration.name]).to_arrow().to_pylist()
     found = [
-        function
-        for function in catalog.functions(connection)
-        if (function.name, function.file.declaration.types) == (declaration.name, declaration.types)
-        and declaration.schema in (None, function.schema)
+        row
+        for row in rows
+        if [one["type"] for one in row["parameters"]] == ([ANY] if declaration.is_variadic else row["given"])
+        and declaration.schema in (None, row["schema"])
     ]
     if len(found) != 1:
         raise ValueError(f"the database has no function {declaration.signature}; push it first")
-    # Servers of earlier versions have no column `style`.
-    query = "SELECT * EXCLUDE (created_at) FROM colonnade_functions"
-    rows = connection.query(query).to_arrow().to_pylist()
-    (row,) = [row for row in rows if catalog.oid_of(row["id"]) == found[0].oid]
+    (row,) = found
     parameters = [(one["name"], one["type"], bool(one["scalar"])) for one in row["parameters"]]
     columns = [(name, type_) for name, type_ in row["results"]]
-    name = f"{found[0].schema}.{found[0].name}"
+    name = f"{row['schema']}.{row['name']}"
     described = Description(
         name,
         row["kind"],
@@ -177,6 +157,7 @@ def describe(connection: Connection, declaration: Declaration) -> Description:
         parameters,
         columns[0][1],
         bool(row["strict"]),
+        # Servers of earlier versions have no column `style`.
         arrow=row.get("style") == "arrow",
     )
     return replace(described, columns=columns) if described.is_table else described

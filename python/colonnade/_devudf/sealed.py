@@ -64,15 +64,16 @@ def write_sealed(file: BinaryIO, table: pa.Table, key: bytes) -> None:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    data = memoryview(sink.getvalue())
+    data = memoryview(sink.getvalue()).cast("B")
     prefix = secrets.token_bytes(PREFIX)
     file.write(MAGIC + prefix)
     count = max(1, -(-len(data) // PART))
     for number in range(count):
         is_last = number == count - 1
-        part = bytes(data[number * PART : (number + 1) * PART])
+        part = data[number * PART : (number + 1) * PART]
         sealed = seal.encrypt(nonce(prefix, number), part, authenticated(prefix, number, is_last=is_last))
-        file.write(HEAD.pack(len(sealed), is_last) + sealed)
+        file.write(HEAD.pack(len(sealed), is_last))
+        file.write(sealed)
 
 
 def read_sealed(path: Path, key: bytes) -> pa.Table:
@@ -84,7 +85,7 @@ def read_sealed(path: Path, key: bytes) -> pa.Table:
 
     with path.open("rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
-            raise ValueError(f"{path} is no encrypted file of inputs")
+            raise ValueError(f"{path} is no encrypted file")
         prefix = file.read(PREFIX)
         parts = []
         is_last = False

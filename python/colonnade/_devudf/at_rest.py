@@ -1,0 +1,46 @@
+"""Tables in files that only their owner can read: Arrow IPC, or encrypted with a key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .sealed import read_sealed, write_sealed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pyarrow as pa
+
+
+def write_table(path: Path, table: pa.Table, key: bytes | None) -> None:
+    """Write a file, which is encrypted with a key. A file of this name is replaced as a whole."""
+    import pyarrow as pa
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(path.name + ".new")
+    try:
+        with new.open("wb") as file:
+            new.chmod(0o600)
+            if key is not None:
+                write_sealed(file, table, key)
+        if key is None:
+            # Arrow writes to a path in less time than to a file of Python.
+            with pa.ipc.new_file(new, table.schema) as writer:
+                writer.write_table(table)
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+def read_table(path: Path, key: bytes | None, what: str) -> pa.Table:
+    """Read a file. Raises `ValueError` if it is none, or the key is wrong. `what`: what the file should be."""
+    import pyarrow as pa
+
+    try:
+        if key is not None:
+            return read_sealed(path, key)
+        with pa.memory_map(str(path)) as file:
+            return pa.ipc.open_file(file).read_all()
+    except pa.ArrowInvalid:
+        hint = "; if it is encrypted, pass --key-file" if key is None else ""
+        raise ValueError(f"{path} is no file of {what}{hint}") from None

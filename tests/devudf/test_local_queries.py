@@ -26,6 +26,18 @@ def test_queries_of_a_function_are_answered_and_recorded(connection: Session, pr
     shown = project.done("run", "stepped", "--check")
     assert shown == "5\n6\n7\n(3 results)\nthe server's results are the same\n"
     assert project.done("run", "stepped", "--offline").startswith("5\n6\n7\n")
+    key = project.root / "key"
+    project.done("key", key)
+    (recorded,) = (project.root / ".colonnade/queries").iterdir()
+    assert b"ARROW1" in recorded.read_bytes()
+    query = "SELECT stepped(i::INTEGER) FROM range(3) t(i)"
+    project.done("run", "stepped", "--sql", query, "--key-file", key)
+    assert b"ARROW1" not in recorded.read_bytes() and b"step" not in recorded.read_bytes()
+    assert project.done("run", "stepped", "--offline", "--key-file", key).startswith("5\n6\n7\n")
+    assert "pass --key-file" in project.failed("run", "stepped", "--offline")
+    assert "which is not encrypted" in project.failed("run", "stepped", "--key-file", key, "--save")
+    assert recorded.stat().st_mode & 0o777 == 0o600
+    project.done("run", "stepped", "--sql", query)
     project.done("run", "stepped", "--save")
     elsewhere = Project(project.root, "")
     assert elsewhere.done("test").startswith("passed\t")

@@ -61,7 +61,7 @@ def add_query(parser: argparse.ArgumentParser, *, is_required: bool) -> None:
     parser.add_argument("--groups", action="store_true", help="sample whole groups of an aggregate, not rows")
     parser.add_argument("--seed", type=int, metavar="N", help="the same sample again")
     parser.add_argument("--compression", metavar="NAME", help="how inputs arrive: plain, light, light+zstd-3, …")
-    parser.add_argument("--key-file", type=Path, metavar="FILE", help="encrypt and decrypt saved inputs with this key")
+    parser.add_argument("--key-file", type=Path, metavar="FILE", help="encrypt and decrypt what is saved with this key")
 
 
 def starts(name: str) -> Callable[[argparse.Namespace], int]:

@@ -41,9 +41,14 @@ def one_file(project: Project, name: str) -> Path:
     return found[0].path
 
 
+def key_of(args: argparse.Namespace) -> bytes | None:
+    """The key of files with rows of the database."""
+    return None if args.key_file is None else sealed.read_key(args.key_file)
+
+
 def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
     """The inputs that the arguments mean. Those of a query are saved."""
-    key = None if args.key_file is None else sealed.read_key(args.key_file)
+    key = key_of(args)
     if args.sql is None:
         file = args.inputs or saved.recent(project, path)
         if not file.is_file():
@@ -83,7 +88,7 @@ def read_query(given: str) -> str:
 def queries_of(args: argparse.Namespace, project: Project, path: Path) -> RecordedQueries:
     """What answers the function's own queries."""
     recorded = saved.SavedTest(path).queries if getattr(args, "save", False) else project.private / "queries"
-    return RecordedQueries(recorded, None if args.offline else project.uri)
+    return RecordedQueries(recorded, None if args.offline else project.uri, key_of(args))
 
 
 def run_inputs(args: argparse.Namespace) -> int:
@@ -97,6 +102,8 @@ def run_inputs(args: argparse.Namespace) -> int:
 
 
 def run_run(args: argparse.Namespace) -> int:
+    if args.save and args.key_file is not None:
+        raise ValueError("--save writes a test, which is not encrypted: leave out --key-file")
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
     found = obtained(args, project, path)

@@ -13,6 +13,7 @@ from colonnade._udf import inbound
 from colonnade._udf.failures import QueryError
 
 from . import memory
+from .at_rest import read_table, write_table
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,13 +29,14 @@ TYPES = b"colonnade.types"
 
 class RecordedQueries:
     """What functions have as `_conn`. With a database, queries run there and are recorded; without one, the answers are
-    those that were recorded."""
+    those that were recorded. With a key, recorded answers are encrypted."""
 
     Error = QueryError
 
-    def __init__(self, folder: Path, uri: str | None) -> None:
+    def __init__(self, folder: Path, uri: str | None, key: bytes | None = None) -> None:
         self._folder = folder
         self._uri = uri
+        self._key = key
         self._connection: Connection | None = None
 
     def execute(self, sql: str) -> dict[str, np.ndarray]:
@@ -61,8 +63,6 @@ class RecordedQueries:
             self._connection = None
 
     def _answer(self, file: Path, sql: str) -> pa.Table:
-        import pyarrow as pa
-
         try:
             if self._connection is None:
                 assert self._uri is not None
@@ -77,16 +77,10 @@ class RecordedQueries:
             raise QueryError(error.sqlstate or "", error.message, "", error.hint or "", "", sql) from None
         types = [(row["column_name"], row["column_type"]) for row in described]
         table = table.replace_schema_metadata({TYPES: json.dumps(types).encode()})
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table)
-        file.chmod(0o600)
+        write_table(file, table, self._key)
         return table
 
     def _recorded(self, file: Path, sql: str) -> pa.Table:
-        import pyarrow as pa
-
         if not file.is_file():
             raise ValueError(f"this query was not recorded: run the function without --offline first: {sql}")
-        with pa.memory_map(str(file)) as source:
-            return pa.ipc.open_file(source).read_all()
+        return read_table(file, self._key, "a query's answer")

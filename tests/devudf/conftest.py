@@ -29,6 +29,15 @@ def connection(server: Server) -> Iterator[psycopg.Connection[Any]]:
             connection.execute(f"DROP {'AGGREGATE' if kind == 'a' else 'FUNCTION'} {name}".encode())
 
 
+@pytest.fixture(scope="module")
+def session(server: Server, request: pytest.FixtureRequest) -> Iterator[psycopg.Connection[Any]]:
+    """A session that has run the STATEMENTS of the tests' module."""
+    with connected(server) as session:
+        for statement in request.module.STATEMENTS:
+            session.execute(statement.encode())
+        yield session
+
+
 @pytest.fixture
 def project(server: Server, tmp_path: Path) -> Project:
     return project_of(server, tmp_path)
@@ -36,6 +45,6 @@ def project(server: Server, tmp_path: Path) -> Project:
 
 @pytest.fixture
 def pulled(session: psycopg.Connection[Any], project: Project) -> Project:
-    """A project with the functions of the module's `session`, a fixture of the module."""
+    """A project with the functions of `session`."""
     project.done("pull")
     return project

@@ -91,6 +91,11 @@ def connected(server: Server) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
+def rows(connection: psycopg.Connection[Any], statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
+    """The rows of a statement."""
+    return connection.execute(statement.encode(), values).fetchall()
+
+
 def buggy(connection: psycopg.Connection[Any], project: Project) -> Path:
     """Create a function whose second line fails, and pull it. Returns its file."""
     body = "\n    doubled = i * 2\n    return values[doubled]\n"

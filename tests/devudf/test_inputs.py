@@ -11,34 +11,20 @@ import psycopg
 import pytest
 
 from testbed.serving import Server
-from tests.devudf.projects import connected, serving
+from tests.devudf.projects import connected, rows, serving
 from tests.support.users import add_user
 
 Session = psycopg.Connection[Any]
 
-FUNCTIONS = [
+STATEMENTS = [
     "CREATE FUNCTION plus(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return i + 1 $$",
     "CREATE FUNCTION strict(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP IMMUTABLE STRICT AS $$ return i + 1 $$",
     "CREATE FUNCTION bad(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ raise ValueError('no') $$",
     "CREATE AGGREGATE total(x DOUBLE) RETURNS DOUBLE LANGUAGE PYTHON AS $$ return numpy.bincount(aggr_group, x) $$",
     "CREATE AGGREGATE largest(t VARCHAR) RETURNS VARCHAR LANGUAGE PYTHON_MAP AS $$ raise ValueError('no') $$",
     'CREATE FUNCTION clash(batch INTEGER, "Batch_2" INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return 1 $$',
+    "CREATE TABLE t AS SELECT i::INTEGER AS i, i % 3 AS g, i * 1.5::DOUBLE AS d FROM range(10) t(i)",
 ]
-
-
-@pytest.fixture(scope="module")
-def session(server: Server) -> Any:
-    with connected(server) as session:
-        for statement in FUNCTIONS:
-            session.execute(statement.encode())
-        session.execute(
-            "CREATE TABLE t AS SELECT i::INTEGER AS i, i % 3 AS g, i * 1.5::DOUBLE AS d FROM range(10) t(i)"
-        )
-        yield session
-
-
-def rows(session: Session, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
-    return session.execute(statement.encode(), values).fetchall()
 
 
 def first(session: Session, statement: str) -> list[Any]:
@@ -239,7 +225,7 @@ def test_an_error_of_the_query_has_its_place_in_the_statement(session: Session) 
 
 def test_inputs_beyond_the_memory_are_a_named_error() -> None:
     with serving("--udf-memory", str(64 << 20)) as server, connected(server) as session:
-        session.execute(FUNCTIONS[0].encode())
+        session.execute(STATEMENTS[0].encode())
         query = "SELECT sum(plus(i::INTEGER)) FROM range(20000000) r(i)"
         with pytest.raises(psycopg.errors.OutOfMemory, match="--udf-memory=67108864 bytes; add SAMPLE"):
             session.execute(f"EXPLAIN (INPUTS plus) {query}".encode())
@@ -254,7 +240,7 @@ def test_a_read_only_user_gets_the_inputs_of_its_own_queries(tmp_path: Path) -> 
         alice = psycopg.connect(f"{server.dsn} user=alice password=secret", autocommit=True)
         carol = psycopg.connect(f"{server.dsn} user=carol password=secret", autocommit=True)
         with alice, carol:
-            alice.execute(FUNCTIONS[0].encode())
+            alice.execute(STATEMENTS[0].encode())
             alice.execute("CREATE TABLE t AS SELECT i::INTEGER AS i FROM range(3) t(i)")
             statement = "EXPLAIN (INPUTS plus) SELECT plus(i) FROM t"
             assert rows(carol, statement) == [(0, 0), (1, 0), (2, 0)]

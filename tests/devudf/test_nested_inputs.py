@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from testbed.serving import Server
-from tests.devudf.projects import Project, connected
+from tests.devudf.projects import Project
 
 Session = psycopg.Connection[Any]
 
@@ -34,24 +34,16 @@ AGGREGATES = [
     f"gathered(u {UNION}, l INTEGER[], s STRUCT(a VARCHAR, b DOUBLE[2]), m MAP(VARCHAR, INTEGER)) RETURNS VARCHAR "
     "LANGUAGE PYTHON_MAP AS $$ return repr([v.tolist() for v in (u, l, s, m)]) $$",
 ]
-
-
-@pytest.fixture(scope="module")
-def session(server: Server) -> Any:
-    with connected(server) as session:
-        for function in FUNCTIONS:
-            session.execute(f"CREATE FUNCTION {function}".encode())
-        for aggregate in AGGREGATES:
-            session.execute(f"CREATE AGGREGATE {aggregate}".encode())
-        session.execute(
-            f"""CREATE TABLE t AS SELECT i::INTEGER AS i, i % 2 AS g,
-                CASE i WHEN 3 THEN NULL WHEN 4 THEN union_value(str := NULL::VARCHAR)
-                  WHEN 1 THEN union_value(str := 'text ' || i) ELSE union_value(num := i::INTEGER) END::{UNION} AS u,
-                CASE i WHEN 2 THEN NULL ELSE {{'u': [union_value(num := 1)::{UNION}, NULL],
-                  'm': MAP {{'k': union_value("a b" := MAP {{1: DATE '2020-01-01'}})}}}} END::{NESTED} AS x
-                FROM range(5) r(i)"""
-        )
-        yield session
+STATEMENTS = [
+    *(f"CREATE FUNCTION {function}" for function in FUNCTIONS),
+    *(f"CREATE AGGREGATE {aggregate}" for aggregate in AGGREGATES),
+    f"""CREATE TABLE t AS SELECT i::INTEGER AS i, i % 2 AS g,
+        CASE i WHEN 3 THEN NULL WHEN 4 THEN union_value(str := NULL::VARCHAR)
+          WHEN 1 THEN union_value(str := 'text ' || i) ELSE union_value(num := i::INTEGER) END::{UNION} AS u,
+        CASE i WHEN 2 THEN NULL ELSE {{'u': [union_value(num := 1)::{UNION}, NULL],
+          'm': MAP {{'k': union_value("a b" := MAP {{1: DATE '2020-01-01'}})}}}} END::{NESTED} AS x
+        FROM range(5) r(i)""",
+]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pytest
 from colonnade._devudf.inputs import Description, Inputs
 from colonnade._devudf.local_table import table_calls
 
-from testbed.serving import Server
-from tests.devudf.projects import Project, connected
+from tests.devudf.projects import Project, rows
 
 Session = psycopg.Connection[Any]
 
@@ -33,20 +32,15 @@ FUNCTIONS = [
     "whole(i INTEGER, n INTEGER DEFAULT 1) RETURNS INTEGER LANGUAGE PYTHON STRICT AS $$ return i[::-1] + n $$",
     'clash(query INTEGER, "Batch" INTEGER) RETURNS TABLE(i INTEGER) LANGUAGE PYTHON AS $$ return {"i": query} $$',
 ]
+STATEMENTS = [
+    *(f"CREATE FUNCTION {function}" for function in FUNCTIONS),
+    "CREATE TABLE t AS SELECT i::INTEGER AS i, i * 1.5::DOUBLE AS d FROM range(5) t(i)",
+]
 
 
-@pytest.fixture(scope="module")
-def session(server: Server) -> Any:
-    with connected(server) as session:
-        for function in FUNCTIONS:
-            session.execute(f"CREATE FUNCTION {function}".encode())
-        session.execute("CREATE TABLE t AS SELECT i::INTEGER AS i, i * 1.5::DOUBLE AS d FROM range(5) t(i)")
-        yield session
-
-
-def rows(session: Session, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
+def given(session: Session, statement: str, values: list[Any] | None = None) -> list[tuple[Any, ...]]:
     """The rows without the last column, which says where parameters come from."""
-    return [row[:-1] for row in session.execute(statement.encode(), values).fetchall()]
+    return [row[:-1] for row in rows(session, statement, values)]
 
 
 def sources(session: Session, statement: str) -> list[tuple[int, str]]:
@@ -60,16 +54,16 @@ def test_the_first_row_has_the_values_and_the_others_are_those_of_queries(sessio
     cursor = session.execute(statement.encode())
     assert cursor.description is not None
     assert [column.name for column in cursor.description] == ["i", "d", "n", "query", "batch", "parameters"]
-    assert rows(session, statement) == [(None, None, 3, 0, 0), (0, 0.0, None, 1, 0), (1, 1.5, None, 1, 0)]
+    assert given(session, statement) == [(None, None, 3, 0, 0), (0, 0.0, None, 1, 0), (1, 1.5, None, 1, 0)]
     assert sources(session, statement) == [(1, "INTEGER"), (1, "DOUBLE"), (0, "INTEGER")]
     # A parameter that is left out has its default.
     statement = "EXPLAIN (INPUTS scaled) SELECT * FROM scaled((SELECT i, d FROM t WHERE false))"
-    assert rows(session, statement) == [(None, None, 2, 0, 0)]
+    assert given(session, statement) == [(None, None, 2, 0, 0)]
 
 
 def test_each_query_has_its_number_and_its_rows(session: Session) -> None:
     statement = "EXPLAIN (INPUTS joined) SELECT * FROM joined((SELECT i FROM t WHERE i < 2), (SELECT i FROM t), 'x')"
-    assert Counter(row[-2] for row in rows(session, statement)) == {0: 1, 1: 2, 2: 5}
+    assert Counter(row[-2] for row in given(session, statement)) == {0: 1, 1: 2, 2: 5}
     assert sources(session, statement) == [(1, "INTEGER"), (2, "INTEGER"), (0, "VARCHAR")]
     statement = "EXPLAIN (INPUTS shown) SELECT * FROM shown((SELECT i, d, i::HUGEINT AS h FROM t), size => 3, 'x')"
     assert sources(session, statement)[2:] == [(1, "HUGEINT"), (0, "INTEGER"), (0, "VARCHAR")]
@@ -81,7 +75,7 @@ def test_each_query_has_its_number_and_its_rows(session: Session) -> None:
 
 def test_calls_are_counted_from_within_and_those_before_run(session: Session) -> None:
     nested = "SELECT * FROM failed((SELECT i FROM mapped((SELECT i FROM mapped((SELECT i FROM t))))))"
-    first = lambda statement: [row[0] for row in rows(session, statement)[1:]]  # noqa: E731
+    first = lambda statement: [row[0] for row in given(session, statement)[1:]]  # noqa: E731
     assert first(f"EXPLAIN (INPUTS mapped) {nested}") == [0, 1, 2, 3, 4]
     assert first(f"EXPLAIN (INPUTS mapped, CALL 2) {nested}") == [1, 2, 3, 4, 5]
     assert first(f"EXPLAIN (INPUTS failed) {nested}") == [2, 3, 4, 5, 6]
@@ -96,16 +90,16 @@ def test_calls_are_counted_from_within_and_those_before_run(session: Session) ->
 
 def test_inputs_are_those_of_the_transaction_and_of_parameters(session: Session) -> None:
     statement = "EXPLAIN (INPUTS scaled) SELECT * FROM scaled((SELECT i, d FROM t WHERE i < %s), %s) WHERE a > %s"
-    assert rows(session, statement, [1, 9, 5]) == [(None, None, 9, 0, 0), (0, 0.0, None, 1, 0)]
+    assert given(session, statement, [1, 9, 5]) == [(None, None, 9, 0, 0), (0, 0.0, None, 1, 0)]
     with session.transaction():
         session.execute("CREATE TEMP TABLE mine AS SELECT 7 AS i")
-        found = rows(session, "EXPLAIN (INPUTS mapped) WITH w AS (FROM mine) SELECT * FROM mapped((FROM w))")
+        found = given(session, "EXPLAIN (INPUTS mapped) WITH w AS (FROM mine) SELECT * FROM mapped((FROM w))")
         assert found[1:] == [(7, 1, 0)]
         session.execute("DROP TABLE mine")
 
 
 def test_batches_of_a_map_are_those_of_the_server(session: Session) -> None:
-    found = rows(session, "EXPLAIN (INPUTS mapped) SELECT * FROM mapped((SELECT i::INTEGER FROM range(300000) r(i)))")
+    found = given(session, "EXPLAIN (INPUTS mapped) SELECT * FROM mapped((SELECT i::INTEGER FROM range(300000) r(i)))")
     assert [row[0] for row in found[1:]] == list(range(300_000))
     assert Counter(row[-1] for row in found[1:]) == {0: 122_880, 1: 122_880, 2: 54_240}
 
@@ -113,7 +107,7 @@ def test_batches_of_a_map_are_those_of_the_server(session: Session) -> None:
 def test_a_sample_of_each_query_is_uniform_and_repeated_by_its_seed(session: Session) -> None:
     query = "SELECT * FROM joined((SELECT i::INTEGER FROM range(50000) r(i)), (SELECT 1), 'x')"
     one, again, other = (
-        rows(session, f"EXPLAIN (INPUTS joined, SAMPLE 2000, SEED {seed}) {query}") for seed in (1, 1, 2)
+        given(session, f"EXPLAIN (INPUTS joined, SAMPLE 2000, SEED {seed}) {query}") for seed in (1, 1, 2)
     )
     assert Counter(row[-2] for row in one) == {0: 1, 1: 2000, 2: 1}
     assert one == again != other
@@ -130,8 +124,8 @@ def test_a_sample_of_each_query_is_uniform_and_repeated_by_its_seed(session: Ses
 
 def test_strict_leaves_rows_and_calls_out(session: Session) -> None:
     call = "EXPLAIN (INPUTS strict) SELECT * FROM strict((SELECT nullif(i, 3) FROM t), {})"
-    assert [row[0] for row in rows(session, call.format("1"))[1:]] == [0, 1, 2, 4]
-    assert rows(session, call.format("NULL")) == []
+    assert [row[0] for row in given(session, call.format("1"))[1:]] == [0, 1, 2, 4]
+    assert given(session, call.format("NULL")) == []
     found = session.execute("EXPLAIN (INPUTS whole) SELECT whole(nullif(i, 3)) FROM t").fetchall()
     assert found == [(0, 1, 0), (1, 1, 0), (2, 1, 0), (4, 1, 0)]
 

@@ -9,6 +9,7 @@ or taken from another file.
 
 from __future__ import annotations
 
+import io
 import os
 import secrets
 import struct
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
+    from _typeshed import ReadableBuffer
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 MAGIC = b"COLUDF\x01\n"
@@ -56,24 +58,51 @@ def cipher(key: bytes) -> AESGCM:
     return AESGCM(key)
 
 
+class SealedFile(io.RawIOBase):
+    """A file that encrypts what is written to it. Closing it writes the last part, and leaves the other file open."""
+
+    def __init__(self, file: BinaryIO, seal: AESGCM) -> None:
+        self._file = file
+        self._seal = seal
+        self._prefix = secrets.token_bytes(PREFIX)
+        self._number = 0
+        #: What no part has yet.
+        self._rest = bytearray()
+        file.write(MAGIC + self._prefix)
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        with memoryview(data) as given:
+            self._rest += given
+            written = given.nbytes
+        # The last part, which has a flag, is not known before the end.
+        while len(self._rest) > PART:
+            self._write_part(PART, is_last=False)
+        return written
+
+    def close(self) -> None:
+        if not self.closed:
+            self._write_part(len(self._rest), is_last=True)
+        super().close()
+
+    def _write_part(self, length: int, *, is_last: bool) -> None:
+        about = authenticated(self._prefix, self._number, is_last=is_last)
+        with memoryview(self._rest) as rest, rest[:length] as part:
+            sealed = self._seal.encrypt(nonce(self._prefix, self._number), part, about)
+        del self._rest[:length]
+        self._file.write(HEAD.pack(len(sealed), is_last))
+        self._file.write(sealed)
+        self._number += 1
+
+
 def write_sealed(file: BinaryIO, table: pa.Table, key: bytes) -> None:
-    """Write a table."""
+    """Write a table. It is encrypted in parts, as Arrow writes it."""
     import pyarrow as pa
 
-    seal = cipher(key)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
+    with SealedFile(file, cipher(key)) as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    data = memoryview(sink.getvalue()).cast("B")
-    prefix = secrets.token_bytes(PREFIX)
-    file.write(MAGIC + prefix)
-    count = max(1, -(-len(data) // PART))
-    for number in range(count):
-        is_last = number == count - 1
-        part = data[number * PART : (number + 1) * PART]
-        sealed = seal.encrypt(nonce(prefix, number), part, authenticated(prefix, number, is_last=is_last))
-        file.write(HEAD.pack(len(sealed), is_last))
-        file.write(sealed)
 
 
 def read_sealed(path: Path, key: bytes) -> pa.Table:

@@ -129,6 +129,20 @@ def test_a_definition_reads_back_as_itself(server: Server) -> None:
         connection.execute("DROP FUNCTION same")
 
 
+def test_a_function_of_another_schema_is_shown_with_it(server: Server) -> None:
+    """Otherwise DROP FUNCTION with the shown name would drop another function."""
+    with connected(server) as connection:
+        connection.execute("CREATE SCHEMA other")
+        for name in ("twin", "other.twin"):
+            connection.execute(
+                f"CREATE FUNCTION {name}(x INT) RETURNS INT LANGUAGE PYTHON_MAP AS $$ return x $$".encode()
+            )
+        query = "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'twin' ORDER BY 1"
+        assert connection.execute(query).fetchall() == [("other.twin(integer)",), ("twin(integer)",)]
+        connection.execute("DROP FUNCTION twin")
+        connection.execute("DROP SCHEMA other CASCADE")
+
+
 def test_hostile_comments_do_not_disturb_the_catalog(server: Server) -> None:
     with connected(server) as connection:
         connection.execute("CREATE MACRO odd(x) AS x")

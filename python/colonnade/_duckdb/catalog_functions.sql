@@ -161,7 +161,7 @@ CREATE MACRO regprocedure_name(given) AS
                                    || array_to_string(['text' for name in proargnames], ',') || ')')
                         FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.pg_proc
                         WHERE prolang = 14 AND oid = argument.number),
-                       (SELECT min(colonnade_catalog.main.quote_ident(name) || '(' || array_to_string(shown_types, ',') || ')')
+                       (SELECT min(colonnade_catalog.main.in_schema(schema, name) || '(' || array_to_string(shown_types, ',') || ')')
                         FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.python_procedures
                         WHERE oid = argument.number), given::VARCHAR) END;
 -- The search path without this catalog, which is at its end.

@@ -49,7 +49,7 @@ def test_training_is_compared_with_arrays_in_memory(tmp_path: Path) -> None:
     command += ["--rows", "3000", "--rounds", "1", "--trees", "2", "--markdown", str(tmp_path / "ml.md")]
     subprocess.run(command, check=True, timeout=300)
     lines = (tmp_path / "ml.md").read_text().splitlines()
-    assert len([line for line in lines if line.endswith("x |")]) == 8
+    assert len([line for line in lines if line.endswith("x |")]) == 12
 
 
 def test_findings_follow_from_the_rows() -> None:

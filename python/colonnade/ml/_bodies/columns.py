@@ -178,7 +178,8 @@ def category_numbers(one: dict[str, Any], column: Any) -> numpy.ndarray:
     # The reserved text is searched too, so that it is refused also if the training had no NULL.
     searched = categories if NULL_TEXT in categories else [*categories, NULL_TEXT]
     column = column.cast(pyarrow.string()) if pyarrow.types.is_null(column.type) else column
-    found = pyarrow.compute.index_in(column, value_set=pyarrow.array(searched, column.type))
+    options = pyarrow.compute.SetLookupOptions(value_set=pyarrow.array(searched, column.type))
+    found = pyarrow.compute.call_function("index_in", [column], options)
     found = found.fill_null(-1).to_numpy() if found.null_count else found.to_numpy()
     reserved = searched.index(NULL_TEXT)
     is_reserved = found == reserved

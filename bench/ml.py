@@ -4,6 +4,8 @@
 
 The table is that of `study/voters.py`. A random forest learns 22 of its columns: numbers only, or 14 numbers and 8
 texts. In memory, the features are a matrix already, whose texts are numbers; in the database, they are rows of a table.
+Two other rows of the table say what is possible: scikit-learn with columns of Arrow in memory, which become the matrix
+first, and onnxruntime with the matrix.
 CPU seconds are those of this process, or of the server with the processes of its functions. Both ways take turns, and
 the least of the rounds counts. This interpreter needs the libraries of `requirements/ml.txt`.
 """
@@ -20,9 +22,12 @@ from pathlib import Path
 
 import colonnade
 import numpy as np
+import onnxruntime
 import psycopg
 import pyarrow as pa
 from process import cpu_seconds
+from skl2onnx import convert_sklearn
+from skl2onnx.common.data_types import FloatTensorType
 from sklearn.ensemble import RandomForestClassifier
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -66,6 +71,22 @@ def matrix(table: pa.Table, names: list[str]) -> np.ndarray:
     return found
 
 
+def graph_of(model: RandomForestClassifier, width: int) -> Callable[[np.ndarray], object]:
+    """The forest as onnxruntime runs it, by one thread as in the database."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    converted = convert_sklearn(
+        model,
+        initial_types=[("x", FloatTensorType([None, width]))],
+        options={id(model): {"zipmap": False}},
+        target_opset=18,
+    )
+    session = onnxruntime.InferenceSession(converted.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    # The first output has a text of Python for each row.
+    _, chances = (one.name for one in session.get_outputs())
+    return lambda rows: session.run([chances], {"x": rows})[0].argmax(axis=1)
+
+
 def measured(server: Server, uri: str, table: pa.Table, label: np.ndarray, rounds: int, trees: int) -> list[list[str]]:
     parameters: dict[str, int] = {"n_estimators": trees, "max_depth": DEPTH}
 
@@ -87,6 +108,10 @@ def measured(server: Server, uri: str, table: pa.Table, label: np.ndarray, round
             for _ in range(rounds):
                 note("train", cost(lambda: model.fit(rows, label), time.process_time, 1))  # noqa: B023
                 note("predict", cost(lambda: model.predict(rows), time.process_time, PREDICTIONS))  # noqa: B023
+                arrow = cost(lambda: model.predict(matrix(table, names)), time.process_time, PREDICTIONS)  # noqa: B023
+                note("predict, columns of Arrow in memory", arrow)
+                run = graph_of(model, len(names))
+                note("predict, onnxruntime in memory", cost(lambda: run(rows), time.process_time, PREDICTIONS))  # noqa: B023
                 for form in ("pickle", "onnx"):
                     train = (
                         f"INSERT INTO models BY NAME SELECT * FROM train_random_forest((SELECT {chosen}, vote FROM v), "

@@ -459,7 +459,8 @@ class TableCall:
     """A call of a table function, between the statement that collects its rows and the one that reads its result.
 
     An argument has its name, its type, whether it is one value, and the number of its query. Query 0 has the arguments
-    that are single values. With `threads`, the function is called with parts of the rows of query 1, as many at a time.
+    that are single values. With `threads`, the function is called with parts of the rows of query 1, as many at a time;
+    with 0, one after another when all rows are collected, so that its queries run on the session's own connection.
     `SELECT colonnade_collect(name, number of the query, number of the row, ...)` collects rows, and
     `colonnade_rows(name)` is the result. Without `results`, the function decides the columns. With `arrow`, arguments
     are arrays of pyarrow.

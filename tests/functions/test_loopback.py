@@ -342,10 +342,43 @@ def test_table_functions_see_their_transaction(server: Server) -> None:
         assert [value(connection, query) for query in totals.values()] == [500_000, 500_000]
         with connection.transaction():
             connection.execute("INSERT INTO weights VALUES (6)")
-            assert value(connection, totals["weighted"]) == 1_100_000
-            # Its calls run while its input is read, so its queries run on connections of their own.
-            assert value(connection, totals["weighted_map"]) == 500_000
-        assert value(connection, totals["weighted_map"]) == 1_100_000
+            assert [value(connection, query) for query in totals.values()] == [1_100_000, 1_100_000]
+            # Of more rows than one batch has.
+            many = "SELECT sum(w)::BIGINT FROM weighted_map((SELECT i::INTEGER FROM range(300000) r(i)))"
+            assert value(connection, many) == 3_300_000
+            raise psycopg.Rollback
+        assert [value(connection, query) for query in totals.values()] == [500_000, 500_000]
+        with connection.transaction():
+            # A change of the catalog is one too.
+            connection.execute("ALTER TABLE weights RENAME TO others")
+            connection.execute("CREATE TABLE weights AS SELECT 2 AS w")
+            assert [value(connection, query) for query in totals.values()] == [200_000, 200_000]
+            raise psycopg.Rollback
+        with connected(server) as other, other.transaction():
+            # A transaction that only reads: the calls run while the input is read, on connections of their own.
+            assert value(other, "SELECT count(*) FROM weights") == 1
+            connection.execute("INSERT INTO weights VALUES (6)")
+            assert value(other, totals["weighted"]) == 500_000
+            assert value(other, totals["weighted_map"]) == 1_100_000
+
+
+def test_rows_of_a_changed_transaction_have_a_limit() -> None:
+    """They wait until all of them are there."""
+    with serving("--udf-memory", "64MiB") as server, connected(server) as connection:
+        connection.execute(
+            "CREATE FUNCTION counted(i BIGINT) RETURNS TABLE(n BIGINT) LANGUAGE PYTHON_MAP AS $$ return [[len(i)]] $$"
+        )
+        query = "SELECT sum(n)::BIGINT, count(*) FROM counted((SELECT i FROM range({}) r(i)))"
+        with connection.transaction():
+            connection.execute("CREATE TABLE changed AS SELECT 1 AS one")
+            assert connection.execute(query.format(1_000_000).encode()).fetchone() == (1_000_000, 9)
+        with pytest.raises(psycopg.Error, match="--udf-memory") as refused, connection.transaction():
+            connection.execute("DROP TABLE changed")
+            connection.execute(query.format(20_000_000).encode())
+        assert refused.value.sqlstate == "53200"
+        assert value(connection, "SELECT one FROM changed") == 1
+        # Otherwise they are passed on meanwhile.
+        assert connection.execute(query.format(20_000_000).encode()).fetchone() == (20_000_000, 163)
 
 
 def test_queries_of_table_functions(server: Server) -> None:

@@ -384,11 +384,17 @@ def test_a_replaced_model_is_used_at_once(server: Server) -> None:
         call = f"train_decision_tree(({query}), '{{}}', 'replaced')"
         session.execute(f"INSERT INTO models BY NAME SELECT * FROM {call}".encode())
 
+    def single(session: psycopg.Connection) -> set[object]:
+        """The predictions for a row: twice, so that what is kept is used."""
+        return {rows(session, """SELECT predict_row('{"age": 90}'::JSON, 'replaced')""")[0][0] for _ in range(2)}
+
+    def predicted(session: psycopg.Connection) -> set[object]:
+        """As `single`, for a query."""
+        query = "SELECT label FROM predict((SELECT 90 AS age), 'replaced')"
+        return {rows(session, query)[0][0] for _ in range(2)}
+
     def found(session: psycopg.Connection) -> set[object]:
-        """The predictions for a row and for a query: twice, so that what is kept is used."""
-        single = """SELECT predict_row('{"age": 90}'::JSON, 'replaced')"""
-        several = "SELECT label FROM predict((SELECT 90 AS age), 'replaced')"
-        return {rows(session, query)[0][0] for query in (single, several) * 2}
+        return single(session) | predicted(session)
 
     def scored(session: psycopg.Connection, label: str) -> object:
         """How often the model gives a label, by a function that sees the session's transaction."""
@@ -405,14 +411,15 @@ def test_a_replaced_model_is_used_at_once(server: Server) -> None:
         assert scored(snapshot, "old") == {1.0}
         train(first, "other", "young")
         assert found(second) == found(first) == {"other"}
-        # predict and predict_row see what is committed.
+        # predict and predict_row see what is committed, unless their transaction has changed something.
         assert found(snapshot) == {"other"}
         assert scored(snapshot, "old") == {1.0}
         snapshot.commit()
         assert scored(snapshot, "other") == {1.0}
         first.execute("BEGIN")
         train(first, "third", "young")
-        assert found(first) == found(second) == {"other"}
+        assert found(second) == {"other"}
+        assert [predicted(first), single(first)] == [{"third"}, {"other"}]
         assert scored(first, "third") == scored(second, "other") == {1.0}
         first.execute("ROLLBACK")
         assert found(first) == found(second) == {"other"}
@@ -422,6 +429,37 @@ def test_a_replaced_model_is_used_at_once(server: Server) -> None:
         second.execute("DELETE FROM models WHERE name = 'replaced'")
         with pytest.raises(REFUSED, match="there is no model 'replaced'"):
             found(first)
+
+
+def test_a_transaction_predicts_with_its_own_models(server: Server) -> None:
+    """Also many rows, which threads would predict otherwise, and only until it is rolled back."""
+    train = """
+        INSERT INTO models BY NAME SELECT * FROM train_decision_tree(
+            (SELECT age, CASE WHEN age > 50 THEN 'b' ELSE 'a' END AS vote FROM labelled), '{}', 'own')
+    """
+    predict = """
+        SELECT count(*), min(label), max(label), count(DISTINCT id)
+        FROM predict((SELECT id, id % 90 AS age FROM range({}) t(id)), 'own')
+    """
+    # A batch has 122,880 rows.
+    counts = (0, 1, 122_880, 300_000)
+    with psycopg.connect(server.dsn) as first, psycopg.connect(server.dsn, autocommit=True) as second:
+        first.execute(train.encode())
+        for count in counts:
+            labels = ("a" if count else None, "b" if count > 90 else "a" if count else None)
+            assert rows(first, predict.format(count)) == [(count, *labels, count)]
+        with pytest.raises(REFUSED, match="there is no model 'own'"):
+            second.execute(predict.format(1).encode())
+        first.execute("DELETE FROM models WHERE name = 'own'")
+        with pytest.raises(REFUSED, match="there is no model 'own'"):
+            first.execute(predict.format(1).encode())
+        first.rollback()
+        with pytest.raises(REFUSED, match="there is no model 'own'"):
+            first.execute(predict.format(1).encode())
+        first.rollback()
+        first.execute(train.encode())
+        first.commit()
+        assert rows(second, predict.format(300_000)) == [(300_000, "a", "b", 300_000)]
 
 
 def test_versions_of_other_libraries_are_refused(connection: psycopg.Connection) -> None:

@@ -101,7 +101,7 @@ impl Collector {
             reader.parameter(type_, rows, column);
         }
         self.rows.rows += rows;
-        if self.rows.columns.iter().map(Node::bytes).sum::<usize>() > self.limit {
+        if self.rows.bytes() > self.limit {
             let (function, limit) = (self.function.name.clone(), self.limit as u64);
             return Err(CallError::Memory { function, limit, record: None }.into());
         }
@@ -128,6 +128,11 @@ impl CollectedRows {
     /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
+    }
+
+    /// How many bytes they take.
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().map(Node::bytes).sum()
     }
 
     /// A column as a result has it.

@@ -150,6 +150,11 @@ class SessionEpoch:
             return None
         return Sight(now, self._settings)
 
+    @property
+    def has_changed(self) -> bool:
+        """Whether the client's open transaction may have changed rows or the catalog."""
+        return self._in_transaction and (self._has_written or self._changed is not None)
+
     def begin_statement(self) -> None:
         """Before the transaction of a statement with calls begins, unless the client has begun one."""
         self._statement, self._writes_statement, self.in_statement = self._catalog.now, self._catalog.writes, True

@@ -144,7 +144,9 @@ class TableFunctions:
             is_called = not (definition.strict and self._has_null_value(arguments, used))
             self.capture.keep_table(arguments, queries, used, is_called)
             return None, NOTHING
-        call = self._new_call(definition, arguments, self.threads if is_map else None)
+        # Threads run queries on other connections, which do not see what this transaction has changed.
+        threads = 0 if self.lookup.epoch.has_changed else self.threads
+        call = self._new_call(definition, arguments, threads if is_map else None)
         self._add(call)
         if any(argument.query == 0 for argument in arguments):
             self._collect_values(call, arguments, used)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import struct
 import threading
@@ -53,9 +54,15 @@ class Connection:
             # A copy, because what follows overwrites the ring. Places are relative to its beginning.
             memory = memoryview(bytearray(self._ring.memory[start:end]))
             numbers = node_words(memory, words - start)
-            for name, _, column_type, _ in json.loads(description):
-                parts.setdefault(name, []).append(inbound.reader(column_type)(memory, numbers))
+            for name, read in readers(description):
+                parts.setdefault(name, []).append(read(memory, numbers))
         return {name: inbound.argument(inbound.joined(values)) for name, values in parts.items()}
+
+
+@functools.lru_cache(maxsize=64)
+def readers(description: bytes) -> list[tuple[str, inbound.Reader]]:
+    """The names of columns, and what reads them. A function asks the same query at each call."""
+    return [(name, inbound.reader(column_type)) for name, _, column_type, _ in json.loads(description)]
 
 
 def node_words(memory: memoryview, at: int) -> Iterator[int]:

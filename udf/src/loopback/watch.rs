@@ -27,6 +27,8 @@ struct Running {
     last: u64,
     /// Whether the thread runs that looks.
     has_thread: bool,
+    /// Whether it waits for a query.
+    is_idle: bool,
 }
 
 static WATCH: LazyLock<Watch> = LazyLock::new(Watch::default);
@@ -44,8 +46,11 @@ pub(super) fn begin(connection: Arc<dyn LoopbackConnection>, end: EndCondition, 
         // Without a thread, the query ends by itself; the next one tries again.
         running.has_thread = thread::Builder::new().name("loopback-watch".to_owned()).spawn(look).is_ok();
     }
+    let is_idle = std::mem::take(&mut running.is_idle);
     drop(running);
-    WATCH.begun.notify_one();
+    if is_idle {
+        WATCH.begun.notify_one();
+    }
     WatchedQuery(number)
 }
 
@@ -66,9 +71,15 @@ impl Watch {
 /// Interrupts queries again and again until they end: an interrupt just before a query starts is lost.
 fn look() {
     let mut running = WATCH.lock();
+    let mut last = 0;
     loop {
-        let idle = |running: &mut Running| running.queries.is_empty();
-        running = WATCH.begun.wait_while(running, idle).unwrap_or_else(PoisonError::into_inner);
+        // While queries come, the thread is not woken for each: they take less time than that.
+        if running.queries.is_empty() && running.last == last {
+            running.is_idle = true;
+            running =
+                WATCH.begun.wait_while(running, |running| running.is_idle).unwrap_or_else(PoisonError::into_inner);
+        }
+        last = running.last;
         // Longer than most queries take, so that most are never looked at.
         running = WATCH.begun.wait_timeout(running, LOOK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
         let now = Instant::now();

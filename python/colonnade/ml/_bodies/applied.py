@@ -8,7 +8,7 @@ import numpy
 import pyarrow
 
 from .columns import as_kind, chosen, matrix
-from .graphs import graph_outputs
+from .graphs import graph_inputs, graph_outputs
 from .labels import as_classes
 from .refused import ModelError
 
@@ -19,10 +19,14 @@ def applied(model: Any, spec: dict[str, Any], columns: dict[str, Any], chances: 
     found = chosen(columns, spec["features"])
     if chances and spec["task"] == "regression":
         raise ModelError("the model predicts numbers, which have no probabilities: use predict")
+    return predicted(model, spec, inputs_of(model, spec, found), chances)
+
+
+def predicted(model: Any, spec: dict[str, Any], rows: Any, chances: bool) -> tuple[Any, Any]:
+    """As `applied`, for the rows as the model gets them."""
     if hasattr(model, "get_inputs"):
-        predictions, probabilities = graph_outputs(model, spec, found, chances)
+        predictions, probabilities = graph_outputs(model, spec, rows, chances)
     else:
-        rows = inputs_of(model, spec, found)
         probabilities = None
         if not len(rows):
             # scikit-learn refuses a matrix without rows.
@@ -45,10 +49,17 @@ def applied(model: Any, spec: dict[str, Any], columns: dict[str, Any], chances: 
     return pyarrow.array(numpy.asarray(predictions).reshape(-1)), probabilities
 
 
+def takes_matrix(model: Any, spec: dict[str, Any]) -> bool:
+    """Whether the model gets the rows as the matrix of `columns.matrix`."""
+    return "matrix" in spec or not (hasattr(model, "get_inputs") or spec.get("takes") == "frame")
+
+
 def inputs_of(model: Any, spec: dict[str, Any], columns: list[Any]) -> Any:
-    """The rows as an estimator of scikit-learn gets them: a matrix, or a frame if it was fitted with one."""
-    if spec.get("takes") != "frame":
+    """The rows as a model gets them: a matrix, an array for each feature, or a frame if it was fitted with one."""
+    if takes_matrix(model, spec):
         return matrix(columns, spec["features"], spec["dtype"])
+    if hasattr(model, "get_inputs"):
+        return graph_inputs(model, spec, columns)
     try:
         import pandas
     except ImportError:

@@ -59,7 +59,9 @@ def new_artifact(
     return "pickle", pickled_model(model, spec)
 
 
-def opened_artifact(name: str, row: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def opened_artifact(
+    name: str, row: dict[str, Any], open_graph: Callable[[bytes], tuple[Any, dict[str, Any]]] = graph_session
+) -> tuple[Any, dict[str, Any]]:
     """The stored model and its description, after its bytes and the versions were checked. In ONNX it is a session of
     onnxruntime, otherwise scikit-learn's estimator."""
     artifact = row["artifact"]
@@ -68,7 +70,7 @@ def opened_artifact(name: str, row: dict[str, Any]) -> tuple[Any, dict[str, Any]
             f"{name}: the artifact is damaged, its SHA-256 is not the stored one; restore it or train again"
         )
     if row["format"] == "onnx":
-        model, spec = graph_session(artifact)
+        model, spec = open_graph(artifact)
     elif row["format"] == "pickle":
         check_versions(name, row["python"], json.loads(row["libraries"]))
         model, spec = unpickled_model(artifact)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy
 import pyarrow
+import pyarrow.compute
 
 from .refused import ModelError
 
@@ -17,6 +18,8 @@ from .refused import ModelError
 NULL_TEXT = "\ufdd0"
 #: The most categories of a column of text.
 MOST_CATEGORIES = 1000
+#: The rows of a matrix that are written together.
+BLOCK = 16384
 #: Integers up to this one are exact in 64-bit floats.
 LARGEST_INTEGER = 2**53
 #: So are the powers of ten up to this one.
@@ -107,9 +110,12 @@ def texts(name: str, column: Any) -> tuple[numpy.ndarray, list[str]]:
     found = column.dictionary_encode(null_encoding="encode")
     numbers, different = found.indices.to_numpy(), found.dictionary.to_pylist()
     if NULL_TEXT in different:
-        row = int((numbers == different.index(NULL_TEXT)).argmax())
-        raise ModelError(f'column "{name}", row {row + 1}: the text U+FDD0 is reserved for NULL')
+        refuse_reserved(name, numbers == different.index(NULL_TEXT))
     return numbers, [NULL_TEXT if text is None else text for text in different]
+
+
+def refuse_reserved(name: str, rows: numpy.ndarray) -> None:
+    raise ModelError(f'column "{name}", row {int(rows.argmax()) + 1}: the text U+FDD0 is reserved for NULL')
 
 
 def feature(name: str, column: Any) -> dict[str, Any]:
@@ -166,21 +172,45 @@ def as_kind(one: dict[str, Any], column: Any) -> numpy.ndarray:
     return numpy.array(different, object)[codes]
 
 
-def matrix(columns: list[Any], features: list[dict[str, Any]], dtype: Any) -> numpy.ndarray:
-    """The rows that an estimator gets: numbers, the median in place of NULL, and the number of each text's category, -1
-    for one that the training did not have."""
-    # Column by column, as they are written here. An estimator takes both orders.
-    found = numpy.empty((len(columns[0]), len(features)), dtype, order="F")
-    for at, (one, column) in enumerate(zip(features, columns, strict=True)):
-        column = checked(one, column)
-        if one["kind"] == "text":
-            codes, different = texts(one["name"], column)
-            known = {text: code for code, text in enumerate(one["categories"])}
-            found[:, at] = numpy.array([known.get(text, -1) for text in different], dtype)[codes]
-            continue
-        values = numbers(one["name"], column)
-        if values.dtype.kind == "f" and not numpy.isfinite(values.sum()):
-            # No value is infinite, so that only NaN and a sum that is too large come here.
-            values = numpy.where(numpy.isnan(values), one["fill"], values)
-        found[:, at] = values
+def category_numbers(one: dict[str, Any], column: Any) -> numpy.ndarray:
+    """A column of text as the numbers of its rows' categories, -1 for a text that the training did not have."""
+    categories = one["categories"]
+    # The reserved text is searched too, so that it is refused also if the training had no NULL.
+    searched = categories if NULL_TEXT in categories else [*categories, NULL_TEXT]
+    column = column.cast(pyarrow.string()) if pyarrow.types.is_null(column.type) else column
+    options = pyarrow.compute.SetLookupOptions(value_set=pyarrow.array(searched, column.type))
+    found = pyarrow.compute.call_function("index_in", [column], options)
+    found = found.fill_null(-1).to_numpy() if found.null_count else found.to_numpy()
+    reserved = searched.index(NULL_TEXT)
+    is_reserved = found == reserved
+    if is_reserved.any():
+        refuse_reserved(one["name"], is_reserved)
+    if column.null_count and searched is categories:
+        found = numpy.where(column.is_null().to_numpy(zero_copy_only=False), reserved, found)
+    return found
+
+
+def feature_values(one: dict[str, Any], column: Any) -> numpy.ndarray:
+    """A column as an estimator's numbers: the median in place of NULL, or the numbers of categories."""
+    column = checked(one, column)
+    if one["kind"] == "text":
+        return category_numbers(one, column)
+    values = numbers(one["name"], column)
+    if values.dtype.kind == "f" and not numpy.isfinite(values.sum()):
+        # No value is infinite, so that only NaN and a sum that is too large come here.
+        values = numpy.where(numpy.isnan(values), one["fill"], values)
+    return values
+
+
+def matrix(columns: list[Any], features: list[dict[str, Any]], dtype: Any, order: Any = "C") -> numpy.ndarray:
+    """The matrix that an estimator gets. In the order C, a row's values are side by side: predictions read rows. In the
+    order F, a column's are: training reads columns."""
+    parts = [feature_values(one, column) for one, column in zip(features, columns, strict=True)]
+    found = numpy.empty((len(columns[0]), len(features)), dtype, order=order)
+    # The rows of a block stay in the processor's cache while their columns are written.
+    step = BLOCK if order == "C" else max(len(found), 1)
+    for start in range(0, len(found), step):
+        rows = found[start : start + step]
+        for at, values in enumerate(parts):
+            rows[:, at] = values[start : start + step]
     return found

@@ -19,6 +19,8 @@ LARGEST_DIFFERENCE = 1e-5
 MOST_COMPARED = 10_000
 #: The key of the description in a model's metadata.
 DESCRIPTION = "colonnade"
+#: What the preparation of columns makes, and the estimator takes.
+MATRIX = "colonnade/matrix"
 
 
 def column_graph(features: list[dict[str, Any]], dtype: str, opsets: list[Any], ir_version: int) -> Any:
@@ -52,8 +54,8 @@ def column_graph(features: list[dict[str, Any]], dtype: str, opsets: list[Any], 
             )
         nodes.append(helper.make_node("Cast", [before], [f"{made}/cast"], to=to))
         joined.append(f"{made}/cast")
-    nodes.append(helper.make_node("Concat", joined, ["colonnade/matrix"], axis=1))
-    output = helper.make_tensor_value_info("colonnade/matrix", to, [None, len(features)])
+    nodes.append(helper.make_node("Concat", joined, [MATRIX], axis=1))
+    output = helper.make_tensor_value_info(MATRIX, to, [None, len(features)])
     graph = helper.make_graph(nodes, "columns", inputs, [output], constants)
     return helper.make_model(graph, opset_imports=opsets, ir_version=ir_version)
 
@@ -72,7 +74,7 @@ def converted_graph(model: Any, spec: dict[str, Any], dtype: str) -> bytes:
     before = column_graph(spec["features"], dtype, opsets, core.ir_version)
     # All names of the estimator's graph get a prefix, so that a feature can have any name.
     core = compose.add_prefix(core, "estimator/")
-    whole = compose.merge_models(before, core, io_map=[("colonnade/matrix", "estimator/X")])
+    whole = compose.merge_models(before, core, io_map=[(MATRIX, "estimator/X")])
     helper.set_model_props(whole, {DESCRIPTION: json.dumps(graph_description(spec))})
     return whole.SerializeToString()
 
@@ -140,14 +142,18 @@ def graph_session(artifact: bytes, threads: int = 1) -> tuple[Any, dict[str, Any
     return found, spec
 
 
-def graph_outputs(running: Any, spec: dict[str, Any], columns: list[Any], with_probabilities: bool) -> tuple[Any, Any]:
-    """The numbers of the classes with their probabilities, or the numbers of a regression and None."""
-    inputs = running.get_inputs()
-    if [one.name for one in inputs] != [one["name"] for one in spec["features"]]:
+def graph_inputs(running: Any, spec: dict[str, Any], columns: list[Any]) -> dict[str, Any]:
+    """An array for each feature."""
+    if [one.name for one in running.get_inputs()] != [one["name"] for one in spec["features"]]:
         raise ModelError("the artifact's inputs are not the model's features")
-    given = {
-        one["name"]: as_kind(one, column).reshape(-1, 1) for one, column in zip(spec["features"], columns, strict=True)
-    }
+    pairs = zip(spec["features"], columns, strict=True)
+    return {one["name"]: as_kind(one, column).reshape(-1, 1) for one, column in pairs}
+
+
+def graph_outputs(running: Any, spec: dict[str, Any], rows: Any, with_probabilities: bool) -> tuple[Any, Any]:
+    """The numbers of the classes with their probabilities, or the numbers of a regression and None. The rows are the
+    matrix, if the description names one, or an array for each feature."""
+    given = {spec["matrix"]: rows} if "matrix" in spec else rows
     names = [one.name for one in running.get_outputs()]
     wanted = names[:2] if with_probabilities and len(names) > 1 else names[:1]
     try:
@@ -162,15 +168,15 @@ def graph_outputs(running: Any, spec: dict[str, Any], columns: list[Any], with_p
 def graph_difference(running: Any, model: Any, spec: dict[str, Any], columns: list[Any], rows: numpy.ndarray) -> str:
     """How the converted model differs from the original on some of the rows; empty if it does not."""
     few = [column[:MOST_COMPARED] for column in columns]
-    matrix = rows[:MOST_COMPARED]
-    found, chances = graph_outputs(running, spec, few, with_probabilities=True)
-    wanted = model.predict(matrix)
+    original = rows[:MOST_COMPARED]
+    found, chances = graph_outputs(running, spec, graph_inputs(running, spec, few), with_probabilities=True)
+    wanted = model.predict(original)
     if spec["task"] == "classification":
         wrong = int((found != wanted).sum())
         if wrong:
-            return f"{wrong} of {len(matrix)} rows get another class"
+            return f"{wrong} of {len(original)} rows get another class"
         if hasattr(model, "predict_proba") and chances is not None:
-            largest = float(numpy.abs(chances - model.predict_proba(matrix)).max())
+            largest = float(numpy.abs(chances - model.predict_proba(original)).max())
             return f"a probability differs by {largest:.2g}" if not largest <= LARGEST_DIFFERENCE else ""
         return ""
     scale = numpy.maximum(numpy.abs(wanted), numpy.abs(wanted).mean() + 1e-300)

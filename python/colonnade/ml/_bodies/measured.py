@@ -95,7 +95,7 @@ def cross_validated(
     if spec["task"] == "classification" and folds > numpy.bincount(target).min():
         rare = spec["classes"][int(numpy.bincount(target).argmin())]
         raise ModelError(f"the class {rare!r} has {numpy.bincount(target).min()} rows: use no more folds")
-    rows = matrix(features, spec["features"], spec["dtype"])
+    rows = matrix(features, spec["features"], spec["dtype"], "F")
     split = (StratifiedKFold if spec["task"] == "classification" else KFold)(folds, shuffle=True, random_state=0)
     result: dict[str, list[Any]] = {"fold": [], "rows": [], "metric": [], "value": []}
     for fold, (train, test) in enumerate(split.split(rows, target), 1):

@@ -8,10 +8,11 @@ from typing import Any
 import numpy
 
 from .artifacts import opened_artifact
+from .matrix_graphs import opened_graph
 from .refused import ModelError
 
-#: What is read of a model.
-COLUMNS = "name, version, task, format, sha256, python, libraries"
+#: What is read of a model at each call.
+COLUMNS = "version, format, sha256, python, libraries"
 
 
 def quoted(text: str) -> str:
@@ -49,7 +50,7 @@ def row_of(connection: Any, table: str, model: str) -> dict[str, Any]:
     row = rows_of(connection.execute(f"SELECT {COLUMNS} FROM {table} WHERE {where} ORDER BY version DESC LIMIT 1"))
     if not row:
         raise ModelError(f"there is no model {model!r} in {table}")
-    return row
+    return {"name": name, **row}
 
 
 def artifact_of(connection: Any, table: str, row: dict[str, Any]) -> bytes:
@@ -70,7 +71,7 @@ def model_of(connection: Any, table: str, name: str | None) -> tuple[Any, dict[s
     key = (row["sha256"], row["format"], row["python"], row["libraries"])
     if key not in kept:
         row["artifact"] = artifact_of(connection, table, row)
-        found = opened_artifact(f"{row['name']}@{row['version']}", row)
+        found = opened_artifact(f"{row['name']}@{row['version']}", row, opened_graph)
         while len(kept) >= 8:
             del kept[next(iter(kept))]
         kept[key] = found

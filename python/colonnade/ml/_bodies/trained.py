@@ -62,7 +62,7 @@ def trained(
     given = parsed_parameters(parameters)
     estimator = new_estimator(path, given, allowed)
     features, target, spec = data_of(columns, path, estimator)
-    rows = matrix(features, spec["features"], spec["dtype"])
+    rows = matrix(features, spec["features"], spec["dtype"], "F")
     model = fitted(path, estimator, spec, rows, target)
     format, artifact = new_artifact(model, spec, format, features, rows)
     if spec.get("reason"):

@@ -1,4 +1,8 @@
 //! Calls of a function in LANGUAGE PYTHON_MAP: threads call workers with batches of rows while further rows are collected.
+//!
+//! The queries of such calls run on connections beside the session's, which collects rows meanwhile. So they see what is committed. In a
+//! transaction that has changed something, the batches wait until all rows are collected. Then the calls run one after another, and their
+//! queries on the session's connection.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,7 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
-use colonnade_udf::{CollectedRows, Function};
+use colonnade_udf::{CallError, CollectedRows, Function, FunctionWorker};
 
 use super::run::{self, RunError};
 use super::{Argument, Batch, Call, VALUES, lock};
@@ -15,7 +19,7 @@ use crate::duckdb_api::session::Session;
 
 /// The batches of one call.
 pub(super) struct Batches {
-    /// The most calls at a time.
+    /// The most calls at a time. With 0, batches wait until all rows are collected.
     threads: usize,
     inner: Mutex<Inner>,
     shared: Arc<Shared>,
@@ -31,6 +35,7 @@ struct Inner {
     channel: Option<Channel>,
     threads: Vec<JoinHandle<()>>,
     count: usize,
+    waiting: Vec<Arc<CollectedRows>>,
 }
 
 #[derive(Default)]
@@ -54,12 +59,20 @@ impl Drop for Batches {
 
 impl Batches {
     pub fn new(threads: usize) -> Self {
-        Self { threads: threads.max(1), inner: Mutex::default(), shared: Arc::default() }
+        Self { threads, inner: Mutex::default(), shared: Arc::default() }
+    }
+
+    /// A worker for a call by the session's thread, after all rows were collected.
+    pub fn worker(&self, session: &Session) -> Result<FunctionWorker, CallbackError> {
+        if self.threads == 0 { session.worker_between_statements() } else { session.worker() }
     }
 
     /// Calls the function with these rows, soon. Waits while all threads are busy.
     pub fn call(&self, call: &Arc<Call>, rows: Arc<CollectedRows>) -> Result<(), CallbackError> {
         self.keep_values(call);
+        if self.threads == 0 {
+            return self.wait(call, rows);
+        }
         let (sender, number) = {
             let mut inner = lock(&self.inner);
             let number = inner.count;
@@ -89,6 +102,18 @@ impl Batches {
         sender.send((number, rows)).map_err(|_| "the threads of a table function have ended".into())
     }
 
+    /// Keeps rows until all are collected. Together they may be as large as a result.
+    fn wait(&self, call: &Call, rows: Arc<CollectedRows>) -> Result<(), CallbackError> {
+        let mut inner = lock(&self.inner);
+        inner.count += 1;
+        inner.waiting.push(rows);
+        if inner.waiting.iter().map(|rows| rows.bytes()).sum::<usize>() > call.session.memory() {
+            let (function, limit) = (call.function.name.clone(), call.session.memory() as u64);
+            return Err(call.failed(&CallError::Memory { function, limit, record: None }));
+        }
+        Ok(())
+    }
+
     /// Whether no call has been made.
     pub fn is_unused(&self) -> bool {
         lock(&self.inner).count == 0
@@ -101,6 +126,16 @@ impl Batches {
 
     /// Waits for all calls. Their results are in the order of the rows.
     pub fn finish(&self, call: &Call) -> Result<Vec<Batch>, CallbackError> {
+        if self.threads == 0 {
+            let mut worker = self.worker(&call.session)?;
+            let values = self.shared.values.get().cloned().unwrap_or_default();
+            let waiting = std::mem::take(&mut lock(&self.inner).waiting);
+            let called = waiting.into_iter().map(|rows| {
+                let mut groups = [Arc::clone(&values), rows];
+                run::call(&mut worker, &call.function, &call.arguments, &mut groups)
+            });
+            return called.map(|batch| batch.map_err(|error| call.run_failed(error))).collect();
+        }
         let threads = {
             let mut inner = lock(&self.inner);
             inner.channel = None;

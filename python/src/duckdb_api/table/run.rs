@@ -97,7 +97,7 @@ impl Call {
                 // Only a call can tell the columns of TABLE(*), so there is one also if there are no rows.
                 let is_needed = self.function.kind == FunctionKind::AnyTable;
                 if is_needed || groups.get(VALUES + 1).is_some_and(|rows| !rows.is_empty()) {
-                    let mut worker = self.session.worker()?;
+                    let mut worker = batches.worker(&self.session)?;
                     let called = call(&mut worker, &self.function, &self.arguments, &mut groups);
                     vec![called.map_err(|error| self.run_failed(error))?]
                 } else {

@@ -1,14 +1,16 @@
 """Short statements of a server with functions in Python: what one costs that calls none, and one that calls one.
 
-    python bench/udf_short.py [--rounds 7] [--statements 1000] [--pairs 1000] [--models] [--markdown FILE]
+    python bench/udf_short.py [--rounds 7] [--statements 1000] [--pairs 200] [--launches 5] [--models] [--markdown FILE]
 
 A server with functions and one without run at the same time and take turns. CPU is that of the threads of the server
 and of its worker processes, in us a statement; time is that of the client, the median of a round. Both are the least of
 the rounds, so that other work on the machine counts as little as possible.
 
-What functions cost a statement that calls none is less than two rounds differ. So both servers run it in turns of
-20 statements, the first one in each pair of turns alternating. The median of the pairs' differences is given, with the
-interval that has the true median with 95 % probability (by the ranks of the differences).
+What functions cost a statement that calls none is less than two rounds differ. So servers run it in turns of
+20 statements, in another order each time. The median of the pairs' differences is given. Two processes of the same
+server differ too, by several us as long as they run. So the servers are started several times, and the least and the
+greatest median of these launches are given. A second server without functions is the control: its difference is that of
+processes, and another difference counts only beyond it.
 
 `--models` needs scikit-learn, skl2onnx and onnxruntime in this interpreter, and measures the prediction of one row by a
 forest of ten trees.
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import random
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -35,6 +38,8 @@ from testbed.serving import Server, children, function_options, serve
 
 #: The features of the model.
 FEATURES = [f"f{at}" for at in range(5)]
+#: The function that is called for one row.
+FUNCTION = b"CREATE FUNCTION f(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP IMMUTABLE AS $$ return x % 100 $$"
 #: The statements of a turn.
 TURN = 20
 #: Modules that the functions of models use.
@@ -88,24 +93,34 @@ def measured(ways: list[Way], rounds: int, count: int) -> dict[str, tuple[float,
     return best
 
 
-def difference(plain: Way, other: Way, pairs: int) -> str:
-    """A line with what the other server needs more for the same statement: CPU and time, in us."""
-    found: tuple[list[float], list[float]] = ([], [])
-    for pair in range(pairs):
-        turns = [(way, way.run(TURN)) for way in ((plain, other) if pair % 2 else (other, plain))]
-        results = {way.name: result for way, result in turns}
-        for differences, before, after in zip(found, results[plain.name], results[other.name], strict=True):
-            differences.append((after - before) * 1e6)
-    shown = [f"{np.median(one):+.1f} | {' to '.join(f'{end:+.1f}' for end in interval(one))}" for one in found]
-    return f"| {plain.name} | {' | '.join(shown)} |"
-
-
-def interval(values: list[float]) -> tuple[float, float]:
-    """The 95 % confidence interval of the median, of which ranks tell: no distribution is assumed."""
-    half = 0.98 * len(values) ** 0.5
-    last = len(values) - 1
-    ordered = sorted(values)
-    return ordered[max(round(last / 2 - half), 0)], ordered[min(round(last / 2 + half), last)]
+def differences(pairs: int, launches: int) -> list[str]:
+    """Lines with what servers need more than another one for a statement without calls: CPU and time, in us."""
+    found: dict[tuple[str, bool], list[tuple[float, float]]] = {}
+    drawn = random.Random(1)
+    for _ in range(launches):
+        with serve() as plain, serve() as control, serve(*function_options()) as other, ExitStack() as stack:
+            servers = {"": plain, "control": control, "with --udf": other}
+            made = {
+                name: stack.enter_context(psycopg.connect(server.dsn, autocommit=True))
+                for name, server in servers.items()
+            }
+            made["with --udf"].execute(FUNCTION)
+            for prepared in (False, True):
+                ways = [Way(name, server, made[name], "SELECT 1", (), prepared) for name, server in servers.items()]
+                for way in ways:
+                    way.run(50)
+                turns = []
+                for _ in range(pairs):
+                    results = {way.name: way.run(TURN) for way in drawn.sample(ways, len(ways))}
+                    turns.append(results)
+                for name in ("control", "with --udf"):
+                    more = [np.subtract(results[name], results[""]) * 1e6 for results in turns]
+                    found.setdefault((name, prepared), []).append(tuple(np.median(more, axis=0)))
+    lines = ["", "| SELECT 1 | more CPU us | launches | more time us | launches |", "|---|--:|--:|--:|--:|"]
+    for (name, prepared), medians in found.items():
+        shown = [f"{np.median(one):+.1f} | {min(one):+.1f} to {max(one):+.1f}" for one in zip(*medians, strict=True)]
+        lines.append(f"| {'prepared' if prepared else 'simple'}, {name} | {' | '.join(shown)} |")
+    return lines
 
 
 def table(best: dict[str, tuple[float, float]], base: Callable[[str], str | None]) -> list[str]:
@@ -118,14 +133,13 @@ def table(best: dict[str, tuple[float, float]], base: Callable[[str], str | None
     return lines
 
 
-def statements(rounds: int, count: int, pairs: int) -> list[str]:
-    """Statements that call no function, by two servers, and calls of one row."""
+def statements(rounds: int, count: int) -> list[str]:
+    """A statement that calls no function, by two servers, and calls of one row."""
     with serve() as plain, serve(*function_options()) as other, ExitStack() as stack:
         made = [
             (server, stack.enter_context(psycopg.connect(server.dsn, autocommit=True))) for server in (plain, other)
         ]
-        body = "CREATE FUNCTION f(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP IMMUTABLE AS $$ return x % 100 $$"
-        made[1][1].execute(body.encode())
+        made[1][1].execute(FUNCTION)
         ways = []
         for (server, connection), suffix in zip(made, ("", ", with --udf"), strict=True):
             ways.append(Way(f"SELECT 1, simple{suffix}", server, connection, "SELECT 1", prepared=False))
@@ -134,12 +148,7 @@ def statements(rounds: int, count: int, pairs: int) -> list[str]:
         ways.append(Way("x % 100 of one row, prepared", *made[1], one.format("x %% 100"), (7,)))
         ways.append(Way("f(x) of one row, prepared", *made[1], one.format("f(x)"), (7,)))
         best = measured(ways, rounds, count)
-        by_name = {way.name: way for way in ways}
-        same = [(way, by_name.get(f"{way.name}, with --udf")) for way in ways]
-        lines = [difference(way, other, pairs) for way, other in same if other is not None]
-    bases = {"f(x) of one row, prepared": "x % 100 of one row, prepared"}
-    head = ["", "| statement | more CPU us with --udf | 95 % | more time us | 95 % |", "|---|--:|--:|--:|--:|"]
-    return [*table(best, bases.get), *head, *lines]
+    return table(best, {"f(x) of one row, prepared": "x % 100 of one row, prepared"}.get)
 
 
 def models(rounds: int, count: int) -> list[str]:
@@ -184,14 +193,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--statements", type=int, default=1000, help="the statements of a round")
-    parser.add_argument("--pairs", type=int, default=1000, help="the pairs of turns of two servers")
+    parser.add_argument("--pairs", type=int, default=200, help="the turns of each launch")
+    parser.add_argument("--launches", type=int, default=5, help="how often the servers are started")
     parser.add_argument("--models", action="store_true", help="measure predictions of one row instead")
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
     if given.models:
         lines = models(given.rounds, given.statements)
     else:
-        lines = statements(given.rounds, given.statements, given.pairs)
+        lines = [*statements(given.rounds, given.statements), *differences(given.pairs, given.launches)]
     text = "\n".join(
         [f"{_core.BUILD_PROFILE} build, {given.rounds} rounds of {given.statements} statements", "", *lines]
     )

@@ -220,7 +220,6 @@ impl PyConnection {
         Ok(EngineAnswer::Rows(Box::new(PyRows {
             session,
             ends_transaction: self.is_read_only || self.ends_transaction || must_finish,
-            is_changing: self.ends_transaction,
             has_functions,
             reader,
             kept,
@@ -247,7 +246,8 @@ impl LibraryConnection for PyConnection {
         let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows);
         let answer = self.call("execute", arguments, statement);
         self.ends_transaction = false;
-        if !matches!(answer, Ok(EngineAnswer::Rows(_))) {
+        // Without rows, it has ended there.
+        if answer.is_err() {
             self.finish();
         }
         answer
@@ -301,12 +301,10 @@ impl LibraryConnection for PyConnection {
     fn insert(&mut self, statement: &Translated, name: &str, batches: Vec<RecordBatch>) -> Result<u64, EngineError> {
         let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
         let batches = batches.into_iter().map(Into::into).collect();
-        let inserted = self.with_session(statement, |session| {
+        self.with_session(statement, |session| {
             let table = Table { schema, batches };
             session.call_method1("insert", (&statement.text, name, table))?.extract()
-        });
-        self.finish();
-        inserted
+        })
     }
 
     fn functions(&mut self) -> Option<&mut dyn Functions> {

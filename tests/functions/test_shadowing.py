@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import duckdb
 import psycopg
 import pytest
+from colonnade._duckdb.exact import quoted
 
 from tests.functions.sessions import connected, serving, value
 
@@ -61,3 +65,54 @@ def test_some_names_are_refused(name: str) -> None:
         pytest.raises(psycopg.errors.InsufficientPrivilege, match=name),
     ):
         connection.execute(f"CREATE MACRO {name}(i, s, x) AS 99".encode())
+
+
+#: Calls that name no function of DuckDB's.
+OWN_CALLS = {
+    "SELECT f(i) FROM (VALUES (1)) r(i)": 2,
+    "SELECT f(f(i)) FROM (VALUES (1)) r(i)": 3,
+    "SELECT total(DISTINCT i) FROM (VALUES (1), (1), (2)) r(i)": 3,
+    "SELECT j FROM t((SELECT i FROM (VALUES (7)) r(i)))": 8,
+    "SELECT j FROM t((SELECT a.i FROM (VALUES (7)) a(i) JOIN (VALUES (7)) b(i) ON a.i = b.i))": 8,
+    "SELECT c(i) FROM (VALUES (1)) r(i)": 2,
+    "SELECT kept(i) FROM (VALUES (2)) r(i)": 42,
+}
+
+
+def shadowed(database: Path) -> None:
+    """Make a database with macros that have the names of all functions of DuckDB's."""
+    with duckdb.connect(database) as connection:
+        query = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'"
+        for (name,) in connection.execute(query).fetchall():
+            connection.execute(f"CREATE MACRO {quoted(name)}() AS 'another function'")
+            connection.execute(f"CREATE MACRO {quoted(name)}() AS TABLE SELECT 'another function' AS {quoted(name)}")
+        connection.execute("CREATE TABLE numbers AS SELECT 40 AS n")
+
+
+def test_macros_with_the_names_of_all_functions_change_no_statement_of_the_servers(tmp_path: Path) -> None:
+    database = tmp_path / "shadowed.duckdb"
+    shadowed(database)
+    kept = (
+        "CREATE FUNCTION kept(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS "
+        "$$ return x + _conn.execute('SELECT n FROM numbers')['n'] $$"
+    )
+    with serving(database) as server, connected(server) as connection:
+        for function in (*FUNCTIONS, kept):
+            connection.execute(function.encode())
+        for _ in range(2):
+            assert {call: value(connection, call) for call in OWN_CALLS} == OWN_CALLS
+        connection.execute("SET TimeZone = 'Europe/Berlin'")
+        assert value(connection, "SHOW TimeZone") == "Europe/Berlin"
+        connection.execute(
+            "CREATE OR REPLACE FUNCTION f(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x $$"
+        )
+        assert value(connection, "SELECT f(1)") == 1
+        # The fence knows the functions of DuckDB's.
+        for query in ("SELECT * FROM system.main.read_text('/etc/hostname')", "SELECT system.main.query('SELECT 1')"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(query.encode())
+        connection.execute("DROP FUNCTION f(INTEGER)")
+    # The functions are found again.
+    with serving(database) as server, connected(server) as connection:
+        calls = {call: found for call, found in OWN_CALLS.items() if "f(" not in call}
+        assert {call: value(connection, call) for call in calls} == calls

@@ -47,9 +47,9 @@ class Engine:
         if workers is not None:
             register_functions()
         self._root = duckdb.connect(path, read_only=read_only)
-        ((self._database,),) = self._root.execute("SELECT current_database()").fetchall()
-        query = "SELECT schema_name FROM duckdb_schemas() WHERE database_name = current_database()"
-        has_public = ("public",) in self._root.execute(query).fetchall()
+        ((self._database,),) = self._root.execute("SELECT system.main.current_database()").fetchall()
+        query = "SELECT schema_name FROM system.main.duckdb_schemas() WHERE database_name = $1"
+        has_public = ("public",) in self._root.execute(query, [self._database]).fetchall()
         self.version = f"DuckDB {duckdb.__version__}"
         #: The name that clients must use for the database; None for a database in memory, which accepts any name.
         self.database = None if path == ":memory:" else self._database
@@ -69,7 +69,7 @@ class Engine:
         self.table_functions: list[str] = []
         if self._store is not None:
             self.aggregates, self.table_functions = self._store.load(self._root)
-        ((self._threads,),) = self._root.execute("SELECT current_setting('threads')").fetchall()
+        ((self._threads,),) = self._root.execute("SELECT system.main.current_setting('threads')").fetchall()
 
     def session(self, user: str = "duckdb", read_only: bool = False) -> Session:
         """A new connection for a user, who may write unless `read_only` is set."""
@@ -95,17 +95,20 @@ class Engine:
                 workers = self._store.sibling(caller.functions.workers, connection)
             else:
                 workers = self._store.session(connection)
-            own = session._connection
+            own, lifetime = session._connection, session.lifetime
             names = (user, self._database, self._main_name)
-            self._store.watch(session)
+            self._store.watch(lifetime)
             epoch = SessionEpoch(self._epoch)
-            session.functions = SessionFunctions(self._store, workers, own, parser, session._gate, epoch, *names)
-            session.beside = BesidePlan(own, parser, workers, epoch)
-            session.reads = SightMemory(epoch, MAX_STATEMENTS)
-            session.kept = KeptRows(own, parser, epoch, self._database)
-            lookup = TableLookup(session.functions, own, session._gate, session._transactions, epoch)
-            session.tables = TableFunctions(session.functions, own, lookup, self._threads)
-            session.functions.tables = session.tables
+            functions = SessionFunctions(self._store, workers, own, parser, session._gate, epoch, *names)
+            lookup = TableLookup(functions, own, session._gate, lifetime.transactions, epoch)
+            functions.tables = TableFunctions(functions, own, lookup, self._threads)
+            session.include(
+                functions,
+                functions.tables,
+                BesidePlan(own, parser, workers, epoch),
+                reads=SightMemory(epoch, MAX_STATEMENTS),
+                kept=KeptRows(own, parser, epoch, self._database),
+            )
         return session
 
     def close(self) -> None:

@@ -108,8 +108,8 @@ def nested_target(type_: DuckDBPyType, column: str) -> str | None:
 
 def checked_interval(source: str, column: str) -> str:
     problem = f'column "{column}" has an interval that does not fit Arrow\'s nanoseconds: cast it to VARCHAR'
-    within = f"datepart('hour', {source}) NOT BETWEEN -{MAX_INTERVAL_HOURS} AND {MAX_INTERVAL_HOURS}"
-    return f"CASE WHEN {within} THEN error({literal(problem)}) ELSE {source} END"
+    within = f"system.main.datepart('hour', {source}) NOT BETWEEN -{MAX_INTERVAL_HOURS} AND {MAX_INTERVAL_HOURS}"
+    return f"CASE WHEN {within} THEN system.main.error({literal(problem)}) ELSE {source} END"
 
 
 def quoted(name: str) -> str:

@@ -16,7 +16,7 @@ import duckdb
 from colonnade._core import Fence, Refused
 
 from .exact import literal, quoted
-from .statement_transaction import parsed, roll_back
+from .transaction_control import TransactionControl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -85,13 +85,15 @@ def configure(root: DuckDBPyConnection, fences: Fences) -> None:
 
 def in_sql(value: object) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(map(in_sql, value))}]"
+        # Not `[…]`, which calls a macro with the name list_value, if the database has one.
+        return f"system.main.list_value({', '.join(map(in_sql, value))})"
     return str(value).lower() if isinstance(value, (bool, int)) else literal(str(value))
 
 
 def fence_for(root: DuckDBPyConnection, max_bytes: int) -> Fence:
     """The fence for this version of DuckDB. It refuses DuckDB's functions that are not in its lists."""
-    names = root.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE database_name = 'system'")
+    query = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE database_name = 'system'"
+    names = root.execute(query)
     return Fence([name for (name,) in names.fetchall()], max_bytes)
 
 
@@ -106,7 +108,7 @@ def hide_files(root: DuckDBPyConnection, fence: Fence, catalog: str) -> None:
     first, because their schema is on the search path of every session, and DuckDB's own schema comes last.
     """
     root.execute(f"CREATE TABLE {catalog}.main.{quoted(NO_FILES)} (i INT)")
-    names = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
+    names = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE function_type = 'table'"
     for (name,) in root.execute(names).fetchall():
         if fence.decision("functions", name) == "files":
             body = f"AS TABLE SELECT * FROM {catalog}.main.{quoted(NO_FILES)}"
@@ -209,6 +211,9 @@ class ReadOnlyConnection:
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         self._connection = connection
+        self._control = TransactionControl(connection)
+        #: Interrupts the statement that runs.
+        self.interrupt = self._control.interrupt
         #: Whether a transaction for one statement is open.
         self._has_own_transaction = False
         #: DuckDB's number of the client's transaction, if one is open.
@@ -233,21 +238,33 @@ class ReadOnlyConnection:
         """Run one of `TRANSACTIONS`."""
         self.commit()
         if sql.startswith("BEGIN"):
-            self._connection.execute("BEGIN TRANSACTION READ ONLY")
-            self._client_transaction = self._number()
+            self._control.run("BEGIN TRANSACTION READ ONLY")
+            try:
+                self._client_transaction = self._number()
+            except BaseException:
+                self._control.roll_back()
+                raise
             return
         # No transaction is open afterwards, even if the statement fails.
         self._client_transaction = None
         if sql == "ROLLBACK":
-            roll_back(self._connection)
+            self._control.roll_back()
         else:
-            self._connection.execute(sql)
+            self._control.run(sql)
 
     def begin(self) -> None:
         """Begin a statement with its table functions. Each statement has a transaction anyway."""
 
     def roll_back(self) -> None:
-        """End a statement that has failed. `commit` does it."""
+        """End the transaction of a statement that has failed."""
+        if not self._has_own_transaction:
+            return
+        # If it raises for lack of memory, the transaction is open, and the next statement ends it.
+        was_open = self._control.roll_back()
+        self._has_own_transaction = False
+        if not was_open:
+            # The statement has ended it.
+            self._close_and_refuse()
 
     def check(self) -> None:
         """Check that the client's transaction is still the same. If not, the session is closed."""
@@ -273,30 +290,20 @@ class ReadOnlyConnection:
         """The connection, in a transaction."""
         if self._client_transaction is None and not self._has_own_transaction:
             # This fails if a transaction is open.
-            try:
-                self._connection.execute(parsed(self._connection, "BEGIN TRANSACTION READ ONLY"))
-            except duckdb.InterruptException:
-                # It may have begun.
-                roll_back(self._connection)
-                raise
+            self._control.run("BEGIN TRANSACTION READ ONLY")
             self._has_own_transaction = True
         return self._connection
 
     def commit(self) -> None:
-        """End the transaction of a finished statement."""
+        """End the transaction of a finished statement, and keep the temporary tables that it has created. An error has
+        undone the statement."""
         if not self._has_own_transaction:
             return
         try:
-            # COMMIT keeps the temporary tables that the statement created.
-            self._connection.execute(parsed(self._connection, "COMMIT"))
-        except duckdb.InterruptException:
-            # An interrupt of the statement, which may have come before or after the end of the transaction.
-            roll_back(self._connection)
-        except duckdb.Error:
-            if not roll_back(self._connection):
-                # No transaction was open any more.
-                self._close_and_refuse()
-        # If ROLLBACK fails for lack of memory, it raises. Then the transaction is open, and the next statement ends it.
+            self._control.run("COMMIT")
+        except BaseException:
+            self.roll_back()
+            raise
         self._has_own_transaction = False
 
     def execute(self, sql: str, *arguments: Any) -> DuckDBPyConnection:
@@ -304,9 +311,6 @@ class ReadOnlyConnection:
 
     def from_arrow(self, table: object) -> DuckDBPyRelation:
         return self.open().from_arrow(table)
-
-    def interrupt(self) -> None:
-        self._connection.interrupt()
 
     def close(self) -> None:
         with contextlib.suppress(duckdb.Error):

@@ -213,8 +213,8 @@ def canonical(value: object) -> bytes:
 def macros(connection: DuckDBPyConnection) -> Iterator[Macro]:
     """The functions in Python of the connection's database."""
     query = (
-        "SELECT DISTINCT schema_name, function_name, comment, function_oid FROM duckdb_functions() "
-        "WHERE database_name = current_database() AND starts_with(comment, $1) ORDER BY ALL"
+        "SELECT DISTINCT schema_name, function_name, comment, function_oid FROM system.main.duckdb_functions() "
+        "WHERE database_name = system.main.current_database() AND system.main.starts_with(comment, $1) ORDER BY ALL"
     )
     for row in connection.execute(query, [PREFIX]).fetchall():
         macro = Macro.from_comment(*row)

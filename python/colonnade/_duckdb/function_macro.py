@@ -43,7 +43,7 @@ def overload(definition: Definition, parameters: Sequence[Parameter]) -> str:
     if definition.takes_columns:
         # The server replaces the SELECT around each call. The macro has the types.
         text = f"function {definition.name} in LANGUAGE PYTHON cannot be called here: make it an item of a SELECT list"
-        call = f"CAST(error({literal(text)} || {literal(definition.id)}[:0]) AS {type_})"
+        call = f"CAST({OWN}error({OWN}concat({literal(text)}, {OWN}left({literal(definition.id)}, 0))) AS {type_})"
         return f"({', '.join(map(declared, parameters))}) AS {call}"
     values = [argument(quoted(parameter.name), parameter.type) for parameter in parameters]
     arguments = ", ".join((literal(definition.id), f"{OWN}colonnade_session()", *values))

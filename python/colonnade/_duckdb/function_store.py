@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from colonnade._core import FunctionWorkers
 
     from .function_entry import Definition, Entry, Macro
-    from .session import Session
+    from .lifetime import StatementLifetime
 
 
 #: Seconds after which a worker process that nobody has used ends, and those between two searches for such processes.
@@ -68,7 +68,7 @@ class FunctionStore:
         """Whether this server has signed the function."""
         return self._key is not None and entry.is_trusted(self._key)
 
-    def watch(self, session: Session) -> None:
+    def watch(self, session: StatementLifetime) -> None:
         """Take account of a session's transactions."""
         self.known.watch(session)
 

@@ -239,8 +239,9 @@ class SessionFunctions:
     def _find(self, name: Name) -> Macro | None:
         """The functions of this name. A macro in SQL, or another object, is none."""
         query = (
-            "SELECT schema_name, function_name, comment, function_oid FROM duckdb_functions() "
-            "WHERE database_name = $1 AND lower(schema_name) = lower($2) AND lower(function_name) = lower($3) "
+            "SELECT schema_name, function_name, comment, function_oid FROM system.main.duckdb_functions() "
+            "WHERE database_name = $1 AND system.main.lower(schema_name) = system.main.lower($2) "
+            "AND system.main.lower(function_name) = system.main.lower($3) "
             "AND comment IS NOT NULL LIMIT 1"
         )
         rows = self.connection.execute(query, [name.database, name.schema, name.name]).fetchall()
@@ -277,10 +278,11 @@ class SessionFunctions:
         if schema is not None:
             return self._find(self._name(schema, name))
         query = (
-            "SELECT schema_name, function_name, comment, function_oid FROM duckdb_functions() "
-            "WHERE database_name = $1 AND lower(function_name) = lower($2) AND comment IS NOT NULL "
-            "AND list_contains(system.main.current_schemas(false), schema_name) "
-            "ORDER BY list_position(system.main.current_schemas(false), schema_name) LIMIT 1"
+            "SELECT schema_name, function_name, comment, function_oid FROM system.main.duckdb_functions() "
+            "WHERE database_name = $1 AND system.main.lower(function_name) = system.main.lower($2) "
+            "AND comment IS NOT NULL "
+            "AND system.main.list_contains(system.main.current_schemas(false), schema_name) "
+            "ORDER BY system.main.list_position(system.main.current_schemas(false), schema_name) LIMIT 1"
         )
         for row in self.connection.execute(query, [self.database, name]).fetchall():
             return Macro.from_comment(*row)
@@ -292,9 +294,10 @@ class SessionFunctions:
         # One query for both, because DuckDB lists all functions for each.
         query = (
             "SELECT schema_name, function_name, comment, function_oid, database_name = $1 AS is_here "
-            "FROM duckdb_functions() WHERE lower(function_name) = lower($3) AND "
+            "FROM system.main.duckdb_functions() WHERE system.main.lower(function_name) = system.main.lower($3) AND "
             "(database_name IN ('system', 'colonnade_catalog') "
-            "OR database_name = $1 AND lower(schema_name) = lower($2)) ORDER BY is_here DESC, comment IS NULL"
+            "OR database_name = $1 AND system.main.lower(schema_name) = system.main.lower($2)) "
+            "ORDER BY is_here DESC, comment IS NULL"
         )
         rows = self.connection.execute(query, [name.database, name.schema, name.name]).fetchall()
         for *row, is_here in rows:
@@ -342,7 +345,7 @@ class SessionFunctions:
 
     def _type(self, given: str) -> str:
         """DuckDB's name of a type. `given` has only tokens that can stand in a type."""
-        query = f"SELECT typeof(CAST(NULL AS {given}))"
+        query = f"SELECT system.main.typeof(CAST(NULL AS {given}))"
         self.gate.fence.check(query, False, False)
         try:
             ((found,),) = self.other.execute(query).fetchall()
@@ -356,7 +359,7 @@ class SessionFunctions:
         _, _, rest = given.partition(" ")
         for text in (given, rest):
             try:
-                query = f"SELECT typeof(CAST(NULL AS {text}))"
+                query = f"SELECT system.main.typeof(CAST(NULL AS {text}))"
                 self.gate.fence.check(query, False, False)
                 ((found,),) = self.other.execute(query).fetchall()
             except (duckdb.Error, Refused):
@@ -383,7 +386,8 @@ class SessionFunctions:
             # its column says which these are: binding it is much faster than listing all functions.
             text = literal(f"table function {name.name} cannot be called here")
             ids = ", ".join(f"({literal(entry.definition.id)})" for entry in macro.entries)
-            calls = f"() AS TABLE SELECT error({text}) AS {quoted(macro.digest)} FROM (VALUES {ids}) AS functions(id)"
+            body = f"SELECT system.main.error({text}) AS {quoted(macro.digest)} FROM (VALUES {ids}) AS functions(id)"
+            calls = f"() AS TABLE {body}"
         else:
             calls = ", ".join(call for entry in macro.entries for call in overloads(entry.definition))
         with self.epoch.changing(True):

@@ -41,7 +41,7 @@ TABLE = frozenset(
 #: Whether a name can only be that of a table of a database, and the columns can only be its columns. A name that no
 #: column has may be a function, such as current_timestamp; a generated column may call functions.
 IS_PLAIN = """
-    SELECT count(*) > 0 AND system.main.bool_and(database_name = $2 AND NOT temporary AND NOT internal
+    SELECT system.main.count_star() > 0 AND system.main.bool_and(database_name = $2 AND NOT temporary AND NOT internal
         AND NOT system.main.contains(system.main.upper(sql), 'GENERATED') AND system.main.list_has_all(names, $3))
         AND NOT EXISTS (FROM system.main.duckdb_views() WHERE system.main.lower(view_name) = $1)
     FROM system.main.duckdb_tables() JOIN (

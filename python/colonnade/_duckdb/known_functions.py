@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from .function_entry import Definition
-    from .session import Session
+    from .lifetime import StatementLifetime
 
 #: How many functions become known before those are looked for that can be forgotten. Listing all functions takes some
 #: milliseconds.
 CHECK_AFTER = 256
 
 #: The sessions that may still call a function, each with its number of transactions then.
-Waiting = dict["weakref.ref[Session]", int]
+Waiting = dict["weakref.ref[StatementLifetime]", int]
 
 
 class KnownFunctions:
@@ -33,12 +33,12 @@ class KnownFunctions:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._sessions: weakref.WeakSet[StatementLifetime] = weakref.WeakSet()
         #: By id: None for a function that is in the catalog, or may come there.
         self._waiting: dict[str, Waiting | None] = {}
         self._checked = 0
 
-    def watch(self, session: Session) -> None:
+    def watch(self, session: StatementLifetime) -> None:
         """Take account of the transactions of a session."""
         with self._lock:
             self._sessions.add(session)

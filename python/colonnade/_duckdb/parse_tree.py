@@ -25,7 +25,7 @@ def query_nodes(parser: DuckDBPyConnection, sql: str) -> list[dict[str, Any]]:
         duckdb.Error: DuckDB cannot serialize it.
     """
     options = "skip_null := true, skip_empty := true, skip_default := true"
-    ((text,),) = parser.execute(f"SELECT json_serialize_sql($1, {options})", [sql]).fetchall()
+    ((text,),) = parser.execute(f"SELECT system.main.json_serialize_sql($1, {options})", [sql]).fetchall()
     tree = json.loads(text)
     return [] if tree["error"] else [statement["node"] for statement in tree["statements"]]
 

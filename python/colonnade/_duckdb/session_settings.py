@@ -38,8 +38,9 @@ class SessionSettings:
         keep_catalog(connection)
         self._path = search_path(connection)
         if are_followed:
-            query = f"SELECT {', '.join(f'current_setting({literal(name)})' for name in FOLLOWED)}"
-            (values,) = connection.execute(query).fetchall()
+            # Without its schema, this is a macro of PostgreSQL's catalog, which joins tables and takes milliseconds.
+            settings = (f"system.main.current_setting({literal(name)})" for name in FOLLOWED)
+            (values,) = connection.execute(f"SELECT {', '.join(settings)}").fetchall()
             self._values = dict(zip(FOLLOWED, values, strict=True))
 
     def follow(self, connection: DuckDBPyConnection | ReadOnlyConnection, others: SessionSettings) -> bool:

@@ -370,11 +370,12 @@ class TableFunctions:
         arguments = ", ".join((literal(call.name), f"'{number}'", "number", *casts))
         collected = f"system.main.colonnade_collect({arguments})"
         used = {name: values[name] for name in names}
-        sql = f"SELECT bool_and({collected}) FROM (SELECT row_number() OVER () AS number, * FROM {rows})"
+        are_collected, numbers = f"SELECT system.main.bool_and({collected})", "system.main.row_number() OVER ()"
+        sql = f"{are_collected} FROM (SELECT {numbers} AS number, * FROM {rows})"
         if not self.lookup.keeps_order(sql, used):
             # Several threads would pass on the rows: they are numbered first, and then sorted for one thread.
-            given = f"SELECT * FROM (SELECT row_number() OVER () AS given, * FROM {rows}) ORDER BY given"
-            sql = f"SELECT bool_and({collected}) FROM (SELECT row_number() OVER () AS number, * FROM ({given}))"
+            given = f"SELECT * FROM (SELECT {numbers} AS given, * FROM {rows}) ORDER BY given"
+            sql = f"{are_collected} FROM (SELECT {numbers} AS number, * FROM ({given}))"
         self._run(sql, used)
 
     def _run(self, sql: str, values: dict[str, object]) -> list[Any]:

@@ -123,7 +123,7 @@ class TableCapture:
             rows = f"(SELECT * FROM {rows} WHERE {' AND '.join(f'({source}) IS NOT NULL' for source in wanted)})"
         is_numbered = self.definition.kind == "table" and self.definition.language == "python_map"
         if is_numbered or self.sample is not None:
-            rows = f"(SELECT row_number() OVER () AS number, * FROM {rows})"
+            rows = f"(SELECT system.main.row_number() OVER () AS number, * FROM {rows})"
         if self.sample is not None:
             # The rows with the smallest hash values of their number and the seed: each set of rows has the same chance.
             order = f"system.main.hash(system.main.hash(number, {self.seed}::UBIGINT)), number"

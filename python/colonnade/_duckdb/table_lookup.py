@@ -122,7 +122,8 @@ class TableLookup:
         except (duckdb.Error, Refused):
             pass
         finally:
-            self.transactions.commit()
+            # It was only bound.
+            self.transactions.roll_back()
         if columns is not None and any(type_ == "UNKNOWN" for _, type_ in columns):
             columns = None
         self._arguments.keep(given.key, ArgumentColumns(columns, True), sight)

@@ -18,8 +18,6 @@ pub(super) struct PyRows {
     /// The session, if its transaction ends with these rows, or if it has functions.
     pub session: Option<Arc<PySession>>,
     pub ends_transaction: bool,
-    /// Whether its end may fail, because the statement may have written.
-    pub is_changing: bool,
     pub has_functions: bool,
     /// `None` once this is dropped: the stream ends before the transaction.
     pub reader: Option<RecordBatchStreamReader>,
@@ -50,8 +48,7 @@ impl Rows for PyRows {
             }
             _ => self.kept = None,
         }
-        if next.is_none() && self.is_changing {
-            self.is_changing = false;
+        if next.is_none() && self.ends_transaction {
             drop(self.reader.take());
             return self.commit().map(|()| None);
         }
@@ -109,7 +106,7 @@ impl Drop for KeptBatches {
 }
 
 impl PyRows {
-    /// Ends the statement's own transaction. The client must hear of it if it fails.
+    /// Ends the statement's own transaction. The client must hear of it if it fails, because then the statement is undone.
     fn commit(&mut self) -> Result<(), EngineError> {
         let Some(session) = &self.session else { return Ok(()) };
         self.ends_transaction = false;

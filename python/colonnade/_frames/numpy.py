@@ -31,7 +31,7 @@ def arrays(held: list[pa.Table]) -> dict[str, np.ndarray]:
 def _array(name: str, column: pa.ChunkedArray) -> Any:
     kind = column.type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind):
-        return _maybe_masked(column, kind.to_pandas_dtype())
+        return _maybe_masked(column)
     if pa.types.is_date32(kind):
         return _moments(column, "datetime64[D]")
     if pa.types.is_date64(kind):
@@ -51,12 +51,12 @@ def _array(name: str, column: pa.ChunkedArray) -> Any:
     return made
 
 
-def _maybe_masked(column: pa.ChunkedArray, dtype: Any) -> Any:
+def _maybe_masked(column: pa.ChunkedArray) -> Any:
     """A masked array if there are NULLs. No number represents NULL, not even NaN."""
     if column.null_count == 0:
         values = column.to_numpy()
         return values if values.flags.writeable else values.copy()
-    values = column.fill_null(False if dtype is np.bool_ else 0).to_numpy()
+    values = column.fill_null(False if pa.types.is_boolean(column.type) else 0).to_numpy()
     return np.ma.MaskedArray(values, mask=column.is_null().to_numpy())
 
 

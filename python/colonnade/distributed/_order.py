@@ -45,5 +45,5 @@ def _bits(chunk: pa.Array, kind: pa.DataType) -> pa.Array:
     try:
         return chunk.view(kind)
     except (pa.ArrowInvalid, NotImplementedError):
-        values = chunk.fill_null(0).to_numpy(zero_copy_only=False).view(kind.to_pandas_dtype())
+        values = chunk.fill_null(0).to_numpy(zero_copy_only=False).view(str(kind))
         return pa.array(values, kind, mask=chunk.is_null().to_numpy(zero_copy_only=False))

@@ -50,7 +50,7 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
 .PHONY: bench-wire bench-end-to-end test-postgres-versions test-mysql-versions test-release record deb test-deb docs test-engines test-ml bench-postgres
-.PHONY: bench-udf bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist dist-aarch64
+.PHONY: bench-udf fuzz-rings bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist dist-aarch64
 .PHONY: test-dist test-dist-aarch64 release release-prepare release-tag
 .PHONY: install clean postgres plpython extension mariadb java test-vscode lint-vscode vscode test-bodies bench-devudf
 .DEFAULT_GOAL := help
@@ -286,7 +286,7 @@ study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(ML)/.ml $(PEERS)/monetdb ex
 	$(SUDO) env PATH="$$PATH" PYTHONPATH=bench COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) -m study \
 		--size $(STUDY_SIZE) --peers $(abspath $(PEERS)/bin/python) $(STUDY_ARGS)
 
-fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Run each fuzz target, then random statements on a server (FUZZ_SECONDS=30 each, FUZZ_TARGETS, FUZZ_SANITIZER)
+fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Run each fuzz target, functions that write into their rings, then random statements on a server (FUZZ_SECONDS=30 each, FUZZ_TARGETS, FUZZ_SANITIZER)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
 	$(PYTHON) fuzz/seeds.py
 	@# The sanitizers' flags are unstable options, which the stable compiler accepts only with RUSTC_BOOTSTRAP.
@@ -295,7 +295,12 @@ fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Run each fuzz ta
 		echo "== $$target"; \
 		$(CARGO) fuzz run --sanitizer $(FUZZ_SANITIZER) $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
 	done
+	$(MAKE) --no-print-directory fuzz-rings
 	$(BIN)/python -m tests.attacks.fuzz_statements --seconds $(FUZZ_SECONDS)
+
+fuzz-rings: $(BIN)/python
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=$(FUZZ_SANITIZER) -Cunsafe-allow-abi-mismatch=sanitizer" COLONNADE_HOSTILE_CALLS=400 \
+		$(CARGO) test --locked -p colonnade-udf --test hostile --target "$$(rustc -vV | sed -n 's/^host: //p')" --target-dir target/sanitized
 
 deny: target/tools/bin/cargo-deny ## Check licences, sources and advisories of the dependencies
 	target/tools/bin/cargo-deny check

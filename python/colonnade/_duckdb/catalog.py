@@ -142,7 +142,9 @@ class CatalogColumns:
                 return source
             case type_ if type_ in VECTORS:
                 # PostgreSQL's text of a vector: its numbers, separated by spaces.
-                return f"CASE WHEN {source} IS NOT NULL THEN coalesce(array_to_string({source}, ' '), '') END"
+                return (
+                    f"CASE WHEN {source} IS NOT NULL THEN coalesce(system.main.array_to_string({source}, ' '), '') END"
+                )
             case _:
                 return f"CAST({source} AS VARCHAR)"
 

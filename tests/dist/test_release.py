@@ -32,6 +32,9 @@ def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
+    # Just after a release, nothing is unreleased.
+    changelog = root / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text().replace("## Unreleased\n", "## Unreleased\n\n- A change.\n"))
     git(root, "init", "--quiet", "--initial-branch=main")
     git(root, "add", "--all")
     git(root, "commit", "--quiet", "--message", "feat: a copy")
@@ -61,15 +64,15 @@ def test_the_version_is_in_every_place(copy: Path) -> None:
         # The crate of the fuzz targets is not released.
         assert {one["version"] for one in own if one["name"] != "colonnade-fuzz"} == {"97.98.99"}
     assert "default_version = '97.98.99'" in (copy / "pg/colonnade.control").read_text()
-    assert f"\nDATA = colonnade--97.98.99.sql colonnade--{old}--97.98.99.sql\n" in (copy / "pg/Makefile").read_text()
+    [data] = re.findall(r"(?m)^DATA = (.*)$", (copy / "pg/Makefile").read_text())
+    upgrades = [path.name for path in (ROOT / "pg").glob("colonnade--*--*.sql")]
+    scripts = {"colonnade--97.98.99.sql", f"colonnade--{old}--97.98.99.sql", *upgrades}
+    assert set(data.split()) == scripts
     pgxn = json.loads((copy / "pg/META.json").read_text())
     assert {pgxn["version"], pgxn["provides"]["colonnade"]["version"]} == {"97.98.99"}
     assert (copy / "pg" / pgxn["provides"]["colonnade"]["file"]).is_file()
-    assert sorted(path.name for path in (copy / "pg").glob("*.sql")) == [
-        f"colonnade--{old}--97.98.99.sql",
-        "colonnade--97.98.99.sql",
-    ]
-    assert "\n## Unreleased\n\n## 97.98.99 (2026-11-25)\n\n### " in (copy / "CHANGELOG.md").read_text()
+    assert {path.name for path in (copy / "pg").glob("*.sql")} == scripts
+    assert "\n## Unreleased\n\n## 97.98.99 (2026-11-25)\n\n- A change.\n" in (copy / "CHANGELOG.md").read_text()
     assert git(copy, "status", "--porcelain") == ""
     assert git(copy, "log", "-1", "--format=%s").strip() == "chore(release): 97.98.99"
 
@@ -108,16 +111,17 @@ def test_no_other_place_has_the_version(copy: Path) -> None:
     old = versions.current(copy)
     publish.prepare(copy, "97.98.99", DAY)
     found = git(copy, "grep", "--name-only", "--fixed-strings", "--word-regexp", old).split()
-    past = {"CHANGELOG.md", f"pg/colonnade--{old}--97.98.99.sql", "pg/Makefile", "Cargo.lock", "fuzz/Cargo.lock"}
+    past = {"CHANGELOG.md", "pg/Makefile", "Cargo.lock", "fuzz/Cargo.lock"}
     others = {
         name
         for name in set(found) - past
         if not re.fullmatch(
-            r"requirements/.*|tests/compatibility/.*|tests/.*(package-lock\.json|go\.(mod|sum))|bench/.*|docs/study/.*",
+            r"requirements/.*|pg/colonnade--.*--.*\.sql|tests/compatibility/.*|tests/.*(package-lock\.json|go\.(mod|sum))|bench/.*|docs/study/.*",
             name,
         )
     }
-    assert others <= {"server/src/connection.rs"}  # a test's example of another server's version
+    # A test's example of another server's version, and the version of the format of run configurations.
+    assert others <= {"server/src/connection.rs", "python/colonnade/_devudf/editors.py", "tests/devudf/test_files.py"}
 
 
 def test_a_dry_run_changes_nothing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -181,6 +185,6 @@ def test_changelogs_that_are_refused(text: str, reason: str) -> None:
 
 def test_a_changelog_keeps_earlier_releases() -> None:
     text = "# Changelog\n\n## Unreleased\n\n- new\n\n## 0.0.9 (2026-01-01)\n\n- old\n"
-    assert publish.with_date(text, "0.2.0", DAY) == (
-        "# Changelog\n\n## Unreleased\n\n## 0.2.0 (2026-11-25)\n\n- new\n\n## 0.0.9 (2026-01-01)\n\n- old\n"
+    assert publish.with_date(text, "1.2.3", DAY) == (
+        "# Changelog\n\n## Unreleased\n\n## 1.2.3 (2026-11-25)\n\n- new\n\n## 0.0.9 (2026-01-01)\n\n- old\n"
     )

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 #: Rooms that a room may import beside `support`: hostile load is made of attacks.
@@ -55,3 +58,10 @@ def test_tests_and_benchmarks_do_not_import_each_other() -> None:
     assert found("tests", lambda _, name: name[0] in BENCH) == []
     assert found("bench", lambda _, name: name[0] == "tests") == []
     assert found("testbed", lambda _, name: name[0] in BENCH | {"tests"}) == []
+
+
+def test_pytest_skips_no_room(request: pytest.FixtureRequest) -> None:
+    """By default it skips folders with some names, such as dist and build."""
+    skipped = request.config.getini("norecursedirs")
+    rooms = {folder.name for path in (ROOT / "tests").rglob("test_*.py") for folder in path.relative_to(ROOT).parents}
+    assert not [room for room in rooms if room and any(fnmatch(room, pattern) for pattern in skipped)]

@@ -224,15 +224,18 @@ bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension ja
 	$(BIN)/python bench/report.py engines
 
 bench-devudf: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Measure the way from a failing query to a stopped breakpoint, and the inputs of a function (BENCH_ROUNDS=5)
+	@mkdir -p $(BENCH_DATA)
 	$(BIN)/python bench/devudf.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/devudf.md
 
 bench-udf: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench plpython ## Measure functions in Python: in plans, in short statements, at their limits, beside those of other databases (BENCH_ROUNDS=5)
+	@mkdir -p $(BENCH_DATA)
 	$(BIN)/python bench/udf.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/udf.md
 	$(BIN)/python bench/udf_rivals.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/udf_rivals.md
 	$(BIN)/python bench/udf_limits.py --markdown $(BENCH_DATA)/udf_limits.md
 	$(BIN)/python bench/udf_short.py --pairs 2000 --markdown $(BENCH_DATA)/udf_short.md
 
 bench-ml: $(BIN)/.wheel $(BIN)/.bench $(ML)/.ml ## Measure training and predicting in the database, against scikit-learn on arrays in memory (BENCH_ROUNDS=5)
+	@mkdir -p $(BENCH_DATA)
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(ML)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
 	$(ML)/bin/python bench/ml.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/ml.md

@@ -27,7 +27,7 @@ from process import thread_cpu_seconds
 #: A body that takes about 145 ns a row.
 SLOW = """
 y = numpy.sqrt(x)
-for _ in range(100):
+for _ in range(140):
     y = numpy.tan(y)
 return y
 """
@@ -135,12 +135,14 @@ def measurements(functions: Functions, rows: int) -> list[Measurement]:
         return lambda: drained(connection, query)
 
     def with_threads(count: int, query: str) -> Callable[[], object]:
+        ((before,),) = connection.execute("SELECT current_setting('threads')").fetchall()
+
         def work() -> object:
             connection.execute(f"SET threads = {count}")
             try:
                 return connection.execute(query).fetchall()
             finally:
-                connection.execute("RESET threads")
+                connection.execute(f"SET threads = {before}")
 
         return work
 
@@ -150,7 +152,7 @@ def measurements(functions: Functions, rows: int) -> list[Measurement]:
     def slow(x: np.ndarray) -> np.ndarray:
         # The same as SLOW.
         y = np.sqrt(x)
-        for _ in range(100):
+        for _ in range(140):
             y = np.tan(y)
         return y
 

@@ -68,7 +68,7 @@ def main() -> int:
     out.mkdir(parents=True)
     wheels(platform, environment, moment, out)
     if is_own:
-        sdist.build(ROOT, out, environment, moment)
+        sdist.build(ROOT, out, platform.target, environment, moment)
         vsix.pack(out / vsix.name(), moment)
     sums(out)
     return 0

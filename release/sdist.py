@@ -13,8 +13,8 @@ import tempfile
 from pathlib import Path
 
 
-def build(root: Path, out: Path, environment: dict[str, str], moment: int) -> Path:
-    """Builds it in `out`. Its files have the time `moment`."""
+def build(root: Path, out: Path, target: str, environment: dict[str, str], moment: int) -> Path:
+    """Builds it in `out`, after the wheels for `target`. Its files have the time `moment`."""
     subprocess.run(["maturin", "sdist", "--out", str(out)], cwd=root, env=environment, check=True)
     [built] = out.glob("colonnade-*.tar.gz")
     with tempfile.TemporaryDirectory() as name:
@@ -22,8 +22,9 @@ def build(root: Path, out: Path, environment: dict[str, str], moment: int) -> Pa
             packed.extractall(name, filter="data")
             names = packed.getnames()
         [folder] = Path(name).iterdir()
-        # Reading the workspace writes the lock file, if it does not fit. Other versions would have to be downloaded.
-        command = ["cargo", "metadata", "--offline", "--format-version", "1"]
+        # Reading the workspace writes the lock file, if it does not fit. Offline, because other versions would have to
+        # be downloaded. So would crates of other platforms.
+        command = ["cargo", "metadata", "--offline", "--format-version=1", "--filter-platform", target]
         subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
         _pack(Path(name), names, built, moment)
     return built

@@ -214,29 +214,14 @@ class Session:
         """Run a query with a capture in the place of a function's call. The answer is what the call would get."""
         assert self.functions is not None and self.tables is not None
         capture, self.tables.capture = self.tables.capture, None
-        if capture is None:
-            return self._captured(function, call, sample, seed, sql, limits, parameters)
-        try:
-            query, values = FunctionInputs(self.functions, function).of_capture(capture)
-        except BaseException:
-            self.lifetime.begin()
-            self.lifetime.abandon()
-            raise
-        # The table functions of the query have run, and this query takes the place of the statement.
-        return self.execute(query, *limits, values, gives_rows=True)
-
-    def _captured(
-        self,
-        function: NamedFunction,
-        call: int,
-        sample: tuple[int, bool] | None,
-        seed: int | None,
-        sql: str,
-        limits: tuple[int, int],
-        parameters: dict[str, object] | None,
-    ) -> Answer:
-        """Run a query whose calls of the function are in its plan."""
-        assert self.functions is not None
+        if capture is not None:
+            try:
+                query, values = FunctionInputs(self.functions, function).of_capture(capture)
+            except BaseException:
+                self.lifetime.abandon_calls()
+                raise
+            # The table functions of the query have run, and this query takes the place of the statement.
+            return self.execute(query, *limits, values, gives_rows=True)
         self.lifetime.begin()
         try:
             inputs = FunctionInputs(self.functions, function)

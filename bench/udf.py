@@ -23,6 +23,7 @@ import pyarrow as pa
 from colonnade import _core
 from duckdb import DuckDBPyConnection
 from process import thread_cpu_seconds
+from study.functions import of_column
 
 #: A body that takes about 145 ns a row.
 SLOW = """
@@ -118,11 +119,7 @@ def measurements(functions: Functions, rows: int) -> list[Measurement]:
     functions.define("slow", "x INTEGER", "DOUBLE", SLOW)
     functions.define("total", "x INTEGER", "BIGINT", "return numpy.ones(int(aggr_group[-1]) + 1)", "aggregate")
 
-    def rest(column: pa.ChunkedArray) -> pa.Array:
-        values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        return pa.array(values.to_numpy() % 100, pa.int32())
-
-    connection.create_function("arrow_f", rest, ["INTEGER"], "INTEGER", type="arrow")
+    connection.create_function("arrow_f", of_column, ["INTEGER"], "INTEGER", type="arrow")
     connection.create_function("native_f", lambda value: value % 100, ["INTEGER"], "INTEGER")
 
     def value(query: str) -> Callable[[], object]:

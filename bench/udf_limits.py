@@ -1,6 +1,6 @@
 """How long after its limit a statement ends whose function does not end by itself.
 
-    python bench/udf_limits.py [--rounds 20] [--markdown FILE]
+    python bench/udf_limits.py [--rounds 20] [--markdown FILE] [--json FILE]
 
 Milliseconds from the moment of the limit to the error at the client: from the request to cancel, from the end of the
 timeout, or from the start of a statement whose function meets the limit at once. After each, the same session calls a
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import psycopg
 from colonnade import _core
+from turns import add_outputs, write
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from testbed.serving import function_options, serve
@@ -96,14 +97,11 @@ def delay(connection: psycopg.Connection, limit: Limit) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=20)
-    parser.add_argument("--markdown", type=Path)
+    add_outputs(parser)
     given = parser.parse_args()
-    lines = [
-        f"{_core.BUILD_PROFILE} build, {given.rounds} rounds",
-        "",
-        "| what | median ms | most ms |",
-        "|---|--:|--:|",
-    ]
+    lines = [f"{_core.BUILD_PROFILE} build, {given.rounds} rounds", ""]
+    lines += ["| what | median ms | most ms |", "|---|--:|--:|"]
+    results = []
     limits = ("--udf-memory", "256MB", "--udf-timeout", str(TIMEOUT))
     with (
         serve("--listen", "127.0.0.1:0", *function_options(), *limits) as server,
@@ -112,11 +110,9 @@ def main() -> None:
         connection.execute("CREATE FUNCTION g(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x + 1 $$")
         for limit in LIMITS:
             found = [delay(connection, limit) * 1e3 for _ in range(given.rounds)]
+            results.append({"what": limit.what, "milliseconds": found})
             lines.append(f"| {limit.what} | {statistics.median(found):.0f} | {max(found):.0f} |")
-    text = "\n".join(lines)
-    print(text)
-    if given.markdown:
-        given.markdown.write_text(text + "\n")
+    write("\n".join(lines) + "\n", results, given)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """`sum(x % 100)` by functions in Python of other databases, each against the database's own operator.
 
-    python bench/udf_rivals.py [--rows 2000000] [--rounds 5] [--markdown FILE]
+    python bench/udf_rivals.py [--rows 2000000] [--rounds 5] [--markdown FILE] [--json FILE]
 
 CPU of the processes that compute, in ns a row, the least of the rounds; all ways take turns. Every engine has one
 thread and the same integers of 32 bits, in a table in memory or in PostgreSQL's shared buffers. A function that takes
@@ -29,20 +29,14 @@ import pyarrow as pa
 from colonnade import _core
 from duckdb.sqltypes import DuckDBPyType
 from process import thread_cpu_seconds
+from study.functions import VECTORIZED, of_column
+from turns import add_outputs, write
 from udf_short import cpu
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from testbed import postgres as pg
 from testbed.serving import function_options, serve
 
-#: Reads the whole column by a query within the function.
-WHOLE_COLUMN = """CREATE FUNCTION total() RETURNS bigint LANGUAGE plpython3u AS $$
-import numpy
-read, total = plpy.cursor('SELECT x FROM numbers'), 0
-while rows := read.fetch(100000):
-    total += int((numpy.array([row['x'] for row in rows], dtype=numpy.int32) % 100).sum())
-return total
-$$"""
 #: The values of an array, which an aggregate of the database has made.
 ARRAY = """CREATE FUNCTION remainders(x int[]) RETURNS bigint LANGUAGE plpython3u AS $$
 import numpy
@@ -117,10 +111,6 @@ def in_serve(numbers: Numbers) -> Iterator[list[Way]]:
 
 @contextmanager
 def in_duckdb(numbers: Numbers) -> Iterator[list[Way]]:
-    def of_column(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-        values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        return pa.array(values.to_numpy() % 100, pa.int32())
-
     with duckdb.connect(config={"threads": 1}) as connection:
         for name, column in (("numbers", numbers.all), ("few", numbers.few)):
             connection.register("given", pa.table({"x": column}))
@@ -147,7 +137,7 @@ def in_postgres(numbers: Numbers) -> Iterator[list[Way]]:
         session.execute("SET max_parallel_workers_per_gather = 0")
         session.execute("CREATE EXTENSION plpython3u")
         session.execute("CREATE FUNCTION f(x int) RETURNS int LANGUAGE plpython3u AS $$ return x % 100 $$")
-        session.execute(WHOLE_COLUMN)
+        session.execute(VECTORIZED)
         session.execute(ARRAY)
         backend = session.info.backend_pid
 
@@ -182,8 +172,8 @@ def in_sqlite(numbers: Numbers) -> Iterator[list[Way]]:
         yield numbers.ways("SQLite", time.process_time, ask, {"built-in": BUILT_IN}, few)
 
 
-def table(rows: int, rounds: int) -> list[str]:
-    """The lines of the table, in Markdown."""
+def measured(rows: int, rounds: int) -> list[dict[str, object]]:
+    """The database, the way, its CPU in ns a row, and how many times that of the database's own operator."""
     numbers = Numbers(np.random.default_rng(100).integers(0, 2**31, rows, dtype=np.int32))
     with ExitStack() as stack:
         ways = [
@@ -196,24 +186,24 @@ def table(rows: int, rounds: int) -> list[str]:
             for at, way in enumerate(ways):
                 least[at] = min(least[at], way.run())
     own = {way.system: spent for way, spent in zip(ways, least, strict=True) if way.name == "built-in"}
-    lines = ["| database | way | CPU ns/row | x its own operator |", "|---|---|--:|--:|"]
-    for way, spent in zip(ways, least, strict=True):
-        lines.append(f"| {way.system} | {way.name} | {spent:.2f} | {spent / own[way.system]:.2f} |")
-    return lines
+    return [
+        {"database": way.system, "way": way.name, "nanoseconds": spent, "times": spent / own[way.system]}
+        for way, spent in zip(ways, least, strict=True)
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--markdown", type=Path)
+    add_outputs(parser)
     given = parser.parse_args()
-    text = "\n".join(
-        [f"{_core.BUILD_PROFILE} build, {given.rows} rows, {given.rounds} rounds", "", *table(given.rows, given.rounds)]
-    )
-    print(text)
-    if given.markdown:
-        given.markdown.write_text(text + "\n")
+    results = measured(given.rows, given.rounds)
+    lines = [f"{_core.BUILD_PROFILE} build, {given.rows} rows, {given.rounds} rounds", ""]
+    lines += ["| database | way | CPU ns/row | x its own operator |", "|---|---|--:|--:|"]
+    for one in results:
+        lines.append(f"| {one['database']} | {one['way']} | {one['nanoseconds']:.2f} | {one['times']:.2f} |")
+    write("\n".join(lines) + "\n", results, given)
 
 
 if __name__ == "__main__":

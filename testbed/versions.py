@@ -123,7 +123,10 @@ def _postgres_16(folder: Path) -> None:
         subprocess.run(found, check=True, cwd=scratch, stdout=sys.stderr)
         zipfile.ZipFile(scratch / f"{artifact}-{version}.jar").extractall(scratch)
         subprocess.run(["tar", "--extract", "--file", scratch / "postgres-linux-x86_64.txz", "-C", folder], check=True)
-    for program in [*folder.glob("bin/*"), folder / "lib/postgresql/pgxs/src/test/regress/pg_regress"]:
+    # Modules too: a cluster loads them through links from another folder. Their own path, which is relative, finds
+    # nothing there, and Debian's older libpq would be loaded instead.
+    modules = folder.glob("lib/postgresql/*.so")
+    for program in [*folder.glob("bin/*"), *modules, folder / "lib/postgresql/pgxs/src/test/regress/pg_regress"]:
         program.chmod(0o755)
         if is_elf(program):
             libraries = f"{folder / 'lib'}:{folder / 'client-libs'}"

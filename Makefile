@@ -184,6 +184,8 @@ bench-wire: $(BIN)/.wheel $(BIN)/.bench
 bench-end-to-end: $(BIN)/.wheel $(BIN)/.bench
 	$(BIN)/python bench/end_to_end.py --rounds $(BENCH_ROUNDS) \
 		--markdown $(BENCH_DATA)/end_to_end.md --json $(BENCH_DATA)/end_to_end.json
+	$(BIN)/python bench/end_to_end_tables.py --rounds $(BENCH_ROUNDS) \
+		--markdown $(BENCH_DATA)/end_to_end_tables.md --json $(BENCH_DATA)/end_to_end_tables.json
 	$(BIN)/python bench/report.py end-to-end
 
 bench-postgres: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension

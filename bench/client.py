@@ -1,10 +1,10 @@
 """One client process of the end-to-end benchmark; `end_to_end.py` starts it.
 
-    python bench/client.py SOURCE ADDRESS QUERY warm|cold|stream
+    python bench/client.py SOURCE ADDRESS QUERY warm|cold|stream [TIMES]
 
 It connects, prints `connected`, waits for a line, reads the result, and prints the cost as a line of JSON. The parent
 process measures the server before and after. `warm` reads the result once before, on the same connection. `stream`
-reads batch by batch and keeps none.
+reads batch by batch and keeps none. TIMES (default: 1) is how often the others read it; the cost is that of all.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def checksum(table: pa.Table) -> str:
 
 
 def main() -> None:
-    kind, address, query, mode = sys.argv[1:]
+    kind, address, query, mode, *times = sys.argv[1:]
     read_table, read_batches = SOURCES[kind](address, query)
     if mode == "warm":
         read_table()
@@ -83,8 +83,10 @@ def main() -> None:
         for batch in read_batches():
             rows += batch.num_rows
     else:
-        table = read_table()
-        rows = table.num_rows
+        for _ in range(int(times[0]) if times else 1):
+            table = None
+            table = read_table()
+            rows = table.num_rows
     wall = time.perf_counter() - before[3]
     found: dict[str, Any] = {
         "wall": wall,

@@ -29,6 +29,8 @@ from process import cpu_seconds, memory
 
 HERE = Path(__file__).parent
 QUERY = "SELECT * FROM lineitem"
+#: Rows of Flight's batches.
+FLIGHT_ROWS = 65536
 # A query whose result grows while its table does not.
 REPEATED = "SELECT l.* FROM (SELECT * FROM lineitem LIMIT 500000) AS l, range({times})"
 REPEATS = (1, 12)
@@ -62,9 +64,9 @@ def served(contender: Contender, database: Path, batch_rows: int) -> Iterator[tu
         path = f"{directory}/socket"
         match contender.source, contender.transport:
             case "colonnade", "unix":
-                where, address = ["--unix", path], f"postgresql:///lineitem?host={path}"
+                where, address = ["--unix", path], f"postgresql:///{database.stem}?host={path}"
             case "colonnade", _:
-                where, address = ["--listen", "127.0.0.1:0"], "postgresql://{}/lineitem"
+                where, address = ["--listen", "127.0.0.1:0"], f"postgresql://{{}}/{database.stem}"
             case "flight", "unix":
                 where, address = [f"grpc+unix://{path}"], f"grpc+unix://{path}"
             case "flight", _:
@@ -88,9 +90,9 @@ def served(contender: Contender, database: Path, batch_rows: int) -> Iterator[tu
                 server.terminate()
 
 
-def read(contender: Contender, address: str, server: int | None, query: str, mode: str) -> Row:
-    """One client process reads one result."""
-    command = [sys.executable, str(HERE / "client.py"), contender.source, address, query, mode]
+def read(contender: Contender, address: str, server: int | None, query: str, mode: str, times: int = 1) -> Row:
+    """One client process reads one result so many times. Times are those of all readings."""
+    command = [sys.executable, str(HERE / "client.py"), contender.source, address, query, mode, str(times)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
         assert client.stdin is not None and client.stdout is not None
         if client.stdout.readline() != "connected\n":
@@ -109,23 +111,30 @@ def read(contender: Contender, address: str, server: int | None, query: str, mod
     return {"contender": contender.name, "mode": mode, **row}
 
 
-def prepare() -> tuple[Path, int, str]:
-    """The DuckDB file, its number of rows and DuckDB's own checksum."""
-    source = data.write("lineitem")
-    database = source.with_suffix(".duckdb")
+def prepare(table: str, rows: int | None = None) -> Path:
+    """A DuckDB file with one of the benchmark's tables, or with so many rows of it."""
+    source = data.write(table)
+    database = source.with_name(f"{table}{rows or ''}.duckdb")
     if not database.exists():
         unfinished = database.with_suffix(".unfinished")
         unfinished.unlink(missing_ok=True)
+        limit = f" LIMIT {rows}" if rows else ""
         with duckdb.connect(str(unfinished)) as connection:
-            connection.execute("CREATE TABLE lineitem AS FROM read_parquet(?)", [str(source)])
+            connection.execute(f"CREATE TABLE {table} AS FROM read_parquet(?){limit}", [str(source)])
         unfinished.rename(database)
+    return database
+
+
+def expected(database: Path, query: str) -> tuple[int, str]:
+    """The number of rows of a query, and DuckDB's own checksum of them."""
     with duckdb.connect(str(database), read_only=True) as connection:
-        [(rows, checksum)] = connection.sql("SELECT count(*), sum(hash(lineitem)::HUGEINT) FROM lineitem").fetchall()
-    return database, rows, str(checksum)
+        [(rows, checksum)] = connection.sql(f"SELECT count(*), sum(hash(t)::HUGEINT) FROM ({query}) AS t").fetchall()
+    return rows, str(checksum)
 
 
 def measure(rounds: int, batch_rows: int) -> tuple[list[Row], list[Row]]:
-    database, rows, checksum = prepare()
+    database = prepare("lineitem")
+    rows, checksum = expected(database, QUERY)
     results: list[Row] = []
     for number in range(rounds):
         for mode in ("warm", "cold", "stream"):
@@ -204,7 +213,7 @@ def markdown(results: list[Row], growth: list[Row], rounds: int, state: str) -> 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--batch-rows", type=int, default=65536, help="rows of Flight's batches")
+    parser.add_argument("--batch-rows", type=int, default=FLIGHT_ROWS, help="rows of Flight's batches")
     parser.add_argument("--only", default="", help="only contenders whose name contains this text")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--json", type=Path)

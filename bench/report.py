@@ -44,8 +44,8 @@ def _wire(_: None, tables: Any) -> list[str]:
     return aims.wire_aims(tables)
 
 
-def _end_to_end(found: Any) -> list[str]:
-    return aims.end_to_end_aims(found["results"])
+def _end_to_end(found: Any, tables: Any) -> list[str]:
+    return aims.end_to_end_aims(found["results"]) + aims.flight_aims(tables or [])
 
 
 def _postgres(found: Any) -> list[str]:
@@ -67,7 +67,7 @@ def _writes(found: Any, over_links: Any) -> list[str]:
 #: By the ends of the names of their targets, in the page's order.
 SECTIONS = {
     "wire": Section("The format, one core", ["wire_memory", "wire"], _wire),
-    "end-to-end": Section("End to end", ["end_to_end"], _end_to_end),
+    "end-to-end": Section("End to end", ["end_to_end", "end_to_end_tables"], _end_to_end),
     "postgres": Section("PostgreSQL", ["postgres"], _postgres),
     "sources": Section("MariaDB and SQLite", ["sources"], _sources),
     "adbc": Section("The ADBC driver", ["adbc"], aims.adbc_aims),

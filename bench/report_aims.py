@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import adbc_driver
+import end_to_end_tables
 import links
 import links_rivals
 import postgres_peers
@@ -128,6 +129,19 @@ def end_to_end_aims(rows: list[dict[str, Any]]) -> list[str]:
         ratio = median(name, "cold", "client_peak") / median(name, "cold", "arrow_bytes")
         mark = "✓" if ratio <= MEMORY_AIM else "✗"
         lines.append(f"- Client peak memory, {transport}: {ratio:.2f} x the table {mark} (≤ {MEMORY_AIM})")
+    return lines
+
+
+def flight_aims(results: list[dict[str, Any]]) -> list[str]:
+    """Results of several sizes and shapes: the CPU of both sides divided by Flight's."""
+    lines = []
+    for result in dict.fromkeys(row["result"] for row in results):
+        for transport in end_to_end_tables.TRANSPORTS:
+            ours, theirs = (
+                end_to_end_tables.median(results, result, f"{name}, {transport}", "client_cpu", "server_cpu")
+                for name in ("Colonnade", "Arrow Flight")
+            )
+            lines += compared((ours, theirs), end_to_end_tables.MOST_CPU, f"{result}, {transport}, CPU", "Flight")
     return lines
 
 

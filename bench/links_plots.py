@@ -105,7 +105,7 @@ def main() -> None:
 
     def steady(table: str) -> Callable[[Axes], None]:
         found = [one for one in tables[table] if one["link"].isdigit()]
-        return lambda axes: rates(axes, found, rivals if table == "lineitem" else [])
+        return lambda axes: rates(axes, found, [row for row in rivals if row["table"] == table])
 
     draw(
         directory / "links.svg", "Throughput against the link's rate (no loss)", {name: steady(name) for name in tables}

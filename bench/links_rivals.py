@@ -1,8 +1,8 @@
-"""A million rows of lineitem into pyarrow over emulated links, by Colonnade and by competing systems; `make
+"""A million rows of a table into pyarrow over emulated links, by Colonnade and by competing systems; `make
 bench-links`.
 
-    python bench/links_rivals.py [--links 10 100 lan wan] [--rows N] [--rounds N] [--peers PYTHON]
-                                 [--json FILE] [--markdown FILE]
+    python bench/links_rivals.py [--links 10 100 lan wan wan-cubic] [--tables lineitem …] [--contenders NAME …]
+                                 [--rows N] [--rounds N] [--peers PYTHON] [--json FILE] [--markdown FILE]
 
 Needs root: servers are in one network namespace, clients in another (`laboratory.py`). The servers are `colonnade
 serve` and Arrow Flight over one DuckDB file, and PostgreSQL with the extension, which the other clients read without
@@ -44,11 +44,10 @@ HERE = Path(__file__).parent
 LINKS = [
     *(link for link in links.LINKS if link.name in ("10", "100")),
     Link("lan", 1000, delay=0.3, queue=2_000_000),
-    Link("wan", 100, delay=25, loss=0.01, queue=1_500_000, congestion="bbr"),
+    *(link for link in links.LINKS if link.name == "wan"),
 ]
 #: Mbit/s. Slower links get fewer rows.
 FULL_RATE = 100.0
-TABLE = "lineitem1m"
 FLIGHT_ROWS = 65536
 #: Each has the name of its place and its reader.
 CONTENDERS = [
@@ -75,40 +74,44 @@ def flight_server(database: Path, codec: str) -> Iterator[str]:
             process.terminate()
 
 
-def database(directory: Path, rows: int) -> Path:
+def database(directory: Path, table: str, rows: int) -> tuple[Path, int]:
+    """A DuckDB file with so many rows of a table, or with all if it has fewer; and their number."""
     path = directory / "rivals.duckdb"
     with duckdb.connect(path) as connection:
-        source = str(data.write("lineitem"))
-        connection.execute(f"CREATE TABLE {TABLE} AS FROM read_parquet(?) LIMIT {rows}", [source])
-    return path
+        source = str(data.write(table))
+        connection.execute(f"CREATE TABLE {table} AS FROM read_parquet(?) LIMIT {rows}", [source])
+        [(found,)] = connection.sql(f"SELECT count(*) FROM {table}").fetchall()
+    return path, found
 
 
-def over(link: Link, arguments: argparse.Namespace) -> list[Row]:
+def over(link: Link, table: str, arguments: argparse.Namespace) -> list[Row]:
     results: list[Row] = []
     assert link.rate is not None
-    rows = int(arguments.rows * min(1.0, link.rate / FULL_RATE))
+    wanted = int(arguments.rows * min(1.0, link.rate / FULL_RATE))
+    contenders = [contender for contender in CONTENDERS if contender.name in arguments.contenders]
     with ExitStack() as stack:
-        path = database(Path(stack.enter_context(tempfile.TemporaryDirectory())), rows)
+        path, rows = database(Path(stack.enter_context(tempfile.TemporaryDirectory())), table, wanted)
         stack.enter_context(shaped(link, arguments.shaper))
         server = stack.enter_context(serving(path, path.with_suffix(".socket")))
         user, _, password = USER.partition(":")
         login = {"user": user, "password": password, "is_far": True}
         places = {"serve": {"kind": "serve", "host": SERVER, "port": server.port, **login}}
         with within(SERVER_SIDE):
-            cluster = stack.enter_context(pg.cluster(stack.enter_context(pg.installed()), SETTINGS))
-            let_in(cluster)
-            with cluster.connect() as session:
-                session.execute("CREATE EXTENSION colonnade")
-            load(cluster, f"read_parquet('{data.write('lineitem')}')", TABLE, rows)
             for codec in ("zstd", "none"):
                 port = stack.enter_context(flight_server(path, codec))
                 places[f"flight:{codec}"] = {"kind": "flight", "host": SERVER, "port": int(port)}
-            places["postgres"] = place(cluster, SERVER)
+            if any(contender.peer.startswith("postgres ") for contender in contenders):
+                cluster = stack.enter_context(pg.cluster(stack.enter_context(pg.installed()), SETTINGS))
+                let_in(cluster)
+                with cluster.connect() as session:
+                    session.execute("CREATE EXTENSION colonnade")
+                load(cluster, f"read_parquet('{data.write(table)}')", table, rows)
+                places["postgres"] = place(cluster, SERVER)
         # Before the first round, each contender runs once.
         for number in range(-1, arguments.rounds):
-            for contender in CONTENDERS:
+            for contender in contenders:
                 where, _, peer = contender.peer.rpartition(" ")
-                question = {"reader": peer, "place": places[where], "table": TABLE}
+                question = {"reader": peer, "place": places[where], "table": table}
                 python = arguments.peers if contender.other else sys.executable
                 command = [python, str(HERE / "read.py"), json.dumps(question)]
                 row = reading(inside(CLIENT_SIDE, *command))
@@ -116,37 +119,43 @@ def over(link: Link, arguments: argparse.Namespace) -> list[Row]:
                     raise RuntimeError(f"{contender.name} gave {row['rows']} rows")
                 if number < 0:
                     continue
-                results.append({"part": link.described, "table": TABLE, "contender": contender.name, **row})
+                results.append({"part": link.described, "table": table, "contender": contender.name, **row})
                 results[-1].update(link=link.name, rate=link.rate, is_steady=link.loss == 0, round=number)
                 shown = row.get("error") or f"{row['wall']:.2f} s"
-                print(f"{link.name} {contender.name}: {shown}", file=sys.stderr, flush=True)
+                print(f"{link.name} {table} {contender.name}: {shown}", file=sys.stderr, flush=True)
     return results
 
 
 def markdown(results: list[Row], memory: str) -> str:
     lines = [memory, ""]
-    for part in dict.fromkeys(row["part"] for row in results):
-        rows = next(row["rows"] for row in results if row["part"] == part and "rows" in row)
-        lines += [f"### {rows:,} rows of lineitem over {part}", "", "| | wall s | client CPU s |", "|---|--:|--:|"]
-        for contender in CONTENDERS:
-            wall, cpu = (median(results, part, TABLE, contender.name, field) for field in ("wall", "client_cpu"))
+    for part, table in dict.fromkeys((row["part"], row["table"]) for row in results):
+        found = [row for row in results if (row["part"], row["table"]) == (part, table)]
+        rows = next((row["rows"] for row in found if "rows" in row), 0)
+        lines += [f"### {rows:,} rows of {table} over {part}", "", "| | wall s | client CPU s |", "|---|--:|--:|"]
+        for name in dict.fromkeys(row["contender"] for row in found):
+            wall, cpu = (median(results, part, table, name, field) for field in ("wall", "client_cpu"))
             known = wall is not None and cpu is not None
-            cells = f"{wall:.2f} | {cpu:.2f}" if known else f"{reason(results, TABLE, contender.name)} |"
-            lines.append(f"| {contender.name} | {cells} |")
+            cells = f"{wall:.2f} | {cpu:.2f}" if known else f"{reason(results, table, name)} |"
+            lines.append(f"| {name} | {cells} |")
         lines.append("")
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = laboratory.arguments(__doc__, [link.name for link in LINKS])
+    every = [*LINKS, *links.SLOW_LINKS]
+    parser = laboratory.arguments(__doc__, [link.name for link in every], [link.name for link in LINKS])
+    parser.add_argument("--tables", nargs="+", choices=list(data.TABLES), default=["lineitem"], metavar="NAME")
+    everyone = [contender.name for contender in CONTENDERS]
+    parser.add_argument("--contenders", nargs="+", choices=everyone, default=everyone, metavar="NAME")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--peers", default=sys.executable, help="the interpreter that has the peers")
     arguments = laboratory.begin(parser)
     memory = memory_report()
     results: list[Row] = []
-    for link in LINKS:
+    for link in every:
         if link.name in arguments.links and link.congestion in congestion_controls():
-            results += over(link, arguments)
+            for table in arguments.tables:
+                results += over(link, table, arguments)
     text = markdown(results, memory)
     print(text)
     if arguments.json:

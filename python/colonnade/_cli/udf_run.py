@@ -12,6 +12,7 @@ import pdb
 import sys
 import traceback
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,17 +47,35 @@ def key_of(args: argparse.Namespace) -> bytes | None:
     return None if args.key_file is None else sealed.read_key(args.key_file)
 
 
+@dataclass(frozen=True)
+class Fetched:
+    """The inputs of a query, in a file."""
+
+    path: Path
+    description: inputs.Description
+    rows: int
+
+
 def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
     """The inputs that the arguments mean. Those of a query are saved."""
+    if args.sql is not None:
+        return inputs.load(fetched(args, project, path).path, key_of(args))
+    file = args.inputs or saved.recent(project, path)
+    if not file.is_file():
+        raise ValueError(f"there are no saved inputs in {file}: pass --sql QUERY")
+    return inputs.load(file, key_of(args))
+
+
+def fetched(args: argparse.Namespace, project: Project, path: Path) -> Fetched:
+    """Save the inputs of a query."""
     key = key_of(args)
-    if args.sql is None:
-        file = args.inputs or saved.recent(project, path)
-        if not file.is_file():
-            raise ValueError(f"there are no saved inputs in {file}: pass --sql QUERY")
-        return inputs.load(file, key)
     sql = read_query(args.sql)
     wanted = inputs.Wanted(args.call, args.sample, args.groups, args.seed)
     file = folder.read_file(path).function
+    target = getattr(args, "output", None)
+    if target is None:
+        project.make_private()
+        target = saved.recent(project, path)
     with connect(project.database()) as connection:
         if file.is_of_postgres:
             if wanted != inputs.Wanted():
@@ -64,18 +83,15 @@ def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
             if args.compression is not None:
                 raise ValueError("--compression is for functions of colonnade serve")
             found = plpython.fetch(connection, file.declaration, sql)
+            found.save(target, key)
         else:
-            found = inputs.fetch(connection, file.declaration, sql, wanted, args.compression)
-    target = getattr(args, "output", None)
-    if target is None:
-        project.make_private()
-        target = saved.recent(project, path)
-    found.save(target, key)
+            with inputs.arriving(connection, file.declaration, sql, wanted, args.compression) as found:
+                found.save(target, key)
     if not args.json:
         here = target.resolve()
         shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else target
         say(f"{found.rows} rows of inputs in {shown}", sys.stderr)
-    return found
+    return Fetched(target, found.description, found.rows)
 
 
 def read_query(given: str) -> str:
@@ -94,10 +110,9 @@ def queries_of(args: argparse.Namespace, project: Project, path: Path) -> Record
 def run_inputs(args: argparse.Namespace) -> int:
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
-    found = obtained(args, project, path)
+    found = fetched(args, project, path)
     if args.json:
-        file = args.output or saved.recent(project, path)
-        print(json.dumps({"path": str(file), "rows": found.rows, "function": found.description.name}))
+        print(json.dumps({"path": str(found.path), "rows": found.rows, "function": found.description.name}))
     return 0
 
 

@@ -143,8 +143,8 @@ class Cost:
 
 
 def least(rounds: int, server: Server, *ways: Callable[[], object]) -> list[Cost]:
-    """What each way costs; they take turns. Before each measurement the way runs once, so that none is charged for memory
-    that the allocators have kept, or given back, for the way before it."""
+    """What each way costs; they take turns. Before each measurement the way runs once, so that none is charged for
+    memory that the allocators have kept, or given back, for the way before it."""
     found = [Cost() for _ in ways]
     for _ in range(rounds):
         for cost, way in zip(found, ways, strict=True):

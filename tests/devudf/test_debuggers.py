@@ -41,6 +41,25 @@ def test_pdb_stops_in_the_file_on_the_inputs_of_the_query(connection: Session, p
     os.close(terminal.controller)
 
 
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("\n    '''Twice.'''\n    # a comment\n    return i * 2\n", 6),
+        ("\n    global kept\n    kept = max(number for number in i)\n    return i * 2\n", 5),
+        (" return i * 2 ", 4),
+    ],
+)
+def test_pdb_stops_at_the_first_line_that_runs(connection: Session, project: Project, body: str, line: int) -> None:
+    connection.execute(f"CREATE FUNCTION twice(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $${body}$$".encode())
+    project.done("pull")
+    terminal = Terminal(project, "debug", "twice", "--sql", "SELECT twice(i::INTEGER) FROM range(3) t(i)")
+    assert f"> {project.file('twice.py')}({line})twice()" in terminal.until("(Pdb) ")
+    terminal.say("c")
+    assert "(3 results)" in terminal.until("(3 results)")
+    assert terminal.process.wait(60) == 0
+    os.close(terminal.controller)
+
+
 class Adapter:
     """An editor, as far as it speaks the Debug Adapter Protocol to a process that waits for a debugger."""
 

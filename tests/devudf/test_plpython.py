@@ -102,7 +102,7 @@ def test_the_inputs_are_the_arguments_of_the_query(session: Session, project: Pr
 
 
 def test_pdb_stops_on_the_arguments_of_the_query(session: Session, project: Project) -> None:
-    body = "\n    shown = text.title()\n    return shown * most\n"
+    body = "\n    shown = ''.join(letter.upper() for letter in text)\n    return shown * most\n"
     session.execute(
         f"CREATE FUNCTION twice(text text, most integer) RETURNS text LANGUAGE plpython3u AS $${body}$$".encode()
     )
@@ -115,13 +115,13 @@ def test_pdb_stops_on_the_arguments_of_the_query(session: Session, project: Proj
         assert f"> {file}(4)twice()" in terminal.until("(Pdb) ")
         terminal.say("p text, most")
         assert "('line 2', 2)" in terminal.until("(Pdb) ")
-        # The function is called for each row.
+        # It is called for each row, and stops in nothing else that is in the line.
         terminal.say("c")
         assert f"> {file}(4)twice()" in terminal.until("(Pdb) ")
         terminal.say("p text, most")
         assert "('line 3', 3)" in terminal.until("(Pdb) ")
         terminal.say("c")
-        assert '"Line 2Line 2"' in terminal.until('"Line 3Line 3Line 3"')
+        assert '"LINE 2LINE 2"' in terminal.until('"LINE 3LINE 3LINE 3"')
         assert terminal.process.wait(60) == 0
         os.close(terminal.controller)
 

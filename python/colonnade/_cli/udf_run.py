@@ -5,7 +5,6 @@ This needs packages that are extras. The arguments are in `udf_local.py`.
 
 from __future__ import annotations
 
-import ast
 import bdb
 import json
 import pdb
@@ -14,6 +13,7 @@ import traceback
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from colonnade._connection import connect
@@ -173,7 +173,9 @@ def run_debug(args: argparse.Namespace) -> int:
         show([saved.plain(result) for result in function.run(found)])
         return 0
     debugger = pdb.Pdb()
-    error = debugger.set_break(str(path.resolve()), first_line(path, function.file.def_line))
+    line, name = first_line(path, function.file.def_line)
+    # With the name, it does not stop in comprehensions and functions of this line.
+    error = debugger.set_break(str(path.resolve()), line, funcname=name)
     if error:
         raise ValueError(f"{path}: {error}")
     try:
@@ -226,11 +228,13 @@ def line_of(error: Exception, path: Path) -> int | None:
     return next((frame.lineno for frame in reversed(frames) if frame.filename == place), None)
 
 
-def first_line(path: Path, line: int) -> int:
-    """The first line of the block of the `def` at a line."""
-    text = folder.text_of(path)
-    (definition,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.lineno == line]
-    return definition.body[0].lineno
+def first_line(path: Path, line: int) -> tuple[int, str]:
+    """The first line that runs in the block of the `def` at a line, and the name of the `def`. A docstring does not
+    run."""
+    whole = compile(folder.text_of(path), str(path), "exec", dont_inherit=True)
+    (code,) = [one for one in whole.co_consts if isinstance(one, CodeType) and one.co_firstlineno == line]
+    lines = [found for *_, found in code.co_lines() if found is not None and found > line]
+    return min(lines, default=line), code.co_name
 
 
 def wait_for_debugger(port: int) -> None:

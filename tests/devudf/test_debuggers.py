@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import socket
 import subprocess
 import sys
-import time
 from types import FrameType
 from typing import Any
 
@@ -16,35 +14,9 @@ import psycopg
 import pytest
 
 from tests.devudf.projects import Project, buggy
+from tests.devudf.terminal import Terminal
 
 Session = psycopg.Connection[Any]
-
-
-class Terminal:
-    """A command on a terminal of its own."""
-
-    def __init__(self, project: Project, *arguments: object) -> None:
-        self.controller, terminal = pty.openpty()
-        command, environment = project.command(*arguments)
-        environment |= {"TERM": "dumb", "PYTHON_COLORS": "0", "NO_COLOR": "1"}
-        self.process = subprocess.Popen(
-            command, cwd=project.root, env=environment, stdin=terminal, stdout=terminal, stderr=terminal
-        )
-        os.close(terminal)
-
-    def until(self, text: str) -> str:
-        """What the command writes up to this text."""
-        seen, end = "", time.monotonic() + 60
-        while text not in seen:
-            assert time.monotonic() < end, seen
-            try:
-                seen += os.read(self.controller, 4096).decode(errors="replace")
-            except OSError:
-                raise AssertionError(f"the command has ended: {seen}") from None
-        return seen
-
-    def say(self, line: str) -> None:
-        os.write(self.controller, f"{line}\n".encode())
 
 
 def test_pdb_stops_in_the_file_on_the_inputs_of_the_query(connection: Session, project: Project) -> None:
@@ -66,6 +38,25 @@ def test_pdb_stops_in_the_file_on_the_inputs_of_the_query(connection: Session, p
     assert f"> {file}(5)buggy()" in shown
     terminal.say("q")
     assert terminal.process.wait(60) == 1
+    os.close(terminal.controller)
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("\n    '''Twice.'''\n    # a comment\n    return i * 2\n", 6),
+        ("\n    global kept\n    kept = max(number for number in i)\n    return i * 2\n", 5),
+        (" return i * 2 ", 4),
+    ],
+)
+def test_pdb_stops_at_the_first_line_that_runs(connection: Session, project: Project, body: str, line: int) -> None:
+    connection.execute(f"CREATE FUNCTION twice(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $${body}$$".encode())
+    project.done("pull")
+    terminal = Terminal(project, "debug", "twice", "--sql", "SELECT twice(i::INTEGER) FROM range(3) t(i)")
+    assert f"> {project.file('twice.py')}({line})twice()" in terminal.until("(Pdb) ")
+    terminal.say("c")
+    assert "(3 results)" in terminal.until("(3 results)")
+    assert terminal.process.wait(60) == 0
     os.close(terminal.controller)
 
 

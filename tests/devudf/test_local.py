@@ -218,6 +218,9 @@ def test_inputs_are_encrypted_at_rest(connection: Session, project: Project) -> 
     assert "this is not its key" in project.failed("run", "buggy", "--inputs", inputs, "--key-file", other)
     part = 8 + 8 + 5 + (1 << 20) + 16
     damaged = {
+        "the header changed": b"x" + sealed[1:],
+        "the prefix of the nonces changed": sealed[:8] + bytes([sealed[8] ^ 1]) + sealed[9:],
+        "a length changed": sealed[:16] + bytes([sealed[16] ^ 1]) + sealed[17:],
         "a byte changed": sealed[:100] + bytes([sealed[100] ^ 1]) + sealed[101:],
         "the end cut off": sealed[:part],
         "the last part cut off": sealed[: part + 5 + (1 << 20) + 16],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from testbed import postgres as pg
 from tests.devudf.projects import Project
+from tests.devudf.terminal import Terminal
 
 Session = psycopg.Connection[Any]
 
@@ -97,6 +99,31 @@ def test_the_inputs_are_the_arguments_of_the_query(session: Session, project: Pr
     file.write_text(file.read_text().replace("words[:most]", "words[most]"))
     shown = project.failed("run", "title")
     assert f'File "{file}", line 5, in title' in shown and "IndexError" in shown
+
+
+def test_pdb_stops_on_the_arguments_of_the_query(session: Session, project: Project) -> None:
+    body = "\n    shown = ''.join(letter.upper() for letter in text)\n    return shown * most\n"
+    session.execute(
+        f"CREATE FUNCTION twice(text text, most integer) RETURNS text LANGUAGE plpython3u AS $${body}$$".encode()
+    )
+    project.done("pull")
+    file, inputs = project.file("twice.py"), project.root / "inputs.arrow"
+    query = "SELECT twice('line ' || i, i) FROM generate_series(2, 3) i ORDER BY i"
+    project.done("inputs", "twice", "--sql", query, "-o", inputs)
+    for where in (("--sql", query), ("--inputs", inputs)):
+        terminal = Terminal(project, "debug", "twice", *where)
+        assert f"> {file}(4)twice()" in terminal.until("(Pdb) ")
+        terminal.say("p text, most")
+        assert "('line 2', 2)" in terminal.until("(Pdb) ")
+        # It is called for each row, and stops in nothing else that is in the line.
+        terminal.say("c")
+        assert f"> {file}(4)twice()" in terminal.until("(Pdb) ")
+        terminal.say("p text, most")
+        assert "('line 3', 3)" in terminal.until("(Pdb) ")
+        terminal.say("c")
+        assert '"LINE 2LINE 2"' in terminal.until('"LINE 3LINE 3LINE 3"')
+        assert terminal.process.wait(60) == 0
+        os.close(terminal.controller)
 
 
 def test_values_are_those_that_pl_python_gives(session: Session, project: Project) -> None:

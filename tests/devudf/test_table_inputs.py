@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -214,3 +215,22 @@ def test_saved_inputs_keep_what_a_call_needs(pulled: Project) -> None:
     answer = json.loads(pulled.done("inputs", "shown", "--sql", query, "-o", inputs, "--json"))
     assert answer["rows"] == 1
     assert pulled.done("run", "shown", "--inputs", inputs).splitlines()[2] == '["arg1", "VARCHAR", "\'x\'"]'
+
+
+@pytest.mark.parametrize("is_sealed", [False, True])
+def test_inputs_that_end_with_an_error_replace_no_file(pulled: Project, tmp_path: Path, is_sealed: bool) -> None:
+    """Rows are written as they arrive, and the error comes behind the first million of them."""
+    options: list[Path | str] = []
+    if is_sealed:
+        pytest.importorskip("cryptography", reason="cryptography is not installed")
+        pulled.done("key", tmp_path / "key")
+        options = ["--key-file", tmp_path / "key"]
+    file = tmp_path / "rows.arrow"
+    query = "SELECT * FROM mapped((SELECT if(r < {}, r, error('no'))::INTEGER FROM range(1500000) s(r)))"
+    pulled.done("inputs", "mapped", "--sql", query.format(2_000_000), "-o", file, *options)
+    before = file.read_bytes()
+    assert len(before) > 1_500_000 * 4
+    shown = pulled.failed("inputs", "mapped", "--sql", query.format(1_000_000), "-o", file, *options)
+    assert "no" in shown and "Traceback" not in shown
+    assert file.read_bytes() == before
+    assert [found.name for found in tmp_path.iterdir() if found.name.startswith("rows")] == ["rows.arrow"]

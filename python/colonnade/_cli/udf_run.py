@@ -5,14 +5,15 @@ This needs packages that are extras. The arguments are in `udf_local.py`.
 
 from __future__ import annotations
 
-import ast
 import bdb
 import json
 import pdb
 import sys
 import traceback
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from colonnade._connection import connect
@@ -46,17 +47,35 @@ def key_of(args: argparse.Namespace) -> bytes | None:
     return None if args.key_file is None else sealed.read_key(args.key_file)
 
 
+@dataclass(frozen=True)
+class Fetched:
+    """The inputs of a query, in a file."""
+
+    path: Path
+    description: inputs.Description
+    rows: int
+
+
 def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
     """The inputs that the arguments mean. Those of a query are saved."""
+    if args.sql is not None:
+        return inputs.load(fetched(args, project, path).path, key_of(args))
+    file = args.inputs or saved.recent(project, path)
+    if not file.is_file():
+        raise ValueError(f"there are no saved inputs in {file}: pass --sql QUERY")
+    return inputs.load(file, key_of(args))
+
+
+def fetched(args: argparse.Namespace, project: Project, path: Path) -> Fetched:
+    """Save the inputs of a query."""
     key = key_of(args)
-    if args.sql is None:
-        file = args.inputs or saved.recent(project, path)
-        if not file.is_file():
-            raise ValueError(f"there are no saved inputs in {file}: pass --sql QUERY")
-        return inputs.load(file, key)
     sql = read_query(args.sql)
     wanted = inputs.Wanted(args.call, args.sample, args.groups, args.seed)
     file = folder.read_file(path).function
+    target = getattr(args, "output", None)
+    if target is None:
+        project.make_private()
+        target = saved.recent(project, path)
     with connect(project.database()) as connection:
         if file.is_of_postgres:
             if wanted != inputs.Wanted():
@@ -64,18 +83,15 @@ def obtained(args: argparse.Namespace, project: Project, path: Path) -> Inputs:
             if args.compression is not None:
                 raise ValueError("--compression is for functions of colonnade serve")
             found = plpython.fetch(connection, file.declaration, sql)
+            found.save(target, key)
         else:
-            found = inputs.fetch(connection, file.declaration, sql, wanted, args.compression)
-    target = getattr(args, "output", None)
-    if target is None:
-        project.make_private()
-        target = saved.recent(project, path)
-    found.save(target, key)
+            with inputs.arriving(connection, file.declaration, sql, wanted, args.compression) as found:
+                found.save(target, key)
     if not args.json:
         here = target.resolve()
         shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else target
         say(f"{found.rows} rows of inputs in {shown}", sys.stderr)
-    return found
+    return Fetched(target, found.description, found.rows)
 
 
 def read_query(given: str) -> str:
@@ -94,10 +110,9 @@ def queries_of(args: argparse.Namespace, project: Project, path: Path) -> Record
 def run_inputs(args: argparse.Namespace) -> int:
     project = settings.project(args.uri, args.dir)
     path = one_file(project, args.name)
-    found = obtained(args, project, path)
+    found = fetched(args, project, path)
     if args.json:
-        file = args.output or saved.recent(project, path)
-        print(json.dumps({"path": str(file), "rows": found.rows, "function": found.description.name}))
+        print(json.dumps({"path": str(found.path), "rows": found.rows, "function": found.description.name}))
     return 0
 
 
@@ -158,7 +173,9 @@ def run_debug(args: argparse.Namespace) -> int:
         show([saved.plain(result) for result in function.run(found)])
         return 0
     debugger = pdb.Pdb()
-    error = debugger.set_break(str(path.resolve()), first_line(path, function.file.def_line))
+    line, name = first_line(path, function.file.def_line)
+    # With the name, it does not stop in comprehensions and functions of this line.
+    error = debugger.set_break(str(path.resolve()), line, funcname=name)
     if error:
         raise ValueError(f"{path}: {error}")
     try:
@@ -211,11 +228,13 @@ def line_of(error: Exception, path: Path) -> int | None:
     return next((frame.lineno for frame in reversed(frames) if frame.filename == place), None)
 
 
-def first_line(path: Path, line: int) -> int:
-    """The first line of the block of the `def` at a line."""
-    text = folder.text_of(path)
-    (definition,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.lineno == line]
-    return definition.body[0].lineno
+def first_line(path: Path, line: int) -> tuple[int, str]:
+    """The first line that runs in the block of the `def` at a line, and the name of the `def`. A docstring does not
+    run."""
+    whole = compile(folder.text_of(path), str(path), "exec", dont_inherit=True)
+    (code,) = [one for one in whole.co_consts if isinstance(one, CodeType) and one.co_firstlineno == line]
+    lines = [found for *_, found in code.co_lines() if found is not None and found > line]
+    return min(lines, default=line), code.co_name
 
 
 def wait_for_debugger(port: int) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .sealed import read_sealed, write_sealed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     import pyarrow as pa
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
 
 def write_table(path: Path, table: pa.Table, key: bytes | None) -> None:
     """Write a file, which is encrypted with a key. A file of this name is replaced as a whole."""
+    write_batches(path, table.schema, table.to_batches(), key)
+
+
+def write_batches(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], key: bytes | None) -> None:
+    """The same for rows that arrive while they are written. If they end with an error, no file is replaced."""
     import pyarrow as pa
 
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -22,11 +28,12 @@ def write_table(path: Path, table: pa.Table, key: bytes | None) -> None:
         with new.open("wb") as file:
             new.chmod(0o600)
             if key is not None:
-                write_sealed(file, table, key)
+                write_sealed(file, schema, batches, key)
         if key is None:
             # Arrow writes to a path in less time than to a file of Python.
-            with pa.ipc.new_file(new, table.schema) as writer:
-                writer.write_table(table)
+            with pa.ipc.new_file(new, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
         new.replace(path)
     finally:
         new.unlink(missing_ok=True)

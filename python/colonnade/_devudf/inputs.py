@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from colonnade._core import column_type
 
-from .at_rest import read_table, write_table
+from .at_rest import read_table, write_batches, write_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pyarrow as pa
 
     from colonnade._connection import Connection
@@ -70,6 +74,11 @@ class Description:
         """Whether the function takes any arguments, and its call is not known yet."""
         return any(type_ == ANY for _, type_, _ in self.parameters)
 
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """The metadata of the schema of a file of inputs."""
+        return {METADATA: json.dumps(asdict(self)).encode()}
+
     def for_worker(self, source: str) -> dict[str, Any]:
         """What `_udf/calls.py` takes."""
         kind = "aggregate per group" if self.has_groups and self.language == "python_map" else self.kind
@@ -112,8 +121,7 @@ class Inputs:
 
     def save(self, path: Path, key: bytes | None = None) -> None:
         """Write a file, which is encrypted with a key."""
-        metadata = {METADATA: json.dumps(asdict(self.description)).encode()}
-        write_table(path, self.table.replace_schema_metadata(metadata), key)
+        write_table(path, self.table.replace_schema_metadata(self.description.metadata), key)
 
 
 def load(path: Path, key: bytes | None = None) -> Inputs:
@@ -180,30 +188,61 @@ class Wanted:
         return text
 
 
-def fetch(
+@dataclass
+class Arriving:
+    """The inputs that a query gives a function, while they arrive. They are read once."""
+
+    description: Description
+    schema: pa.Schema
+    batches: Iterator[pa.RecordBatch]
+    #: The rows that have arrived, with the one of values of a table function.
+    _arrived: int = 0
+
+    @property
+    def rows(self) -> int:
+        """How many rows the function gets of those that have arrived."""
+        return max(0, self._arrived - self.description.is_table)
+
+    def save(self, path: Path, key: bytes | None = None) -> None:
+        """Write them to a file as they arrive. It is encrypted with a key."""
+        write_batches(path, self.schema.with_metadata(self.description.metadata), self._counted(), key)
+
+    def _counted(self) -> Iterator[pa.RecordBatch]:
+        for batch in self.batches:
+            self._arrived += batch.num_rows
+            yield batch
+
+
+@contextmanager
+def arriving(
     connection: Connection, declaration: Declaration, query: str, wanted: Wanted, compression: str | None = None
-) -> Inputs:
-    """The inputs that a query gives a function. `compression` is as for `Connection.query`."""
-    description = describe(connection, declaration)
+) -> Iterator[Arriving]:
+    """Ask for the inputs that a query gives a function. `compression` is as for `Connection.query`."""
     query = query.strip().rstrip(";")
+    description = replace(describe(connection, declaration), query=query)
     statement = f"EXPLAIN (INPUTS {signature(declaration)}{wanted.options()}) {query}"
-    table = connection.query(statement, compression=compression).to_arrow()
-    found = Inputs(replace(description, query=query), table)
-    return of_table(found) if description.is_table else found
+    with connection.query(statement, compression=compression) as result:
+        found = Arriving(description, result.schema, iter(result))
+        yield of_table(found) if description.is_table else found
 
 
-def of_table(found: Inputs) -> Inputs:
+def of_table(found: Arriving) -> Arriving:
     """The inputs of a table function. Their first row says where its parameters come from; without one, the function is
     not called."""
-    table = found.table
-    names, declared = table.column_names[:-3], found.description.parameters
-    first = table.column(table.num_columns - 1)[0].as_py() if table.num_rows else [{"query": 1}] * len(names)
+    names, declared = found.schema.names[:-3], found.description.parameters
+    first = next((batch for batch in found.batches if batch.num_rows), None)
+    about = [{"query": 1}] * len(names) if first is None else first.column(first.num_columns - 1)[0].as_py()
     if found.description.is_variadic:
         # Without a call, the types do not matter.
-        declared = [(name, one.get("type", "INTEGER"), declared[0][2]) for name, one in zip(names, first, strict=True)]
-    sources = [int(one["query"]) for one in first]
-    kept = table.select(range(table.num_columns - 1))
-    return Inputs(replace(found.description, parameters=declared, sources=sources), kept)
+        declared = [(name, one.get("type", "INTEGER"), declared[0][2]) for name, one in zip(names, about, strict=True)]
+    sources = [int(one["query"]) for one in about]
+    kept = range(len(found.schema) - 1)
+    batches = itertools.chain([] if first is None else [first], found.batches)
+    return Arriving(
+        replace(found.description, parameters=declared, sources=sources),
+        found.schema.remove(len(kept)),
+        (batch.select(kept) for batch in batches),
+    )
 
 
 def signature(declaration: Declaration) -> str:

@@ -16,6 +16,7 @@ import struct
 from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     import pyarrow as pa
@@ -97,12 +98,13 @@ class SealedFile(io.RawIOBase):
         self._number += 1
 
 
-def write_sealed(file: BinaryIO, table: pa.Table, key: bytes) -> None:
-    """Write a table. It is encrypted in parts, as Arrow writes it."""
+def write_sealed(file: BinaryIO, schema: pa.Schema, batches: Iterable[pa.RecordBatch], key: bytes) -> None:
+    """Write a table. It is encrypted in parts, as Arrow writes its batches."""
     import pyarrow as pa
 
-    with SealedFile(file, cipher(key)) as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    with SealedFile(file, cipher(key)) as sink, pa.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
 
 
 def read_sealed(path: Path, key: bytes) -> pa.Table:

@@ -197,10 +197,11 @@ def marked(
     if len(description) != len(types):
         return None
     for position, ((_, type_, *_), expected) in enumerate(zip(description, types, strict=True)):
-        if str(type_) == str(expected):
+        found_name, name = str(type_), str(expected)
+        if found_name == name:
             continue
         call = next(waiting, None)
-        if call is None or call.result != str(expected) or not str(type_).startswith(f'STRUCT("{call.mark}"'):
+        if call is None or call.result != name or not found_name.startswith(f'STRUCT("{call.mark}"'):
             return None
         found.append((position, call.id))
     return None if next(waiting, None) is not None else found

@@ -24,7 +24,7 @@ class RememberedStatement:
     the statement is checked and run again. That has no visible effect, because the statement only reads.
     """
 
-    #: DuckDB's names and types of the columns; with a proof, the types alone.
+    #: DuckDB's names and types of the columns; with a proof, the texts of the types alone.
     columns: Sequence[object]
     names: tuple[str, ...]
     types: tuple[str, ...]

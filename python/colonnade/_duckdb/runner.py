@@ -107,9 +107,11 @@ class StatementRunner:
         names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
         proof = None if self.beside is None else self.beside.proof(sql)
         if self.beside is not None and proof is not None:
-            stream = self.beside.submit((sql, parameters, rows), statement.types, proof)
+            # As texts, which DuckDB then makes only once.
+            expected = tuple(map(str, statement.types))
+            stream = self.beside.submit((sql, parameters, rows), expected, proof)
             if stream is not None:
-                self.remembered.keep(sql, RememberedStatement(statement.types, names, types, bytes_, proof))
+                self.remembered.keep(sql, RememberedStatement(expected, names, types, bytes_, proof))
                 return Answer(stream=stream, names=names, types=types)
         # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
         result = self._connection._submit(sql, parameters, "stream", rows)

@@ -8,7 +8,7 @@ use crate::session::OWN_BATCH;
 use crate::{LibraryConnection, Translated, TranslatingSession, numbered};
 
 /// The macro that gives DuckDB's name of a schema (`catalog.sql`).
-const ENGINE_SCHEMA: &str = "colonnade_catalog.main.engine_schema";
+const ENGINE_SCHEMA: &str = "colonnade_catalog.pg.engine_schema";
 
 impl<C: LibraryConnection> TranslatingSession<C> {
     /// Runs such a statement. The caller has begun a transaction.

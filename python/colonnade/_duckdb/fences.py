@@ -101,19 +101,19 @@ def fence_for(root: DuckDBPyConnection, max_bytes: int) -> Fence:
 NO_FILES = "files, which are not allowed"
 
 
-def hide_files(root: DuckDBPyConnection, fence: Fence, catalog: str) -> None:
-    """Create macros that fail, with the names of the functions that open files.
+def hide_files(connection: DuckDBPyConnection, fence: Fence, schema: str) -> None:
+    """Create macros that fail, with the names of the functions that open files, in a schema of the catalog.
 
     If the name of a table looks like a file's name, DuckDB calls such a function by its name. It finds the macros
     first, because their schema is on the search path of every session, and DuckDB's own schema comes last.
     """
-    root.execute(f"CREATE TABLE {catalog}.main.{quoted(NO_FILES)} (i INT)")
-    names = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE function_type = 'table'"
-    for (name,) in root.execute(names).fetchall():
+    connection.execute(f"CREATE TABLE {schema}.{quoted(NO_FILES)} (i INT)")
+    names = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
+    for (name,) in connection.execute(names).fetchall():
         if fence.decision("functions", name) == "files":
-            body = f"AS TABLE SELECT * FROM {catalog}.main.{quoted(NO_FILES)}"
-            root.execute(f"CREATE MACRO {catalog}.main.{quoted(name)}(name) {body}")
-    root.execute(f"DROP TABLE {catalog}.main.{quoted(NO_FILES)}")
+            body = f"AS TABLE SELECT * FROM {schema}.{quoted(NO_FILES)}"
+            connection.execute(f"CREATE MACRO {schema}.{quoted(name)}(name) {body}")
+    connection.execute(f"DROP TABLE {schema}.{quoted(NO_FILES)}")
 
 
 #: The transaction statements that the server writes. It never passes on those of clients.

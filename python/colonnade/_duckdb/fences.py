@@ -8,6 +8,7 @@ barrier. They are not enough, because they allow clients to open the files of th
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -173,11 +174,13 @@ class Gate:
                 self._check_kind(inner[1], connection._bind(inner[0], with_type=True)[5])
             # The overload with values needs `with_writes`. The fence has decided whether the client may write.
             bound = connection._bind(sql, with_type=True, with_writes=True, values=values)
-        except duckdb.CatalogException as error:
-            if f"name {NO_FILES} " not in str(error):
-                raise
-            # The error of a macro of `hide_files`.
-            refuse("a file in place of a table")
+        except duckdb.Error as error:
+            if f"name {NO_FILES} " in str(error):
+                # The error of a macro of `hide_files`.
+                refuse("a file in place of a table")
+            if (said := said_of_macro(str(error))) is not None:
+                raise Refused(said[0], said[1], None) from None
+            raise
         names, types, parameters, gives, is_late, kind, changes = bound
         self._check_kind(kinds, kind)
         return Statement(kind, names, types, parameters, gives, is_late, changes)
@@ -196,6 +199,29 @@ class Gate:
     def _check_kind(kinds: Iterable[str], kind: str) -> None:
         if kind not in kinds:
             refuse(f"a statement that DuckDB reads as {kind.upper().replace('_', ' ')}")
+
+
+#: What DuckDB says of macros, and what a client is told: it has called a function. Functions in Python are macros too.
+SAID_OF_MACROS = {
+    r'Invalid Input Error: Function "(.*)" is a Macro Function\.': (
+        'DISTINCT, ORDER BY or FILTER specified, but there is no aggregate "{}" with these arguments',
+        "42809",
+    ),
+    r"Binder Error: Window function macro bodies must contain exactly one aggregate function": (
+        "OVER specified, but the function is neither a window function nor an aggregate",
+        "42809",
+    ),
+    r"Catalog Error: Macro Function with name (.*) does not exist!": ('function "{}" does not exist', "42883"),
+    r"Catalog Error: Table Macro Function with name (.*) does not exist!": ('function "{}" does not exist', "42883"),
+}
+
+
+def said_of_macro(error: str) -> tuple[str, str] | None:
+    """The message and the SQLSTATE of an error of DuckDB's that speaks of a macro."""
+    for pattern, (message, code) in SAID_OF_MACROS.items():
+        if found := re.match(pattern, error):
+            return message.format(*found.groups()), code
+    return None
 
 
 def refuse(what: str) -> NoReturn:

@@ -179,7 +179,7 @@ class Gate:
                 # The error of a macro of `hide_files`.
                 refuse("a file in place of a table")
             if (said := said_of_macro(str(error))) is not None:
-                raise Refused(said[0], said[1], None) from None
+                raise said from None
             raise
         names, types, parameters, gives, is_late, kind, changes = bound
         self._check_kind(kinds, kind)
@@ -201,26 +201,38 @@ class Gate:
             refuse(f"a statement that DuckDB reads as {kind.upper().replace('_', ' ')}")
 
 
-#: What DuckDB says of macros, and what a client is told: it has called a function. Functions in Python are macros too.
+#: What DuckDB says of macros and of what they call, and what a client is told: it has called a function. A message, an
+#: SQLSTATE and a hint. Functions in Python are macros.
 SAID_OF_MACROS = {
     r'Invalid Input Error: Function "(.*)" is a Macro Function\.': (
         'DISTINCT, ORDER BY or FILTER specified, but there is no aggregate "{}" with these arguments',
         "42809",
+        None,
     ),
     r"Binder Error: Window function macro bodies must contain exactly one aggregate function": (
         "OVER specified, but the function is neither a window function nor an aggregate",
         "42809",
+        None,
     ),
-    r"Catalog Error: Macro Function with name (.*) does not exist!": ('function "{}" does not exist', "42883"),
-    r"Catalog Error: Table Macro Function with name (.*) does not exist!": ('function "{}" does not exist', "42883"),
+    r"Catalog Error: (?:Table )?Macro Function with name (.*) does not exist!": (
+        'function "{}" does not exist',
+        "42883",
+        None,
+    ),
+    # The database has functions, and the server has not.
+    r"Catalog Error: Scalar Function with name colonnade_\w+ does not exist!": (
+        "functions in Python are not enabled on this server",
+        "0A000",
+        "Start the server with --udf.",
+    ),
 }
 
 
-def said_of_macro(error: str) -> tuple[str, str] | None:
-    """The message and the SQLSTATE of an error of DuckDB's that speaks of a macro."""
-    for pattern, (message, code) in SAID_OF_MACROS.items():
+def said_of_macro(error: str) -> Refused | None:
+    """What a client is told instead of an error of DuckDB's that speaks of a macro."""
+    for pattern, (message, code, hint) in SAID_OF_MACROS.items():
         if found := re.match(pattern, error):
-            return message.format(*found.groups()), code
+            return Refused(message.format(*found.groups()), code, None, None, hint)
     return None
 
 

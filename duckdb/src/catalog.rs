@@ -1,15 +1,17 @@
 //! Rewrites what PostgreSQL's clients write about its catalog and DuckDB's parser refuses.
 //!
-//! - `pg_catalog.` before a name is removed, because DuckDB finds the catalog's relations, functions and types without a schema
-//!   (`python/colonnade/_duckdb/catalog.sql`).
+//! - `pg_catalog.` before a name becomes the schema of the catalog's relations and functions (`python/colonnade/_duckdb/catalog.sql`), or that
+//!   of DuckDB's functions (`names.rs`). Before the name of a type it is removed.
 //! - `information_schema.` becomes the schema of the catalog that has these views. DuckDB does not allow another schema with this name, and
 //!   its own shows all databases. A CREATE statement is not changed, because DuckDB stores its text.
-//! - `OPERATOR(pg_catalog.~)` becomes the operator, and the default collation is removed.
+//! - `OPERATOR(pg_catalog.~)` becomes a call or an operator (`operators.rs`), and the default collation is removed.
 //! - Casts to `regclass` and similar types become calls of functions (`casts.rs`).
 //! - Subscripts of vectors count from 0 (`vectors.rs`), and a series of subscripts gives rows (`series.rs`).
 //! - `public` becomes `main`, and the database's own name before a schema is accepted (`served_database.rs`).
 
 mod casts;
+mod names;
+mod operators;
 mod series;
 mod served_database;
 mod vectors;
@@ -17,6 +19,7 @@ mod vectors;
 use casts::Casts;
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Token, TokenKind, code};
+pub use names::CatalogNames;
 pub use served_database::ServedDatabase;
 
 const SCHEMA: &str = "pg_catalog";
@@ -32,14 +35,14 @@ const TYPES: &str = "\
            t.typelem AS elemtype, CASE WHEN t.typelem <> 0 THEN ','::BLOB END AS elemdelim, \
            NULL::BIGINT AS range_subtype, NULL::VARCHAR[] AS attrtypoids, NULL::VARCHAR[] AS attrnames, \
            0 AS depth, NULL::VARCHAR AS basetype_name, e.typname AS elemtype_name, NULL::VARCHAR AS range_subtype_name \
-    FROM pg_type t LEFT JOIN pg_type e ON e.oid = t.typelem \
-    WHERE list_contains($1::BIGINT[], t.oid) \
-       OR t.oid IN (SELECT a.typelem FROM pg_type a WHERE list_contains($1::BIGINT[], a.oid)) \
+    FROM colonnade_catalog.pg.pg_type t LEFT JOIN colonnade_catalog.pg.pg_type e ON e.oid = t.typelem \
+    WHERE system.main.list_contains($1::BIGINT[], t.oid) \
+       OR t.oid IN (SELECT a.typelem FROM colonnade_catalog.pg.pg_type a WHERE system.main.list_contains($1::BIGINT[], a.oid)) \
     ORDER BY t.typelem";
 
 /// SHOW DATABASES without the catalog's own database.
-const DATABASES: &str = "SELECT database_name FROM duckdb_databases() WHERE NOT internal AND database_name <> 'colonnade_catalog' \
-                         ORDER BY database_name";
+const DATABASES: &str = "SELECT database_name FROM system.main.duckdb_databases() \
+                         WHERE NOT internal AND database_name <> 'colonnade_catalog' ORDER BY database_name";
 
 /// The types of a statement's parameters, if the client depends on PostgreSQL's types and DuckDB would infer others.
 pub fn parameter_types(statement: &str) -> &'static [u32] {
@@ -48,7 +51,7 @@ pub fn parameter_types(statement: &str) -> &'static [u32] {
 }
 
 /// The changes after which DuckDB accepts a statement. A changed statement is not changed again.
-pub fn edits(statement: &str) -> Edits {
+pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
     let mut edits = Edits::default();
     if statement.starts_with(INTROSPECTION) {
         edits.replace(0..statement.len(), TYPES);
@@ -71,13 +74,17 @@ pub fn edits(statement: &str) -> Edits {
     let mut at = 0;
     while at < tokens.len() {
         series::subscripts(&tokens, at, &mut edits);
-        at += casts.rewrite(at, &mut edits).or_else(|| rewrite(&tokens, at, &mut edits)).unwrap_or(1);
+        at += casts
+            .rewrite(at, &mut edits)
+            .or_else(|| operators::rewrite(&tokens, at, &casts, &mut edits))
+            .or_else(|| rewrite(&tokens, at, names, &mut edits))
+            .unwrap_or(1);
     }
     edits
 }
 
 /// Adds the changes at a token. Gives the number of tokens that they cover.
-fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> {
+fn rewrite(tokens: &[Token<'_>], at: usize, names: &CatalogNames, edits: &mut Edits) -> Option<usize> {
     let rest = &tokens[at..];
     match rest {
         // COLLATE pg_catalog.default
@@ -87,20 +94,12 @@ fn rewrite(tokens: &[Token<'_>], at: usize, edits: &mut Edits) -> Option<usize> 
             edits.remove(collate.start..name.end());
             Some(4)
         }
-        // OPERATOR(pg_catalog.~)
-        [operator, open, schema, dot, ..]
-            if operator.is_word("operator") && open.is_symbol(b'(') && qualifies(schema, dot, SCHEMA) =>
-        {
-            let end = rest.iter().position(|token| token.is_symbol(b')')).unwrap_or(rest.len());
-            let symbols: String = rest[4..end.max(4)].iter().map(|token| token.text).collect();
-            let last = rest[end.min(rest.len() - 1)];
-            edits.replace(operator.start..last.end(), symbols);
-            Some(end + 1)
-        }
         // A schema after a dot belongs to another database.
         _ if at > 0 && tokens[at - 1].is_symbol(b'.') => None,
         [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => {
-            edits.remove(schema.start..dot.end());
+            // `::` is before a type.
+            let is_type = at > 0 && tokens[at - 1].is_symbol(b':') || series::is_call(tokens, at + 2);
+            edits.replace(schema.start..dot.end(), if is_type { "" } else { names.schema_of(tokens, at + 2) });
             Some(2)
         }
         [schema, dot, ..] if qualifies(schema, dot, INFORMATION) && !tokens[0].is_word("create") => {
@@ -148,20 +147,30 @@ mod tests {
 
     /// The statement after its changes.
     pub fn rewritten(statement: &str) -> String {
-        edits(statement).apply(statement).text.into_owned()
+        edits(statement, &names::some()).apply(statement).text.into_owned()
     }
 
     #[test]
-    fn qualifiers_of_the_catalog_are_removed() {
+    fn qualifiers_of_the_catalog_name_the_schema_of_the_object() {
         for (given, expected) in [
             ("select 1", "select 1"),
-            ("select * from pg_catalog.pg_class c", "select * from pg_class c"),
-            ("SELECT PG_CATALOG.version(), 'pg_catalog.x'", "SELECT version(), 'pg_catalog.x'"),
-            ("c.relname OPERATOR(pg_catalog.~) '^(t)$' COLLATE pg_catalog.default", "c.relname ~ '^(t)$' "),
-            ("x OPERATOR(pg_catalog.!~~) y", "x !~~ y"),
+            ("select * from pg_catalog.pg_class c", "select * from colonnade_catalog.pg.pg_class c"),
+            ("SELECT PG_CATALOG.version(), 'pg_catalog.x'", "SELECT colonnade_catalog.pg.version(), 'pg_catalog.x'"),
+            (
+                "select pg_catalog.lower(x), pg_catalog.\"Lower\" (y)",
+                "select system.main.lower(x), system.main.\"Lower\" (y)",
+            ),
+            (
+                "select pg_catalog.pg_typeof(x::pg_catalog.version(3))",
+                "select system.pg_catalog.pg_typeof(x::version(3))",
+            ),
+            ("select pg_catalog.pg_class.oid, pg_catalog.lower", "select colonnade_catalog.pg.pg_class.oid, lower"),
+            (
+                "create view v as select pg_catalog.lower(x) from pg_catalog.pg_class",
+                "create view v as select lower(x) from pg_class",
+            ),
             ("'1'::pg_catalog.int4::\"pg_catalog\".text", "'1'::int4::text"),
             ("where n.nspname <> 'pg_catalog'", "where n.nspname <> 'pg_catalog'"),
-            ("operator(pg_catalog.", ""),
             ("select system.pg_catalog.f(x)", "select system.pg_catalog.f(x)"),
             ("from INFORMATION_SCHEMA.tables t", "from colonnade_catalog.information.tables t"),
             ("select (information_schema.f(x)).n", "select (colonnade_catalog.information.f(x)).n"),

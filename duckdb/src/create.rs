@@ -8,7 +8,7 @@ use crate::session::OWN_BATCH;
 use crate::{LibraryConnection, Translated, TranslatingSession, numbered};
 
 /// The macro that gives DuckDB's name of a schema (`catalog.sql`).
-const ENGINE_SCHEMA: &str = "colonnade_catalog.main.engine_schema";
+const ENGINE_SCHEMA: &str = "colonnade_catalog.pg.engine_schema";
 
 impl<C: LibraryConnection> TranslatingSession<C> {
     /// Runs such a statement. The caller has begun a transaction.
@@ -18,15 +18,19 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let (database, schema) = match (table.is_temporary, table.schema.last()) {
             (true, _) => (quote::string("temp", Dialect::DuckDb), quote::string("main", Dialect::DuckDb)),
             (false, Some(schema)) => (
-                "current_database()".to_owned(),
+                "system.main.current_database()".to_owned(),
                 format!("{ENGINE_SCHEMA}({})", quote::string(schema, Dialect::DuckDb)),
             ),
-            (false, None) => ("current_database()".to_owned(), "system.main.current_schema()".to_owned()),
+            (false, None) => ("system.main.current_database()".to_owned(), "system.main.current_schema()".to_owned()),
         };
-        let here = format!("database_name = {database} AND lower(schema_name) = lower({schema})");
-        let named = |kind: &str| format!("lower({kind}_name) = lower({})", quote::string(&table.name, Dialect::DuckDb));
+        let here =
+            format!("database_name = {database} AND system.main.lower(schema_name) = system.main.lower({schema})");
+        let named = |kind: &str| {
+            let name = quote::string(&table.name, Dialect::DuckDb);
+            format!("system.main.lower({kind}_name) = system.main.lower({name})")
+        };
         if table.if_not_exists {
-            let exists = format!("SELECT 1 FROM duckdb_tables() WHERE {here} AND {}", named("table"));
+            let exists = format!("SELECT 1 FROM system.main.duckdb_tables() WHERE {here} AND {}", named("table"));
             if !self.first_column(&exists)?.is_empty() {
                 return self.create_table(statement, table, &[]);
             }
@@ -45,7 +49,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let mut names: Vec<String> = Vec::new();
         for (NumberedColumn { name, .. }, options) in table.numbered.iter().zip(options) {
             let wanted = format!("{}_{name}_seq", table.name);
-            let taken = format!("SELECT lower(sequence_name) FROM duckdb_sequences() WHERE {here}");
+            let taken =
+                format!("SELECT system.main.lower(sequence_name) FROM system.main.duckdb_sequences() WHERE {here}");
             let taken = self.first_column(&taken)?;
             // As in PostgreSQL, the first free name.
             let free = std::iter::once(wanted.clone()).chain((1..).map(|number| format!("{wanted}{number}")));

@@ -238,7 +238,7 @@ mod tests {
         sql: &str,
         answers: [Result<StatementTypes, EngineError>; N],
     ) -> Result<Description, EngineError> {
-        let served = ServedDatabase { database: "shop".to_owned(), has_public: false };
+        let served = ServedDatabase { database: "shop".to_owned(), ..ServedDatabase::default() };
         let mut session = TranslatingSession::new(Answering(answers.into()), served);
         let description = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
         assert!(session.connection.0.is_empty(), "{sql}: {} answers are left", session.connection.0.len());

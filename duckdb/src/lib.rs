@@ -35,7 +35,7 @@ mod translated;
 pub mod types;
 
 pub use aggregates::AggregateDispatch;
-pub use catalog::ServedDatabase;
+pub use catalog::{CatalogNames, ServedDatabase};
 pub use connection::{LibraryConnection, StatementTypes};
 pub use session::TranslatingSession;
 pub use tables::{BlockInput, FunctionUse, TableFunctions, TableInput};

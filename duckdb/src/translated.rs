@@ -27,7 +27,9 @@ impl Translated {
 
     /// Translates PostgreSQL's SQL in it into DuckDB's.
     pub(crate) fn translated(self, served: &ServedDatabase) -> Self {
-        self.edited(catalog::edits).edited(literal::edits).edited(|text| served.edits(text))
+        self.edited(|text| catalog::edits(text, &served.catalog))
+            .edited(literal::edits)
+            .edited(|text| served.edits(text))
     }
 
     /// The statement after a change.
@@ -58,7 +60,7 @@ mod tests {
 
     #[test]
     fn positions_are_those_of_the_clients_text() {
-        let served = ServedDatabase { database: "shop".to_owned(), has_public: false };
+        let served = ServedDatabase { database: "shop".to_owned(), ..ServedDatabase::default() };
         let sql = "select '{1}'::int4[], '\\x00'::bytea from public.t, pg_catalog.pg_class where nope = 1";
         let translated = Translated::new(sql, &served);
         assert_eq!(translated.text, "select CAST(['1'] AS int4[]), unhex('00') from main.t, pg_class where nope = 1");

@@ -51,6 +51,7 @@ class Engine(Protocol):
     version: str
     database: str | None
     served: tuple[str, bool]
+    catalog_names: tuple[list[str], list[str], list[tuple[str, str]]]
     def session(self, user: str = "duckdb", read_only: bool = False) -> object: ...
 
 @type_check_only

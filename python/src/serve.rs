@@ -23,7 +23,7 @@ use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{
-    AggregateDispatch, LibraryConnection, ServedDatabase, StatementTypes, TableFunctions, Translated,
+    AggregateDispatch, CatalogNames, LibraryConnection, ServedDatabase, StatementTypes, TableFunctions, Translated,
     TranslatingSession, types,
 };
 use colonnade_server::functions::Functions;
@@ -60,8 +60,11 @@ pub(crate) struct PyEngine {
 impl PyEngine {
     pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (version, database) = (engine.getattr("version")?.extract()?, engine.getattr("database")?.extract()?);
-        let (name, has_public) = engine.getattr("served")?.extract()?;
-        let served = ServedDatabase { database: name, has_public };
+        let (database_name, has_public) = engine.getattr("served")?.extract()?;
+        let (relations, catalog_functions, engine_functions): (Vec<String>, Vec<String>, Vec<(String, String)>) =
+            engine.getattr("catalog_names")?.extract()?;
+        let catalog = CatalogNames::new(relations, catalog_functions, engine_functions);
+        let served = ServedDatabase { database: database_name, has_public, catalog };
         let has_functions = engine.getattr("has_functions")?.extract()?;
         let names = |attribute: &str| -> PyResult<functions::FunctionNames> {
             let (known, names) =

@@ -78,25 +78,6 @@ pub enum Timeout {
     Idle,
 }
 
-/// Parses a setting's time: a whole number of milliseconds, or of the unit after it. `Some(None)` is 0, which means no limit.
-/// <https://www.postgresql.org/docs/current/config-setting.html>, "Numeric with Unit".
-pub fn parse_time(text: &str) -> Option<Option<Duration>> {
-    let text = text.trim();
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let number: u64 = text[..digits].parse().ok()?;
-    let microseconds: u64 = match text[digits..].trim_start() {
-        "us" => 1,
-        "" | "ms" => 1000,
-        "s" => 1_000_000,
-        "min" => 60_000_000,
-        "h" => 3_600_000_000,
-        "d" => 86_400_000_000,
-        _ => return None,
-    };
-    let time = Duration::from_micros(number.checked_mul(microseconds)?);
-    Some((!time.is_zero()).then_some(time))
-}
-
 /// A limit that is exceeded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitError {
@@ -197,26 +178,5 @@ impl LimitError {
             _ => return None,
         };
         Some(hint.to_owned())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_postgresqls_units() {
-        let of = |text, milliseconds| {
-            assert_eq!(parse_time(text), Some(Some(Duration::from_millis(milliseconds))), "{text}")
-        };
-        of("250", 250);
-        of(" 5s ", 5000);
-        of("2 min", 120_000);
-        of("1h", 3_600_000);
-        assert_eq!(parse_time("0"), Some(None));
-        assert_eq!(parse_time("0s"), Some(None));
-        for text in ["", "-1", "x", "1.5s", "5 S", "99999999999999999999", "18446744073709551615d"] {
-            assert_eq!(parse_time(text), None, "{text}");
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import psycopg
@@ -73,6 +74,69 @@ def test_arguments_of_other_types_are_named(connection: psycopg.Connection) -> N
     assert "next_day(x DATE)" in (refused.value.diag.message_detail or "")
     assert "DATE '2025-01-31'" in (refused.value.diag.message_hint or "")
     assert str(value(connection, "SELECT next_day(DATE '2025-01-31')")) == "2025-02-01"
+
+
+KINDS = (
+    ADD,
+    "CREATE AGGREGATE summed(x INTEGER) RETURNS BIGINT LANGUAGE PYTHON AS $$ return numpy.bincount(aggr_group, x) $$",
+    "CREATE FUNCTION rows_of(x INTEGER) RETURNS TABLE(j INTEGER) LANGUAGE PYTHON AS $$ return [x + 1] $$",
+    "CREATE FUNCTION whole(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON AS $$ return x + 1 $$",
+    "CREATE FUNCTION counted(*) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return len(_columns) $$",
+    "CREATE FUNCTION entries(x MAP(VARCHAR, INTEGER)) RETURNS MAP(VARCHAR, INTEGER) LANGUAGE PYTHON_MAP AS "
+    "$$ return x $$",
+)
+
+
+CALLS = (
+    ("add_one()", "42883"),
+    ("add_one(1, 2)", "42883"),
+    ("add_one('x'::VARCHAR)", "42883"),
+    ("add_one(1.5)", "42883"),
+    ("add_one(2147483648)", "42883"),
+    ("add_one(y => 1)", "42883"),
+    ("main.add_one(DATE '2025-01-31')", "42883"),
+    ("add_two(1)", "42883"),
+    ("add_one(DISTINCT 1)", "42809"),
+    ("add_one(1 ORDER BY 1)", "42809"),
+    ("add_one(1) FILTER (WHERE true)", "42809"),
+    ("add_one(1) OVER ()", "42809"),
+    ("summed()", "42883"),
+    ("summed(DATE '2025-01-31')", "42883"),
+    ("summed(1, 2) FILTER (WHERE true)", "42809"),
+    ("(SELECT j FROM rows_of())", "42883"),
+    ("(SELECT j FROM rows_of((SELECT DATE '2025-01-31')))", "42883"),
+    ("rows_of(1)", "0A000"),
+    ("whole(DATE '2025-01-31')", "42883"),
+    ("whole(1) + 1", "0A000"),
+    ("counted(NULL)", "42P18"),
+    ("counted(MAP {'a': 1})", "0A000"),
+    ("entries(1)", "42883"),
+    ("entries(DISTINCT MAP {'a': 1})", "42809"),
+)
+
+
+def test_errors_of_calls_name_the_function_and_nothing_behind_it(connection: psycopg.Connection) -> None:
+    for kind in KINDS:
+        connection.execute(kind.encode())
+    for call, code in CALLS:
+        for query in (f"SELECT {call}", f"CREATE TEMP TABLE made AS SELECT {call} AS made"):
+            with pytest.raises(psycopg.Error) as refused:
+                connection.execute(query.encode())
+            shown = str(refused.value)
+            assert refused.value.sqlstate == code, (call, shown)
+            assert not re.search("macro|colonnade_", shown, re.IGNORECASE), shown
+            name = re.findall(r"[a-z_]+(?=\()", call)[-1 if "SELECT" in call else 0]
+            assert name in shown or "OVER" in call, shown
+            if code == "42883" and name != "add_two":
+                # What there is.
+                assert re.search(rf"{name}\((x )?(INTEGER|MAP)", shown), shown
+
+
+def test_dropping_what_is_not_there_names_a_function(connection: psycopg.Connection) -> None:
+    for statement in ("DROP FUNCTION nothing", "DROP FUNCTION nothing(int)", "DROP AGGREGATE nothing(int)"):
+        with pytest.raises(psycopg.errors.UndefinedFunction, match="nothing") as refused:
+            connection.execute(statement.encode())
+        assert "acro" not in str(refused.value)
 
 
 def test_a_name_has_overloads(connection: psycopg.Connection) -> None:

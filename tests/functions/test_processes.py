@@ -10,12 +10,18 @@ import subprocess
 import sys
 import threading
 import time
+import venv
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import colonnade
+import numpy
 import psycopg
 import pytest
+from colonnade._cli.main import parser
+from colonnade._cli.serve import _functions
+from colonnade._serve.functions import Functions, check
 
 from testbed.serving import Server, children, serve
 from tests.functions.sessions import connected, serving, value
@@ -179,11 +185,31 @@ def test_without_a_sandbox_files_can_be_read() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--udf-read", "/etc"), "options of functions go with --udf"),
+        # No option of functions without functions.
+        (("--udf-python", sys.executable), "--udf-python goes with --udf"),
+        (("--udf-preload", "json"), "--udf-preload goes with --udf"),
+        (("--udf-isolation", "process"), "--udf-isolation goes with --udf"),
+        (("--udf-workers", "2"), "--udf-workers goes with --udf"),
+        (("--udf-max-workers", "2"), "--udf-max-workers goes with --udf"),
+        (("--udf-memory", "1GB"), "--udf-memory goes with --udf"),
+        (("--udf-timeout", "3"), "--udf-timeout goes with --udf"),
+        (("--udf-read", "/etc"), "--udf-read goes with --udf"),
+        (("--udf-user", "nobody"), "--udf-user goes with --udf"),
         ((*OPTIONS, "--udf-python", "/bin/false"), "/bin/false cannot run functions"),
+        ((*OPTIONS, "--udf-python", "/no/such/python"), "/no/such/python cannot run functions"),
         ((*OPTIONS, "--udf-preload", "no_such_module"), "No module named 'no_such_module'"),
+        ((*OPTIONS, "--udf-preload", ""), "Empty module name"),
         (("--udf", "--udf-user", "no-such-user"), "there is no user no-such-user"),
+        ((*OPTIONS, "--udf-isolation", "jail"), "invalid choice: 'jail'"),
         ((*OPTIONS, "--udf-max-workers", "0"), "--udf-max-workers is 1 at least"),
+        ((*OPTIONS, "--udf-workers", "0"), "--udf-workers is 1 at least"),
+        ((*OPTIONS, "--udf-workers", "x"), "invalid int value: 'x'"),
+        ((*OPTIONS, "--udf-memory", "0"), "--udf-memory is 1 at least"),
+        ((*OPTIONS, "--udf-memory=-1GB"), "--udf-memory is 1 at least"),
+        ((*OPTIONS, "--udf-memory", "much"), "invalid size value: 'much'"),
+        ((*OPTIONS, "--udf-timeout", "-1"), "--udf-timeout"),
+        ((*OPTIONS, "--udf-timeout", "nan"), "--udf-timeout"),
+        ((*OPTIONS, "--udf-read", "/no/such/file"), "there is no /no/such/file: --udf-read"),
         ((*OPTIONS, "--source", "sqlite:"), "--udf is for a DuckDB database"),
     ],
 )
@@ -191,6 +217,73 @@ def test_wrong_options_are_refused(arguments: tuple[str, ...], message: str) -> 
     command = [sys.executable, "-m", "colonnade", "serve", "--listen", "127.0.0.1:0", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0 and message in done.stderr
+
+
+def test_options_have_their_defaults() -> None:
+    assert _functions(parser().parse_args(["serve", "--udf"])) == Functions(
+        python=None,
+        preload=[],
+        isolation="sandbox",
+        max_workers=4 * (os.cpu_count() or 1),
+        workers=None,
+        memory=2 << 30,
+        timeout=0,
+        read=[],
+        user=None,
+    )
+    assert _functions(parser().parse_args(["serve"])) is None
+
+
+def test_the_interpreter_must_be_new_and_have_numpy(tmp_path: Path) -> None:
+    """An interpreter that says that it is another one, and one without numpy."""
+    for change, message in (
+        ("sys.version_info = (3, 10, 9)", "CPython 3.11 or newer is needed"),
+        ("sys.implementation.name = 'pypy'", "it is pypy"),
+        ("sys.modules['numpy'] = None", "import numpy"),
+    ):
+        other = tmp_path / "python"
+        program = f"import sys; {change}; program = sys.argv[4]; sys.argv = ['-c']; exec(program)"
+        other.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{program}" "$@"\n')
+        other.chmod(0o755)
+        with pytest.raises(SystemExit, match=message) as refused:
+            check(str(other), [], None, Path(colonnade.__file__).parent / "_udf")
+        assert f"{other} cannot run functions" in str(refused.value)
+        assert "--udf-python PATH names another one" in str(refused.value)
+
+
+def test_an_environment_decides_which_packages_there_are(tmp_path: Path) -> None:
+    """The packages of `--udf-python` can be imported, and those of the server cannot."""
+    environment = tmp_path / "environment"
+    venv.create(environment, symlinks=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    for name in ("numpy", "numpy.libs"):
+        (packages / name).symlink_to(Path(numpy.__file__).parents[1] / name)
+    (packages / "only_here.py").write_text("answer = 42")
+    readable = ("--udf-read", str(Path(numpy.__file__).parents[1]))
+    other = ("--udf-python", environment / "bin" / "python")
+    with serve(*OPTIONS, *other, *readable) as server, session(server) as connection:
+        create(connection, "f", "import only_here; return numpy.full(len(x), only_here.answer)")
+        assert call(connection, "f") == 42
+        create(connection, "f", "import duckdb; return x")
+        with pytest.raises(psycopg.Error, match="No module named 'duckdb'"):
+            call(connection, "f")
+
+
+def test_a_session_has_as_many_processes_as_the_operator_says() -> None:
+    """A function whose query calls another one needs two."""
+    outer = "return x + _conn.execute('SELECT inner_one(r) AS r FROM (VALUES (3)) t(r)')['r']"
+    with serve(*OPTIONS, "--threads", "1", "--udf-workers", "1") as server, session(server) as connection:
+        create(connection, "inner_one", "return x % 100")
+        create(connection, "outer_one", outer)
+        assert call(connection, "inner_one") == 7
+        with pytest.raises(psycopg.Error, match="--udf-workers") as caught:
+            call(connection, "outer_one")
+        assert caught.value.sqlstate == "53300"
+        assert call(connection, "inner_one") == 7
+    with serve(*OPTIONS, "--threads", "1", "--udf-workers", "2") as server, session(server) as connection:
+        create(connection, "inner_one", "return x % 100")
+        create(connection, "outer_one", outer)
+        assert call(connection, "outer_one") == 10
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may not run functions itself")

@@ -7,7 +7,9 @@ from __future__ import annotations
 import ast
 import importlib.util
 import json
+import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +188,38 @@ def test_a_module_of_the_package_knows_only_the_rooms_above(module: str) -> None
 
 def test_what_stands_in_no_room_is_little() -> None:
     assert len([path for path in PACKAGE.iterdir() if path.suffix in (".py", ".pyi")]) <= 8
+
+
+def test_the_program_of_workers_needs_only_numpy() -> None:
+    """Another interpreter may run it. Only what makes arrays of pyarrow imports pyarrow."""
+    for path in sorted((PACKAGE / "_udf").glob("*.py")):
+        tree = ast.parse(path.read_text())
+        names = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+        froms = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level == 0]
+        needed = {name.partition(".")[0] for name in names | {node.module or "" for node in froms}}
+        others = needed - sys.stdlib_module_names
+        assert others <= ({"numpy", "pyarrow"} if path.name.startswith("arrow_") else {"numpy"}), path.name
+
+
+def test_unsafe_code_is_where_the_table_says() -> None:
+    table = (ROOT / "ARCHITECTURE.md").read_text().partition("## Unsafe code")[2].partition("## Tests")[0]
+    places = [
+        name
+        for row in table.splitlines()
+        if row.startswith("| `")
+        for name in re.findall("`([^`]+)`", row.split("|")[1])
+    ]
+    crates = [*(name.removeprefix("colonnade-") for name in MAY_KNOW), "pg/encoder"]
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for crate in crates
+        if crate != "bench"
+        for path in (ROOT / crate / "src").rglob("*.rs")
+        if re.search(r"unsafe (\{|fn |impl |extern )", path.read_text()) and "test" not in path.name
+    }
+    assert len(files) > 30
+    assert [file for file in sorted(files) if not file.startswith(tuple(places))] == []
+    assert [place for place in places if not any(file.startswith(place) for file in files)] == []
 
 
 def test_the_server_does_not_name_its_engine() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
-from colonnade._duckdb.catalog import CATALOG, CATALOG_SQL
+from colonnade._duckdb.catalog import CATALOG, fill_catalog
 
 from testbed.serving import Server, serve
 
@@ -58,9 +58,8 @@ def macros() -> list[tuple[str, list[str], dict[str, Any]]]:
         f"FROM duckdb_functions() WHERE database_name = '{CATALOG}' AND function_type IN ('macro', 'table_macro')"
     )
     with duckdb.connect() as connection:
-        connection.execute(f"ATTACH ':memory:' AS {CATALOG}; USE {CATALOG}; CREATE MACRO main_name() AS 'public'")
-        for part in CATALOG_SQL:
-            connection.execute(part)
+        connection.execute(f"ATTACH ':memory:' AS {CATALOG}")
+        fill_catalog(connection, "public")
         found = connection.execute(
             f"SELECT name, parameters, json_serialize_sql(sql) FROM ({query}) q(name, parameters, sql)"
         )

@@ -237,7 +237,7 @@ def test_what_is_set_by_connecting_holds_from_the_start(server: Server) -> None:
             connection.execute("SELECT count(*) FROM range(100000000000000) t(i) WHERE i % 7 = 3")
         connection.execute("SET statement_timeout = 0; SET TimeZone = 'UTC'")
         connection.execute("RESET ALL")
-        assert (show(connection, "statement_timeout"), show(connection, "TimeZone")) == ("300", "Europe/Berlin")
+        assert (show(connection, "statement_timeout"), show(connection, "TimeZone")) == ("300ms", "Europe/Berlin")
     for wrong, words in [
         ("DateStyle=German", '"DateStyle" cannot be "German"'),
         ("default_transaction_read_only=on", 'cannot be "on"; it must be off'),

@@ -1,6 +1,8 @@
 //! Checks of what a worker has written. A worker may be hostile: everything is copied out of the ring first and then checked, except for
 //! numbers, of which any bytes are a value.
 
+use std::ops::RangeInclusive;
+
 use crate::error::FunctionError;
 use crate::function::{ColumnType, FunctionColumn, TimestampUnit};
 use crate::layout::{ANSWER_WORDS, AnswerHead, MAX_ANSWER_WORDS, MAX_NOTICES, MAX_RECORD, NODE_WORDS, NOTICES, RECORD};
@@ -178,20 +180,22 @@ fn fixed<'r>(
         }
         ColumnType::Time => checked(&|value| (0..=DAY).contains(&i64_of(value)), "a time of day is out of range")?,
         ColumnType::Timestamp(_) | ColumnType::TimestampTz => {
-            let earliest = earliest(column_type);
-            let is_finite = |value: &[u8]| (earliest..i64::MAX).contains(&i64_of(value));
-            checked(&is_finite, "a timestamp is out of range")?
+            let range = timestamps(column_type);
+            checked(&|value| range.contains(&i64_of(value)), "a timestamp is out of range")?
         }
         _ => FixedSource::Ring(*values),
     };
     Ok(FixedValues { source, width })
 }
 
-/// The earliest timestamp that is one in each database: -290307-01-01 for microseconds, otherwise all but the mark of minus infinity.
-fn earliest(column_type: &ColumnType) -> i64 {
+/// The timestamps of a type: those of DuckDB's years 290309 BC to 294247. Beyond them, DuckDB cannot convert timestamps in seconds and
+/// milliseconds, and fails. Nanoseconds are all numbers but the marks of infinity.
+fn timestamps(column_type: &ColumnType) -> RangeInclusive<i64> {
     match column_type {
-        ColumnType::Timestamp(TimestampUnit::Microsecond) | ColumnType::TimestampTz => -9_223_372_022_400_000_000,
-        _ => -i64::MAX + 1,
+        ColumnType::Timestamp(TimestampUnit::Second) => -9_223_372_022_400..=9_223_372_036_854,
+        ColumnType::Timestamp(TimestampUnit::Millisecond) => -9_223_372_022_400_000..=9_223_372_036_854_775,
+        ColumnType::Timestamp(TimestampUnit::Nanosecond) => -i64::MAX + 1..=i64::MAX - 1,
+        _ => -9_223_372_022_400_000_000..=i64::MAX - 1,
     }
 }
 

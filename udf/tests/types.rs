@@ -68,9 +68,13 @@ fn columns() -> Vec<(ColumnType, Vec<Node>)> {
             vec![Node::new(3, Vec::new()), Node::new(3, Vec::new()), integers(&[1, 2, 3])],
         ),
     ];
-    let units =
-        [TimestampUnit::Second, TimestampUnit::Millisecond, TimestampUnit::Nanosecond, TimestampUnit::Microsecond];
-    found.extend(units.map(|unit| (Timestamp(unit), micros([-9_223_372_022_400_000_000, 0, i64::MAX - 1]))));
+    let units = [
+        (TimestampUnit::Second, [-9_223_372_022_400, 0, 9_223_372_036_854]),
+        (TimestampUnit::Millisecond, [-9_223_372_022_400_000, 0, 9_223_372_036_854_775]),
+        (TimestampUnit::Nanosecond, [-i64::MAX + 1, 0, i64::MAX - 1]),
+        (TimestampUnit::Microsecond, [-9_223_372_022_400_000_000, 0, i64::MAX - 1]),
+    ];
+    found.extend(units.map(|(unit, counts)| (Timestamp(unit), micros(counts))));
     found
 }
 

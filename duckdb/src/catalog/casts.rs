@@ -12,6 +12,7 @@ use std::ops::Range;
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind};
 
+use super::names::CATALOG;
 use super::{SCHEMA, qualifies};
 
 pub const TYPES: [&str; 5] = ["regclass", "regtype", "regnamespace", "regproc", "regprocedure"];
@@ -53,7 +54,7 @@ impl<'t, 'a> Casts<'t, 'a> {
                 // An array column becomes a list of names.
                 let is_list = type_ == "regtype" && is_symbol(tokens, end + 1, b']') && is_column(&tokens[operand]);
                 return is_list.then(|| {
-                    edits.insert(tokens[operand].start, format!("{type_}_list("));
+                    edits.insert(tokens[operand].start, format!("{CATALOG}{type_}_list("));
                     edits.replace(tokens[at].start..tokens[end + 1].end(), ")");
                     end + 2 - at
                 });
@@ -65,7 +66,7 @@ impl<'t, 'a> Casts<'t, 'a> {
                 edits.remove(whole);
             } else {
                 let kind = self.function(type_, operand..at, end);
-                edits.insert(tokens[operand].start, format!("{type_}_{kind}("));
+                edits.insert(tokens[operand].start, format!("{CATALOG}{type_}_{kind}("));
                 edits.replace(whole, ")");
             }
         } else {
@@ -75,7 +76,7 @@ impl<'t, 'a> Casts<'t, 'a> {
                 return None;
             }
             let kind = self.function(type_, open + 1..at, end + 1);
-            edits.replace(cast.start..cast.end(), format!("{type_}_{kind}"));
+            edits.replace(cast.start..cast.end(), format!("{CATALOG}{type_}_{kind}"));
             edits.remove(whole);
         }
         Some(end - at)
@@ -126,7 +127,7 @@ impl<'t, 'a> Casts<'t, 'a> {
     }
 
     /// Finds the operand: only a dot and a subscript have a higher precedence than `::`.
-    fn find_operand(&self, cast: usize) -> Option<usize> {
+    pub fn find_operand(&self, cast: usize) -> Option<usize> {
         let tokens = self.tokens;
         let mut last = cast.checked_sub(1)?;
         loop {
@@ -216,31 +217,37 @@ mod tests {
     #[test]
     fn casts_become_calls() {
         for (given, expected) in [
-            ("x = 'pg_class'::regclass", "x = regclass_number('pg_class')"),
-            ("x = 'pg_class'::pg_catalog.regclass::oid", "x = regclass_number('pg_class')::oid"),
-            ("$1::text::regclass", "regclass_number($1::text)"),
-            ("'t'::regclass::pg_catalog.text", "regclass_name('t')::text"),
-            ("select c.oid::regclass as t", "select regclass_name(c.oid) as t"),
-            ("select c.\"oid\" :: RegClass", "select regclass_name(c.\"oid\" )"),
-            ("max(a, f(b))::regtype", "regtype_name(max(a, f(b)))"),
-            ("select (a)::regnamespace::text", "select regnamespace_name((a))::text"),
-            ("a.b[1][2]::regtype", "regtype_name(a.b[1][2])"),
-            ("a::regclass::oid::regclass", "regclass_name(regclass_number(a)::oid)"),
-            ("CAST($1::VARCHAR AS REGCLASS)", "regclass_number($1::VARCHAR )"),
-            ("cast(CAST(a.b AS regclass) AS TEXT)", "cast(regclass_name(a.b ) AS TEXT)"),
+            ("x = 'pg_class'::regclass", "x = colonnade_catalog.pg.regclass_number('pg_class')"),
+            ("x = 'pg_class'::pg_catalog.regclass::oid", "x = colonnade_catalog.pg.regclass_number('pg_class')::oid"),
+            ("$1::text::regclass", "colonnade_catalog.pg.regclass_number($1::text)"),
+            ("'t'::regclass::pg_catalog.text", "colonnade_catalog.pg.regclass_name('t')::text"),
+            ("select c.oid::regclass as t", "select colonnade_catalog.pg.regclass_name(c.oid) as t"),
+            ("select c.\"oid\" :: RegClass", "select colonnade_catalog.pg.regclass_name(c.\"oid\" )"),
+            ("max(a, f(b))::regtype", "colonnade_catalog.pg.regtype_name(max(a, f(b)))"),
+            ("select (a)::regnamespace::text", "select colonnade_catalog.pg.regnamespace_name((a))::text"),
+            ("a.b[1][2]::regtype", "colonnade_catalog.pg.regtype_name(a.b[1][2])"),
+            (
+                "a::regclass::oid::regclass",
+                "colonnade_catalog.pg.regclass_name(colonnade_catalog.pg.regclass_number(a)::oid)",
+            ),
+            ("CAST($1::VARCHAR AS REGCLASS)", "colonnade_catalog.pg.regclass_number($1::VARCHAR )"),
+            ("cast(CAST(a.b AS regclass) AS TEXT)", "cast(colonnade_catalog.pg.regclass_name(a.b ) AS TEXT)"),
             (
                 "CAST(CAST(f(CAST(a AS REGCLASS)) AS REGCLASS) AS OID)",
-                "CAST(regclass_number(f(regclass_name(a )) ) AS OID)",
+                "CAST(colonnade_catalog.pg.regclass_number(f(colonnade_catalog.pg.regclass_name(a )) ) AS OID)",
             ),
-            ("'f'::pg_catalog.regproc::pg_catalog.oid", "regproc_oid('f')::oid"),
-            ("f.oid::pg_catalog.regprocedure as p", "regprocedure_name(f.oid) as p"),
-            ("(select a::regclass as text)", "(select regclass_name(a) as text)"),
+            ("'f'::pg_catalog.regproc::pg_catalog.oid", "colonnade_catalog.pg.regproc_oid('f')::oid"),
+            ("f.oid::pg_catalog.regprocedure as p", "colonnade_catalog.pg.regprocedure_name(f.oid) as p"),
+            ("(select a::regclass as text)", "(select colonnade_catalog.pg.regclass_name(a) as text)"),
             ("nextval('s'::regclass)", "nextval('s')"),
             ("a as regclass", "a as regclass"),
-            ("a::regtype <> 'x'::regtype", "regtype_number(a) <> regtype_number('x')"),
-            ("a::regclass = 'x'", "regclass_name(a) = 'x'"),
+            (
+                "a::regtype <> 'x'::regtype",
+                "colonnade_catalog.pg.regtype_number(a) <> colonnade_catalog.pg.regtype_number('x')",
+            ),
+            ("a::regclass = 'x'", "colonnade_catalog.pg.regclass_name(a) = 'x'"),
             ("a::regclass[]", "a::regclass[]"),
-            ("p.a::regtype[]::text[]", "regtype_list(p.a)::text[]"),
+            ("p.a::regtype[]::text[]", "colonnade_catalog.pg.regtype_list(p.a)::text[]"),
             ("'{25}'::regtype[]", "'{25}'::regtype[]"),
             ("::regclass", "::regclass"),
             ("a + ::regclass", "a + ::regclass"),
@@ -254,14 +261,17 @@ mod tests {
     fn time_grows_linearly_with_the_length() {
         const MANY: usize = 100_000;
         let (casts, opened) = ("'t'::regclass as t, ".repeat(MANY), "(".repeat(MANY));
-        assert_eq!(rewritten(&casts).len(), "regclass_number('t') as t, ".len() * MANY);
+        assert_eq!(rewritten(&casts).len(), "colonnade_catalog.pg.regclass_number('t') as t, ".len() * MANY);
         let chained = format!("a{}", "::regclass".repeat(MANY));
         let chain = rewritten(&chained);
-        assert!(chain.starts_with("regclass_name(regclass_number(") && chain.ends_with("))))"));
+        assert!(
+            chain.starts_with("colonnade_catalog.pg.regclass_name(colonnade_catalog.pg.regclass_number(")
+                && chain.ends_with("))))")
+        );
         assert_eq!(chain.matches("regclass_").count(), MANY);
         let nested = format!("{opened}a{}", ")::regclass".repeat(MANY));
         assert_eq!(rewritten(&nested).matches("regclass_").count(), MANY);
-        assert!(rewritten(&format!("{opened}{casts}")).ends_with("regclass_number('t') as t, "));
+        assert!(rewritten(&format!("{opened}{casts}")).ends_with("colonnade_catalog.pg.regclass_number('t') as t, "));
         let _ = rewritten(&"cast(a as regclass, ".repeat(MANY));
         let _ = rewritten(&"operator(pg_catalog.".repeat(MANY));
     }

@@ -4,10 +4,12 @@
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind};
 
+use super::names::CATALOG;
+
 /// Adds the changes of a call that begins at `at`, if there is one, and of the functions beside it in FROM.
 pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     let Some(call) = Call::at(tokens, at) else { return };
-    edits.replace(tokens[at].start..call.array.0, "generate_subscripts(");
+    edits.replace(tokens[at].start..call.array.0, format!("{CATALOG}generate_subscripts("));
     let is_item = at > 0 && tokens[at - 1].is_word("from");
     let Some((alias, mut next)) = alias(tokens, call.next).filter(|_| is_item) else {
         edits.replace(call.array.1..call.end, ", 1)");
@@ -27,6 +29,11 @@ pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
         edits.insert(tokens[close].end(), format!(" AS {alias})"));
         next = after;
     }
+}
+
+/// Whether such a call begins at `at`.
+pub(super) fn is_call(tokens: &[Token<'_>], at: usize) -> bool {
+    Call::at(tokens, at).is_some()
 }
 
 struct Call {
@@ -97,16 +104,23 @@ mod tests {
         for (given, expected) in [
             (
                 "select generate_series(array_lower(k, 1), array_upper(k, 1)) as i, n",
-                "select generate_subscripts(k, 1) as i, n",
+                "select colonnade_catalog.pg.generate_subscripts(k, 1) as i, n",
             ),
-            ("select generate_series(array_lower(c.k,1),array_upper(c.k,1))", "select generate_subscripts(c.k, 1)"),
+            (
+                "select generate_series(array_lower(c.k,1),array_upper(c.k,1))",
+                "select colonnade_catalog.pg.generate_subscripts(c.k, 1)",
+            ),
             (
                 "select s[i] from generate_series(array_lower(f('a,'), 1), array_upper(f('a,'), 1)) as i, f('a,') s where x",
-                "select s[i] from (SELECT generate_subscripts(f('a,'), 1) AS i) as i, (SELECT f('a,') AS s) s where x",
+                "select s[i] from (SELECT colonnade_catalog.pg.generate_subscripts(f('a,'), 1) AS i) as i, (SELECT f('a,') AS s) s where x",
             ),
             (
                 "select generate_series(array_lower(k, 1), array_upper(l, 1))",
                 "select generate_series(array_lower(k, 1), array_upper(l, 1))",
+            ),
+            (
+                "select pg_catalog.generate_series(array_lower(k, 1), array_upper(k, 1))",
+                "select colonnade_catalog.pg.generate_subscripts(k, 1)",
             ),
             ("select generate_series(array_lower(k, 1), 5)", "select generate_series(array_lower(k, 1), 5)"),
             (

@@ -6,7 +6,7 @@
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
 
-use super::{CATALOG_INFORMATION, INFORMATION, SCHEMA, begins};
+use super::{CATALOG_INFORMATION, CatalogNames, INFORMATION, SCHEMA, begins};
 
 const PUBLIC: &str = "public";
 const MAIN: &str = "main";
@@ -14,22 +14,24 @@ const MAIN: &str = "main";
 const SEQUENCE_FUNCTIONS: [&str; 3] = ["nextval", "currval", "setval"];
 
 /// The served database.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServedDatabase {
     /// Its name.
     pub database: String,
     /// Whether it has a schema `public`.
     pub has_public: bool,
+    /// What clients may name with the schema `pg_catalog`.
+    pub catalog: CatalogNames,
 }
 
 impl ServedDatabase {
     /// The changes after which a statement has DuckDB's names of the database's objects.
     pub(crate) fn edits(&self, statement: &str) -> Edits {
-        edits(statement, &self.database, self.has_public)
+        edits(statement, &self.database, self.has_public, &self.catalog)
     }
 }
 
-fn edits(statement: &str, database: &str, has_public: bool) -> Edits {
+fn edits(statement: &str, database: &str, has_public: bool, names: &CatalogNames) -> Edits {
     let mut edits = Edits::default();
     let may_match = |at: usize| [PUBLIC, SCHEMA, INFORMATION].iter().any(|name| begins(&statement[at..], name));
     if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'p' | b'i') && may_match(at)) {
@@ -43,7 +45,7 @@ fn edits(statement: &str, database: &str, has_public: bool) -> Edits {
     for (at, token) in tokens.iter().enumerate() {
         let starts = !is_dot(&tokens, at.wrapping_sub(1));
         if starts && is_database(token) && is_dot(&tokens, at + 1) {
-            edit_qualified(&tokens, at, &mut edits);
+            edit_qualified(&tokens, at, names, &mut edits);
         }
         if keeps_public {
             continue;
@@ -65,7 +67,7 @@ fn edits(statement: &str, database: &str, has_public: bool) -> Edits {
 }
 
 /// Rewrites `database.information_schema.x` and `database.pg_catalog.x`. The database's name is at `at`.
-fn edit_qualified(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
+fn edit_qualified(tokens: &[Token<'_>], at: usize, names: &CatalogNames, edits: &mut Edits) {
     let Some([database, _, schema, dot]) = tokens.get(at..at + 4) else { return };
     if !is_name(schema) || !is_dot(tokens, at + 3) {
         return;
@@ -73,7 +75,7 @@ fn edit_qualified(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     let place = database.start..dot.end();
     match schema.folded().to_lowercase().as_str() {
         INFORMATION if !tokens[0].is_word("create") => edits.replace(place, CATALOG_INFORMATION),
-        SCHEMA => edits.remove(place),
+        SCHEMA => edits.replace(place, names.schema_of(tokens, at + 4)),
         _ => {}
     }
 }
@@ -138,7 +140,7 @@ mod tests {
     use super::*;
 
     fn rewritten_for(statement: &str, database: &str, has_public: bool) -> String {
-        edits(statement, database, has_public).apply(statement).text.into_owned()
+        edits(statement, database, has_public, &super::super::names::some()).apply(statement).text.into_owned()
     }
 
     #[test]
@@ -158,7 +160,7 @@ mod tests {
             ("select nextval('public.s')", "select nextval('main.s')"),
             ("SET search_path = 'x, public'", "SET search_path = 'x,main'"),
             ("select * from Shop.Information_Schema.tables", "select * from colonnade_catalog.information.tables"),
-            ("select * from \"shop\".pg_catalog.pg_class", "select * from pg_class"),
+            ("select * from \"shop\".pg_catalog.pg_class", "select * from colonnade_catalog.pg.pg_class"),
             ("select * from other.information_schema.tables", "select * from other.information_schema.tables"),
             ("select other.public.i from other", "select other.public.i from other"),
         ] {

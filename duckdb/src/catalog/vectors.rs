@@ -85,21 +85,30 @@ mod tests {
         for (given, expected) in [
             (
                 "select i.indkey[a.n-1] from pg_catalog.pg_index i, a where i.INDKEY[0] = 1",
-                "select i.indkey[1 + (a.n-1)] from pg_index i, a where i.INDKEY[1 + (0)] = 1",
+                "select i.indkey[1 + (a.n-1)] from colonnade_catalog.pg.pg_index i, a where i.INDKEY[1 + (0)] = 1",
             ),
             (
                 "select i.indkey[f(x)[1]] from pg_catalog.pg_index as i",
-                "select i.indkey[1 + (f(x)[1])] from pg_index as i",
+                "select i.indkey[1 + (f(x)[1])] from colonnade_catalog.pg.pg_index as i",
             ),
             // These are not certainly vectors.
             ("select i.indkey[0] from pg_index i", "select i.indkey[0] from pg_index i"),
-            ("select i.indkey[0] from pg_catalog.pg_index where i", "select i.indkey[0] from pg_index where i"),
-            ("select i.indkey[0:1] from pg_catalog.pg_index i", "select i.indkey[0:1] from pg_index i"),
+            (
+                "select i.indkey[0] from pg_catalog.pg_index where i",
+                "select i.indkey[0] from colonnade_catalog.pg.pg_index where i",
+            ),
+            (
+                "select i.indkey[0:1] from pg_catalog.pg_index i",
+                "select i.indkey[0:1] from colonnade_catalog.pg.pg_index i",
+            ),
             (
                 "select i.indkey[0] from pg_catalog.pg_index i where exists (from mine i where i.indkey[0] = 1)",
-                "select i.indkey[0] from pg_index i where exists (from mine i where i.indkey[0] = 1)",
+                "select i.indkey[0] from colonnade_catalog.pg.pg_index i where exists (from mine i where i.indkey[0] = 1)",
             ),
-            ("select i.conkey[1] from pg_catalog.pg_index i", "select i.conkey[1] from pg_index i"),
+            (
+                "select i.conkey[1] from pg_catalog.pg_index i",
+                "select i.conkey[1] from colonnade_catalog.pg.pg_index i",
+            ),
         ] {
             assert_eq!(rewritten(given), expected, "{given}");
         }

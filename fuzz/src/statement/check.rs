@@ -65,7 +65,7 @@ fn beside(text: &str, judgement: &Judgement, starts: &[usize], rights: Rights, c
             }
         }
         2 if is_refused => {
-            let served = ServedDatabase { database: "shop".to_owned(), has_public: false };
+            let served = ServedDatabase { database: "shop".to_owned(), ..ServedDatabase::default() };
             stays_refused(&Translated::new(text, &served).text, rights, "translated");
         }
         _ => {}

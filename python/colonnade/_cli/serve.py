@@ -7,6 +7,7 @@ import ipaddress
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -110,13 +111,11 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
         "--udf-preload",
         metavar="MODULE,...",
         type=lambda text: text.split(","),
-        default=[],
         help="modules that are imported once for all functions; numpy always is",
     )
     group.add_argument(
         "--udf-isolation",
         choices=("sandbox", "process", "none"),
-        default="sandbox",
         help="sandbox: a function reads its libraries and nothing else; process: it has the rights of its user; none: "
         "it runs in the server, which has no --users then (default: sandbox)",
     )
@@ -124,21 +123,17 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
         "--udf-max-workers",
         metavar="N",
         type=int,
-        default=4 * (os.cpu_count() or 1),
         help="processes for functions at a time (default: 4 a CPU)",
     )
     group.add_argument("--udf-workers", metavar="N", type=int, help="processes for functions of a session at a time")
+    group.add_argument("--udf-memory", metavar="BYTES", type=size, help="memory of each of them (default: 2GiB)")
     group.add_argument(
-        "--udf-memory", metavar="BYTES", type=size, default="2GiB", help="memory of each of them (default: 2GiB)"
-    )
-    group.add_argument(
-        "--udf-timeout", metavar="SECONDS", type=_seconds, default=0, help="a call's time (default: 0, the statement's)"
+        "--udf-timeout", metavar="SECONDS", type=_seconds, help="a call's time (default: 0, the statement's)"
     )
     group.add_argument(
         "--udf-read",
         metavar="PATH",
         action="append",
-        default=[],
         help="a file or directory that functions may read besides their libraries; may be repeated",
     )
     group.add_argument(
@@ -148,17 +143,31 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
 
 def _functions(args: argparse.Namespace) -> Functions | None:
     """The options of functions; None without --udf."""
-    given = {name: getattr(args, f"udf_{name}") for name in Functions.__annotations__}
-    if args.udf:
-        for name in ("udf_max_workers", "udf_workers"):
-            if getattr(args, name) is not None and getattr(args, name) < 1:
-                raise SystemExit(f"colonnade: --{name.replace('_', '-')} is 1 at least")
-        if args.udf_isolation == "none":
-            check_local(args)
-        return Functions(**{**given, "read": [str(Path(path).absolute()) for path in args.udf_read]})
-    if args.udf_python or args.udf_read or args.udf_user or args.udf_preload:
-        raise SystemExit("colonnade: options of functions go with --udf")
-    return None
+    # None are those that are not given.
+    options: dict[str, Any] = {name: getattr(args, f"udf_{name}") for name in Functions.__annotations__}
+    given = {name: value for name, value in options.items() if value is not None}
+    if not args.udf:
+        if given:
+            raise SystemExit(f"colonnade: --udf-{min(given).replace('_', '-')} goes with --udf")
+        return None
+    for name in ("max_workers", "workers", "memory"):
+        if given.get(name, 1) < 1:
+            raise SystemExit(f"colonnade: --udf-{name.replace('_', '-')} is 1 at least")
+    defaults: dict[str, Any] = {
+        "preload": [],
+        "isolation": "sandbox",
+        "max_workers": 4 * (os.cpu_count() or 1),
+        "memory": size("2GiB"),
+        "timeout": 0,
+        "read": [],
+    }
+    functions = Functions(**options | defaults | given)
+    if functions.isolation == "none":
+        check_local(args)
+    for path in functions.read:
+        if not Path(path).exists():
+            raise SystemExit(f"colonnade: there is no {path}: --udf-read")
+    return replace(functions, read=[str(Path(path).absolute()) for path in functions.read])
 
 
 def check_local(args: argparse.Namespace) -> None:

@@ -13,7 +13,7 @@ CREATE MACRO as_name(word) AS coalesce(word::VARCHAR, getvariable('colonnade_nam
 CREATE MACRO as_oidvector(numbers) AS coalesce(numbers::UINTEGER[], getvariable('colonnade_oids'));
 -- A function: text that can also be compared with numbers. Clients see the name (`catalog.py`). No function has a number.
 CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);
-CREATE MACRO function_named(name) AS name::VARCHAR::colonnade_catalog.main.regproc;
+CREATE MACRO function_named(name) AS name::VARCHAR::regproc;
 
 CREATE TABLE types (oid BIGINT, typname VARCHAR, typlen INTEGER, typcategory VARCHAR, typarray BIGINT, sql_name VARCHAR, duckdb VARCHAR[]);
 INSERT INTO types VALUES
@@ -55,9 +55,9 @@ INSERT INTO types VALUES
     (4089, 'regnamespace', 4, 'N', 4090, 'regnamespace', []);
 
 -- The name of a schema for clients. `main_name` is their name of DuckDB's `main` (`engine.py`): `public`, unless another schema has this name.
-CREATE MACRO client_schema(place) AS CASE place WHEN 'main' THEN colonnade_catalog.main.main_name() ELSE place END;
+CREATE MACRO client_schema(place) AS CASE place WHEN 'main' THEN main_name() ELSE place END;
 -- The reverse, for names that clients give.
-CREATE MACRO engine_schema(place) AS CASE place WHEN colonnade_catalog.main.main_name() THEN 'main' ELSE place END;
+CREATE MACRO engine_schema(place) AS CASE place WHEN main_name() THEN 'main' ELSE place END;
 
 -- Clients see two databases: the current one, and the one with temporary tables.
 CREATE MACRO is_visible(database) AS database = current_database() OR database = 'temp';
@@ -71,10 +71,10 @@ FROM duckdb_types() WHERE database_name = current_database() AND NOT internal AN
 CREATE VIEW pg_type AS
 SELECT oid, typname, namespace AS typnamespace, 10::BIGINT AS typowner, typlen, typlen > 0 AS typbyval, typtype, typcategory,
        false AS typispreferred, true AS typisdefined, ',' AS typdelim, 0::BIGINT AS typrelid, typelem, typarray,
-       colonnade_catalog.main.function_named(stem || 'in') AS typinput, colonnade_catalog.main.function_named(stem || 'out') AS typoutput,
-       colonnade_catalog.main.function_named(stem || 'recv') AS typreceive, colonnade_catalog.main.function_named(stem || 'send') AS typsend,
-       colonnade_catalog.main.function_named('-') AS typmodin, colonnade_catalog.main.function_named('-') AS typmodout,
-       colonnade_catalog.main.function_named('-') AS typanalyze, 'i' AS typalign, 'p' AS typstorage, false AS typnotnull,
+       function_named(stem || 'in') AS typinput, function_named(stem || 'out') AS typoutput,
+       function_named(stem || 'recv') AS typreceive, function_named(stem || 'send') AS typsend,
+       function_named('-') AS typmodin, function_named('-') AS typmodout,
+       function_named('-') AS typanalyze, 'i' AS typalign, 'p' AS typstorage, false AS typnotnull,
        0::BIGINT AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0::BIGINT AS typcollation, NULL::VARCHAR AS typdefault,
        NULL::VARCHAR[] AS typacl
 FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory,
@@ -82,13 +82,13 @@ FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen, CASE typcategory WHE
              -- The first part of the names of a type's functions in PostgreSQL.
              CASE WHEN typname IN ('date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'numeric', 'json', 'jsonb', 'uuid', 'bit',
                                    'varbit', 'record') THEN typname || '_' ELSE typname END AS stem
-      FROM colonnade_catalog.main.types
-      UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0, 'array_' FROM colonnade_catalog.main.types WHERE typarray > 0
-      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, 0, 'enum_' FROM colonnade_catalog.main.enums);
+      FROM types
+      UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0, 'array_' FROM types WHERE typarray > 0
+      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, 0, 'enum_' FROM enums);
 
 CREATE VIEW pg_enum AS
 SELECT oid * 65536 + position AS oid, oid AS enumtypid, position::FLOAT AS enumsortorder, label AS enumlabel
-FROM (SELECT oid, unnest(labels) AS label, unnest(range(1, len(labels) + 1)) AS position FROM colonnade_catalog.main.enums);
+FROM (SELECT oid, unnest(labels) AS label, unnest(range(1, len(labels) + 1)) AS position FROM enums);
 
 -- Types by DuckDB's names, without the part in parentheses, and by PostgreSQL's names.
 CREATE TABLE by_duckdb AS SELECT unnest(duckdb) AS known, oid, typarray FROM types;
@@ -99,9 +99,9 @@ CREATE VIEW numbered_columns AS
 SELECT c.*, CASE WHEN data_type LIKE '%]' THEN coalesce(t.typarray, 1009) ELSE coalesce(t.oid, e.oid, 25) END AS type,
        CASE WHEN data_type LIKE 'DECIMAL(%)' THEN numeric_precision * 65536 + numeric_scale + 4 ELSE -1 END::INTEGER AS modifier
 FROM duckdb_columns() c
-LEFT JOIN colonnade_catalog.main.by_duckdb t ON t.known = split_part(regexp_replace(c.data_type, '(\[[0-9]*\])+$', ''), '(', 1)
-LEFT JOIN colonnade_catalog.main.enums e ON e.duckdb = c.data_type
-WHERE colonnade_catalog.main.is_visible(c.database_name) AND NOT c.internal;
+LEFT JOIN by_duckdb t ON t.known = split_part(regexp_replace(c.data_type, '(\[[0-9]*\])+$', ''), '(', 1)
+LEFT JOIN enums e ON e.duckdb = c.data_type
+WHERE is_visible(c.database_name) AND NOT c.internal;
 
 -- Names in PostgreSQL's notation, with quotes where they are necessary (reserved words are in the manual's appendix "SQL Key Words").
 CREATE MACRO quote_ident(word) AS
@@ -115,22 +115,22 @@ CREATE MACRO quote_ident(word) AS
         THEN word ELSE '"' || replace(word, '"', '""') || '"' END;
 CREATE MACRO unquoted(word) AS
     CASE WHEN word LIKE '"%"' THEN replace(word[2:-2], '""', '"') ELSE word END;
-CREATE MACRO quoted_list(names) AS array_to_string([colonnade_catalog.main.quote_ident(name) for name in names], ', ');
+CREATE MACRO quoted_list(names) AS array_to_string([quote_ident(name) for name in names], ', ');
 CREATE MACRO in_schema(place, thing) AS
-    CASE place WHEN system.main.current_schema() THEN '' ELSE colonnade_catalog.main.quote_ident(colonnade_catalog.main.client_schema(place)) || '.' END
-    || colonnade_catalog.main.quote_ident(thing);
+    CASE place WHEN system.main.current_schema() THEN '' ELSE quote_ident(client_schema(place)) || '.' END
+    || quote_ident(thing);
 
 CREATE MACRO format_type(number, modifier) AS
     (SELECT min(CASE WHEN argument.number = 1700 AND argument.modifier > 4
                      THEN 'numeric(' || ((argument.modifier - 4) // 65536) || ',' || ((argument.modifier - 4) % 65536) || ')' ELSE known END)
-     FROM (SELECT number, modifier) AS argument(number, modifier), (FROM colonnade_catalog.main.by_sql UNION ALL
-           SELECT oid, colonnade_catalog.main.in_schema(schema, name) FROM colonnade_catalog.main.enums)
+     FROM (SELECT number, modifier) AS argument(number, modifier), (FROM by_sql UNION ALL
+           SELECT oid, in_schema(schema, name) FROM enums)
      WHERE oid = argument.number);
 
 CREATE VIEW pg_namespace AS
-SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE colonnade_catalog.main.client_schema(schema_name) END AS nspname,
+SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE client_schema(schema_name) END AS nspname,
        10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl
-FROM duckdb_schemas() WHERE colonnade_catalog.main.is_visible(database_name) AND (NOT internal OR schema_name = 'main')
+FROM duckdb_schemas() WHERE is_visible(database_name) AND (NOT internal OR schema_name = 'main')
 UNION ALL SELECT 11, 'pg_catalog', 10, NULL;
 
 CREATE MACRO schema_number(place) AS
@@ -146,35 +146,35 @@ SELECT 1000000000 + table_oid * 1024 + row_number() OVER (PARTITION BY table_oid
        CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' WHEN 'FOREIGN KEY' THEN 'f' ELSE 'c' END AS kind,
        [place + 1 for place in constraint_column_indexes] AS columns, constraint_column_names AS column_names, expression,
        referenced_table, referenced_column_names
-FROM duckdb_constraints() WHERE colonnade_catalog.main.is_visible(database_name) AND constraint_type <> 'NOT NULL';
+FROM duckdb_constraints() WHERE is_visible(database_name) AND constraint_type <> 'NOT NULL';
 
 CREATE VIEW constraints AS
 SELECT d.*, k.oid AS key, k.relation AS referenced,
        [k.columns[list_position(k.column_names, name)] for name in d.referenced_column_names] AS referenced_columns
-FROM colonnade_catalog.main.declared d
-LEFT JOIN colonnade_catalog.main.declared k
+FROM declared d
+LEFT JOIN declared k
     ON d.kind = 'f' AND k.kind IN ('p', 'u') AND k.namespace = d.namespace AND k.relation_name = d.referenced_table
        AND list_sort(k.column_names) = list_sort(d.referenced_column_names);
 
 CREATE VIEW definitions AS
 SELECT oid, CASE kind WHEN 'p' THEN 'PRIMARY KEY (' WHEN 'u' THEN 'UNIQUE (' WHEN 'c' THEN 'CHECK (' ELSE 'FOREIGN KEY (' END
-            || CASE kind WHEN 'c' THEN expression ELSE colonnade_catalog.main.quoted_list(column_names) END || ')'
-            || CASE kind WHEN 'f' THEN ' REFERENCES ' || colonnade_catalog.main.in_schema(schema, referenced_table)
-                                       || '(' || colonnade_catalog.main.quoted_list(referenced_column_names) || ')' ELSE '' END AS definition
-FROM colonnade_catalog.main.declared;
+            || CASE kind WHEN 'c' THEN expression ELSE quoted_list(column_names) END || ')'
+            || CASE kind WHEN 'f' THEN ' REFERENCES ' || in_schema(schema, referenced_table)
+                                       || '(' || quoted_list(referenced_column_names) || ')' ELSE '' END AS definition
+FROM declared;
 
 CREATE VIEW indexes AS
 SELECT oid, name, temporary, namespace, schema, relation, relation_name, kind = 'p' AS is_primary, true AS is_unique, columns,
-       [colonnade_catalog.main.quote_ident(name) for name in column_names] AS elements
-FROM colonnade_catalog.main.declared WHERE kind IN ('p', 'u')
+       [quote_ident(name) for name in column_names] AS elements
+FROM declared WHERE kind IN ('p', 'u')
 UNION ALL
 SELECT index_oid, index_name, database_name = 'temp', schema_oid, schema_name, table_oid, table_name, is_primary, is_unique,
-       [coalesce(list_position(names, colonnade_catalog.main.unquoted(element)), 0) for element in elements], elements
+       [coalesce(list_position(names, unquoted(element)), 0) for element in elements], elements
 FROM (SELECT i.*, -- Expressions are in parentheses; those that are not a call are in two pairs.
              [regexp_replace(CASE WHEN element LIKE '((%))' THEN element[2:-2] ELSE element END, '^\((\w+\([^()]*\))\)$', '\1')
               for element in expressions::VARCHAR[]] AS elements,
              (SELECT list(column_name ORDER BY column_index) FROM duckdb_columns() c WHERE c.table_oid = i.table_oid) AS names
-      FROM duckdb_indexes() i WHERE colonnade_catalog.main.is_visible(database_name));
+      FROM duckdb_indexes() i WHERE is_visible(database_name));
 
 -- The catalog's own relations to which other relations refer, with PostgreSQL's numbers.
 CREATE TABLE own_relations (oid BIGINT, name VARCHAR);
@@ -187,21 +187,21 @@ INSERT INTO own_relations VALUES
 CREATE VIEW relations AS
 SELECT table_oid AS oid, table_name AS name, schema_oid AS namespace, schema_name AS schema, 'r' AS kind, column_count AS columns,
        estimated_size AS rows, temporary, check_constraint_count AS checks, index_count > 0 AS is_indexed
-FROM duckdb_tables() WHERE colonnade_catalog.main.is_visible(database_name)
+FROM duckdb_tables() WHERE is_visible(database_name)
 UNION ALL
 SELECT view_oid, view_name, schema_oid, schema_name, 'v', column_count, 0, temporary, 0, false
-FROM duckdb_views() WHERE colonnade_catalog.main.is_visible(database_name) AND NOT internal
+FROM duckdb_views() WHERE is_visible(database_name) AND NOT internal
 UNION ALL
 SELECT sequence_oid, sequence_name, schema_oid, schema_name, 'S', 0, 0, temporary, 0, false
-FROM duckdb_sequences() WHERE colonnade_catalog.main.is_visible(database_name)
+FROM duckdb_sequences() WHERE is_visible(database_name)
 UNION ALL
 SELECT index_oid, index_name, schema_oid, schema_name, 'i', 1, 0, database_name = 'temp', 0, false
-FROM duckdb_indexes() WHERE colonnade_catalog.main.is_visible(database_name)
+FROM duckdb_indexes() WHERE is_visible(database_name)
 UNION ALL
 SELECT oid, name, namespace, schema, 'i', len(column_names), 0, temporary, 0, false
-FROM colonnade_catalog.main.declared WHERE kind IN ('p', 'u')
+FROM declared WHERE kind IN ('p', 'u')
 UNION ALL
-SELECT oid, name, 11, 'pg_catalog', 'r', 0, 0, false, 0, false FROM colonnade_catalog.main.own_relations;
+SELECT oid, name, 11, 'pg_catalog', 'r', 0, 0, false, 0, false FROM own_relations;
 
 CREATE VIEW pg_class AS
 SELECT oid::BIGINT AS oid, name AS relname, namespace::BIGINT AS relnamespace, 0::BIGINT AS reltype, 0::BIGINT AS reloftype,
@@ -212,17 +212,17 @@ SELECT oid::BIGINT AS oid, name AS relname, namespace::BIGINT AS relnamespace, 0
        false AS relhasrules, kind = 'r' AS relhastriggers, false AS relhassubclass, false AS relrowsecurity, false AS relforcerowsecurity,
        true AS relispopulated, 'd' AS relreplident, false AS relispartition, 0::BIGINT AS relrewrite, NULL::VARCHAR[] AS relacl,
        NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound, false AS relhasoids
-FROM colonnade_catalog.main.relations;
+FROM relations;
 
 CREATE VIEW pg_index AS
 SELECT oid::BIGINT AS indexrelid, relation::BIGINT AS indrelid, len(columns)::SMALLINT AS indnatts, len(columns)::SMALLINT AS indnkeyatts,
        is_unique AS indisunique, false AS indnullsnotdistinct, is_primary AS indisprimary, false AS indisexclusion, true AS indimmediate,
        false AS indisclustered, true AS indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident,
-       colonnade_catalog.main.as_int2vector(columns) AS indkey, colonnade_catalog.main.as_oidvector([0 for c in columns]) AS indcollation,
-       colonnade_catalog.main.as_oidvector([0 for c in columns]) AS indclass,
-       colonnade_catalog.main.as_int2vector([0 for c in columns]) AS indoption,
+       as_int2vector(columns) AS indkey, as_oidvector([0 for c in columns]) AS indcollation,
+       as_oidvector([0 for c in columns]) AS indclass,
+       as_int2vector([0 for c in columns]) AS indoption,
        CASE WHEN list_contains(columns, 0) THEN array_to_string(elements, ', ') END AS indexprs, NULL::VARCHAR AS indpred
-FROM colonnade_catalog.main.indexes;
+FROM indexes;
 
 CREATE VIEW pg_constraint AS
 SELECT oid::BIGINT AS oid, name AS conname, namespace::BIGINT AS connamespace, kind AS contype, false AS condeferrable, false AS condeferred,
@@ -232,36 +232,36 @@ SELECT oid::BIGINT AS oid, name AS conname, namespace::BIGINT AS connamespace, k
        CASE kind WHEN 'f' THEN 'a' ELSE ' ' END AS confdeltype, CASE kind WHEN 'f' THEN 's' ELSE ' ' END AS confmatchtype,
        true AS conislocal, 0 AS coninhcount, true AS connoinherit, columns::SMALLINT[] AS conkey,
        CASE kind WHEN 'f' THEN referenced_columns END::SMALLINT[] AS confkey, expression AS conbin
-FROM colonnade_catalog.main.constraints;
+FROM constraints;
 
 -- The key on which a foreign key depends.
 CREATE VIEW pg_depend AS
 SELECT 2606::BIGINT AS classid, oid::BIGINT AS objid, 0 AS objsubid, 1259::BIGINT AS refclassid, key::BIGINT AS refobjid, 0 AS refobjsubid,
        'n' AS deptype
-FROM colonnade_catalog.main.constraints WHERE kind = 'f';
+FROM constraints WHERE kind = 'f';
 
 -- Without comments on functions, because listing DuckDB's thousands of functions is slow.
 CREATE VIEW pg_shdescription AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS description LIMIT 0;
 
 CREATE VIEW pg_attribute AS
-SELECT table_oid::BIGINT AS attrelid, colonnade_catalog.main.as_name(column_name) AS attname, type AS atttypid, -1 AS attstattarget,
+SELECT table_oid::BIGINT AS attrelid, as_name(column_name) AS attname, type AS atttypid, -1 AS attstattarget,
        -1 AS attlen, column_index::SMALLINT AS attnum, 0 AS attndims, modifier AS atttypmod,
        NOT is_nullable AS attnotnull, coalesce(generation_expression, column_default) IS NOT NULL AS atthasdef, false AS atthasmissing,
        '' AS attidentity, CASE WHEN is_generated THEN 'v' ELSE '' END AS attgenerated, false AS attisdropped, true AS attislocal,
        0 AS attinhcount, 0::BIGINT AS attcollation, NULL::VARCHAR[] AS attacl, NULL::VARCHAR[] AS attoptions, 'p' AS attstorage,
        'i' AS attalign, false AS attbyval, -1 AS attcacheoff, '' AS attcompression
-FROM colonnade_catalog.main.numbered_columns
+FROM numbered_columns
 UNION ALL
 -- The columns of indexes.
-SELECT i.oid, colonnade_catalog.main.as_name(coalesce(c.column_name, 'expr')), coalesce(c.type, 25), -1, -1, i.number::SMALLINT, 0, coalesce(c.modifier, -1), false, false, false, '', '',
+SELECT i.oid, as_name(coalesce(c.column_name, 'expr')), coalesce(c.type, 25), -1, -1, i.number::SMALLINT, 0, coalesce(c.modifier, -1), false, false, false, '', '',
        false, true, 0, 0, NULL, NULL, 'p', 'i', false, -1, ''
-FROM (SELECT oid, relation, unnest(columns) AS place, unnest(range(1, len(columns) + 1)) AS number FROM colonnade_catalog.main.indexes) i
-LEFT JOIN colonnade_catalog.main.numbered_columns c ON c.table_oid = i.relation AND c.column_index = i.place;
+FROM (SELECT oid, relation, unnest(columns) AS place, unnest(range(1, len(columns) + 1)) AS number FROM indexes) i
+LEFT JOIN numbered_columns c ON c.table_oid = i.relation AND c.column_index = i.place;
 
 CREATE VIEW pg_attrdef AS
 SELECT table_oid::BIGINT * 65536 + column_index AS oid, table_oid::BIGINT AS adrelid, column_index::SMALLINT AS adnum,
        coalesce(generation_expression, column_default) AS adbin
-FROM duckdb_columns() WHERE colonnade_catalog.main.is_visible(database_name) AND NOT internal AND adbin IS NOT NULL;
+FROM duckdb_columns() WHERE is_visible(database_name) AND NOT internal AND adbin IS NOT NULL;
 
 CREATE VIEW pg_database AS
 SELECT database_oid::BIGINT AS oid, database_name AS datname, 10::BIGINT AS datdba, 6 AS encoding, 'c' AS datlocprovider, 'C' AS datcollate,
@@ -277,7 +277,7 @@ SELECT 1663::BIGINT AS oid, 'pg_default' AS spcname, 10::BIGINT AS spcowner, NUL
 CREATE VIEW pg_sequence AS
 SELECT sequence_oid::BIGINT AS seqrelid, 20::BIGINT AS seqtypid, start_value AS seqstart, increment_by AS seqincrement, max_value AS seqmax,
        min_value AS seqmin, 1::BIGINT AS seqcache, cycle AS seqcycle
-FROM duckdb_sequences() WHERE colonnade_catalog.main.is_visible(database_name);
+FROM duckdb_sequences() WHERE is_visible(database_name);
 CREATE VIEW pg_extension AS
 SELECT 0::BIGINT AS oid, '' AS extname, 10::BIGINT AS extowner, 11::BIGINT AS extnamespace, false AS extrelocatable, '' AS extversion LIMIT 0;
 CREATE VIEW pg_prepared_xacts AS
@@ -301,7 +301,7 @@ CREATE VIEW pg_trigger AS
 SELECT 0::BIGINT AS oid, 0::BIGINT AS tgrelid, '' AS tgname, false AS tgisinternal, '' AS tgenabled, 0::BIGINT AS tgparentid,
        0::BIGINT AS tgconstraint LIMIT 0;
 CREATE VIEW pg_roles AS
-SELECT 10::BIGINT AS oid, current_user AS rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb,
+SELECT 10::BIGINT AS oid, current_user() AS rolname, false AS rolsuper, true AS rolinherit, false AS rolcreaterole, false AS rolcreatedb,
        true AS rolcanlogin, -1 AS rolconnlimit, NULL::TIMESTAMP AS rolvaliduntil, false AS rolreplication, false AS rolbypassrls;
 CREATE VIEW pg_auth_members AS SELECT 0::BIGINT AS roleid, 0::BIGINT AS member, 0::BIGINT AS grantor, false AS admin_option LIMIT 0;
 -- `tableoid` is the number of the relation itself. In PostgreSQL, `*` does not include it.
@@ -313,17 +313,17 @@ FROM (VALUES (14::BIGINT, 'sql'), (16384, 'python'), (16385, 'python_map')) AS l
 -- The functions in Python, from the comments of their macros (`function_entry.py`). Users can write any comment, so a wrong one gives NULL,
 -- and a definition that its macro does not call is left out.
 CREATE VIEW colonnade_functions AS
-SELECT f.id, schema, name, f.kind, f.language, f.parameters, f.results, f.volatility, f.strict, f.parallel, coalesce(f.style, 'numpy') AS style,
-       f.source, f.created_by, try_cast(f.created_at AS TIMESTAMPTZ) AS created_at, comment, f.mac
-FROM (SELECT schema_name AS schema, function_name AS name, comment->>'comment' AS comment, calls,
-             unnest(from_json(comment->'colonnade_functions', '[{"id":"VARCHAR","kind":"VARCHAR","language":"VARCHAR","parameters":[{"name":"VARCHAR",
+SELECT id, schema, name, kind, language, parameters, results, volatility, strict, parallel, coalesce(style, 'numpy') AS style,
+       source, created_by, try_cast(created_at AS TIMESTAMPTZ) AS created_at, comment, mac
+FROM (SELECT schema_name AS schema, function_name AS name, json_extract_string(comment, '$.comment') AS comment, calls,
+             unnest(from_json(json_extract(comment, '$.colonnade_functions'), '[{"id":"VARCHAR","kind":"VARCHAR","language":"VARCHAR","parameters":[{"name":"VARCHAR",
                  "type":"VARCHAR","default":"VARCHAR","scalar":"BOOLEAN"}],"results":[["VARCHAR"]],"volatility":"VARCHAR","strict":"BOOLEAN",
-                 "parallel":"VARCHAR","style":"VARCHAR","source":"VARCHAR","created_by":"VARCHAR","created_at":"VARCHAR","mac":"VARCHAR"}]')) AS f
+                 "parallel":"VARCHAR","style":"VARCHAR","source":"VARCHAR","created_by":"VARCHAR","created_at":"VARCHAR","mac":"VARCHAR"}]'), max_depth := 2)
       FROM (SELECT schema_name, function_name, comment, string_agg(macro_definition) AS calls
             FROM duckdb_functions()
             WHERE database_name = current_database() AND NOT internal AND starts_with(comment, '{"colonnade_functions":') AND json_valid(comment)
             GROUP BY ALL))
-WHERE regexp_full_match(f.id, '[0-9a-f]{16}') AND contains(calls, '''' || f.id || '''');
+WHERE regexp_full_match(id, '[0-9a-f]{16}') AND contains(calls, '''' || id || '''');
 -- Types as `pg_get_functiondef` writes them: CREATE FUNCTION reads the same types. Names in quotes stay as they are.
 CREATE MACRO shown_type(type) AS
     CASE WHEN type = 'FLOAT' THEN 'real' WHEN type = 'DOUBLE' THEN 'double precision' WHEN type = 'VARCHAR' THEN 'text'
@@ -331,29 +331,29 @@ CREATE MACRO shown_type(type) AS
          ELSE regexp_replace(lower(type), '^decimal', 'numeric') END;
 -- Parameters of any types, and columns of any, are a star.
 CREATE MACRO shown_column(name, type) AS
-    CASE type WHEN 'ANY' THEN '*' ELSE trim(colonnade_catalog.main.quote_ident(name) || ' ' || colonnade_catalog.main.shown_type(type)) END;
+    CASE type WHEN 'ANY' THEN '*' ELSE trim(quote_ident(name) || ' ' || shown_type(type)) END;
 CREATE MACRO base_type(type) AS split_part(regexp_replace(type, '(\[[0-9]*\])+$', ''), '(', 1);
 CREATE MACRO type_number(type, numbers, arrays) AS
-    CASE WHEN type LIKE '%]' THEN coalesce(arrays[colonnade_catalog.main.base_type(type)], 1009)
-         ELSE coalesce(numbers[colonnade_catalog.main.base_type(type)], 25) END;
+    CASE WHEN type LIKE '%]' THEN coalesce(map_extract_value(arrays, base_type(type)), 1009)
+         ELSE coalesce(map_extract_value(numbers, base_type(type)), 25) END;
 -- Their numbers are above those of DuckDB's objects, and the same in all sessions. A type that PostgreSQL has not is text.
 CREATE VIEW python_procedures AS
 SELECT ('0x' || f.id[:7])::BIGINT + 2147483648 AS oid, f.*, [p.name for p in f.parameters] AS names,
-       [colonnade_catalog.main.type_number(p.type, numbers, arrays) for p in f.parameters] AS types,
-       [colonnade_catalog.main.type_number(r[2], numbers, arrays) for r in f.results] AS result_types,
-       [CASE p.type WHEN 'ANY' THEN '*' ELSE colonnade_catalog.main.shown_type(p.type) END for p in f.parameters] AS shown_types,
-       array_to_string([colonnade_catalog.main.shown_column(p.name, p.type) || coalesce(' DEFAULT ' || p.default, '') for p in f.parameters], ', ') AS arguments,
-       array_to_string([colonnade_catalog.main.shown_column(p.name, p.type) for p in f.parameters], ', ') AS identity,
-       CASE kind WHEN 'table' THEN 'TABLE(' || array_to_string([colonnade_catalog.main.shown_column(r[1], r[2]) for r in f.results], ', ') || ')'
-                 ELSE colonnade_catalog.main.shown_type(f.results[1][2]) END AS result
-FROM colonnade_catalog.main.colonnade_functions f,
-     (SELECT map(list(known), list(oid)) AS numbers, map(list(known), list(typarray)) AS arrays FROM colonnade_catalog.main.by_duckdb);
+       [type_number(p.type, numbers, arrays) for p in f.parameters] AS types,
+       [type_number(r[2], numbers, arrays) for r in f.results] AS result_types,
+       [CASE p.type WHEN 'ANY' THEN '*' ELSE shown_type(p.type) END for p in f.parameters] AS shown_types,
+       array_to_string([shown_column(p.name, p.type) || coalesce(' DEFAULT ' || p.default, '') for p in f.parameters], ', ') AS arguments,
+       array_to_string([shown_column(p.name, p.type) for p in f.parameters], ', ') AS identity,
+       CASE kind WHEN 'table' THEN 'TABLE(' || array_to_string([shown_column(r[1], r[2]) for r in f.results], ', ') || ')'
+                 ELSE shown_type(f.results[1][2]) END AS result
+FROM colonnade_functions f,
+     (SELECT map(list(known), list(oid)) AS numbers, map(list(known), list(typarray)) AS arrays FROM by_duckdb);
 
 CREATE VIEW pg_proc AS
-SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.main.schema_number(schema_name) AS pronamespace, 'f' AS prokind,
+SELECT function_oid::BIGINT AS oid, function_name AS proname, schema_number(schema_name) AS pronamespace, 'f' AS prokind,
        10::BIGINT AS proowner, 14::BIGINT AS prolang, CASE function_type WHEN 'table_macro' THEN 2249 ELSE 25 END::BIGINT AS prorettype,
        function_type = 'table_macro' AS proretset, len(parameters)::SMALLINT AS pronargs,
-       colonnade_catalog.main.as_oidvector([25 for name in parameters]) AS proargtypes,
+       as_oidvector([25 for name in parameters]) AS proargtypes,
        NULL::BIGINT[] AS proallargtypes, NULL::VARCHAR[] AS proargmodes, parameters AS proargnames,
        array_to_string(parameters, ', ') AS proargs, 'v' AS provolatile, 'u' AS proparallel, false AS prosecdef, false AS proisstrict,
        NULL::VARCHAR[] AS proacl, macro_definition AS prosrc, NULL::VARCHAR AS proargdefaults, 0::SMALLINT AS pronargdefaults,
@@ -362,25 +362,25 @@ SELECT function_oid::BIGINT AS oid, function_name AS proname, colonnade_catalog.
 FROM duckdb_functions()
 WHERE database_name = current_database() AND NOT internal AND NOT coalesce(starts_with(comment, '{"colonnade_functions":'), false)
 UNION ALL
-SELECT oid, name, colonnade_catalog.main.schema_number(schema), CASE kind WHEN 'aggregate' THEN 'a' ELSE 'f' END, 10,
+SELECT oid, name, schema_number(schema), CASE kind WHEN 'aggregate' THEN 'a' ELSE 'f' END, 10,
        CASE language WHEN 'python_map' THEN 16385 ELSE 16384 END, CASE kind WHEN 'table' THEN 2249 ELSE result_types[1] END, kind = 'table',
-       len(parameters)::SMALLINT, colonnade_catalog.main.as_oidvector(types),
+       len(parameters)::SMALLINT, as_oidvector(types),
        CASE kind WHEN 'table' THEN types || result_types END, CASE kind WHEN 'table' THEN ['i' for name in names] || ['t' for r in results] END,
        CASE kind WHEN 'table' THEN names || [r[1] for r in results] ELSE names END, arguments, volatility, parallel, false, strict, NULL, source,
        CASE WHEN len([p for p in parameters if p.default IS NOT NULL]) > 0
             THEN array_to_string([p.default for p in parameters if p.default IS NOT NULL], ', ') END,
        len([p for p in parameters if p.default IS NOT NULL])::SMALLINT, NULL, NULL, 100, CASE kind WHEN 'table' THEN 1000 ELSE 0 END, 0,
        false, NULL, NULL, 0
-FROM colonnade_catalog.main.python_procedures;
+FROM python_procedures;
 CREATE VIEW pg_description AS
 SELECT oid::BIGINT AS objoid, 1259::BIGINT AS classoid, 0 AS objsubid, comment AS description
 FROM (SELECT table_oid AS oid, database_name, comment FROM duckdb_tables()
       UNION ALL SELECT view_oid, database_name, comment FROM duckdb_views()
       UNION ALL SELECT sequence_oid, database_name, comment FROM duckdb_sequences()
       UNION ALL SELECT index_oid, database_name, comment FROM duckdb_indexes())
-WHERE colonnade_catalog.main.is_visible(database_name) AND comment IS NOT NULL
+WHERE is_visible(database_name) AND comment IS NOT NULL
 UNION ALL
 SELECT table_oid, 1259, column_index, comment
-FROM duckdb_columns() WHERE colonnade_catalog.main.is_visible(database_name) AND NOT internal AND comment IS NOT NULL
+FROM duckdb_columns() WHERE is_visible(database_name) AND NOT internal AND comment IS NOT NULL
 UNION ALL
-SELECT oid, 1255, 0, comment FROM colonnade_catalog.main.python_procedures WHERE comment IS NOT NULL;
+SELECT oid, 1255, 0, comment FROM python_procedures WHERE comment IS NOT NULL;

@@ -11,30 +11,32 @@ CREATE MACRO session_user() AS coalesce(getvariable('colonnade_user')::VARCHAR, 
 CREATE MACRO current_role() AS coalesce(getvariable('colonnade_user')::VARCHAR, 'duckdb');
 CREATE MACRO pg_backend_pid() AS coalesce(getvariable('colonnade_process')::INTEGER, 0);
 -- PostgreSQL allows these functions in FROM too.
-CREATE MACRO current_schema() AS colonnade_catalog.main.client_schema(system.main.current_schema());
-CREATE MACRO current_schema() AS TABLE SELECT colonnade_catalog.main.client_schema(system.main.current_schema()) AS current_schema;
+CREATE MACRO current_schema() AS client_schema(system.main.current_schema());
+CREATE MACRO current_schema() AS TABLE SELECT client_schema(system.main.current_schema()) AS current_schema;
+CREATE MACRO current_database() AS system.main.current_database();
 CREATE MACRO current_database() AS TABLE SELECT current_database() AS current_database;
-CREATE MACRO pg_get_userbyid(role) AS current_user;
+CREATE MACRO pg_get_userbyid(role) AS current_user();
 CREATE MACRO pg_table_is_visible(number) AS
-    colonnade_catalog.main.table_number(number) IN (
-        SELECT oid FROM colonnade_catalog.main.relations
+    table_number(number) IN (
+        SELECT oid FROM relations
         WHERE CASE WHEN temporary THEN kind <> 'i' ELSE schema IN (system.main.current_schema(), 'pg_catalog') END);
 CREATE MACRO view_query(number) AS
     (SELECT min(regexp_replace(sql, '^CREATE (TEMP |TEMPORARY )?VIEW ("([^"]|"")*"|[^ "(])+ ?(\(.*?\) )?AS ', ''))
      FROM (SELECT number) AS argument(number), duckdb_views() WHERE view_oid = argument.number);
-CREATE MACRO pg_get_viewdef(view) AS colonnade_catalog.main.view_query(view), (view, pretty) AS colonnade_catalog.main.view_query(view);
-CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM (SELECT type) AS argument(name), colonnade_catalog.main.pg_type WHERE typname = argument.name);
+CREATE MACRO pg_get_viewdef(view) AS view_query(view);
+CREATE MACRO pg_get_viewdef(view, pretty) AS view_query(view);
+CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM (SELECT type) AS argument(name), pg_type WHERE typname = argument.name);
 CREATE MACRO array_upper(list, dimension) AS len(list);
 CREATE MACRO array_lower(list, dimension) AS 1;
 CREATE MACRO generate_subscripts(list, dimension) AS
     unnest(CASE typeof(list) WHEN 'USMALLINT[]' THEN range(len(list)) ELSE range(1, len(list) + 1) END);
 CREATE MACRO pg_get_statisticsobjdef_columns(statistics) AS '';
 CREATE MACRO pg_get_function_result(function) AS
-    coalesce((SELECT min(result) FROM (SELECT function) AS argument(number), colonnade_catalog.main.python_procedures WHERE oid = argument.number),
+    coalesce((SELECT min(result) FROM (SELECT function) AS argument(number), python_procedures WHERE oid = argument.number),
              (SELECT min(CASE WHEN proretset THEN 'TABLE()' ELSE '' END)
-              FROM (SELECT function) AS argument(number), colonnade_catalog.main.pg_proc WHERE oid = argument.number));
+              FROM (SELECT function) AS argument(number), pg_proc WHERE oid = argument.number));
 CREATE MACRO pg_get_function_arguments(function) AS
-    (SELECT min(proargs) FROM (SELECT function) AS argument(number), colonnade_catalog.main.pg_proc WHERE oid = argument.number);
+    (SELECT min(proargs) FROM (SELECT function) AS argument(number), pg_proc WHERE oid = argument.number);
 CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
 -- UTF8 is the only encoding here. -1 is PostgreSQL's answer for an unknown name.
 CREATE MACRO pg_char_to_encoding(name) AS CASE WHEN lower(name) IN ('utf8', 'utf-8', 'unicode') THEN 6 ELSE -1 END;
@@ -42,31 +44,32 @@ CREATE MACRO getdatabaseencoding() AS 'UTF8';
 CREATE MACRO pg_collation_is_visible(collation) AS true;
 CREATE MACRO pg_statistics_obj_is_visible(statistics) AS true;
 CREATE MACRO pg_relation_is_publishable(relation) AS false;
-CREATE MACRO pg_get_expr(node, relation) AS node, (node, relation, pretty) AS node;
+CREATE MACRO pg_get_expr(node, relation) AS node;
+CREATE MACRO pg_get_expr(node, relation, pretty) AS node;
 CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_agg', separator);
 CREATE MACRO pg_is_in_recovery() AS false;
 CREATE MACRO pg_advisory_unlock_all() AS NULL;
 CREATE MACRO set_config(name, value, is_local) AS value;
 CREATE MACRO pg_get_constraintdef(number) AS
-    (SELECT min(definition) FROM (SELECT number) AS argument(number), colonnade_catalog.main.definitions WHERE oid = argument.number),
-    (number, pretty) AS
-    (SELECT min(definition) FROM (SELECT number) AS argument(number), colonnade_catalog.main.definitions WHERE oid = argument.number);
+    (SELECT min(definition) FROM (SELECT number) AS argument(number), definitions WHERE oid = argument.number);
+CREATE MACRO pg_get_constraintdef(number, pretty) AS
+    (SELECT min(definition) FROM (SELECT number) AS argument(number), definitions WHERE oid = argument.number);
 CREATE MACRO index_statement(number) AS
-    (SELECT min('CREATE ' || CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END || 'INDEX ' || colonnade_catalog.main.quote_ident(name)
-                || ' ON ' || colonnade_catalog.main.quote_ident(colonnade_catalog.main.client_schema(schema)) || '.' || colonnade_catalog.main.quote_ident(relation_name)
+    (SELECT min('CREATE ' || CASE WHEN is_unique THEN 'UNIQUE ' ELSE '' END || 'INDEX ' || quote_ident(name)
+                || ' ON ' || quote_ident(client_schema(schema)) || '.' || quote_ident(relation_name)
                 || ' USING btree (' || array_to_string(elements, ', ') || ')')
-     FROM (SELECT number) AS argument(number), colonnade_catalog.main.indexes WHERE oid = argument.number);
-CREATE MACRO pg_get_indexdef(number) AS colonnade_catalog.main.index_statement(number),
-    (number, place, pretty) AS
-    CASE place WHEN 0 THEN colonnade_catalog.main.index_statement(number)
+     FROM (SELECT number) AS argument(number), indexes WHERE oid = argument.number);
+CREATE MACRO pg_get_indexdef(number) AS index_statement(number);
+CREATE MACRO pg_get_indexdef(number, place, pretty) AS
+    CASE place WHEN 0 THEN index_statement(number)
                ELSE (SELECT min(elements[argument.place])
-                     FROM (SELECT number, place) AS argument(number, place), colonnade_catalog.main.indexes WHERE oid = argument.number) END;
+                     FROM (SELECT number, place) AS argument(number, place), indexes WHERE oid = argument.number) END;
 CREATE MACRO obj_description(number, catalog) AS
     (SELECT min(description)
-     FROM (SELECT number, catalog) AS argument(number, catalog), colonnade_catalog.main.pg_description d, colonnade_catalog.main.own_relations o
+     FROM (SELECT number, catalog) AS argument(number, catalog), pg_description d, own_relations o
      WHERE o.oid = d.classoid AND d.objoid = argument.number AND d.objsubid = 0 AND o.name = argument.catalog);
 CREATE MACRO col_description(number, place) AS
-    (SELECT min(description) FROM (SELECT number, place) AS argument(number, place), colonnade_catalog.main.pg_description
+    (SELECT min(description) FROM (SELECT number, place) AS argument(number, place), pg_description
      WHERE objoid = argument.number AND objsubid = argument.place);
 CREATE MACRO shobj_description(number, catalog) AS NULL::VARCHAR;
 -- psql's list of relations uses it WITH ORDINALITY.
@@ -77,100 +80,101 @@ CREATE MACRO pg_get_triggerdef(trigger, pretty) AS NULL::VARCHAR;
 -- The functions to which casts to regclass and similar types are rewritten (duckdb/src/catalog/casts.rs). If several relations have the
 -- name, the one in the current schema is meant, or else the one in the catalog.
 CREATE MACRO words(given) AS
-    [CASE WHEN word LIKE '"%' THEN colonnade_catalog.main.unquoted(word) ELSE lower(word) END
+    [CASE WHEN word LIKE '"%' THEN unquoted(word) ELSE lower(word) END
      for word in regexp_extract_all(given, '"([^"]|"")*"|[^."\s]+')];
 CREATE MACRO to_regclass(given) AS
-    (SELECT oid FROM (SELECT colonnade_catalog.main.words(given)) AS argument(parts), colonnade_catalog.main.relations
-     WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(colonnade_catalog.main.engine_schema(argument.parts[-2]), schema)
+    (SELECT oid FROM (SELECT words(given)) AS argument(parts), relations
+     WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(engine_schema(argument.parts[-2]), schema)
      ORDER BY schema <> system.main.current_schema(), schema <> 'pg_catalog', oid LIMIT 1);
 -- The sequence of a column's default.
 CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
     (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '')
-     FROM (SELECT colonnade_catalog.main.to_regclass(relation), attribute) AS argument(relation, attribute), duckdb_columns()
+     FROM (SELECT to_regclass(relation), attribute) AS argument(relation, attribute), duckdb_columns()
      WHERE table_oid = argument.relation AND column_name = argument.attribute);
 CREATE MACRO regclass_number(given) AS
-    coalesce(try_cast(given AS BIGINT), colonnade_catalog.main.to_regclass(given::VARCHAR),
+    coalesce(try_cast(given AS BIGINT), to_regclass(given::VARCHAR),
              CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regclass_name(given) AS
-    coalesce((SELECT min(CASE WHEN schema = 'pg_catalog' THEN name ELSE colonnade_catalog.main.in_schema(schema, name) END)
-              FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.relations WHERE oid = argument.number),
+    coalesce((SELECT min(CASE WHEN schema = 'pg_catalog' THEN name ELSE in_schema(schema, name) END)
+              FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), relations WHERE oid = argument.number),
              given::VARCHAR);
 CREATE MACRO regtype_number(given) AS
     coalesce(try_cast(given AS BIGINT),
-             (SELECT min(oid) FROM (SELECT colonnade_catalog.main.words(given::VARCHAR)[-1]) AS argument(name),
-                                   (SELECT oid, typname AS known FROM colonnade_catalog.main.pg_type
-                                    UNION ALL FROM colonnade_catalog.main.by_sql)
+             (SELECT min(oid) FROM (SELECT words(given::VARCHAR)[-1]) AS argument(name),
+                                   (SELECT oid, typname AS known FROM pg_type
+                                    UNION ALL FROM by_sql)
               WHERE known = argument.name),
              CASE WHEN given IS NOT NULL THEN error('type "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regtype_name(number) AS
     CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'
-         ELSE coalesce(colonnade_catalog.main.format_type(try_cast(number AS BIGINT), -1), number::VARCHAR) END;
+         ELSE coalesce(format_type(try_cast(number AS BIGINT), -1), number::VARCHAR) END;
 -- The names of a function's argument types.
 CREATE MACRO regtype_list(numbers) AS
     [CASE number::BIGINT WHEN 25 THEN 'text' WHEN 2249 THEN 'record' ELSE number::VARCHAR END for number in numbers];
 CREATE MACRO regnamespace_number(given) AS
     coalesce(try_cast(given AS BIGINT),
-             (SELECT min(oid) FROM (SELECT colonnade_catalog.main.words(given::VARCHAR)[-1]) AS argument(name), colonnade_catalog.main.pg_namespace
-              WHERE nspname = colonnade_catalog.main.client_schema(argument.name)),
+             (SELECT min(oid) FROM (SELECT words(given::VARCHAR)[-1]) AS argument(name), pg_namespace
+              WHERE nspname = client_schema(argument.name)),
              CASE WHEN given IS NOT NULL THEN error('schema "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regnamespace_name(number) AS
-    coalesce((SELECT min(colonnade_catalog.main.quote_ident(nspname))
-              FROM (SELECT try_cast(number AS BIGINT)) AS argument(number), colonnade_catalog.main.pg_namespace WHERE oid = argument.number),
+    coalesce((SELECT min(quote_ident(nspname))
+              FROM (SELECT try_cast(number AS BIGINT)) AS argument(number), pg_namespace WHERE oid = argument.number),
              number::VARCHAR);
 -- If several functions have the name, one of the current schema is meant.
 CREATE MACRO to_regproc(given) AS
     (SELECT oid
-     FROM (SELECT parts, colonnade_catalog.main.schema_number(colonnade_catalog.main.engine_schema(parts[-2]))
-           FROM (SELECT colonnade_catalog.main.words(given)) AS argument(parts)) AS argument(parts, namespace), colonnade_catalog.main.pg_proc
+     FROM (SELECT parts, schema_number(engine_schema(parts[-2]))
+           FROM (SELECT words(given)) AS argument(parts)) AS argument(parts, namespace), pg_proc
      WHERE lower(proname) = lower(argument.parts[-1]) AND pronamespace = coalesce(argument.namespace, pronamespace)
-     ORDER BY pronamespace IS DISTINCT FROM colonnade_catalog.main.schema_number(system.main.current_schema()), oid LIMIT 1);
+     ORDER BY pronamespace IS DISTINCT FROM schema_number(system.main.current_schema()), oid LIMIT 1);
 -- The types in the parentheses behind a function's name, as `shown_type` writes them.
 CREATE MACRO argument_types(given) AS
-    [coalesce(MAP {'int': 'integer', 'int4': 'integer', 'int2': 'smallint', 'int8': 'bigint', 'float4': 'real', 'float8': 'double precision',
+    [coalesce(map_extract_value(MAP {'int': 'integer', 'int4': 'integer', 'int2': 'smallint', 'int8': 'bigint', 'float4': 'real', 'float8': 'double precision',
                    'float': 'double precision', 'double': 'double precision', 'bool': 'boolean', 'varchar': 'text', 'character varying': 'text',
-                   'string': 'text', 'timestamptz': 'timestamp with time zone', 'bytea': 'blob'}[lower(trim(type))],
+                   'string': 'text', 'timestamptz': 'timestamp with time zone', 'bytea': 'blob'}, lower(trim(type))),
               CASE WHEN contains(type, '"') OR contains(type, '''') THEN trim(type) ELSE lower(trim(type)) END)
      for type in regexp_extract_all(regexp_extract(given, '\((.*)\)$', 1), '(?:[^,(]|\([^)]*\))+')];
 -- Functions of the catalog's types have a name but no number.
 CREATE MACRO regproc_number(given) AS regexp_replace(given::VARCHAR, '^pg_catalog\.', '');
 CREATE MACRO regproc_oid(given) AS
     coalesce(try_cast(given AS BIGINT),
-             colonnade_catalog.main.to_regproc(given::VARCHAR),
+             to_regproc(given::VARCHAR),
              CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regproc_name(given) AS
-    coalesce((SELECT min(proname) FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.pg_proc
+    coalesce((SELECT min(proname) FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), pg_proc
               WHERE oid = argument.number),
              regexp_replace(given::VARCHAR, '^pg_catalog\.', ''));
 -- A function with the types of its arguments.
 CREATE MACRO regprocedure_number(given) AS
     coalesce(try_cast(given AS BIGINT),
              (SELECT min(oid)
-              FROM (SELECT colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', '')),
-                           colonnade_catalog.main.argument_types(given::VARCHAR))
-                   AS argument(parts, types), colonnade_catalog.main.python_procedures
-              WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(colonnade_catalog.main.engine_schema(argument.parts[-2]), schema)
+              FROM (SELECT words(regexp_replace(given::VARCHAR, '\(.*$', '')),
+                           argument_types(given::VARCHAR))
+                   AS argument(parts, types), python_procedures
+              WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(engine_schema(argument.parts[-2]), schema)
                 AND shown_types = argument.types),
              -- A macro of DuckDB has no types.
-             (SELECT min(oid) FROM (SELECT colonnade_catalog.main.words(regexp_replace(given::VARCHAR, '\(.*$', ''))[-1]) AS argument(name),
-                                   colonnade_catalog.main.pg_proc
+             (SELECT min(oid) FROM (SELECT words(regexp_replace(given::VARCHAR, '\(.*$', ''))[-1]) AS argument(name),
+                                   pg_proc
               WHERE prolang = 14 AND proname = argument.name),
              CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regprocedure_name(given) AS
     CASE try_cast(given AS BIGINT) WHEN 0 THEN '-'
-         ELSE coalesce((SELECT min(colonnade_catalog.main.quote_ident(proname) || '('
+         ELSE coalesce((SELECT min(quote_ident(proname) || '('
                                    || array_to_string(['text' for name in proargnames], ',') || ')')
-                        FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.pg_proc
+                        FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), pg_proc
                         WHERE prolang = 14 AND oid = argument.number),
-                       (SELECT min(colonnade_catalog.main.in_schema(schema, name) || '(' || array_to_string(shown_types, ',') || ')')
-                        FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), colonnade_catalog.main.python_procedures
+                       (SELECT min(in_schema(schema, name) || '(' || array_to_string(shown_types, ',') || ')')
+                        FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), python_procedures
                         WHERE oid = argument.number), given::VARCHAR) END;
 -- The search path without this catalog, which is at its end.
 CREATE MACRO current_schemas(implicit) AS
     CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END 
-    || [colonnade_catalog.main.client_schema(place) for place in system.main.current_schemas(false)[:-2]];
+    || [client_schema(place) for place in system.main.current_schemas(false)[:-2]];
 
 -- Sizes that DuckDB does not report are NULL.
-CREATE MACRO pg_relation_size(relation) AS NULL::BIGINT, (relation, fork) AS NULL::BIGINT;
+CREATE MACRO pg_relation_size(relation) AS NULL::BIGINT;
+CREATE MACRO pg_relation_size(relation, fork) AS NULL::BIGINT;
 CREATE MACRO pg_table_size(relation) AS NULL::BIGINT;
 CREATE MACRO pg_indexes_size(relation) AS NULL::BIGINT;
 CREATE MACRO pg_total_relation_size(relation) AS NULL::BIGINT;
@@ -190,16 +194,17 @@ CREATE MACRO pg_size_rounded(halves, sign) AS
 CREATE MACRO pg_size_pretty(size) AS
     CASE WHEN size IS NULL THEN NULL
          WHEN size > -10240 AND size < 10240 THEN size || ' bytes'
-         ELSE colonnade_catalog.main.pg_size_rounded(abs(trunc(size)::HUGEINT) // 512, CASE WHEN size < 0 THEN '-' ELSE '' END) END;
-CREATE MACRO parse_ident(given) AS colonnade_catalog.main.words(given);
+         ELSE pg_size_rounded(abs(trunc(size)::HUGEINT) // 512, CASE WHEN size < 0 THEN '-' ELSE '' END) END;
+CREATE MACRO parse_ident(given) AS words(given);
 CREATE MACRO quote_literal(given) AS '''' || replace(given::VARCHAR, '''', '''''') || '''';
-CREATE MACRO quote_nullable(given) AS coalesce(colonnade_catalog.main.quote_literal(given), 'NULL');
+CREATE MACRO quote_nullable(given) AS coalesce(quote_literal(given), 'NULL');
 CREATE MACRO pg_get_partkeydef(relation) AS NULL::VARCHAR;
 CREATE MACRO pg_get_partition_constraintdef(relation) AS NULL::VARCHAR;
-CREATE MACRO pg_get_ruledef(rule) AS NULL::VARCHAR, (rule, pretty) AS NULL::VARCHAR;
+CREATE MACRO pg_get_ruledef(rule) AS NULL::VARCHAR;
+CREATE MACRO pg_get_ruledef(rule, pretty) AS NULL::VARCHAR;
 CREATE MACRO pg_get_function_identity_arguments(function) AS
-    coalesce((SELECT min(identity) FROM (SELECT function) AS argument(number), colonnade_catalog.main.python_procedures WHERE oid = argument.number),
-             colonnade_catalog.main.pg_get_function_arguments(function));
+    coalesce((SELECT min(identity) FROM (SELECT function) AS argument(number), python_procedures WHERE oid = argument.number),
+             pg_get_function_arguments(function));
 -- PostgreSQL's layout and its rule for the dollar quotes (ruleutils.c): the first of $function$, $functionx$ and so on whose beginning does
 -- not occur in the body.
 CREATE MACRO dollar_quote(body) AS
@@ -207,7 +212,7 @@ CREATE MACRO dollar_quote(body) AS
      FROM (SELECT body) AS argument(body));
 CREATE MACRO python_functiondef(function) AS
     (SELECT min('CREATE OR REPLACE ' || CASE kind WHEN 'aggregate' THEN 'AGGREGATE ' ELSE 'FUNCTION ' END
-                || colonnade_catalog.main.quote_ident(colonnade_catalog.main.client_schema(schema)) || '.' || colonnade_catalog.main.quote_ident(name)
+                || quote_ident(client_schema(schema)) || '.' || quote_ident(name)
                 || '(' || arguments || ')' || chr(10) || ' RETURNS ' || result || chr(10) || ' LANGUAGE ' || language || chr(10)
                 || CASE WHEN volatility <> 'v' OR strict OR scalars <> '' OR parallel <> usual OR style <> 'numpy'
                         THEN CASE volatility WHEN 'i' THEN ' IMMUTABLE' WHEN 's' THEN ' STABLE' ELSE '' END
@@ -217,14 +222,14 @@ CREATE MACRO python_functiondef(function) AS
                              || CASE WHEN style = 'arrow' THEN ' PARAMETER STYLE ARROW' ELSE '' END
                              || CASE WHEN scalars <> '' THEN ' SCALAR (' || scalars || ')' ELSE '' END || chr(10)
                         ELSE '' END
-                || 'AS ' || colonnade_catalog.main.dollar_quote(source) || source || colonnade_catalog.main.dollar_quote(source) || chr(10))
+                || 'AS ' || dollar_quote(source) || source || dollar_quote(source) || chr(10))
      FROM (SELECT *, CASE language WHEN 'python_map' THEN 's' ELSE 'u' END AS usual,
-                  array_to_string([colonnade_catalog.main.quote_ident(p.name) for p in parameters if p.scalar], ', ') AS scalars
-           FROM (SELECT function) AS argument(number), colonnade_catalog.main.python_procedures WHERE oid = argument.number));
-CREATE MACRO pg_get_functiondef(function) AS coalesce(colonnade_catalog.main.python_functiondef(function),
-    (SELECT min('CREATE OR REPLACE FUNCTION ' || colonnade_catalog.main.quote_ident(nspname) || '.' || colonnade_catalog.main.quote_ident(proname)
+                  array_to_string([quote_ident(p.name) for p in parameters if p.scalar], ', ') AS scalars
+           FROM (SELECT function) AS argument(number), python_procedures WHERE oid = argument.number));
+CREATE MACRO pg_get_functiondef(function) AS coalesce(python_functiondef(function),
+    (SELECT min('CREATE OR REPLACE FUNCTION ' || quote_ident(nspname) || '.' || quote_ident(proname)
                 || '(' || coalesce(proargs, '') || ')' || chr(10) || ' AS ' || CASE WHEN proretset THEN 'TABLE ' ELSE '' END || prosrc || chr(10))
-     FROM (SELECT function) AS argument(number), colonnade_catalog.main.pg_proc p, colonnade_catalog.main.pg_namespace n
+     FROM (SELECT function) AS argument(number), pg_proc p, pg_namespace n
      WHERE n.oid = p.pronamespace AND p.oid = argument.number));
 CREATE MACRO pg_get_function_sqlbody(function) AS NULL::VARCHAR;
 CREATE MACRO array_remove(list, item) AS
@@ -252,14 +257,14 @@ CREATE MACRO as_template(template) AS
         'IYYY', '%G', 'gi'), 'IW', '%V', 'gi'), 'YYYY', '%Y', 'gi'), 'YY', '%y', 'gi'), 'HH24', '%H', 'gi'), 'HH12|HH', '%I', 'gi'), 'MI', '%M', 'gi'),
         'MM', '%m', 'g'), 'mm', '%m', 'g'), 'MS', '%g', 'gi'), 'DDD', '%j'), '"', '');
 CREATE MACRO in_template(template) AS
-    regexp_replace(colonnade_catalog.main.as_template(template), 'DD', '%d', 'gi');
+    regexp_replace(as_template(template), 'DD', '%d', 'gi');
 CREATE MACRO to_char(moment, template) AS
-    colonnade_catalog.main.known_template(template) || strftime(moment, colonnade_catalog.main.in_template(template));
-CREATE MACRO to_timestamp(seconds) AS system.main.to_timestamp(seconds),
-    (given, template) AS
-    strptime(colonnade_catalog.main.known_template(template) || given, colonnade_catalog.main.in_template(template))::TIMESTAMPTZ;
+    known_template(template) || strftime(moment, in_template(template));
+CREATE MACRO to_timestamp(seconds) AS system.main.to_timestamp(seconds);
+CREATE MACRO to_timestamp(given, template) AS
+    strptime(known_template(template) || given, in_template(template))::TIMESTAMPTZ;
 CREATE MACRO to_date(given, template) AS
-    strptime(colonnade_catalog.main.known_template(template) || given, colonnade_catalog.main.in_template(template))::DATE;
+    strptime(known_template(template) || given, in_template(template))::DATE;
 
 CREATE TABLE fixed_settings (name VARCHAR, setting VARCHAR);
 INSERT INTO fixed_settings VALUES
@@ -270,54 +275,54 @@ INSERT INTO fixed_settings VALUES
 CREATE VIEW pg_settings AS
 SELECT name, setting, NULL::VARCHAR AS unit, '' AS category, '' AS short_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source,
        setting AS boot_val, setting AS reset_val
-FROM (FROM colonnade_catalog.main.fixed_settings
-      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN colonnade_catalog.main.quoted_list(colonnade_catalog.main.current_schemas(false)) ELSE value END
+FROM (FROM fixed_settings
+      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN quoted_list(current_schemas(false)) ELSE value END
       FROM duckdb_settings());
 CREATE MACRO current_setting(setting_name) AS
-    coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), colonnade_catalog.main.pg_settings s
+    coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), pg_settings s
               WHERE lower(s.name) = argument.name),
-             error('unrecognized configuration parameter "' || setting_name || '"')),
-    (setting_name, missing_ok) AS
-    coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), colonnade_catalog.main.pg_settings s
+             error('unrecognized configuration parameter "' || setting_name || '"'));
+CREATE MACRO current_setting(setting_name, missing_ok) AS
+    coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), pg_settings s
               WHERE lower(s.name) = argument.name),
              CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting_name || '"') END);
 
 -- A macro of DuckDB cannot have any number of arguments.
-CREATE MACRO json_build_object(a, b) AS json_object(a::VARCHAR, b),
-    (a, b, c, d) AS json_object(a::VARCHAR, b, c::VARCHAR, d),
-    (a, b, c, d, e, f) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f),
-    (a, b, c, d, e, f, g, h) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h),
-    (a, b, c, d, e, f, g, h, i, j) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j),
-    (a, b, c, d, e, f, g, h, i, j, k, l) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l),
-    (a, b, c, d, e, f, g, h, i, j, k, l, m, n) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l, m::VARCHAR, n);
+CREATE MACRO json_build_object(a, b) AS json_object(a::VARCHAR, b);
+CREATE MACRO json_build_object(a, b, c, d) AS json_object(a::VARCHAR, b, c::VARCHAR, d);
+CREATE MACRO json_build_object(a, b, c, d, e, f) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f);
+CREATE MACRO json_build_object(a, b, c, d, e, f, g, h) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h);
+CREATE MACRO json_build_object(a, b, c, d, e, f, g, h, i, j) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j);
+CREATE MACRO json_build_object(a, b, c, d, e, f, g, h, i, j, k, l) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l);
+CREATE MACRO json_build_object(a, b, c, d, e, f, g, h, i, j, k, l, m, n) AS json_object(a::VARCHAR, b, c::VARCHAR, d, e::VARCHAR, f, g::VARCHAR, h, i::VARCHAR, j, k::VARCHAR, l, m::VARCHAR, n);
 
 -- Views for people.
 CREATE VIEW pg_tables AS
-SELECT nspname AS schemaname, relname AS tablename, current_user AS tableowner, NULL::VARCHAR AS tablespace, relhasindex AS hasindexes,
+SELECT nspname AS schemaname, relname AS tablename, current_user() AS tableowner, NULL::VARCHAR AS tablespace, relhasindex AS hasindexes,
        false AS hasrules, false AS hastriggers, false AS rowsecurity
-FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace WHERE relkind = 'r';
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE relkind = 'r';
 CREATE VIEW pg_views AS
-SELECT nspname AS schemaname, relname AS viewname, current_user AS viewowner, colonnade_catalog.main.pg_get_viewdef(c.oid) AS definition
-FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace WHERE relkind = 'v';
+SELECT nspname AS schemaname, relname AS viewname, current_user() AS viewowner, pg_get_viewdef(c.oid) AS definition
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE relkind = 'v';
 CREATE VIEW pg_matviews AS
 SELECT '' AS schemaname, '' AS matviewname, '' AS matviewowner, '' AS tablespace, false AS hasindexes, true AS ispopulated, '' AS definition LIMIT 0;
 CREATE VIEW pg_indexes AS
-SELECT colonnade_catalog.main.client_schema(schema) AS schemaname, relation_name AS tablename, name AS indexname, NULL::VARCHAR AS tablespace,
-       colonnade_catalog.main.pg_get_indexdef(oid) AS indexdef
-FROM colonnade_catalog.main.indexes;
+SELECT client_schema(schema) AS schemaname, relation_name AS tablename, name AS indexname, NULL::VARCHAR AS tablespace,
+       pg_get_indexdef(oid) AS indexdef
+FROM indexes;
 CREATE VIEW pg_sequences AS
-SELECT nspname AS schemaname, relname AS sequencename, current_user AS sequenceowner, seqstart AS start_value, seqmin AS min_value,
+SELECT nspname AS schemaname, relname AS sequencename, current_user() AS sequenceowner, seqstart AS start_value, seqmin AS min_value,
        seqmax AS max_value, seqincrement AS increment_by, seqcycle AS cycle, seqcache AS cache_size
-FROM colonnade_catalog.main.pg_sequence s JOIN colonnade_catalog.main.pg_class c ON c.oid = s.seqrelid
-JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace;
+FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace;
 CREATE VIEW pg_stat_user_tables AS
 SELECT c.oid AS relid, nspname AS schemaname, relname, reltuples::BIGINT AS n_live_tup
-FROM colonnade_catalog.main.pg_class c JOIN colonnade_catalog.main.pg_namespace n ON n.oid = c.relnamespace
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE relkind = 'r' AND nspname <> 'pg_catalog';
 CREATE VIEW pg_user AS
 SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper, rolreplication AS userepl,
        rolbypassrls AS usebypassrls, NULL::VARCHAR AS passwd, rolvaliduntil AS valuntil, NULL::VARCHAR[] AS useconfig
-FROM colonnade_catalog.main.pg_roles;
+FROM pg_roles;
 
 -- Views without rows, for tools that query them.
 CREATE VIEW pg_replication_slots AS
@@ -353,9 +358,9 @@ SELECT oid AS aggfnoid, 'n' AS aggkind, 0::SMALLINT AS aggnumdirectargs, '-' AS 
        '-' AS aggdeserialfn, '-' AS aggmtransfn, '-' AS aggminvtransfn, '-' AS aggmfinalfn, false AS aggfinalextra, false AS aggmfinalextra,
        'r' AS aggfinalmodify, 'r' AS aggmfinalmodify, 0::BIGINT AS aggsortop, result_types[1] AS aggtranstype, 0 AS aggtransspace,
        0::BIGINT AS aggmtranstype, 0 AS aggmtransspace, NULL::VARCHAR AS agginitval, NULL::VARCHAR AS aggminitval
-FROM colonnade_catalog.main.python_procedures WHERE kind = 'aggregate';
+FROM python_procedures WHERE kind = 'aggregate';
 CREATE VIEW pg_seclabel AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, 0 AS objsubid, '' AS provider, '' AS label LIMIT 0;
-CREATE MACRO oidvectortypes(types) AS coalesce((SELECT string_agg(colonnade_catalog.main.format_type(t.type, NULL), ', ' ORDER BY t.place)
+CREATE MACRO oidvectortypes(types) AS coalesce((SELECT string_agg(format_type(t.type, NULL), ', ' ORDER BY t.place)
     FROM (SELECT unnest(types) AS type, unnest(range(len(types))) AS place) t), '');
 CREATE VIEW pg_conversion AS SELECT 0::BIGINT AS oid, '' AS conname, 11::BIGINT AS connamespace, false AS condefault LIMIT 0;
 CREATE VIEW pg_rewrite AS
@@ -380,30 +385,30 @@ CREATE VIEW pg_largeobject_metadata AS SELECT 0::BIGINT AS oid, 10::BIGINT AS lo
 
 -- Only this session: a client must not see those of others.
 CREATE VIEW pg_stat_activity AS
-SELECT min(oid) AS datid, current_database() AS datname, colonnade_catalog.main.pg_backend_pid() AS pid, 10::BIGINT AS usesysid, current_user AS usename,
+SELECT min(oid) AS datid, current_database() AS datname, pg_backend_pid() AS pid, 10::BIGINT AS usesysid, current_user() AS usename,
        '' AS application_name, NULL::VARCHAR AS client_addr, NULL::VARCHAR AS client_hostname, NULL::INTEGER AS client_port,
        NULL::TIMESTAMPTZ AS backend_start, NULL::TIMESTAMPTZ AS xact_start, NULL::TIMESTAMPTZ AS query_start, NULL::TIMESTAMPTZ AS state_change,
        NULL::VARCHAR AS wait_event_type, NULL::VARCHAR AS wait_event, 'active' AS state, NULL::BIGINT AS backend_xid, NULL::BIGINT AS backend_xmin,
        NULL::VARCHAR AS query, 'client backend' AS backend_type
-FROM colonnade_catalog.main.pg_database WHERE datname = current_database();
+FROM pg_database WHERE datname = current_database();
 CREATE VIEW pg_stat_gssapi AS
-SELECT colonnade_catalog.main.pg_backend_pid() AS pid, false AS gss_authenticated, NULL::VARCHAR AS principal, false AS encrypted;
-CREATE VIEW pg_stat_all_tables AS FROM colonnade_catalog.main.pg_stat_user_tables;
-CREATE VIEW pg_statio_all_tables AS SELECT relid, schemaname, relname FROM colonnade_catalog.main.pg_stat_user_tables;
-CREATE VIEW pg_statio_user_tables AS FROM colonnade_catalog.main.pg_statio_all_tables;
+SELECT pg_backend_pid() AS pid, false AS gss_authenticated, NULL::VARCHAR AS principal, false AS encrypted;
+CREATE VIEW pg_stat_all_tables AS FROM pg_stat_user_tables;
+CREATE VIEW pg_statio_all_tables AS SELECT relid, schemaname, relname FROM pg_stat_user_tables;
+CREATE VIEW pg_statio_user_tables AS FROM pg_statio_all_tables;
 CREATE VIEW pg_stat_database AS
 SELECT oid AS datid, datname, 1 AS numbackends, NULL::BIGINT AS xact_commit, NULL::BIGINT AS xact_rollback, NULL::BIGINT AS blks_read,
        NULL::BIGINT AS blks_hit, NULL::BIGINT AS tup_returned, NULL::BIGINT AS tup_fetched, NULL::BIGINT AS tup_inserted,
        NULL::BIGINT AS tup_updated, NULL::BIGINT AS tup_deleted, NULL::BIGINT AS conflicts, NULL::BIGINT AS temp_files, NULL::BIGINT AS temp_bytes,
        NULL::BIGINT AS deadlocks, NULL::TIMESTAMPTZ AS stats_reset
-FROM colonnade_catalog.main.pg_database;
+FROM pg_database;
 CREATE VIEW pg_timezone_names AS
 SELECT name, abbrev, utc_offset, is_dst FROM pg_timezone_names();
-CREATE VIEW pg_authid AS SELECT *, NULL::VARCHAR AS rolpassword FROM colonnade_catalog.main.pg_roles;
+CREATE VIEW pg_authid AS SELECT *, NULL::VARCHAR AS rolpassword FROM pg_roles;
 CREATE VIEW pg_shadow AS
-SELECT usename, usesysid, usecreatedb, usesuper, userepl, usebypassrls, NULL::VARCHAR AS passwd FROM colonnade_catalog.main.pg_user;
+SELECT usename, usesysid, usecreatedb, usesuper, userepl, usebypassrls, NULL::VARCHAR AS passwd FROM pg_user;
 CREATE VIEW pg_group AS SELECT '' AS groname, 0::BIGINT AS grosysid, []::BIGINT[] AS grolist LIMIT 0;
-CREATE MACRO pg_show_all_settings() AS TABLE FROM colonnade_catalog.main.pg_settings;
+CREATE MACRO pg_show_all_settings() AS TABLE FROM pg_settings;
 CREATE MACRO pg_get_keywords() AS TABLE
     SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'column_name' THEN 'C' WHEN 'type_function' THEN 'T' ELSE 'U' END AS catcode
     FROM duckdb_keywords();

@@ -14,7 +14,7 @@ import duckdb
 from colonnade._core import register_functions
 
 from .beside_plan import BesidePlan
-from .catalog import attach_catalog, keep_catalog
+from .catalog import attach_catalog, catalog_names, keep_catalog
 from .catalog_epoch import CatalogEpoch, SessionEpoch
 from .exact import literal, quoted
 from .fences import Fences, Gate, configure, fence_for
@@ -58,7 +58,9 @@ class Engine:
         self._lock = threading.Lock()
         self._fence = fence_for(self._root, self._fences.max_statement_bytes)
         self._main_name = main_name = "main" if has_public else "public"
-        attach_catalog(self._root, self._database, main_name, None if self._fences.files else self._fence, scratch)
+        attach_catalog(self._root, main_name, None if self._fences.files else self._fence, scratch)
+        #: What clients may name with the schema `pg_catalog`.
+        self.catalog_names = catalog_names(self._root)
         configure(self._root, self._fences)
         #: Whether sessions have functions in Python: whether there are `workers`, which run them.
         self.has_functions = workers is not None

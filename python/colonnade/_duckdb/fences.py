@@ -8,6 +8,7 @@ barrier. They are not enough, because they allow clients to open the files of th
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -101,19 +102,19 @@ def fence_for(root: DuckDBPyConnection, max_bytes: int) -> Fence:
 NO_FILES = "files, which are not allowed"
 
 
-def hide_files(root: DuckDBPyConnection, fence: Fence, catalog: str) -> None:
-    """Create macros that fail, with the names of the functions that open files.
+def hide_files(connection: DuckDBPyConnection, fence: Fence, schema: str) -> None:
+    """Create macros that fail, with the names of the functions that open files, in a schema of the catalog.
 
     If the name of a table looks like a file's name, DuckDB calls such a function by its name. It finds the macros
     first, because their schema is on the search path of every session, and DuckDB's own schema comes last.
     """
-    root.execute(f"CREATE TABLE {catalog}.main.{quoted(NO_FILES)} (i INT)")
-    names = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE function_type = 'table'"
-    for (name,) in root.execute(names).fetchall():
+    connection.execute(f"CREATE TABLE {schema}.{quoted(NO_FILES)} (i INT)")
+    names = "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'table'"
+    for (name,) in connection.execute(names).fetchall():
         if fence.decision("functions", name) == "files":
-            body = f"AS TABLE SELECT * FROM {catalog}.main.{quoted(NO_FILES)}"
-            root.execute(f"CREATE MACRO {catalog}.main.{quoted(name)}(name) {body}")
-    root.execute(f"DROP TABLE {catalog}.main.{quoted(NO_FILES)}")
+            body = f"AS TABLE SELECT * FROM {schema}.{quoted(NO_FILES)}"
+            connection.execute(f"CREATE MACRO {schema}.{quoted(name)}(name) {body}")
+    connection.execute(f"DROP TABLE {schema}.{quoted(NO_FILES)}")
 
 
 #: The transaction statements that the server writes. It never passes on those of clients.
@@ -173,11 +174,13 @@ class Gate:
                 self._check_kind(inner[1], connection._bind(inner[0], with_type=True)[5])
             # The overload with values needs `with_writes`. The fence has decided whether the client may write.
             bound = connection._bind(sql, with_type=True, with_writes=True, values=values)
-        except duckdb.CatalogException as error:
-            if f"name {NO_FILES} " not in str(error):
-                raise
-            # The error of a macro of `hide_files`.
-            refuse("a file in place of a table")
+        except duckdb.Error as error:
+            if f"name {NO_FILES} " in str(error):
+                # The error of a macro of `hide_files`.
+                refuse("a file in place of a table")
+            if (said := said_of_macro(str(error))) is not None:
+                raise said from None
+            raise
         names, types, parameters, gives, is_late, kind, changes = bound
         self._check_kind(kinds, kind)
         return Statement(kind, names, types, parameters, gives, is_late, changes)
@@ -196,6 +199,41 @@ class Gate:
     def _check_kind(kinds: Iterable[str], kind: str) -> None:
         if kind not in kinds:
             refuse(f"a statement that DuckDB reads as {kind.upper().replace('_', ' ')}")
+
+
+#: What DuckDB says of macros and of what they call, and what a client is told: it has called a function. A message, an
+#: SQLSTATE and a hint. Functions in Python are macros.
+SAID_OF_MACROS = {
+    r'Invalid Input Error: Function "(.*)" is a Macro Function\.': (
+        'DISTINCT, ORDER BY or FILTER specified, but there is no aggregate "{}" with these arguments',
+        "42809",
+        None,
+    ),
+    r"Binder Error: Window function macro bodies must contain exactly one aggregate function": (
+        "OVER specified, but the function is neither a window function nor an aggregate",
+        "42809",
+        None,
+    ),
+    r"Catalog Error: (?:Table )?Macro Function with name (.*) does not exist!": (
+        'function "{}" does not exist',
+        "42883",
+        None,
+    ),
+    # The database has functions, and the server has not.
+    r"Catalog Error: Scalar Function with name colonnade_\w+ does not exist!": (
+        "functions in Python are not enabled on this server",
+        "0A000",
+        "Start the server with --udf.",
+    ),
+}
+
+
+def said_of_macro(error: str) -> Refused | None:
+    """What a client is told instead of an error of DuckDB's that speaks of a macro."""
+    for pattern, (message, code, hint) in SAID_OF_MACROS.items():
+        if found := re.match(pattern, error):
+            return Refused(message.format(*found.groups()), code, None, None, hint)
+    return None
 
 
 def refuse(what: str) -> NoReturn:

@@ -103,8 +103,8 @@ class SessionFunctions:
         cascades: bool,
     ) -> bool:
         """Drop functions: schema, name, and the types of the parameters as they are written, or None. Returns False,
-        and drops none, if none of them is a function in Python."""
-        if not is_aggregate and not self.has(functions):
+        and drops none, if none of them is a function in Python, and DuckDB can read the statement."""
+        if not is_aggregate and not self.has(functions) and all(types is None for _, _, types in functions):
             return False
         self._must_write()
         for schema, given, types in functions:

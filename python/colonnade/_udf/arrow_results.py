@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .failures import Fault
-from .inbound import INTERVAL, NUMBERS
+from .inbound import COUNTS, INTERVAL, NUMBERS
 
 if TYPE_CHECKING:
     from .ring import Ring
 
 #: Microseconds of a day. TIME has 24:00:00.
 DAY = 86_400_000_000
-#: What DuckDB has for infinity.
-LARGEST_DATE, LARGEST_TIME = (1 << 31) - 1, (1 << 63) - 1
 #: Widths of offsets in bytes.
 TEXTS = {"string": 4, "large_string": 8}
 BLOBS = {"binary": 4, "large_binary": 8}
@@ -217,11 +215,11 @@ def copy(ring: Ring, nodes: list[int], column_type: list[Any], column: Any) -> b
     if name == "decimal" and kind == f"decimal128({arguments[0]}, {arguments[1]})":
         return copy_fixed(ring, nodes, column, "V16")
     if name == "date" and kind == "date32[day]":
-        return copy_times(ring, nodes, column, "<i4", (1 - LARGEST_DATE, LARGEST_DATE))
+        return copy_times(ring, nodes, column, "<i4", COUNTS["M8[D]"])
     if name == "time" and kind == "time64[us]":
-        return copy_times(ring, nodes, column, "<i8", (0, DAY + 1))
+        return copy_times(ring, nodes, column, "<i8", COUNTS["m8[us]"])
     if name == "timestamp" and is_timestamp(column.type, *arguments):
-        return copy_times(ring, nodes, column, "<i8", (1 - LARGEST_TIME, LARGEST_TIME))
+        return copy_times(ring, nodes, column, "<i8", COUNTS[f"M8[{arguments[0]}]"])
     if name == "uuid" and kind == "fixed_size_binary[16]":
         return copy_fixed(ring, nodes, column, "V16")
     if (name == "text" and kind in TEXTS) or (name == "blob" and kind in BLOBS):

@@ -166,6 +166,8 @@ class ScalarCall(Call):
         numbers = [column_type[0] in inbound.NUMBERS for _, _, column_type, _ in description["parameters"]]
         self.is_plain = all(numbers) and not any(self.are_scalar)
         name = description["results"][0][2][0]
+        #: The type of a result that is not converted. None if all are: NumPy takes a comparison with None for one with
+        #: float64.
         self.result_dtype = np.dtype(inbound.NUMBERS[name]) if name in inbound.NUMBERS else None
 
     def call(self, ring: Ring, rows: int, groups_at: int, groups: int, words: int) -> None:
@@ -232,7 +234,12 @@ class ScalarCall(Call):
 
     def answer_plain(self, ring: Ring, result: Any, rows: int) -> None:
         """Answer a call whose arguments are plain numbers. If its result is of the right type, nothing is converted."""
-        if type(result) is not np.ndarray or result.dtype != self.result_dtype or result.shape != (rows,):
+        if (
+            self.result_dtype is None
+            or type(result) is not np.ndarray
+            or result.dtype != self.result_dtype
+            or result.shape != (rows,)
+        ):
             self.finish(ring, result, rows)
             return
         if self.last_result is None:

@@ -27,6 +27,17 @@ NUMBERS = {
     "float64": "<f8",
 }
 INTERVAL = np.dtype([("months", "<i4"), ("days", "<i4"), ("micros", "<i8")])
+#: The counts that dates and times can have, by their unit: the first one, and the one after the last. Those of
+#: timestamps are DuckDB's years 290309 BC to 294247: beyond them, DuckDB cannot convert a TIMESTAMP_S or TIMESTAMP_MS,
+#: and fails. The largest numbers are its infinities.
+COUNTS = {
+    "M8[D]": (2 - 2**31, 2**31 - 1),
+    "m8[us]": (0, 86_400_000_000 + 1),
+    "M8[s]": (-9_223_372_022_400, 9_223_372_036_855),
+    "M8[ms]": (-9_223_372_022_400_000, 9_223_372_036_854_776),
+    "M8[us]": (-9_223_372_022_400_000_000, 2**63 - 1),
+    "M8[ns]": (2 - 2**63, 2**63 - 1),
+}
 #: More digits than any decimal has, so that nothing is rounded.
 EXACT = decimal.Context(prec=80)
 

@@ -13,13 +13,11 @@ import numpy as np
 
 from . import numbers, results
 from .failures import Fault, wrong_result
-from .inbound import INTERVAL, NUMBERS
+from .inbound import COUNTS, INTERVAL, NUMBERS
 from .ring import Ring
 
 Writer = Callable[[Ring, list[int], np.ndarray, np.ndarray | None], None]
 
-#: Microseconds of a day.
-DAY = 86_400_000_000
 NAT = np.iinfo(np.int64).min
 
 
@@ -177,8 +175,8 @@ def _times(found: np.ndarray, mask: np.ndarray | None, dtype: str, type_name: st
     converted = found.astype(dtype)
     wrong = converted.astype(found.dtype) != found
     counts = converted.view("<i8")
-    limits = {"M8[D]": np.iinfo(np.int32).max, "m8[us]": DAY + 1}.get(dtype, np.iinfo(np.int64).max)
-    wrong |= (counts >= limits) | (counts < 0 if kind == "m" else counts <= -limits)
+    first, end = COUNTS[dtype]
+    wrong |= (counts < first) | (counts >= end)
     nulls = np.isnat(found) if mask is None else np.isnat(found) | mask
     wrong &= ~nulls
     if wrong.any():

@@ -14,7 +14,7 @@ use crate::session::state::Session;
 use crate::value::oid::{self, TypeInfo};
 
 /// Gives the search path with the clients' names of schemas (`catalog_functions.sql`).
-const SEARCH_PATH: &str = "SELECT current_setting('search_path')";
+const SEARCH_PATH: &str = "SELECT pg_catalog.current_setting('search_path')";
 
 impl Session {
     /// Runs a statement about settings. With `is_described`, the client already has the description of the columns.

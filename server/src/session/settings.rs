@@ -4,6 +4,7 @@
 //! results are refused, because this server has only one form.
 
 mod command;
+mod time;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,8 +12,8 @@ use std::time::Duration;
 
 use colonnade_sql::{Dialect, quote};
 
+use crate::limits::Timeout;
 use crate::limits::budget::Charge;
-use crate::limits::{self, Timeout};
 use crate::value::Zone;
 
 pub use command::{Command, command, session_command};
@@ -42,8 +43,8 @@ enum Effect {
     Only(&'static [&'static str]),
     /// The setting describes the server. Only its present value is accepted.
     ReadOnly,
-    /// Values are accepted without an effect, and the client is warned.
-    Ignored,
+    /// The value is a time. It has no effect, and the client is warned.
+    IgnoredTime,
     /// The value is a time limit of the session. The server's own limit still applies.
     TimeLimit(Timeout),
     SearchPath,
@@ -63,7 +64,7 @@ const fn known(name: &'static str, default: &'static str, effect: Effect, is_rep
     KnownSetting { name, default, effect, is_reported }
 }
 
-use Effect::{Ignored, Kept, Only, ReadOnly, SearchPath, TimeLimit, TimeZone};
+use Effect::{IgnoredTime, Kept, Only, ReadOnly, SearchPath, TimeLimit, TimeZone};
 
 const KNOWN: [KnownSetting; 35] = [
     known("application_name", "", Kept, true),
@@ -86,7 +87,7 @@ const KNOWN: [KnownSetting; 35] = [
     known("lc_collate", "C", ReadOnly, false),
     known("lc_messages", "C", Kept, false),
     known("lc_monetary", "C", Kept, false),
-    known("lock_timeout", "0", Ignored, false),
+    known("lock_timeout", "0", IgnoredTime, false),
     known("max_identifier_length", "63", ReadOnly, false),
     known("row_security", "on", Kept, false),
     // As in PostgreSQL 15, it is not reported. The engine has its value.
@@ -178,7 +179,6 @@ impl Settings {
         let change = Change { value: value.to_owned(), ..Change::default() };
         match known.effect {
             Kept => Ok(change),
-            Ignored => Ok(Change { is_ignored: value != known.default, ..change }),
             Only(values) if values.iter().chain([&known.default]).any(|only| only.eq_ignore_ascii_case(value)) => {
                 // The other spellings are the same value.
                 Ok(Change { value: known.default.to_owned(), ..change })
@@ -186,9 +186,14 @@ impl Settings {
             Only(_) => invalid(known.default),
             ReadOnly if value == self.value(setting) => Ok(change),
             ReadOnly => Err(SettingError::Fixed(known.name)),
-            TimeLimit(which) => match limits::parse_time(value) {
-                Some(time) => Ok(Change { time: Some((which, time)), ..change }),
-                None => invalid("a time, such as 500, 30s or 5min"),
+            TimeLimit(_) | IgnoredTime => match time::parse(value) {
+                Some(milliseconds) => {
+                    let limit = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));
+                    let time = if let TimeLimit(which) = known.effect { Some((which, limit)) } else { None };
+                    let is_ignored = known.effect == IgnoredTime && limit.is_some();
+                    Ok(Change { value: time::shown(milliseconds), time, is_ignored, ..change })
+                }
+                None => invalid("a time, such as 500, 1.5s or 5min, of at most 2147483647 ms"),
             },
             SearchPath => Ok(Change { engine: Some(set_statement(known.name, &without_catalog(value))), ..change }),
             TimeZone => match Zone::named(value) {

@@ -137,6 +137,20 @@ fn each_fault_is_found() {
             "a timestamp is out of range",
         ),
         (
+            ColumnType::Timestamp(TimestampUnit::Second),
+            1,
+            vec![[1, 0, at, 8, at, 0]],
+            9_223_372_036_855_i64.to_le_bytes().to_vec(),
+            "a timestamp is out of range",
+        ),
+        (
+            ColumnType::Timestamp(TimestampUnit::Millisecond),
+            1,
+            vec![[1, 0, at, 8, at, 0]],
+            (-9_223_372_022_400_001_i64).to_le_bytes().to_vec(),
+            "a timestamp is out of range",
+        ),
+        (
             ColumnType::Decimal { width: 2, scale: 1 },
             1,
             vec![[1, 0, at, 16, at, 0]],

@@ -13,6 +13,9 @@ const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 
+/// The bits of a socket's type that are no flags (Linux's `SOCK_TYPE_MASK`).
+const SOCKET_TYPE: u32 = 0xF;
+
 const fn refuse(error: i32) -> u32 {
     libc::SECCOMP_RET_ERRNO | error as u32
 }
@@ -26,7 +29,7 @@ const X32: u32 = 0x4000_0000;
 
 /// Calls that fail with EPERM whatever their arguments are.
 const DENIED: &[i64] = &[
-    // Network. A socket pair reaches nobody.
+    // Network. A socket pair of streams reaches nobody.
     libc::SYS_socket,
     libc::SYS_connect,
     libc::SYS_bind,
@@ -205,6 +208,9 @@ pub(crate) fn seccomp_filter() -> SeccompFilter {
     program.push((RETURN, 0, 0, refuse(libc::ENOSYS)));
     // Only threads: another process would outlive this one.
     rule(&mut program, libc::SYS_clone, &[low_word(0), (AND, 0, 0, libc::CLONE_THREAD as u32)], Equal(0));
+    // A socket of datagrams sends to any unix socket that it names, also if it is one of a pair.
+    rule(&mut program, libc::SYS_socketpair, &[low_word(0)], Other(libc::AF_UNIX as u32));
+    rule(&mut program, libc::SYS_socketpair, &[low_word(1), (AND, 0, 0, SOCKET_TYPE)], Other(libc::SOCK_STREAM as u32));
     // RLIMIT_DATA does not count shared memory without a file.
     let anonymous = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u32;
     rule(&mut program, libc::SYS_mmap, &[low_word(3), (AND, 0, 0, anonymous)], Equal(anonymous));
@@ -320,6 +326,10 @@ mod tests {
         assert_eq!(answer(libc::SYS_clone, [vfork, 0, 0, 0, 0, 0]), refuse(libc::EPERM));
         let thread = vfork | libc::CLONE_THREAD as u64;
         assert_eq!(answer(libc::SYS_clone, [thread, 0, 0, 0, 0, 0]), libc::SECCOMP_RET_ALLOW);
+        let pair = |domain: i32, kind: i32| answer(libc::SYS_socketpair, [domain as u64, kind as u64, 0, 0, 0, 0]);
+        assert_eq!(pair(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(pair(libc::AF_UNIX, libc::SOCK_DGRAM), refuse(libc::EPERM));
+        assert_eq!(pair(libc::AF_INET, libc::SOCK_STREAM), refuse(libc::EPERM));
         let map = |flags: i32| answer(libc::SYS_mmap, [0, 1, 3, flags as u64, u64::MAX, 0]);
         assert_eq!(map(libc::MAP_SHARED | libc::MAP_ANONYMOUS), refuse(libc::EPERM));
         assert_eq!(map(libc::MAP_SHARED_VALIDATE | libc::MAP_ANONYMOUS), refuse(libc::EPERM));

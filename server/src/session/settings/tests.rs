@@ -53,8 +53,11 @@ fn refuses_values_that_would_change_the_form_of_results() {
     assert!(plan("client_encoding", "LATIN1").is_err());
     assert!(plan("server_version", "16").is_err());
     assert!(plan("lock_timeout", "100").unwrap().is_ignored);
+    assert!(plan("lock_timeout", "soon").is_err());
     let time = plan("statement_timeout", "2s").unwrap().time;
     assert_eq!(time, Some((Timeout::Statement, Some(Duration::from_secs(2)))));
+    let never = plan("statement_timeout", " 0.4 ").unwrap();
+    assert_eq!((never.value.as_str(), never.time), ("0", Some((Timeout::Statement, None))));
     assert!(plan("statement_timeout", "soon").is_err());
     assert_eq!(plan("search_path", "it's").unwrap().engine.as_deref(), Some("SET search_path = 'it''s'"));
     let zone = plan("timezone", "europe/berlin").unwrap();

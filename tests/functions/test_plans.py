@@ -163,6 +163,13 @@ def test_printed_text_is_taken_once(plans: Caller) -> None:
     assert plans.session.take_notices() == ""
 
 
+def test_printed_text_of_a_statement_has_a_limit(plans: Caller) -> None:
+    plans.define("say", {"x": "BIGINT"}, "BIGINT", "print('y' * 999)\nreturn x")
+    for _ in range(2):
+        assert plans.value("SELECT max(say(x)) FROM range(500_000) t(x)") == 499_999
+        assert 64_000 < len(plans.session.take_notices()) <= 65_536
+
+
 def test_a_statement_without_workers_is_refused(workers: _core.FunctionWorkers) -> None:
     with caller(workers) as plans:
         plans.define("rest", {"x": "INTEGER"}, "INTEGER", REST)

@@ -57,6 +57,22 @@ def test_batches_of_a_map_function(session: psycopg.Connection) -> None:
     assert rows(session, "SELECT max(j) FROM top_rows((SELECT j FROM sizes((SELECT i FROM tbl))), 3)") == [(245_761,)]
 
 
+def test_a_batch_gives_any_number_of_rows(session: psycopg.Connection) -> None:
+    with session.transaction(force_rollback=True):
+        session.execute(
+            "CREATE FUNCTION repeated(i INTEGER) RETURNS TABLE(j INTEGER) LANGUAGE PYTHON PARALLEL SAFE "
+            "AS $$ return [numpy.repeat(i[i % 3 == 0], 5)] $$"
+        )
+        # PARALLEL SAFE is PYTHON_MAP.
+        assert value(session, "SELECT prolang FROM pg_proc WHERE proname = 'repeated'") == value(
+            session, "SELECT oid FROM pg_language WHERE lanname = 'python_map'"
+        )
+        found = rows(session, "SELECT j, count(*) FROM repeated((SELECT i FROM tbl)) GROUP BY j HAVING count(*) <> 5")
+        assert found == []
+        query = "SELECT count(*), sum(j) FROM repeated((SELECT i FROM tbl))"
+        assert rows(session, query) == [(500_000, 5 * sum(range(3, 300_001, 3)))]
+
+
 def test_values_and_parameters(session: psycopg.Connection) -> None:
     query = "SELECT j FROM top_rows((SELECT i FROM tbl WHERE i > %s ORDER BY i DESC), %s) ORDER BY j LIMIT %s"
     for _ in range(6):
@@ -222,6 +238,9 @@ def test_a_function_decides_its_columns(session: psycopg.Connection) -> None:
     with session.transaction(force_rollback=True):
         session.execute("CREATE FUNCTION bad(i INTEGER) RETURNS TABLE(*) LANGUAGE PYTHON AS $$ return [i] $$")
         refused(session, "SELECT * FROM bad((SELECT i FROM tbl))", "39000", "return a dict or a frame")
+    with session.transaction(force_rollback=True):
+        session.execute("CREATE FUNCTION bad() RETURNS TABLE(*) LANGUAGE PYTHON AS $$ return {} $$")
+        refused(session, "SELECT * FROM bad()", "39000", "no columns")
 
 
 def test_strict_functions_get_no_null(session: psycopg.Connection) -> None:

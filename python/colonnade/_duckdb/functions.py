@@ -8,6 +8,7 @@ comment has.
 from __future__ import annotations
 
 import keyword
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from .function_store import FunctionStore, TableMacro
     from .table_functions import TableFunctions
 
+#: The id of a function.
+ID = re.compile("[0-9a-f]{16}")
 #: How many functions a session remembers by their names.
 MAX_KNOWN = 64
 
@@ -144,29 +147,35 @@ class SessionFunctions:
 
     def dispatch(
         self, schema: str | None, given: str, arguments: int
-    ) -> tuple[str, str, list[str] | None, list[str]] | None:
-        """How an aggregate with this number of arguments is called: its id, the dispatcher, the types of its
-        parameters, and the constants of the last ones. The types are None if it takes any. None if there is none."""
-        macro = self._find(self._name(schema, given))
+    ) -> tuple[str, list[tuple[str, str, list[str] | None, list[str]]]] | None:
+        """How an aggregate with this number of arguments is called: the dispatcher, and for each one that may be meant
+        its id, its signature, the types of its parameters, and the constants of the last ones. The types are None if it
+        takes any. None if there is none."""
+        macro = self._find_called(schema, given)
         if macro is None or macro.entries[0].definition.kind != "aggregate":
             return None
         found = [entry.definition for entry in macro.entries if takes(entry.definition, arguments)]
         if not found:
-            return None
-        if len(found) > 1:
-            hint = "Write a subquery that sorts or filters, and call the aggregate over it."
+            hint = f"There is: {', '.join(entry.definition.signature for entry in macro.entries)}."
+            raise refused(f"aggregate {given} with {arguments} arguments does not exist", "42883", hint)
+        hint = "Write a subquery that sorts or filters, and call the aggregate over it."
+        is_chosen = len({dispatcher(one) for one in found}) == 1
+        if len(found) > 1 and not (is_chosen and all(len(one.parameters) == arguments for one in found)):
             text = f'aggregate name "{given}" with DISTINCT, ORDER BY or FILTER is not unique'
             raise refused(text, "42725", hint)
-        (definition,) = found
-        converted = next(
-            (type_ for type_ in (*definition.types, definition.results[0][1]) if is_converted(type_)), None
-        )
+        types = (type_ for one in found for type_ in (*one.types, one.results[0][1]))
+        converted = next(filter(is_converted, types), None)
         if converted is not None:
-            hint = "Write a subquery that sorts or filters, and call the aggregate over it."
             raise refused(f"DISTINCT, ORDER BY and FILTER in an aggregate with the type {converted}", "0A000", hint)
-        defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
-        types = None if definition.is_variadic else list(definition.types)
-        return definition.id, dispatcher(definition), types, defaults
+        return dispatcher(found[0]), [
+            (
+                one.id,
+                one.signature,
+                None if one.is_variadic else list(one.types),
+                [parameter.default for parameter in one.parameters if parameter.default is not None],
+            )
+            for one in found
+        ]
 
     def definition(self, schema: str | None, given: str, types: list[str] | None) -> Definition:
         """The one function that a name and types mean."""
@@ -199,7 +208,11 @@ class SessionFunctions:
         )
 
     def _unknown(self, identity: str) -> Failure:
-        """Why a call does not find its function."""
+        """Why a call does not find its function. The server writes signatures in the place of an id if no aggregate has
+        the types of the arguments (`duckdb/src/aggregates.rs`)."""
+        if ID.fullmatch(identity) is None:
+            hint = "Add casts to the types of the parameters."
+            return Failure("42883", f"no aggregate takes arguments of these types: {identity}", hint=hint)
         entry = self.store.find(self.other, identity)
         if entry is None:
             return Failure("42883", "the function does not exist", hint="It was dropped. Prepare the statement again.")
@@ -338,9 +351,12 @@ class SessionFunctions:
             raise Refused(text, "42P13", None)
         found = self._type(type_)
         if default is not None:
-            query = f"SELECT CAST({default} AS {found})"
+            query = f"SELECT (CAST({default} AS {found}) = {default}) IS FALSE"
             self.gate.fence.check(query, False, False)
-            self.connection.execute(query).fetchall()
+            ((is_changed,),) = self.connection.execute(query).fetchall()
+            if is_changed:
+                hint = f"Write a constant that {found} can have."
+                raise refused(f'the default {default} of parameter "{name}" is no value of {found}', "42804", hint)
         return Parameter(name, found, default, is_scalar)
 
     def _type(self, given: str) -> str:

@@ -39,6 +39,18 @@ if TYPE_CHECKING:
 TEXT = re.compile(r"\s*'([^'\0]*)'\s*")
 
 
+def must_be_sortable(keys: Sequence[str], names: Sequence[tuple[str, str]]) -> None:
+    """Refuse ORDER BY a name that would be another column than without the calls: one of several of this name, or an
+    expression that has the name for clients only. `names` are those for clients, and those of DuckDB."""
+    for key in keys:
+        found = [(shown, own) for shown, own in names if shown.lower() == key]
+        if len(found) > 1:
+            hint = "Write its number in ORDER BY, or give the columns different names."
+            raise refused(f'ORDER BY "{key}" is ambiguous', "42702", hint)
+        if any(shown != own for shown, own in found):
+            raise refused(f'ORDER BY "{key}", which is no name of the list', "0A000", "Give the column a name by AS.")
+
+
 @dataclass
 class TableFunctions:
     """The table functions of a session."""
@@ -195,11 +207,13 @@ class TableFunctions:
         given: Sequence[tuple[str | None, str, int, str]],
         marks: list[str],
         is_outermost: bool,
+        sorted_by: list[str],
         values: dict[str, object] | None,
     ) -> str:
         """Run the query of a SELECT, and call the functions that are items of its list. A call has a schema, a name,
         the number of its arguments, and the name of its column. In the query, columns with the names of `marks` stand
-        for the calls, and the arguments are the last columns. Returns what follows SELECT in its place."""
+        for the calls, and the arguments are the last columns. `sorted_by` has names by which the columns are sorted
+        afterwards. Returns what follows SELECT in its place."""
         if self.capture is not None and self.capture.is_over:
             return "NULL AS unknown"
         (found,) = query
@@ -217,6 +231,9 @@ class TableFunctions:
                 continue
             columns.append((shown[number], len(collected), False))
             collected.append((names[number], known(bound.columns[number][1]), quoted(f"c{number}")))
+        # Those of calls are written in the statement.
+        pairs = zip(columns, names, strict=False)
+        must_be_sortable(sorted_by, [(name, name if is_call else own) for (name, _, is_call), own in pairs])
         calls = []
         for schema, name, count, _ in given:
             named = self._named(schema, name)

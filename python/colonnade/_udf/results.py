@@ -163,6 +163,8 @@ def any_table(result: Any) -> list[tuple[str, Any]]:
         names = getattr(result, "columns", None)
     if names is None:
         raise wrong_result(f"the function returned a {type(result).__name__}; for TABLE(*) return a dict or a frame")
+    if len(names) == 0:
+        raise wrong_result("the returned table has no columns")
     return [(str(name), result[name]) for name in names]
 
 

@@ -156,6 +156,9 @@ def test_errors_and_nulls(session: psycopg.Connection) -> None:
         with pytest.raises(psycopg.Error) as caught:
             session.execute("SELECT short(i) FROM tbl")
         assert caught.value.sqlstate == "39000"
+    for query in ("SELECT part(nope) FROM tbl", "SELECT i, part(tbl.nope + 1) FROM tbl"):
+        with pytest.raises(psycopg.errors.UndefinedColumn, match="nope"):
+            session.execute(query.encode())
     with session.transaction(force_rollback=True):
         session.execute(
             "CREATE FUNCTION place(i INTEGER) RETURNS BIGINT LANGUAGE PYTHON STRICT "

@@ -163,6 +163,13 @@ def test_errors(session: psycopg.Connection) -> None:
     refused(session, "SELECT * FROM top_rows((SELECT nope FROM tbl))", "42703", "nope")
     refused(session, "SELECT nope FROM top_rows((SELECT i FROM tbl))", "42703", "nope")
     refused(session, "SELECT * FROM sizes((SELECT 1), (SELECT 2))", "42883", "does not exist")
+    for argument in ("n => 3", "n => 'x'"):
+        refused(session, f"SELECT * FROM top_rows((SELECT i FROM tbl), {argument})", "0A000", "argument n by its name")
+    # The statement that collects the arguments is not shown.
+    for query in ("FROM top_rows((SELECT 1), 4000000000)", "FROM top_rows((SELECT 'a'::INTEGER))"):
+        with pytest.raises(psycopg.Error, match="Conversion Error") as caught:
+            session.execute(query.encode())
+        assert "LINE" not in f"{caught.value.diag.message_primary} {caught.value.diag.message_detail}"
     refused(session, "SELECT * FROM seen((SELECT 1 AS a, 2 AS a))", "42701", "occurs more than once")
     # A failed statement leaves no transaction open.
     assert value(session, "SELECT 1") == 1

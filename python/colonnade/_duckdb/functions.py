@@ -17,12 +17,11 @@ import duckdb
 
 from colonnade._core import Refused
 
-from .conversions import is_converted
 from .exact import literal, quoted
 from .function_entry import ANY, Definition, Entry, Macro, Parameter
 from .function_failure import Failure, not_python, refused
 from .function_macro import dispatcher, overloads
-from .function_overloads import others, takes
+from .function_overloads import aggregates, others
 from .sight_memory import SightMemory
 
 if TYPE_CHECKING:
@@ -154,19 +153,7 @@ class SessionFunctions:
         macro = self._find_called(schema, given)
         if macro is None or macro.entries[0].definition.kind != "aggregate":
             return None
-        found = [entry.definition for entry in macro.entries if takes(entry.definition, arguments)]
-        if not found:
-            hint = f"There is: {', '.join(entry.definition.signature for entry in macro.entries)}."
-            raise refused(f"aggregate {given} with {arguments} arguments does not exist", "42883", hint)
-        hint = "Write a subquery that sorts or filters, and call the aggregate over it."
-        is_chosen = len({dispatcher(one) for one in found}) == 1
-        if len(found) > 1 and not (is_chosen and all(len(one.parameters) == arguments for one in found)):
-            text = f'aggregate name "{given}" with DISTINCT, ORDER BY or FILTER is not unique'
-            raise refused(text, "42725", hint)
-        types = (type_ for one in found for type_ in (*one.types, one.results[0][1]))
-        converted = next(filter(is_converted, types), None)
-        if converted is not None:
-            raise refused(f"DISTINCT, ORDER BY and FILTER in an aggregate with the type {converted}", "0A000", hint)
+        found = aggregates(macro, given, arguments)
         return dispatcher(found[0]), [
             (
                 one.id,

@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
 from colonnade._core import Refused, TableCall
 
 from .column_names import column_names
@@ -19,7 +21,16 @@ from .conversions import result as result_of
 from .exact import literal, quoted
 from .function_entry import ANY, canonical
 from .function_failure import refused
-from .table_arguments import Argument, Bound, Input, known, may_take, replaced
+from .table_arguments import (
+    Argument,
+    Bound,
+    Input,
+    known,
+    may_take,
+    must_be_sortable,
+    must_have_no_names,
+    replaced,
+)
 from .table_calls import block_call, cast, rows_of
 from .table_inputs import NOTHING
 
@@ -37,18 +48,6 @@ if TYPE_CHECKING:
 
 #: A literal whose value is its text.
 TEXT = re.compile(r"\s*'([^'\0]*)'\s*")
-
-
-def must_be_sortable(keys: Sequence[str], names: Sequence[tuple[str, str]]) -> None:
-    """Refuse ORDER BY a name that would be another column than without the calls: one of several of this name, or an
-    expression that has the name for clients only. `names` are those for clients, and those of DuckDB."""
-    for key in keys:
-        found = [(shown, own) for shown, own in names if shown.lower() == key]
-        if len(found) > 1:
-            hint = "Write its number in ORDER BY, or give the columns different names."
-            raise refused(f'ORDER BY "{key}" is ambiguous', "42702", hint)
-        if any(shown != own for shown, own in found):
-            raise refused(f'ORDER BY "{key}", which is no name of the list', "0A000", "Give the column a name by AS.")
 
 
 @dataclass
@@ -85,6 +84,7 @@ class TableFunctions:
         for found in inputs:
             self.lookup.learn(found)
         entries = self._named(schema, name).macro.entries
+        must_have_no_names([entry.definition for entry in entries], inputs)
         candidates = [entry for entry in entries if may_take(entry.definition, inputs)] or entries
         if len(candidates) > 1:
             bound = [self.lookup.bind(found, None) for found in inputs]
@@ -140,8 +140,10 @@ class TableFunctions:
         values: dict[str, object] | None,
     ) -> tuple[TableCall | None, str]:
         """A call with the rows of its queries, and what stands for its result; None if it need not run."""
-        bound = [self.lookup.bind(Input.of(found), values) for found in given]
+        inputs = [Input.of(found) for found in given]
         named = self._named(schema, name)
+        must_have_no_names([entry.definition for entry in named.macro.entries], inputs)
+        bound = [self.lookup.bind(found, values) for found in inputs]
         columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
         definition = self.lookup.choose(name, named.macro.entries, columns).definition
         self._must_trust(named, definition)
@@ -283,6 +285,7 @@ class TableFunctions:
 
     def _arguments(self, definition: Definition, bound: list[Bound]) -> list[Argument]:
         """What each parameter gets."""
+        must_have_no_names([definition], [found.given for found in bound])
         sources: list[tuple[int, str, str, str, list[str]]] = []
         query, values = 0, 0
         for found in bound:
@@ -294,9 +297,6 @@ class TableFunctions:
                 values += found.given.name is None
                 ((_, type_),) = found.columns
                 name = found.given.name or f"arg{values}"
-                if found.given.name is not None and not definition.is_variadic:
-                    hint = "Write the arguments in the order of the parameters."
-                    raise refused(f"argument {name} by its name", "0A000", hint)
                 sources.append((0, found.given.sql, name, type_, found.given.parameters))
         if definition.is_variadic:
             parameters = [replaced(definition, name, known(type_)) for _, _, name, type_, _ in sources]
@@ -396,4 +396,9 @@ class TableFunctions:
         self._run(sql, used)
 
     def _run(self, sql: str, values: dict[str, object]) -> list[Any]:
-        return self.connection.execute(sql, values or None).fetchall()
+        try:
+            return self.connection.execute(sql, values or None).fetchall()
+        except duckdb.Error as error:
+            # The line is not the client's.
+            error.args = (str(error).partition("\n\nLINE ")[0],)
+            raise

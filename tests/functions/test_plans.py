@@ -104,6 +104,8 @@ def test_an_error_in_the_plan_has_its_full_record(plans: Caller) -> None:
     ("result", "source", "code"),
     [
         ("INTEGER", "return x[:-1]", "39000"),
+        ("INTEGER", "return set(x.tolist())", "39000"),
+        ("INTEGER[]", "return [{1, 2}] * len(x)", "39000"),
         ("TINYINT", "return x + 1000", "22003"),
         ("INTEGER", "return x / numpy.nan", "22004"),
         ("DECIMAL(4,2)", "return [100] * len(x)", "22003"),

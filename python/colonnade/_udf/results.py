@@ -25,6 +25,9 @@ SINGLE = (
     dict,
 )
 
+#: Values of which nobody knows which one is the first.
+UNORDERED = (set, frozenset)
+
 Column = tuple[np.ndarray, np.ndarray | None]
 
 
@@ -51,6 +54,8 @@ def array(result: Any, rows: int | None, *, items: bool) -> Column:
     result = from_frame(result)
     if isinstance(result, np.ndarray):
         return from_array(result, items=items)
+    if isinstance(result, UNORDERED):
+        raise wrong_result(f"the function returned a {type(result).__name__}, which has no order; return an array")
     try:
         return from_items(list(result))
     except TypeError:

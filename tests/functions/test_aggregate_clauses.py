@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import colonnade
 import psycopg
 import pytest
 
+from testbed.serving import Server
 from tests.functions.sessions import rows, server_of, value
 
 JOINED = (
@@ -111,3 +113,27 @@ def test_the_search_path_finds_the_aggregate(session: psycopg.Connection) -> Non
         session.execute(JOINED.format(name="joined", type="VARCHAR").encode())
         assert value(session, "SELECT joined(s ORDER BY i DESC) FROM few") == "VARCHAR t4,t3,t2,t1"
         assert value(session, "SELECT public.joined(i ORDER BY i DESC) FROM few") == "INTEGER 4,3,2,1"
+
+
+def test_each_way_to_run_a_query(session: psycopg.Connection, server: Server) -> None:
+    query = "SELECT pairs(DISTINCT i // 2, 1) AS p, joined(i ORDER BY i DESC) FILTER (i > 2) AS j FROM few"
+    expected = (3, "INTEGER 4,3")
+    assert psycopg.ClientCursor(session).execute(query.encode()).fetchone() == expected
+    with session.transaction():
+        session.execute(f"DECLARE c CURSOR FOR {query}".encode())
+        assert rows(session, "FETCH 1 FROM c") == [expected]
+    with session.cursor().copy(f"COPY ({query}) TO STDOUT".encode()) as copy:
+        assert list(copy.rows()) == [("3", "INTEGER 4,3")]
+    uri = f"postgresql://tester@{server.host}:{server.port}/memory"
+    assert colonnade.read_sql(query, uri).to_numpy().tolist() == [list(expected)]
+    with session.transaction(force_rollback=True):
+        session.execute(f"CREATE TABLE made AS {query}".encode())
+        session.execute(f"INSERT INTO made {query}".encode())
+        assert rows(session, "FROM made") == [expected] * 2
+        session.execute(
+            "CREATE FUNCTION looked_up() RETURNS TABLE(p BIGINT, j VARCHAR) LANGUAGE PYTHON "
+            f"AS $$ return _conn.execute('{query}') $$".encode()
+        )
+        assert rows(session, "FROM looked_up()") == [expected]
+    (spooled,) = rows(session, f"SELECT * FROM colonnade_spool('{query}')")
+    assert spooled[2] == 1

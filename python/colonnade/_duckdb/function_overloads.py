@@ -13,6 +13,10 @@ from .function_macro import MAX_ARGUMENTS, dispatcher
 if TYPE_CHECKING:
     from .function_entry import Definition, Entry, Macro
 
+#: An aggregate as the server writes its call: the id, the signature, the types of the parameters, and the constants of
+#: the last ones. The types are None if it takes any.
+Candidate = tuple[str, str, list[str] | None, list[str]]
+
 
 def others(existing: Macro | None, definition: Definition, or_replace: bool) -> tuple[Entry, ...]:
     """The functions that keep the name beside this one."""
@@ -67,3 +71,9 @@ def aggregates(macro: Macro, name: str, arguments: int) -> list[Definition]:
     if converted is not None:
         raise refused(f"DISTINCT, ORDER BY and FILTER in an aggregate with the type {converted}", "0A000", hint)
     return found
+
+
+def candidate(definition: Definition) -> Candidate:
+    defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
+    types = None if definition.is_variadic else list(definition.types)
+    return definition.id, definition.signature, types, defaults

@@ -19,9 +19,9 @@ from colonnade._core import Refused
 
 from .exact import literal, quoted
 from .function_entry import ANY, Definition, Entry, Macro, Parameter
-from .function_failure import Failure, not_python, refused
+from .function_failure import Failure, not_python, refused, used_by_tables
 from .function_macro import dispatcher, overloads
-from .function_overloads import aggregates, others
+from .function_overloads import aggregates, candidate, others
 from .sight_memory import SightMemory
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from .catalog_epoch import SessionEpoch
     from .fences import Gate, ReadOnlyConnection
+    from .function_overloads import Candidate
     from .function_store import FunctionStore, TableMacro
     from .table_functions import TableFunctions
 
@@ -105,7 +106,8 @@ class SessionFunctions:
         cascades: bool,
     ) -> bool:
         """Drop functions: schema, name, and the types of the parameters as they are written, or None. Returns False,
-        and drops none, if none of them is a function in Python."""
+        and drops none, if none of them is a function in Python. `cascades` changes nothing: only tables depend on a
+        function, and DuckDB would drop them with their rows."""
         if not is_aggregate and not self.has(functions):
             return False
         self._must_write()
@@ -128,8 +130,7 @@ class SessionFunctions:
                 self._write(name, replace(macro, entries=rest))
             else:
                 kind = "MACRO TABLE" if macro.is_table else "MACRO"
-                with self.epoch.changing(True):
-                    self.connection.execute(f"DROP {kind} {name.sql}{' CASCADE' if cascades else ''}")
+                self._change(f"DROP {kind} {name.sql}")
         return True
 
     def comment(self, schema: str | None, given: str, types: list[str] | None, text: str | None) -> bool:
@@ -144,25 +145,14 @@ class SessionFunctions:
         self._write_comment(name, replace(macro, comment=text))
         return True
 
-    def dispatch(
-        self, schema: str | None, given: str, arguments: int
-    ) -> tuple[str, list[tuple[str, str, list[str] | None, list[str]]]] | None:
-        """How an aggregate with this number of arguments is called: the dispatcher, and for each one that may be meant
-        its id, its signature, the types of its parameters, and the constants of the last ones. The types are None if it
-        takes any. None if there is none."""
+    def dispatch(self, schema: str | None, given: str, arguments: int) -> tuple[str, list[Candidate]] | None:
+        """How an aggregate with this number of arguments is called: the dispatcher, and what may be meant. None if
+        there is none."""
         macro = self._find_called(schema, given)
         if macro is None or macro.entries[0].definition.kind != "aggregate":
             return None
         found = aggregates(macro, given, arguments)
-        return dispatcher(found[0]), [
-            (
-                one.id,
-                one.signature,
-                None if one.is_variadic else list(one.types),
-                [parameter.default for parameter in one.parameters if parameter.default is not None],
-            )
-            for one in found
-        ]
+        return dispatcher(found[0]), [candidate(one) for one in found]
 
     def definition(self, schema: str | None, given: str, types: list[str] | None) -> Definition:
         """The one function that a name and types mean."""
@@ -393,9 +383,15 @@ class SessionFunctions:
             calls = f"() AS TABLE {body}"
         else:
             calls = ", ".join(call for entry in macro.entries for call in overloads(entry.definition))
-        with self.epoch.changing(True):
-            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
+        self._change(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
         self._write_comment(name, macro)
+
+    def _change(self, sql: str) -> None:
+        try:
+            with self.epoch.changing(True):
+                self.connection.execute(sql)
+        except duckdb.DependencyException as error:
+            raise used_by_tables(error) from None
 
     def _write_comment(self, name: Name, macro: Macro) -> None:
         kind = "MACRO TABLE" if macro.is_table else "MACRO"

@@ -56,6 +56,13 @@ def test_constants_dictionaries_and_parts_of_vectors(plans: Caller) -> None:
     ) == [(True,)]
 
 
+def test_one_value_for_many_rows_is_sent_once(plans: Caller) -> None:
+    """A constant is an array that repeats one value."""
+    plans.define("step", {"x": "BIGINT", "k": "BIGINT"}, "BIGINT", "return k.strides[0]")
+    for given, expected in (("5", 0), ("(SELECT max(i) FROM range(9) r(i))", 0), ("x", 8)):
+        assert plans.rows(f"SELECT DISTINCT step(x, {given}) FROM range(5000) t(x)") == [(expected,)], given
+
+
 def test_null_is_masked_and_left_out_if_strict(plans: Caller) -> None:
     source = "return numpy.where(numpy.ma.getmaskarray(x), -1, numpy.ma.filled(x, 0))"
     plans.define("called", {"x": "INTEGER"}, "INTEGER", source)

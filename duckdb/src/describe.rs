@@ -5,6 +5,7 @@ use colonnade_server::value::types::{Type, TypeKind};
 use colonnade_server::{Columns, Description, EngineError, Parameter, SqlState};
 use colonnade_sql::Statement;
 
+use crate::aggregates::Purpose;
 use crate::placeholder::Placeholders;
 use crate::session::numbered_table;
 use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, numbered, types};
@@ -31,7 +32,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             return Ok(Description { parameters, ..Description::default() });
         }
         let statement = self.translated(statement.text);
-        let statement = self.with_aggregates(statement)?;
+        let statement = self.with_aggregates(statement, Purpose::Describe)?;
         let count = Placeholders::find(&statement.text).count();
         let (Some(statement), _) = self.with_stand_ins(statement)? else {
             let mut parameters: Vec<_> = given.map(|type_| type_.unwrap_or_else(text)).collect();

@@ -49,6 +49,11 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
         let hint = Some(MISPLACED_HINT.to_owned());
         return EngineError { hint, position, ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message) };
     }
+    if message.contains(UNKNOWN_CONSTANT.0) && message.contains(UNKNOWN_CONSTANT.1) {
+        let message = "the type of an argument of an aggregate in Python is not known";
+        let hint = Some("Cast it to the type of the parameter.".to_owned());
+        return EngineError { hint, position, ..EngineError::new(SqlState::INDETERMINATE_DATATYPE, message) };
+    }
     // DuckDB invalidates the database after internal errors and errors of the disk. Then every statement fails with this error. Only DuckDB
     // writes the beginning of the text, so a client cannot cause it.
     let ends_engine = message.starts_with("FATAL Error: ");
@@ -76,6 +81,9 @@ const MACRO: &str = "Binder Error: Macro ";
 const WRONG_ARGUMENTS: &str = "does not support the supplied arguments";
 const ARGUMENTS_HINT: &str =
     "Add casts to the types of the parameters. A string needs one too, for example DATE '2025-01-31'.";
+
+/// The error of a call whose first argument depends on the type of a placeholder (`aggregates.rs`).
+const UNKNOWN_CONSTANT: (&str, &str) = ("in function \"colonnade_aggregate", "must be a constant expression");
 
 /// DuckDB has no functions of its C interface in the expressions of indexes.
 const DISPATCHER_MISPLACED: &str = "Binder Error: Cannot use \"colonnade_";
@@ -121,6 +129,9 @@ fn code(text: &str) -> SqlState {
         "Invalid Input Error" if says("configuration has been locked") => SqlState::INSUFFICIENT_PRIVILEGE,
         // Python exports the batch that a COPY … FROM inserts.
         "Invalid Input Error" if says(BATCH_NAME) && says("failed: MemoryError") => SqlState::OUT_OF_MEMORY,
+        // The error of the macro of a function that is called before a statement (`function_macro.py`).
+        "Invalid Input Error" if says("function ") && says(" cannot be called here") => SqlState::FEATURE_NOT_SUPPORTED,
+        "Invalid Input Error" if says("is a Macro Function. \"DISTINCT\"") => SqlState::WRONG_OBJECT_TYPE,
         "Invalid Input Error" if says("read-only") => SqlState::READ_ONLY_SQL_TRANSACTION,
         // The error of a text that COPY … FROM has cast (`insert`).
         "Invalid Input Error" if message.starts_with("column \"") && says("\", row ") => {

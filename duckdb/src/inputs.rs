@@ -5,6 +5,7 @@ use colonnade_server::{BatchSize, Columns, Description, EngineAnswer, EngineErro
 use colonnade_sql::statement::{ExplainInputs, SyntaxError};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
+use crate::aggregates::Purpose;
 use crate::{LibraryConnection, TranslatingSession};
 
 /// The request of a statement; `None` for other statements.
@@ -28,7 +29,9 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let run = |session: &mut Self| {
             // Functions that get whole columns are called while the query is prepared.
             session.connection.begin_inputs(inputs)?;
-            match session.with_values(&statement.text[inputs.query.clone()], parameters) {
+            // The calls are counted as DuckDB binds them: so arguments stand only once.
+            let purpose = Purpose::Describe;
+            match session.with_values(&statement.text[inputs.query.clone()], parameters, purpose) {
                 Ok((query, values)) => session.connection.inputs(inputs, &query, &values, size),
                 Err(error) => {
                     session.connection.abandon_inputs();

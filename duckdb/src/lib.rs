@@ -34,7 +34,7 @@ mod tables;
 mod translated;
 pub mod types;
 
-pub use aggregates::AggregateDispatch;
+pub use aggregates::{AggregateCandidate, AggregateDispatch};
 pub use catalog::{CatalogNames, ServedDatabase};
 pub use connection::{LibraryConnection, StatementTypes};
 pub use session::TranslatingSession;

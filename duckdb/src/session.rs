@@ -10,6 +10,7 @@ use colonnade_sql::split::split;
 use colonnade_sql::statement::CreateTable;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
+use crate::aggregates::Purpose;
 use crate::cast::cast;
 use crate::inputs::requested;
 use crate::insert::{BATCH_NAME, Insertion};
@@ -55,7 +56,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             _ => query,
         };
         let translated = self.translated(text);
-        let translated = self.with_aggregates(translated)?;
+        let translated = self.with_aggregates(translated, Purpose::Run)?;
         let translated = self.with_tables(translated, &[])?;
         self.connection.read(&translated, size)
     }
@@ -67,7 +68,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
-        let (translated, values) = self.with_values(statement, parameters)?;
+        let (translated, values) = self.with_values(statement, parameters, Purpose::Run)?;
         self.connection.execute(&translated, &values, size, must_give_rows)
     }
 
@@ -76,9 +77,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         &mut self,
         statement: &str,
         parameters: &'p [Parameter],
+        purpose: Purpose,
     ) -> Result<(Translated, Vec<&'p Parameter>), EngineError> {
         let translated = self.translated(statement);
-        let translated = self.with_aggregates(translated)?;
+        let translated = self.with_aggregates(translated, purpose)?;
         if parameters.is_empty() {
             return Ok((self.with_tables(translated, &[])?, Vec::new()));
         }
@@ -146,7 +148,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
             return Ok(answer);
         }
         let statement = self.translated(statement.text);
-        let statement = self.with_aggregates(statement)?;
+        let statement = self.with_aggregates(statement, Purpose::Run)?;
         let statement = self.with_tables(statement, &[])?;
         self.connection.query_checked(&statement, size, check)
     }

@@ -53,6 +53,8 @@ pub struct BlockInput {
     pub marks: Vec<String>,
     /// Whether the SELECT is the outermost one, whose columns have the names that clients see.
     pub is_outermost: bool,
+    /// The names by which its columns are sorted after the calls, in lower case.
+    pub sorted_by: Vec<String>,
 }
 
 /// The functions of a connection that get whole columns. Names are as they are written in the statement, folded.

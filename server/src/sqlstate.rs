@@ -69,6 +69,7 @@ impl SqlState {
     pub const DUPLICATE_OBJECT: Self = Self::new("42710");
     pub const GROUPING_ERROR: Self = Self::new("42803");
     pub const DATATYPE_MISMATCH: Self = Self::new("42804");
+    pub const WRONG_OBJECT_TYPE: Self = Self::new("42809");
     pub const DUPLICATE_FUNCTION: Self = Self::new("42723");
     pub const UNDEFINED_FUNCTION: Self = Self::new("42883");
     pub const UNDEFINED_TABLE: Self = Self::new("42P01");

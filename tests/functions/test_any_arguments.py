@@ -71,6 +71,10 @@ def test_whole_columns(connection: psycopg.Connection) -> None:
     assert rows(connection, query) == [(0, 0), (0, 1)]
     with pytest.raises(psycopg.Error):
         connection.execute("SELECT 1 + ranked(g) FROM t")
+    # Without arguments too, in the process that has compiled it for CREATE.
+    connection.execute("CREATE FUNCTION whole(*) RETURNS INTEGER LANGUAGE PYTHON AS $$ return len(_columns) $$")
+    assert rows(connection, "SELECT count(*), max(w) FROM (SELECT whole() AS w FROM t)") == [(3000, 0)]
+    assert rows(connection, "SELECT DISTINCT whole(i, g) AS w FROM t") == [(2,)]
 
 
 def test_aggregates(connection: psycopg.Connection) -> None:

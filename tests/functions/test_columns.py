@@ -101,6 +101,22 @@ def test_statements_that_write(session: psycopg.Connection) -> None:
         "FROM tbl SELECT part(i)",
         "CREATE VIEW v AS SELECT part(i) FROM tbl",
         "SELECT i FROM tbl t WHERE EXISTS (SELECT part(t.i))",
+        # Operators that follow the call.
+        "SELECT part(i) ISNULL FROM tbl",
+        "SELECT part(i) NOTNULL FROM tbl",
+        "SELECT part(i) OVER () FROM tbl",
+        "SELECT part(i => i) FROM tbl",
+        # The database in front of the name, and the argument in front of it.
+        "SELECT memory.part(i) FROM tbl",
+        "SELECT i.part() FROM tbl",
+        # DuckDB sorts by columns of FROM here, and groups by the values of the call.
+        "SELECT -i AS i, part(i) FROM tbl ORDER BY i + 0",
+        "SELECT part(i) FROM tbl ORDER BY tbl.i",
+        "(SELECT -i AS i, part(i) FROM tbl) ORDER BY i + 0",
+        "SELECT part(g::INTEGER), count(*) FROM tbl GROUP BY ALL",
+        # DuckDB sorts by the number here: only clients see the name `i`, as PostgreSQL's.
+        "SELECT i::VARCHAR, part(i) FROM tbl ORDER BY i",
+        "SELECT part(i) FROM (SELECT i, -i AS part FROM tbl) ORDER BY part",
     ],
 )
 def test_elsewhere_it_is_refused(session: psycopg.Connection, query: str) -> None:
@@ -109,12 +125,40 @@ def test_elsewhere_it_is_refused(session: psycopg.Connection, query: str) -> Non
     assert value(session, "SELECT 1") == 1
 
 
+def test_rows_are_sorted_by_columns_of_the_list(session: psycopg.Connection) -> None:
+    """A name is that of an item of the list, also if a column of FROM has it: as without the call."""
+    for keys in ("i", "i DESC", "2, 1", "ALL", "p NULLS FIRST", '"i" DESC, p'):
+        query = f"SELECT -i AS i, {{}} AS p FROM tbl WHERE i < 5 ORDER BY {keys}"
+        assert rows(session, query.format("part(i)")) == rows(session, query.format("i / 4"))
+    for query in ("SELECT part(i) AS i, * FROM tbl ORDER BY i", "SELECT i AS s, s, part(i) FROM tbl ORDER BY s"):
+        with pytest.raises(psycopg.errors.AmbiguousColumn):
+            session.execute(query.encode())
+    found = rows(session, "SELECT i::VARCHAR AS i, part(i) FROM tbl WHERE i IN (2, 10) ORDER BY i")
+    assert [text for text, _ in found] == ["10", "2"]
+
+
+def test_a_table_may_have_the_name_of_a_function(session: psycopg.Connection) -> None:
+    with session.transaction(force_rollback=True):
+        for name in ("part", "doubled"):
+            session.execute(f"CREATE TABLE {name}(i INTEGER, j INTEGER)".encode())
+            session.execute(f"INSERT INTO {name}(j, i) VALUES (1, 2), (3, 4)".encode())
+            session.execute(f"CREATE INDEX {name}_index ON {name}(i)".encode())
+            assert rows(session, f"SELECT {name}.a, {name}.b FROM {name} AS {name}(a, b)") == [(2, 1), (4, 3)]
+            assert rows(session, f"SELECT k FROM (VALUES (1)) {name}(k)") == [(1,)]
+            session.execute(f"CREATE VIEW {name}_view(k) AS SELECT j FROM {name}".encode())
+        assert rows(session, "SELECT part(i) FROM part") == [(0.5,), (1.0,)]
+        assert rows(session, "SELECT * FROM doubled((SELECT i FROM doubled))") == [(4,), (8,)]
+
+
 def test_errors_and_nulls(session: psycopg.Connection) -> None:
     with session.transaction(force_rollback=True):
         session.execute("CREATE FUNCTION short(i INTEGER) RETURNS INTEGER LANGUAGE PYTHON AS $$ return i[:2] $$")
         with pytest.raises(psycopg.Error) as caught:
             session.execute("SELECT short(i) FROM tbl")
         assert caught.value.sqlstate == "39000"
+    for query in ("SELECT part(nope) FROM tbl", "SELECT i, part(tbl.nope + 1) FROM tbl"):
+        with pytest.raises(psycopg.errors.UndefinedColumn, match="nope"):
+            session.execute(query.encode())
     with session.transaction(force_rollback=True):
         session.execute(
             "CREATE FUNCTION place(i INTEGER) RETURNS BIGINT LANGUAGE PYTHON STRICT "

@@ -200,6 +200,13 @@ def test_names_of_built_in_functions_are_refused(connection: psycopg.Connection,
         (ADD.replace("PYTHON_MAP", "ruby"), "42704", "ruby"),
         (ADD.replace("RETURNS INTEGER", "RETURNS SETOF INTEGER"), "0A000", "SETOF"),
         ("DROP AGGREGATE nothing(int)", "42883", "nothing"),
+        (ADD.replace("x INTEGER", "x INTEGER = 2.7"), "42804", "2.7"),
+        (ADD.replace("x INTEGER", "x DECIMAL(4,1) = 2.75"), "42804", "2.75"),
+        (
+            ADD.replace("x INTEGER", "x INTEGER = 2.7").replace("RETURNS INTEGER", "RETURNS TABLE(i INTEGER)"),
+            "42804",
+            "2.7",
+        ),
     ],
 )
 def test_what_is_wrong_is_refused(connection: psycopg.Connection, statement: str, code: str, message: str) -> None:

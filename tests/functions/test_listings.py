@@ -91,6 +91,11 @@ def test_listing_4_3_a_chain_of_operators(server: Server) -> None:
         row = connection.execute(query).fetchone()
         assert row is not None
         assert row[0] == pytest.approx(row[1])
+        for of in ("", " FILTER (WHERE i % 10 > 6)"):
+            query = f"SELECT i % 7 AS g, pymedian(i){of}, median(i){of} FROM tbl GROUP BY g ORDER BY g"
+            rows = connection.execute(query.encode()).fetchall()
+            assert len(rows) == 7
+            assert all(found == expected for _, found, expected in rows)
         query = "SELECT i % 7, pymedian(i), median(i) FROM tbl GROUP BY ALL ORDER BY 1"
         rows = connection.execute(query).fetchall()
         assert len(rows) == 7

@@ -69,3 +69,43 @@ def test_what_a_type_cannot_have_is_an_error(workers: _core.FunctionWorkers) -> 
 def test_other_types_are_refused_by_name(type_: str) -> None:
     with pytest.raises(NotImplementedError, match="cannot have the type"):
         _core.define_function("00000000000000ab", "main.t", "scalar", [("x", type_, False)], "INTEGER", "return 1")
+
+
+@pytest.mark.parametrize("type_", [*VALUES, *NESTED])
+def test_a_scalar_argument_comes_back(plans: Caller, type_: str) -> None:
+    """As a constant, a value of a subquery, and a column with one value. NULL is None."""
+    parameters = {"n": "BIGINT", "x": type_}
+    plans.define("same", parameters, type_, "return [x] * len(n)", scalar=["x"])
+    plans.define("is_none", parameters, "BOOLEAN", "return x is None", scalar=["x"])
+    source = "return [x] * (aggr_group[-1] + 1)"
+    plans.define("of_groups", parameters, type_, source, scalar=["x"], kind="aggregate")
+    for value in [*(VALUES | NESTED)[type_], "NULL"]:
+        constant = f"CAST({value} AS {type_})"
+        for given, source in (
+            (constant, ""),
+            (f"(SELECT {constant})", ""),
+            ("x", f", (SELECT {constant} AS x)"),
+            ("x", f" JOIN (SELECT {constant} AS x) ON n % 3 = 1"),
+        ):
+            tests = f"bool_and(same(n, {given}) IS NOT DISTINCT FROM {constant}), bool_and(is_none(n, {given}))"
+            expected = (True, value == "NULL")
+            assert plans.rows(f"SELECT {tests} FROM range(5000) t(n){source}") == [expected], (given, source)
+            groups = f"SELECT of_groups(n, {given}) AS a FROM range(5000) t(n){source} GROUP BY n % 7"
+            query = f"SELECT bool_and(a IS NOT DISTINCT FROM {constant}) FROM ({groups})"
+            assert plans.value(query) is True, (given, source)
+
+
+def test_a_scalar_argument_is_compared_with_its_type(plans: Caller) -> None:
+    for type_, one, other in (
+        ("INTEGER", "0", "NULL"),
+        ("VARCHAR", "'a long text of a row'", "'another text of a row'"),
+        ("VARCHAR[]", "['a long text of a row']", "['another text of a row']"),
+    ):
+        plans.define("same", {"n": "BIGINT", "x": type_}, type_, "return [x] * len(n)", scalar=["x"])
+        values = f"CASE WHEN n = 4000 THEN CAST({other} AS {type_}) ELSE CAST({one} AS {type_}) END"
+        for query in (
+            f"SELECT count(same(n, {values})) FROM range(5000) t(n)",
+            f"SELECT count(same(n, x)) FROM range(5000) t(n) JOIN (VALUES ({one}), ({other})) v(x) ON n % 2 = 0",
+        ):
+            failure = plans.failure(query)
+            assert (failure["code"], "more than one value" in failure["message"]) == ("22023", True), query

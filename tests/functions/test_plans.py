@@ -56,6 +56,13 @@ def test_constants_dictionaries_and_parts_of_vectors(plans: Caller) -> None:
     ) == [(True,)]
 
 
+def test_one_value_for_many_rows_is_sent_once(plans: Caller) -> None:
+    """A constant is an array that repeats one value."""
+    plans.define("step", {"x": "BIGINT", "k": "BIGINT"}, "BIGINT", "return k.strides[0]")
+    for given, expected in (("5", 0), ("(SELECT max(i) FROM range(9) r(i))", 0), ("x", 8)):
+        assert plans.rows(f"SELECT DISTINCT step(x, {given}) FROM range(5000) t(x)") == [(expected,)], given
+
+
 def test_null_is_masked_and_left_out_if_strict(plans: Caller) -> None:
     source = "return numpy.where(numpy.ma.getmaskarray(x), -1, numpy.ma.filled(x, 0))"
     plans.define("called", {"x": "INTEGER"}, "INTEGER", source)
@@ -104,6 +111,8 @@ def test_an_error_in_the_plan_has_its_full_record(plans: Caller) -> None:
     ("result", "source", "code"),
     [
         ("INTEGER", "return x[:-1]", "39000"),
+        ("INTEGER", "return set(x.tolist())", "39000"),
+        ("INTEGER[]", "return [{1, 2}] * len(x)", "39000"),
         ("TINYINT", "return x + 1000", "22003"),
         ("INTEGER", "return x / numpy.nan", "22004"),
         ("DECIMAL(4,2)", "return [100] * len(x)", "22003"),
@@ -161,6 +170,13 @@ def test_printed_text_is_taken_once(plans: Caller) -> None:
     plans.rows("SELECT say(x::INTEGER) FROM range(3) t(x)")
     assert plans.session.take_notices() == "hello 3\n"
     assert plans.session.take_notices() == ""
+
+
+def test_printed_text_of_a_statement_has_a_limit(plans: Caller) -> None:
+    plans.define("say", {"x": "BIGINT"}, "BIGINT", "print('y' * 999)\nreturn x")
+    for _ in range(2):
+        assert plans.value("SELECT max(say(x)) FROM range(500_000) t(x)") == 499_999
+        assert 64_000 < len(plans.session.take_notices()) <= 65_536
 
 
 def test_a_statement_without_workers_is_refused(workers: _core.FunctionWorkers) -> None:

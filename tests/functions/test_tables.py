@@ -57,6 +57,22 @@ def test_batches_of_a_map_function(session: psycopg.Connection) -> None:
     assert rows(session, "SELECT max(j) FROM top_rows((SELECT j FROM sizes((SELECT i FROM tbl))), 3)") == [(245_761,)]
 
 
+def test_a_batch_gives_any_number_of_rows(session: psycopg.Connection) -> None:
+    with session.transaction(force_rollback=True):
+        session.execute(
+            "CREATE FUNCTION repeated(i INTEGER) RETURNS TABLE(j INTEGER) LANGUAGE PYTHON PARALLEL SAFE "
+            "AS $$ return [numpy.repeat(i[i % 3 == 0], 5)] $$"
+        )
+        # PARALLEL SAFE is PYTHON_MAP.
+        assert value(session, "SELECT prolang FROM pg_proc WHERE proname = 'repeated'") == value(
+            session, "SELECT oid FROM pg_language WHERE lanname = 'python_map'"
+        )
+        found = rows(session, "SELECT j, count(*) FROM repeated((SELECT i FROM tbl)) GROUP BY j HAVING count(*) <> 5")
+        assert found == []
+        query = "SELECT count(*), sum(j) FROM repeated((SELECT i FROM tbl))"
+        assert rows(session, query) == [(500_000, 5 * sum(range(3, 300_001, 3)))]
+
+
 def test_values_and_parameters(session: psycopg.Connection) -> None:
     query = "SELECT j FROM top_rows((SELECT i FROM tbl WHERE i > %s ORDER BY i DESC), %s) ORDER BY j LIMIT %s"
     for _ in range(6):
@@ -147,6 +163,13 @@ def test_errors(session: psycopg.Connection) -> None:
     refused(session, "SELECT * FROM top_rows((SELECT nope FROM tbl))", "42703", "nope")
     refused(session, "SELECT nope FROM top_rows((SELECT i FROM tbl))", "42703", "nope")
     refused(session, "SELECT * FROM sizes((SELECT 1), (SELECT 2))", "42883", "does not exist")
+    for argument in ("n => 3", "n => 'x'"):
+        refused(session, f"SELECT * FROM top_rows((SELECT i FROM tbl), {argument})", "0A000", "argument n by its name")
+    # The statement that collects the arguments is not shown.
+    for query in ("FROM top_rows((SELECT 1), 4000000000)", "FROM top_rows((SELECT 'a'::INTEGER))"):
+        with pytest.raises(psycopg.Error, match="Conversion Error") as caught:
+            session.execute(query.encode())
+        assert "LINE" not in f"{caught.value.diag.message_primary} {caught.value.diag.message_detail}"
     refused(session, "SELECT * FROM seen((SELECT 1 AS a, 2 AS a))", "42701", "occurs more than once")
     # A failed statement leaves no transaction open.
     assert value(session, "SELECT 1") == 1
@@ -222,6 +245,9 @@ def test_a_function_decides_its_columns(session: psycopg.Connection) -> None:
     with session.transaction(force_rollback=True):
         session.execute("CREATE FUNCTION bad(i INTEGER) RETURNS TABLE(*) LANGUAGE PYTHON AS $$ return [i] $$")
         refused(session, "SELECT * FROM bad((SELECT i FROM tbl))", "39000", "return a dict or a frame")
+    with session.transaction(force_rollback=True):
+        session.execute("CREATE FUNCTION bad() RETURNS TABLE(*) LANGUAGE PYTHON AS $$ return {} $$")
+        refused(session, "SELECT * FROM bad()", "39000", "no columns")
 
 
 def test_strict_functions_get_no_null(session: psycopg.Connection) -> None:

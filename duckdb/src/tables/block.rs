@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use colonnade_server::EngineError;
-use colonnade_server::functions::block::{SelectBlock, select_block};
+use colonnade_server::functions::block::{BlockConflict, SelectBlock, select_block};
 use colonnade_server::functions::scope::{TableArgument, TableCall, table_call};
 use colonnade_sql::{Dialect, quote};
 
@@ -27,6 +27,9 @@ pub(super) fn block_input(
                     computed alone, or a table function.";
         refused(text, hint)
     })?;
+    if let Some(conflict) = block.conflict {
+        return Err(in_conflict(conflict, &call.name));
+    }
     let (mut list, mut arguments) = (Vec::new(), Vec::new());
     let (mut calls, mut marks) = (Vec::new(), Vec::new());
     for item in &block.items {
@@ -39,6 +42,14 @@ pub(super) fn block_input(
         };
         match found {
             Some(found) if is_column => {
+                if found.has_names {
+                    let text = format!("an argument of \"{}\" by its name", found.name);
+                    return Err(refused(text, "Write the arguments in the order of the parameters."));
+                }
+                if item.alias.is_none() && block.sorted_by.contains(&found.name.to_lowercase()) {
+                    let text = format!("ORDER BY \"{}\", which is no name of the list", found.name);
+                    return Err(refused(text, "Give the call a name by AS, or write its number in ORDER BY."));
+                }
                 let mark = format!("colonnade call {}", calls.len());
                 list.push(format!("NULL AS {}", quote::identifier(&mark, Dialect::DuckDb)));
                 let given = found.arguments.iter().map(|argument| &value[with_parentheses(value, argument)]);
@@ -62,9 +73,25 @@ pub(super) fn block_input(
         }
     };
     let parameters = Placeholders::find(&text).numbers();
-    let is_outermost = block.is_outermost;
+    let (is_outermost, sorted_by) = (block.is_outermost, block.sorted_by.clone());
     let query = TableInput { text, is_query: true, parameters };
-    Ok((block, BlockInput { query, calls, marks, is_outermost }))
+    Ok((block, BlockInput { query, calls, marks, is_outermost, sorted_by }))
+}
+
+/// The error of a SELECT with a clause that would mean something else after the call.
+fn in_conflict(conflict: BlockConflict, name: &str) -> EngineError {
+    match conflict {
+        BlockConflict::OrderBy => refused(
+            format!(
+                "ORDER BY anything but columns of the list in a SELECT with the function \"{name}\", which gets whole columns"
+            ),
+            "The rows are sorted after the call. Make each key an item of the list, and write its name or number in ORDER BY.",
+        ),
+        BlockConflict::GroupByAll => refused(
+            format!("GROUP BY ALL in a SELECT with the function \"{name}\", which gets whole columns"),
+            "The rows are grouped before the call. Write the columns in GROUP BY.",
+        ),
+    }
 }
 
 /// The place of an argument: a subquery is a single value here, in its parentheses.

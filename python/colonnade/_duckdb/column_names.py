@@ -154,12 +154,12 @@ class Tree:
         name = item["function_name"]
         if item.get("is_operator"):
             return NOTHING, ""
-        if item["class"] == "WINDOW":
-            return STRONG, name
         if (cast := CATALOG_CASTS.fullmatch(name)) is not None:
             return self.cast(item["arguments"][0]["expression"], cast[1])
         if (aggregate := AGGREGATE.match(self.text(item))) is not None:
             return STRONG, aggregate[1].decode()
+        if item["class"] == "WINDOW":
+            return STRONG, name
         written = self.called(item)
         if (written, name) in SYNTAX_FUNCTIONS:
             return STRONG, SYNTAX_FUNCTIONS[written, name]

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from colonnade._core import Refused
 
 if TYPE_CHECKING:
+    from duckdb import DependencyException
+
     from colonnade._core import FunctionFailure
 
 
@@ -35,3 +37,11 @@ def not_python(found: FunctionFailure) -> Refused:
 def refused(message: str, code: str, hint: str) -> Refused:
     """A refusal with a hint."""
     return Refused(message, code, None, None, hint)
+
+
+def used_by_tables(error: DependencyException) -> Refused:
+    """The error of a macro on which tables depend."""
+    lines = [line for line in str(error).splitlines()[1:] if line.startswith("table")]
+    detail = "\n".join(lines).replace("macro function", "function") or None
+    hint = "Drop the default of the column first, by ALTER TABLE … ALTER … DROP DEFAULT, or the table."
+    return Refused("the function cannot change, because tables use it", "2BP01", None, detail, hint)

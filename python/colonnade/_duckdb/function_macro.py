@@ -41,9 +41,11 @@ def overload(definition: Definition, parameters: Sequence[Parameter]) -> str:
     """The parameters and the body of a macro."""
     ((_, type_),) = definition.results
     if definition.takes_columns:
-        # The server replaces the SELECT around each call. The macro has the types.
+        # The server replaces the SELECT around each call. The macro has the types, and has DuckDB bind the arguments.
         text = f"function {definition.name} in LANGUAGE PYTHON cannot be called here: make it an item of a SELECT list"
-        call = f"CAST({OWN}error({OWN}concat({literal(text)}, {OWN}left({literal(definition.id)}, 0))) AS {type_})"
+        nothing = [literal(definition.id), *(f"CAST({quoted(one.name)} IS NULL AS VARCHAR)" for one in parameters)]
+        parts = ", ".join(f"{OWN}left({part}, 0)" for part in nothing)
+        call = f"CAST({OWN}error({OWN}concat({literal(text)}, {parts})) AS {type_})"
         return f"({', '.join(map(declared, parameters))}) AS {call}"
     values = [argument(quoted(parameter.name), parameter.type) for parameter in parameters]
     arguments = ", ".join((literal(definition.id), f"{OWN}colonnade_session()", *values))

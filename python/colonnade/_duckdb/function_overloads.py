@@ -6,11 +6,16 @@ from typing import TYPE_CHECKING
 
 from colonnade._core import Refused
 
+from .conversions import is_converted
 from .function_failure import refused
-from .function_macro import MAX_ARGUMENTS
+from .function_macro import MAX_ARGUMENTS, dispatcher
 
 if TYPE_CHECKING:
     from .function_entry import Definition, Entry, Macro
+
+#: An aggregate as the server writes its call: the id, the signature, the types of the parameters, and the constants of
+#: the last ones. The types are None if it takes any.
+Candidate = tuple[str, str, list[str] | None, list[str]]
 
 
 def others(existing: Macro | None, definition: Definition, or_replace: bool) -> tuple[Entry, ...]:
@@ -48,3 +53,27 @@ def takes(definition: Definition, arguments: int) -> bool:
         return arguments <= MAX_ARGUMENTS
     required = [parameter for parameter in definition.parameters if parameter.default is None]
     return len(required) <= arguments <= len(definition.parameters)
+
+
+def aggregates(macro: Macro, name: str, arguments: int) -> list[Definition]:
+    """The aggregates that a call with DISTINCT, ORDER BY or FILTER may mean. Several have one dispatcher, and as many
+    parameters as the call has arguments."""
+    found = [entry.definition for entry in macro.entries if takes(entry.definition, arguments)]
+    if not found:
+        hint = f"There is: {', '.join(entry.definition.signature for entry in macro.entries)}."
+        raise refused(f"aggregate {name} with {arguments} arguments does not exist", "42883", hint)
+    hint = "Write a subquery that sorts or filters, and call the aggregate over it."
+    is_chosen = len({dispatcher(one) for one in found}) == 1
+    if len(found) > 1 and not (is_chosen and all(len(one.parameters) == arguments for one in found)):
+        raise refused(f'aggregate name "{name}" with DISTINCT, ORDER BY or FILTER is not unique', "42725", hint)
+    types = (type_ for one in found for type_ in (*one.types, one.results[0][1]))
+    converted = next(filter(is_converted, types), None)
+    if converted is not None:
+        raise refused(f"DISTINCT, ORDER BY and FILTER in an aggregate with the type {converted}", "0A000", hint)
+    return found
+
+
+def candidate(definition: Definition) -> Candidate:
+    defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
+    types = None if definition.is_variadic else list(definition.types)
+    return definition.id, definition.signature, types, defaults

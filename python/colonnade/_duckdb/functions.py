@@ -8,6 +8,7 @@ comment has.
 from __future__ import annotations
 
 import keyword
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -16,12 +17,11 @@ import duckdb
 
 from colonnade._core import Refused
 
-from .conversions import is_converted
 from .exact import literal, quoted
 from .function_entry import ANY, Definition, Entry, Macro, Parameter
-from .function_failure import Failure, not_python, refused
+from .function_failure import Failure, not_python, refused, used_by_tables
 from .function_macro import dispatcher, overloads
-from .function_overloads import others, takes
+from .function_overloads import aggregates, candidate, others
 from .sight_memory import SightMemory
 
 if TYPE_CHECKING:
@@ -33,9 +33,12 @@ if TYPE_CHECKING:
 
     from .catalog_epoch import SessionEpoch
     from .fences import Gate, ReadOnlyConnection
+    from .function_overloads import Candidate
     from .function_store import FunctionStore, TableMacro
     from .table_functions import TableFunctions
 
+#: The id of a function.
+ID = re.compile("[0-9a-f]{16}")
 #: How many functions a session remembers by their names.
 MAX_KNOWN = 64
 
@@ -103,7 +106,8 @@ class SessionFunctions:
         cascades: bool,
     ) -> bool:
         """Drop functions: schema, name, and the types of the parameters as they are written, or None. Returns False,
-        and drops none, if none of them is a function in Python, and DuckDB can read the statement."""
+        and drops none, if none of them is a function in Python, and DuckDB can read the statement. `cascades` changes
+        nothing: only tables depend on a function, and DuckDB would drop them with their rows."""
         if not is_aggregate and not self.has(functions) and all(types is None for _, _, types in functions):
             return False
         self._must_write()
@@ -126,8 +130,7 @@ class SessionFunctions:
                 self._write(name, replace(macro, entries=rest))
             else:
                 kind = "MACRO TABLE" if macro.is_table else "MACRO"
-                with self.epoch.changing(True):
-                    self.connection.execute(f"DROP {kind} {name.sql}{' CASCADE' if cascades else ''}")
+                self._change(f"DROP {kind} {name.sql}")
         return True
 
     def comment(self, schema: str | None, given: str, types: list[str] | None, text: str | None) -> bool:
@@ -142,31 +145,14 @@ class SessionFunctions:
         self._write_comment(name, replace(macro, comment=text))
         return True
 
-    def dispatch(
-        self, schema: str | None, given: str, arguments: int
-    ) -> tuple[str, str, list[str] | None, list[str]] | None:
-        """How an aggregate with this number of arguments is called: its id, the dispatcher, the types of its
-        parameters, and the constants of the last ones. The types are None if it takes any. None if there is none."""
-        macro = self._find(self._name(schema, given))
+    def dispatch(self, schema: str | None, given: str, arguments: int) -> tuple[str, list[Candidate]] | None:
+        """How an aggregate with this number of arguments is called: the dispatcher, and what may be meant. None if
+        there is none."""
+        macro = self._find_called(schema, given)
         if macro is None or macro.entries[0].definition.kind != "aggregate":
             return None
-        found = [entry.definition for entry in macro.entries if takes(entry.definition, arguments)]
-        if not found:
-            return None
-        if len(found) > 1:
-            hint = "Write a subquery that sorts or filters, and call the aggregate over it."
-            text = f'aggregate name "{given}" with DISTINCT, ORDER BY or FILTER is not unique'
-            raise refused(text, "42725", hint)
-        (definition,) = found
-        converted = next(
-            (type_ for type_ in (*definition.types, definition.results[0][1]) if is_converted(type_)), None
-        )
-        if converted is not None:
-            hint = "Write a subquery that sorts or filters, and call the aggregate over it."
-            raise refused(f"DISTINCT, ORDER BY and FILTER in an aggregate with the type {converted}", "0A000", hint)
-        defaults = [parameter.default for parameter in definition.parameters if parameter.default is not None]
-        types = None if definition.is_variadic else list(definition.types)
-        return definition.id, dispatcher(definition), types, defaults
+        found = aggregates(macro, given, arguments)
+        return dispatcher(found[0]), [candidate(one) for one in found]
 
     def definition(self, schema: str | None, given: str, types: list[str] | None) -> Definition:
         """The one function that a name and types mean."""
@@ -199,7 +185,11 @@ class SessionFunctions:
         )
 
     def _unknown(self, identity: str) -> Failure:
-        """Why a call does not find its function."""
+        """Why a call does not find its function. The server writes signatures in the place of an id if no aggregate has
+        the types of the arguments (`duckdb/src/aggregates.rs`)."""
+        if ID.fullmatch(identity) is None:
+            hint = "Add casts to the types of the parameters."
+            return Failure("42883", f"no aggregate takes arguments of these types: {identity}", hint=hint)
         entry = self.store.find(self.other, identity)
         if entry is None:
             return Failure("42883", "the function does not exist", hint="It was dropped. Prepare the statement again.")
@@ -338,9 +328,12 @@ class SessionFunctions:
             raise Refused(text, "42P13", None)
         found = self._type(type_)
         if default is not None:
-            query = f"SELECT CAST({default} AS {found})"
+            query = f"SELECT (CAST({default} AS {found}) = {default}) IS FALSE"
             self.gate.fence.check(query, False, False)
-            self.connection.execute(query).fetchall()
+            ((is_changed,),) = self.connection.execute(query).fetchall()
+            if is_changed:
+                hint = f"Write a constant that {found} can have."
+                raise refused(f'the default {default} of parameter "{name}" is no value of {found}', "42804", hint)
         return Parameter(name, found, default, is_scalar)
 
     def _type(self, given: str) -> str:
@@ -390,9 +383,15 @@ class SessionFunctions:
             calls = f"() AS TABLE {body}"
         else:
             calls = ", ".join(call for entry in macro.entries for call in overloads(entry.definition))
-        with self.epoch.changing(True):
-            self.connection.execute(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
+        self._change(f"CREATE OR REPLACE MACRO {name.sql}{calls}")
         self._write_comment(name, macro)
+
+    def _change(self, sql: str) -> None:
+        try:
+            with self.epoch.changing(True):
+                self.connection.execute(sql)
+        except duckdb.DependencyException as error:
+            raise used_by_tables(error) from None
 
     def _write_comment(self, name: Name, macro: Macro) -> None:
         kind = "MACRO TABLE" if macro.is_table else "MACRO"

@@ -6,7 +6,11 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from .function_failure import refused
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from .function_entry import Definition, Parameter
 
 #: DuckDB's names of the type of a value whose type is not known.
@@ -84,3 +88,23 @@ def may_take(definition: Definition, inputs: list[Input]) -> bool:
     required = sum(parameter.default is None for parameter in definition.parameters)
     has_query = any(found.is_query for found in inputs)
     return len(inputs) <= len(definition.parameters) and (has_query or required <= len(inputs))
+
+
+def must_have_no_names(definitions: Iterable[Definition], inputs: Iterable[Input]) -> None:
+    """Refuse a value with a name, unless one of these functions takes any arguments, which have names."""
+    named = next((found.name for found in inputs if found.name is not None), None)
+    if named is not None and not any(definition.is_variadic for definition in definitions):
+        hint = "Write the arguments in the order of the parameters."
+        raise refused(f"argument {named} by its name", "0A000", hint)
+
+
+def must_be_sortable(keys: Sequence[str], names: Sequence[tuple[str, str]]) -> None:
+    """Refuse ORDER BY a name that would be another column than without the calls: one of several of this name, or an
+    expression that has the name for clients only. `names` are those for clients, and those of DuckDB."""
+    for key in keys:
+        found = [(shown, own) for shown, own in names if shown.lower() == key]
+        if len(found) > 1:
+            hint = "Write its number in ORDER BY, or give the columns different names."
+            raise refused(f'ORDER BY "{key}" is ambiguous', "42702", hint)
+        if any(shown != own for shown, own in found):
+            raise refused(f'ORDER BY "{key}", which is no name of the list', "0A000", "Give the column a name by AS.")

@@ -26,7 +26,8 @@ def block_call(
     identity = definition.id
     if definition.is_variadic:
         types = [type_ for _, type_, _, _ in parameters]
-        identity = hashlib.sha256(canonical([definition.id, types])).hexdigest()[:16]
+        # CREATE has compiled it as a function without arguments that returns a table.
+        identity = hashlib.sha256(canonical([definition.id, "column", types])).hexdigest()[:16]
     name = f"{definition.schema}.{definition.name}"
     is_arrow = definition.style == "arrow"
     result = definition.results[0][1]

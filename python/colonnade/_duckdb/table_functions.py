@@ -12,6 +12,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
 from colonnade._core import Refused, TableCall
 
 from .column_names import column_names
@@ -19,7 +21,16 @@ from .conversions import result as result_of
 from .exact import literal, quoted
 from .function_entry import ANY, canonical
 from .function_failure import refused
-from .table_arguments import Argument, Bound, Input, known, may_take, replaced
+from .table_arguments import (
+    Argument,
+    Bound,
+    Input,
+    known,
+    may_take,
+    must_be_sortable,
+    must_have_no_names,
+    replaced,
+)
 from .table_calls import block_call, cast, rows_of
 from .table_inputs import NOTHING
 
@@ -73,6 +84,7 @@ class TableFunctions:
         for found in inputs:
             self.lookup.learn(found)
         entries = self._named(schema, name).macro.entries
+        must_have_no_names([entry.definition for entry in entries], inputs)
         candidates = [entry for entry in entries if may_take(entry.definition, inputs)] or entries
         if len(candidates) > 1:
             bound = [self.lookup.bind(found, None) for found in inputs]
@@ -128,8 +140,10 @@ class TableFunctions:
         values: dict[str, object] | None,
     ) -> tuple[TableCall | None, str]:
         """A call with the rows of its queries, and what stands for its result; None if it need not run."""
-        bound = [self.lookup.bind(Input.of(found), values) for found in given]
+        inputs = [Input.of(found) for found in given]
         named = self._named(schema, name)
+        must_have_no_names([entry.definition for entry in named.macro.entries], inputs)
+        bound = [self.lookup.bind(found, values) for found in inputs]
         columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
         definition = self.lookup.choose(name, named.macro.entries, columns).definition
         self._must_trust(named, definition)
@@ -195,11 +209,13 @@ class TableFunctions:
         given: Sequence[tuple[str | None, str, int, str]],
         marks: list[str],
         is_outermost: bool,
+        sorted_by: list[str],
         values: dict[str, object] | None,
     ) -> str:
         """Run the query of a SELECT, and call the functions that are items of its list. A call has a schema, a name,
         the number of its arguments, and the name of its column. In the query, columns with the names of `marks` stand
-        for the calls, and the arguments are the last columns. Returns what follows SELECT in its place."""
+        for the calls, and the arguments are the last columns. `sorted_by` has names by which the columns are sorted
+        afterwards. Returns what follows SELECT in its place."""
         if self.capture is not None and self.capture.is_over:
             return "NULL AS unknown"
         (found,) = query
@@ -217,6 +233,9 @@ class TableFunctions:
                 continue
             columns.append((shown[number], len(collected), False))
             collected.append((names[number], known(bound.columns[number][1]), quoted(f"c{number}")))
+        # Those of calls are written in the statement.
+        pairs = zip(columns, names, strict=False)
+        must_be_sortable(sorted_by, [(name, name if is_call else own) for (name, _, is_call), own in pairs])
         calls = []
         for schema, name, count, _ in given:
             named = self._named(schema, name)
@@ -266,6 +285,7 @@ class TableFunctions:
 
     def _arguments(self, definition: Definition, bound: list[Bound]) -> list[Argument]:
         """What each parameter gets."""
+        must_have_no_names([definition], [found.given for found in bound])
         sources: list[tuple[int, str, str, str, list[str]]] = []
         query, values = 0, 0
         for found in bound:
@@ -277,9 +297,6 @@ class TableFunctions:
                 values += found.given.name is None
                 ((_, type_),) = found.columns
                 name = found.given.name or f"arg{values}"
-                if found.given.name is not None and not definition.is_variadic:
-                    hint = "Write the arguments in the order of the parameters."
-                    raise refused(f"argument {name} by its name", "0A000", hint)
                 sources.append((0, found.given.sql, name, type_, found.given.parameters))
         if definition.is_variadic:
             parameters = [replaced(definition, name, known(type_)) for _, _, name, type_, _ in sources]
@@ -379,4 +396,9 @@ class TableFunctions:
         self._run(sql, used)
 
     def _run(self, sql: str, values: dict[str, object]) -> list[Any]:
-        return self.connection.execute(sql, values or None).fetchall()
+        try:
+            return self.connection.execute(sql, values or None).fetchall()
+        except duckdb.Error as error:
+            # The line is not the client's.
+            error.args = (str(error).partition("\n\nLINE ")[0],)
+            raise

@@ -239,7 +239,7 @@ def _sequences(found: np.ndarray, mask: Any, type_name: str) -> list[Any]:
     """The items of each row; none for NULL."""
     rows = _rows(found, mask)
     for row, item in enumerate(rows):
-        if isinstance(item, (str, bytes, dict)) or not hasattr(item, "__len__"):
+        if isinstance(item, (str, bytes, dict, *results.UNORDERED)) or not hasattr(item, "__len__"):
             raise _refuse_type(row, item, type_name)
     return rows
 

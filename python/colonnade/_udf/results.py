@@ -25,6 +25,9 @@ SINGLE = (
     dict,
 )
 
+#: Values of which nobody knows which one is the first.
+UNORDERED = (set, frozenset)
+
 Column = tuple[np.ndarray, np.ndarray | None]
 
 
@@ -51,6 +54,8 @@ def array(result: Any, rows: int | None, *, items: bool) -> Column:
     result = from_frame(result)
     if isinstance(result, np.ndarray):
         return from_array(result, items=items)
+    if isinstance(result, UNORDERED):
+        raise wrong_result(f"the function returned a {type(result).__name__}, which has no order; return an array")
     try:
         return from_items(list(result))
     except TypeError:
@@ -118,16 +123,31 @@ def is_null(item: Any) -> bool:
 
 def from_frame(result: Any) -> Any:
     """A column of pandas, polars or pyarrow, whose NULLs their arrays do not show, as a list or an array."""
-    kind = type(result).__module__.partition(".")[0]
-    if kind == "pandas":
-        values = result.to_numpy()
+    library = type(result).__module__.partition(".")[0]
+    if library == "pandas":
+        # A frame has no dtype.
+        dtype: Any = getattr(result, "dtype", None)
+        kind = getattr(dtype, "kind", "")
+        if hasattr(dtype, "pyarrow_dtype") and kind != "f":
+            return arrow_results.values(getattr(result, "array", result).__arrow_array__())
         nulls = np.asarray(result.isna())
+        if nulls.any() and kind in ("i", "u"):
+            # With pandas 3, `to_numpy` makes floats of integers with NULLs.
+            return np.ma.MaskedArray(result.to_numpy(dtype=dtype.numpy_dtype, na_value=0), nulls)
+        values = result.to_numpy()
+        if nulls.any() and values.dtype.kind == "f" and kind != "f":
+            # Categories that are integers.
+            values = np.array(result.astype(object), object)
+            values[nulls] = None
+            return values
         # In a column of floats NaN is a value for numpy; for pandas it is its mark of NULL.
         return np.ma.MaskedArray(values, nulls) if nulls.any() else values
     if arrow_results.is_column(result):
         return arrow_results.values(result)
-    if kind == "polars":
-        return result.to_numpy() if result.null_count() == 0 and result.dtype.is_numeric() else result.to_list()
+    if library == "polars":
+        # NumPy has no integers of 128 bits.
+        is_plain = result.null_count() == 0 and result.dtype.is_numeric() and "128" not in str(result.dtype)
+        return result.to_numpy() if is_plain else result.to_list()
     return result
 
 
@@ -163,6 +183,8 @@ def any_table(result: Any) -> list[tuple[str, Any]]:
         names = getattr(result, "columns", None)
     if names is None:
         raise wrong_result(f"the function returned a {type(result).__name__}; for TABLE(*) return a dict or a frame")
+    if len(names) == 0:
+        raise wrong_result("the returned table has no columns")
     return [(str(name), result[name]) for name in names]
 
 

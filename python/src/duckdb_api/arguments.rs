@@ -104,16 +104,23 @@ pub(super) fn write(
 
 /// The bytes of the one value that all rows have; `None` if they have several. NULL has none.
 pub(super) fn one_value(type_: &SqlType, values: &Values, rows: Rows<'_>) -> Result<Option<Vec<u8>>, CallbackError> {
-    let tree = encoded::Tree::new(type_, values)?;
-    let of = |row: usize| {
+    let mut entries: Vec<_> = rows.iter().map(|row| (row, values.entry(row))).collect();
+    if values.is_constant {
+        entries.truncate(1);
+    }
+    let Some(&(first_row, first)) = entries.first() else { return Ok(Some(Vec::new())) };
+    // A tree is made of flat vectors: `values` still looks at the memory before it.
+    let tree = if type_.storage.is_nested() { Some(encoded::Tree::new(type_, values)?) } else { None };
+    let of = |row: usize, entry: usize| {
         let mut bytes = Vec::new();
-        tree.encode(row, &mut bytes);
+        match &tree {
+            Some(tree) => tree.encode(row, &mut bytes),
+            None => encoded::encode_plain(type_, values, entry, &mut bytes),
+        }
         bytes
     };
-    let mut all = rows.iter();
-    let Some(first) = all.next() else { return Ok(Some(Vec::new())) };
-    let wanted = of(first);
-    let is_one = values.is_constant || all.all(|row| values.entry(row) == values.entry(first) || of(row) == wanted);
+    let wanted = of(first_row, first);
+    let is_one = entries.iter().all(|(row, entry)| *entry == first || of(*row, *entry) == wanted);
     Ok(is_one.then_some(wanted))
 }
 

@@ -252,7 +252,8 @@ impl Values {
         Ok(Self { api, vector, view, is_constant: kind == CONSTANT })
     }
 
-    /// Flat values, whose children have the same rows.
+    /// Flat values, whose children have the same rows. DuckDB may free the memory that the vector had before, so `self` and other views of
+    /// the vector must not be read any more.
     pub fn flattened(&self) -> Result<Self, CallbackError> {
         // SAFETY: the vector is an argument of a callback that runs, or a child of one.
         checked(self.api, |error| unsafe { (self.api.v2_vector_flatten)(self.vector, error) })?;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use colonnade_duckdb::{AggregateDispatch, Translated};
+use colonnade_duckdb::{AggregateCandidate, AggregateDispatch, Translated};
 use colonnade_server::functions::{DefinedParameter, DefinedResult, DefinitionKind, FunctionDefinition, Functions};
 use colonnade_server::{EngineError, FunctionPlace, SqlState};
 use colonnade_sql::statement::{CommentOnFunction, DropFunction, DroppedFunction, ParallelSafety, Volatility};
@@ -15,8 +15,9 @@ use super::PyConnection;
 /// A function's schema, its name, and the types of its parameters as they are written.
 pub(super) type Written<'a> = (Option<&'a str>, &'a str, Option<&'a [String]>);
 
-/// What `functions.SessionFunctions.dispatch` gives: the id, the dispatcher, the types of the parameters and the constants of the last ones.
-type Dispatch = (String, String, Option<Vec<String>>, Vec<String>);
+/// What `functions.SessionFunctions.dispatch` gives: the dispatcher, and for each aggregate the id, the signature, the types of the
+/// parameters and the constants of the last ones.
+type Dispatch = (String, Vec<(String, String, Option<Vec<String>>, Vec<String>)>);
 
 /// A `functions.Failure`.
 #[derive(FromPyObject)]
@@ -78,7 +79,10 @@ impl PyConnection {
     ) -> Result<Option<AggregateDispatch>, EngineError> {
         let found: Option<Dispatch> =
             self.with_functions(|functions| functions.call_method1("dispatch", (schema, name, arguments))?.extract())?;
-        Ok(found.map(|(id, dispatcher, types, defaults)| AggregateDispatch { id, dispatcher, types, defaults }))
+        Ok(found.map(|(dispatcher, candidates)| {
+            let candidate = |(id, signature, types, defaults)| AggregateCandidate { id, signature, types, defaults };
+            AggregateDispatch { dispatcher, candidates: candidates.into_iter().map(candidate).collect() }
+        }))
     }
 }
 

@@ -84,7 +84,8 @@ impl TableFunctions for PyConnection {
         values: &[&Parameter],
     ) -> Result<String, EngineError> {
         let query = given(std::slice::from_ref(&block.query));
-        let arguments = (query, &block.calls, &block.marks, block.is_outermost, named_values(values));
+        let BlockInput { calls, marks, is_outermost, sorted_by, .. } = block;
+        let arguments = (query, calls, marks, *is_outermost, sorted_by, named_values(values));
         self.with_tables(statement, |tables| tables.call_method1("call_block", arguments)?.extract())
     }
 

@@ -17,6 +17,20 @@ pub struct SelectBlock {
     pub rest: Range<usize>,
     /// Whether it is not within parentheses.
     pub is_outermost: bool,
+    /// A clause that would mean something else after the call.
+    pub conflict: Option<BlockConflict>,
+    /// The names of columns of the list by which ORDER BY sorts, in lower case.
+    pub sorted_by: Vec<String>,
+}
+
+/// A clause that needs the result of the call, or what the result does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlockConflict {
+    /// ORDER BY anything but columns of the list, by their names or numbers. DuckDB reads names within expressions as columns of FROM, which
+    /// are gone after the call.
+    OrderBy,
+    /// GROUP BY ALL, whose groups are the values of the call.
+    GroupByAll,
 }
 
 /// An item of a SELECT list.
@@ -30,6 +44,8 @@ pub struct SelectItem {
     pub alias: Option<String>,
 }
 
+/// Operators that follow their operand: `f(x) ISNULL` is no call with a name.
+const POSTFIX_OPERATORS: [&str; 2] = ["isnull", "notnull"];
 /// Words that end a SELECT with its FROM, WHERE and GROUP BY.
 const ENDS: [&str; 9] = ["order", "limit", "offset", "fetch", "union", "except", "intersect", "returning", "for"];
 
@@ -48,8 +64,8 @@ pub fn select_block(statement: &str, dialect: Dialect, place: &Range<usize>) -> 
     if !is(select, &["select"]) || (begins..select).any(|at| is(at, &["from"])) {
         return None;
     }
-    let conflict = |at: usize| is(at, &["on"]) && at + 1 < own.len() && is(at + 1, &["conflict"]);
-    let stop = (select + 1..own.len()).find(|at| is(*at, &ENDS) || conflict(*at)).unwrap_or(own.len());
+    let is_conflict = |at: usize| is(at, &["on"]) && at + 1 < own.len() && is(at + 1, &["conflict"]);
+    let stop = (select + 1..own.len()).find(|at| is(*at, &ENDS) || is_conflict(*at)).unwrap_or(own.len());
     let from = |at: &usize| is(*at, &["from", "where", "group", "having", "window", "qualify", "using"]);
     let list_end = (select + 1..stop).find(from).unwrap_or(stop);
     let is_quantified = is(select + 1, &["all", "distinct"]);
@@ -74,14 +90,71 @@ pub fn select_block(statement: &str, dialect: Dialect, place: &Range<usize>) -> 
         }
     }
     let block_end = end_of(stop - 1);
+    let groups_by_all = (list.end..stop).any(|at| is(at, &["group"]) && at + 2 < stop && is(at + 2, &["all"]));
+    // The ORDER BY behind UNION sorts by names of the list anyway.
+    let is_part = begins > 0;
+    let behind = own.get(stop).map_or(end, |next| *next);
+    let behind_parentheses = enclosed(&tokens, first, end).unwrap_or(tokens.len());
+    let own_keys = if is_part { Some(Vec::new()) } else { sort_names(&tokens[behind..end]) };
+    let keys = own_keys.zip(sort_names(&tokens[behind_parentheses..]));
+    let conflict = match (&keys, groups_by_all) {
+        (None, _) => Some(BlockConflict::OrderBy),
+        (Some(_), true) => Some(BlockConflict::GroupByAll),
+        (Some(_), false) => None,
+    };
+    let sorted_by = keys.map(|(own, outer)| [own, outer].concat()).unwrap_or_default();
     let block = SelectBlock {
         place: tokens[own[select]].start..block_end,
         quantifier: is_quantified.then(|| tokens[own[select + 1]].range()),
         rest: end_of(list.end - 1)..block_end,
         items,
         is_outermost,
+        conflict,
+        sorted_by,
     };
     block.items.iter().any(|item| item.value == *place).then_some(block)
+}
+
+/// The columns of its list by which what follows a SELECT sorts it, without numbers and ALL; `None` if it sorts by anything else.
+fn sort_names(rest: &[Token<'_>]) -> Option<Vec<String>> {
+    let mut names = Vec::new();
+    let mut rest = match rest {
+        [order, by, rest @ ..] if order.is_word("order") && by.is_word("by") => rest,
+        _ => return Some(names),
+    };
+    loop {
+        let [key, behind @ ..] = rest else { return Some(names) };
+        match key.kind {
+            TokenKind::Word | TokenKind::Name if !key.is_word("all") => names.push(key.folded().to_lowercase()),
+            TokenKind::Word | TokenKind::Number => {}
+            _ => return None,
+        }
+        rest = behind;
+        while let [word, behind @ ..] = rest
+            && word.is_one_of(&["asc", "desc", "nulls", "first", "last"])
+        {
+            rest = behind;
+        }
+        rest = match rest {
+            [comma, behind @ ..] if comma.is_symbol(b',') => behind,
+            [next, ..] => return (next.is_one_of(&ENDS) || next.is_symbol(b')')).then_some(names),
+            [] => return Some(names),
+        };
+    }
+}
+
+/// The end of the parentheses around these tokens, if they are those of a SELECT that stands where a statement may: what follows them
+/// belongs to it.
+fn enclosed(tokens: &[Token<'_>], first: usize, end: usize) -> Option<usize> {
+    let open = first.checked_sub(1)?;
+    let closes = |at: usize| tokens.get(at).is_some_and(|token| token.is_symbol(b')'));
+    let Some(before) = open.checked_sub(1).map(|before| &tokens[before]) else { return Some(end + 1) };
+    if before.is_symbol(b'(') && closes(end + 1) {
+        return enclosed(tokens, open, end + 1);
+    }
+    let is_inserted = open.checked_sub(2).is_some_and(|at| tokens[at].is_word("into"));
+    let follows = matches!(before.kind, TokenKind::Symbol(b'(' | b')')) || before.is_word("as") || is_inserted;
+    follows.then_some(end + 1)
 }
 
 /// The first token of the parentheses around a token, the end, and whether there are none.
@@ -143,10 +216,11 @@ fn item(tokens: &[Token<'_>], own: &[usize], range: Range<usize>, end: usize) ->
     let start = tokens[own[range.start]].start;
     let last = own[range.end - 1];
     let is_name = matches!(tokens[last].kind, TokenKind::Word | TokenKind::Name) && tokens[last].end() == end;
+    let is_operator = tokens[last].is_one_of(&POSTFIX_OPERATORS);
     let has_name = is_name && range.len() > 1;
     // `f(x) y` has a parenthesis in front of the name; `f(x) AS y` has AS.
     let is_as = has_name && range.len() > 2 && tokens[own[range.end - 2]].is_word("as");
-    let follows = has_name && last > 0 && tokens[last - 1].is_symbol(b')');
+    let follows = has_name && !is_operator && last > 0 && tokens[last - 1].is_symbol(b')');
     if is_as || follows {
         let before = if is_as { own[range.end - 2] } else { last };
         let value = start..tokens[before - 1].end();
@@ -188,11 +262,53 @@ mod tests {
             shown("select (select 1), f(x), [1, (2)] as l, (a), {'k': 1} from t"),
             of("", &["(select 1)", "f(x)", "[1, (2)] -> l", "(a)", "{'k': 1}"], "from t")
         );
+        assert_eq!(shown("select f(x) \"isnull\", (a) isnull"), of("", &["f(x) -> isnull", "(a) isnull"], ""));
         assert_eq!(shown("select f(x), (a) b"), of("", &["f(x)", "(a) -> b"], ""));
         assert_eq!(shown("select 1 union all (select f(x) from t)"), of("", &["f(x)"], "from t"));
         assert_eq!(shown("select 1 from a union all select f(x) from t union select 2"), of("", &["f(x)"], "from t"));
         assert_eq!(shown("insert into u select f(x) from t on conflict do nothing"), of("", &["f(x)"], "from t"));
         assert_eq!(shown("with a as (select f(x) from t) select 1 from a"), of("", &["f(x)"], "from t"));
+    }
+
+    #[test]
+    fn clauses_that_mean_something_else_are_found() {
+        let conflict = |sql: &str| {
+            let start = sql.find("f(").unwrap();
+            let end = start + sql[start..].find(')').unwrap() + 1;
+            select_block(sql, Dialect::WITH_PYTHON, &(start..end)).unwrap().conflict
+        };
+        for sql in [
+            "select f(x), i from t order by i desc nulls last, 2, \"F\" limit 3",
+            "select f(x) from t order by all desc",
+            "select f(x) from t group by x offset 2",
+            "select i from t union select f(x) from t order by i + 1",
+            "(select f(x) from t order by f) limit 1",
+            "((select f(x) from t)) order by 1",
+            "select 1 where x in (select f(x) from t) order by i + 1",
+            "select 1 where x in ((select f(x) from t)) order by i + 1",
+            "select * from (select f(x) from t) order by i + 1",
+        ] {
+            assert_eq!(conflict(sql), None, "{sql}");
+        }
+        for sql in [
+            "select -i as i, f(x) from t order by i + 1",
+            "select i, f(x) from t order by t.i",
+            "select i, f(x) from t order by i, -i",
+            "select i, f(x) from t order by (i)",
+            "select i, f(x) from t order by abs(i)",
+            "select i, f(x) from t order by i collate nocase limit 1",
+            "select * from (select i, f(x) from t order by i + 1)",
+            "(select -i as i, f(x) from t) order by i + 1",
+            "((select -i as i, f(x) from t)) order by i + 1 limit 2",
+            "create table u as (select -i as i, f(x) from t) order by i + 1",
+            "insert into u (select -i as i, f(x) from t) order by i + 1",
+        ] {
+            assert_eq!(conflict(sql), Some(BlockConflict::OrderBy), "{sql}");
+        }
+        assert_eq!(conflict("select f(x), count(*) from t group by all"), Some(BlockConflict::GroupByAll));
+        let sql = "(select i, f(x) from t order by I, \"My key\" desc, 2 limit 3) order by f";
+        let block = select_block(sql, Dialect::WITH_PYTHON, &(11..15)).unwrap();
+        assert_eq!(block.sorted_by, ["i", "my key", "f"]);
     }
 
     #[test]
@@ -208,6 +324,8 @@ mod tests {
             "values (f(x))",
             "select [f(x)]",
             "select -f(x)",
+            "select f(x) isnull from t",
+            "select i, f(x) NotNull",
             "update t set a = f(x)",
         ] {
             assert_eq!(shown(sql), None, "{sql}");

@@ -19,6 +19,20 @@ pub struct AggregateCall {
     pub arguments: Vec<Range<usize>>,
     /// Behind the last argument.
     pub end: usize,
+    /// Whether an argument has the name of its parameter: `f(x => 1)`.
+    pub has_names: bool,
+}
+
+/// Whether these tokens begin with a name for an argument: `x =>` or `x :=`.
+pub(super) fn is_named(argument: &[Token<'_>]) -> bool {
+    match argument {
+        [name, first, second, ..] => {
+            matches!(name.kind, TokenKind::Word | TokenKind::Name)
+                && first.end() == second.start
+                && (first.is_symbol(b'=') && second.is_symbol(b'>') || first.is_symbol(b':') && second.is_symbol(b'='))
+        }
+        _ => false,
+    }
 }
 
 /// The calls of aggregates with such a clause. `is_known` says whether a name may be that of an aggregate in Python.
@@ -50,6 +64,7 @@ fn call(tokens: &[Token<'_>], at: usize) -> Option<AggregateCall> {
         distinct: None,
         arguments: Vec::new(),
         end: tokens[at + 1].end(),
+        has_names: false,
     };
     let (mut depth, mut place, mut start, mut is_ordered) = (1_usize, at + 2, None, false);
     if let Some(distinct) = tokens.get(place).filter(|token| token.is_word("distinct")) {
@@ -72,6 +87,7 @@ fn call(tokens: &[Token<'_>], at: usize) -> Option<AggregateCall> {
             is_ordered |= is_order;
         } else if start.is_none() {
             start = Some(token.start);
+            found.has_names |= !is_ordered && is_named(&tokens[place..]);
         }
         place += 1;
     }
@@ -106,6 +122,9 @@ mod tests {
         assert_eq!(calls("select m(x, [1, 2] order by y, z) from t"), of("m(", false, &["x", "[1, 2]"]));
         assert_eq!(calls("select \"My m\"(distinct (select 1)) from t"), of("\"My m\"(", true, &["(select 1)"]));
         assert_eq!(calls("select m(order by y) from t"), of("m(", false, &[]));
+        let has_names = |sql: &str| aggregate_calls(sql, Dialect::WITH_PYTHON, |name| name == "m")[0].has_names;
+        assert!(has_names("select m(1, x => y order by z)") && has_names("select m(distinct \"x\" := y)"));
+        assert!(!has_names("select m(x >= y order by z)") && !has_names("select m(x = > y order by z)"));
         assert!(calls("select m(x), n(distinct x), m(sum(y order by z)) from t order by m(x)").is_empty());
         assert!(calls("select m(distinct x").is_empty() && calls("select 'm(distinct x)'").is_empty());
     }

@@ -89,7 +89,7 @@ impl FunctionDefinition {
         let CreateFunction { name, parallel, body, is_strict, .. } = statement;
         let (kind, result) = result(statement)?;
         let is_map = statement.language == FunctionLanguage::PythonMap
-            || kind == DefinitionKind::Scalar && *parallel == Some(ParallelSafety::Safe);
+            || kind != DefinitionKind::Aggregate && *parallel == Some(ParallelSafety::Safe);
         if body.source.len() > MAX_BODY_BYTES {
             return Err(DefinitionError::TooLarge { what: "the bytes of the body", limit: MAX_BODY_BYTES });
         }

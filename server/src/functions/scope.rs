@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use colonnade_sql::{Dialect, Token, TokenKind, code};
 
+use super::calls::is_named;
+
 /// A call of a table function. Places are bytes of the statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableCall {
@@ -23,6 +25,8 @@ pub struct TableCall {
     pub is_recursive: bool,
     /// Whether it has a name for its rows.
     pub has_alias: bool,
+    /// Whether an argument has the name of its parameter: `f(x => 1)`.
+    pub has_names: bool,
 }
 
 /// An argument of a table function.
@@ -138,6 +142,7 @@ pub fn table_call(
                 if token.is_symbol(b')')
                     && level.is_call
                     && let Some((schema, name, first)) = name_before(&tokens, level.open)
+                    && !names_columns(&tokens, levels.last(), first)
                     && is_known(schema.as_deref(), &name, tokens[first].start)
                 {
                     return Some(found(&tokens, &levels, &level, (schema, name, first), at));
@@ -271,6 +276,38 @@ fn name_before(tokens: &[Token<'_>], open: usize) -> Option<(Option<String>, Str
     Some((schema.map(folded), name.folded().into_owned(), first))
 }
 
+/// Whether the name at `first` is that of a table, and its columns follow in parentheses: a table may have the name of a function.
+fn names_columns(tokens: &[Token<'_>], level: Option<&Level>, first: usize) -> bool {
+    let Some(before) = first.checked_sub(1).map(|before| &tokens[before]) else { return false };
+    if before.is_one_of(&["into", "table", "references", "copy"]) {
+        return true;
+    }
+    let is_create = |words: &[&str]| {
+        tokens[0].is_word("create") && tokens.iter().take(5).any(|token| token.is_one_of(words)) && level.is_some()
+    };
+    let is_outermost = level.is_some_and(|level| level.open == 0);
+    if is_outermost && before.is_word("exists") && is_create(&["table", "view"]) {
+        return true;
+    }
+    if is_outermost && (before.is_word("view") && is_create(&["view"]) || before.is_word("on") && is_create(&["index"]))
+    {
+        return true;
+    }
+    // The name of a table in FROM follows the table.
+    level.is_some_and(|level| level.clause == Clause::From) && !begins_table(before) && may_end_table(before)
+}
+
+/// Whether a table follows this token.
+fn begins_table(before: &Token<'_>) -> bool {
+    before.is_one_of(&["from", "join", "lateral", "using"])
+        || matches!(before.kind, TokenKind::Symbol(b',' | b'(' | b':'))
+}
+
+/// Whether this token may end a table, or is the AS behind it.
+fn may_end_table(before: &Token<'_>) -> bool {
+    is_name(before) || matches!(before.kind, TokenKind::Symbol(b')' | b']') | TokenKind::Text)
+}
+
 fn found(
     tokens: &[Token<'_>],
     levels: &[Level],
@@ -279,11 +316,8 @@ fn found(
     close: usize,
 ) -> TableCall {
     let before = first.checked_sub(1).map(|before| &tokens[before]);
-    let follows_table_word = before.is_some_and(|before| {
-        before.is_one_of(&["from", "join", "lateral", "using"])
-            || matches!(before.kind, TokenKind::Symbol(b',' | b'(' | b':'))
-    });
-    let is_in_from = levels.last().is_some_and(|level| level.clause == Clause::From) && follows_table_word;
+    let is_in_from =
+        levels.last().is_some_and(|level| level.clause == Clause::From) && before.is_some_and(begins_table);
     let withs = || levels.iter().filter_map(|level| level.with);
     let scopes = withs().filter(|with| with.end > with.start).map(|with| with.start..with.end).collect();
     let next = tokens.get(close + 1);
@@ -298,6 +332,7 @@ fn found(
         name,
         place: tokens[first].start..tokens[close].end(),
         arguments: call.arguments.iter().map(|range| argument(tokens, range)).collect(),
+        has_names: call.arguments.iter().any(|range| is_named(&tokens[range.clone()])),
         scopes,
         is_in_from,
         is_recursive: withs().any(|with| with.is_recursive && with.is_open),

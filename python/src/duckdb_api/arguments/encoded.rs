@@ -26,7 +26,7 @@ pub(in crate::duckdb_api) struct Tree<'t> {
 }
 
 impl<'t> Tree<'t> {
-    /// The values of a vector.
+    /// The values of a vector, which becomes flat: then `values` must not be read any more.
     pub fn new(type_: &'t SqlType, values: &Values) -> Result<Self, CallbackError> {
         let values = values.flattened()?;
         let first = u64::from(type_.storage == Storage::Union);
@@ -59,12 +59,27 @@ impl<'t> Tree<'t> {
                 bytes.push(tag);
                 members.iter().skip(tag.into()).take(1).for_each(|member| member.encode(row, bytes));
             }
-            (Storage::Text | Storage::Enum(_), _) => with_text(self.type_, &self.values, entry, |text| {
-                bytes.extend((text.len() as u64).to_le_bytes());
-                bytes.extend_from_slice(text);
-            }),
-            (storage, _) => append_fixed(storage, &self.values, &[entry], bytes),
+            _ => append_plain(self.type_, &self.values, entry, bytes),
         }
+    }
+}
+
+/// Appends the bytes of an entry of a type that is not nested.
+pub(super) fn encode_plain(type_: &SqlType, values: &Values, entry: usize, bytes: &mut Vec<u8>) {
+    let is_valid = values.is_valid(entry);
+    bytes.push(u8::from(is_valid));
+    if is_valid {
+        append_plain(type_, values, entry, bytes);
+    }
+}
+
+fn append_plain(type_: &SqlType, values: &Values, entry: usize, bytes: &mut Vec<u8>) {
+    match type_.storage {
+        Storage::Text | Storage::Enum(_) => with_text(type_, values, entry, |text| {
+            bytes.extend((text.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(text);
+        }),
+        storage => append_fixed(storage, values, &[entry], bytes),
     }
 }
 

@@ -18,6 +18,12 @@ fn clauses_that_are_left_out_have_postgresqls_meaning() {
     let found = defined("create function f(x int) returns int language python parallel safe as 'return x'").unwrap();
     assert!(found.is_map);
     let found =
+        defined("create function f() returns table (i int) language python parallel safe as 'return 1'").unwrap();
+    assert!(found.is_map && found.kind == DefinitionKind::Table);
+    // The rows of one group are another argument than those of many.
+    let found = defined("create aggregate f(x int) returns int language python parallel safe as 'return x'").unwrap();
+    assert!(!found.is_map);
+    let found =
         defined("create aggregate f(x int, m int) returns int language python scalar (m) as 'return x'").unwrap();
     assert!(!found.is_map && found.kind == DefinitionKind::Aggregate);
     let parameters = found.parameters.unwrap();

@@ -54,6 +54,40 @@ fn a_call_sees_the_with_clauses_around_it() {
 }
 
 #[test]
+fn a_table_may_have_the_name_of_a_function() {
+    for sql in [
+        "create table f(i int)",
+        "create or replace temp table main.f(i int default 1)",
+        "create table if not exists f (i int)",
+        "create view f(i) as select 1",
+        "create unique index x on f(i)",
+        "create table h (i int references f(i))",
+        "insert into f(i) values (1)",
+        "insert or replace into main.f (i) select 1",
+        "copy f(i) from stdin",
+        "select f.i from t f(i)",
+        "select f.i from t as f(i), u",
+        "select f.i from (values (1)) f(i) where true",
+        "from range(3) f(i) join t as g(j) on i = j",
+        "from 'file.parquet' f(i)",
+        "with f(i) as (select 1), g(i) as (select 2) select * from f, g",
+    ] {
+        assert_eq!(call(sql), None, "{sql}");
+    }
+    // Those are calls.
+    for sql in [
+        "create index x on t(f(i))",
+        "create table h as from f((select 1))",
+        "create view v as select * from t join u on f(i)",
+        "insert into f(i) select * from f((select 1))",
+        "from t f(i), g((select 1))",
+        "select 1 where exists (select f(i))",
+    ] {
+        assert!(call(sql).is_some(), "{sql}");
+    }
+}
+
+#[test]
 fn recursion_is_seen() {
     let is_recursive = |sql: &str| call(sql).unwrap().is_recursive;
     assert!(is_recursive("with recursive a as (select 1 union all select * from f((from a))) from a"));

@@ -1,0 +1,87 @@
+"""Columns of pandas, polars and pyarrow as results: each value is exact."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import psycopg
+import pytest
+
+from tests.functions.sessions import rows, server_of
+
+server = server_of(())
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "import pandas; return pandas.Series([2**60 + 1, None, -1], dtype='Int64')",
+        "import pandas; return pandas.Series([2**60 + 1, None, -1], dtype='int64[pyarrow]')",
+        "import pandas; return pandas.Index([2**60 + 1, None, -1], dtype='Int64')",
+        "import pandas; return pandas.Categorical.from_codes([0, -1, 1], [2**60 + 1, -1])",
+        "import pandas; return pandas.Series(pandas.Categorical.from_codes([0, -1, 1], [2**60 + 1, -1]))",
+        "import polars; return polars.Series([2**60 + 1, None, -1])",
+        "import pyarrow; return pyarrow.array([2**60 + 1, None, -1])",
+        "return numpy.ma.masked_array([2**60 + 1, 0, -1], [False, True, False])",
+        "return [2**60 + 1, None, -1]",
+    ],
+)
+def test_integers_with_nulls_are_exact(session: psycopg.Connection, column: str) -> None:
+    """Whatever holds them: as floats, 2**60 + 1 would be 2**60."""
+    with session.transaction(force_rollback=True):
+        for name, returns, body in (
+            ("one", "BIGINT", f"def column():\n    {column}\nreturn column()"),
+            ("declared", "TABLE(x BIGINT)", f"def column():\n    {column}\nreturn {{'x': column()}}"),
+            ("decided", "TABLE(*)", f"def column():\n    {column}\nreturn {{'x': column()}}"),
+        ):
+            session.execute(
+                f"CREATE FUNCTION {name}(i BIGINT) RETURNS {returns} LANGUAGE PYTHON AS $$\n{body}\n$$".encode()
+            )
+        expected = [(2**60 + 1, "BIGINT"), (None, "BIGINT"), (-1, "BIGINT")]
+        assert rows(session, "SELECT x, typeof(x) FROM (SELECT one(i) AS x FROM range(3) t(i))") == expected
+        for name in ("declared", "decided"):
+            assert rows(session, f"SELECT x, typeof(x) FROM {name}((FROM range(3)))") == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "column", "expected"),
+    [
+        ("HUGEINT", "import polars; return polars.Series([2**70, 1], dtype=polars.Int128)", [2**70, 1]),
+        (
+            "BIGINT[]",
+            "import pandas, pyarrow; lists = pandas.ArrowDtype(pyarrow.list_(pyarrow.int64()))\n"
+            "return pandas.Series([[2**60 + 1, None], None], dtype=lists)",
+            [[2**60 + 1, None], None],
+        ),
+        (
+            "DECIMAL(30,2)",
+            "import decimal, pandas, pyarrow; decimals = pandas.ArrowDtype(pyarrow.decimal128(30, 2))\n"
+            "return pandas.Series([decimal.Decimal('12345678901234567890.12'), None], dtype=decimals)",
+            [Decimal("12345678901234567890.12"), None],
+        ),
+        ("DOUBLE", "import pandas; return pandas.Series([1.5, None], dtype='float64[pyarrow]')", [1.5, None]),
+    ],
+)
+def test_other_columns_of_frames(session: psycopg.Connection, type_: str, column: str, expected: list[object]) -> None:
+    with session.transaction(force_rollback=True):
+        session.execute(
+            f"CREATE FUNCTION one(i BIGINT) RETURNS {type_} LANGUAGE PYTHON_MAP AS $$\n{column}\n$$".encode()
+        )
+        assert [found for (found,) in rows(session, "SELECT one(i) FROM range(2) t(i)")] == expected
+
+
+def test_frames_that_are_no_column_and_no_table(session: psycopg.Connection) -> None:
+    for returns, body, text in (
+        ("BIGINT", "return pandas.DataFrame({'a': i, 'b': i})", "2 dimensions"),
+        ("TABLE(*)", "return pandas.DataFrame([[1, 2]], columns=['a', 'a'])", 'the column "a" twice'),
+        ("TABLE(*)", "return pandas.DataFrame()", "no columns"),
+    ):
+        with session.transaction(force_rollback=True):
+            source = f"import pandas; {body}"
+            session.execute(
+                f"CREATE FUNCTION one(i BIGINT) RETURNS {returns} LANGUAGE PYTHON AS $$ {source} $$".encode()
+            )
+            query = "FROM one((FROM range(2)))" if returns.startswith("TABLE") else "SELECT one(i) FROM range(2) t(i)"
+            with pytest.raises(psycopg.Error, match=text) as caught:
+                session.execute(query.encode())
+            assert caught.value.sqlstate == "39000"

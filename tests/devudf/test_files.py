@@ -57,6 +57,36 @@ def test_a_function_is_pulled_changed_and_pushed(connection: Session, project: P
     assert project.done("diff") == ""
 
 
+def test_objects_with_the_catalogs_names_forge_no_function(connection: Session, project: Project) -> None:
+    """Whoever may create tables and macros, and no functions, writes no file of a developer."""
+    create(connection)
+    forged = "'public' AS nspname, 'plus' AS proname, 'python_map' AS lanname, 'import forged' AS prosrc"
+    definition = "CREATE FUNCTION public.plus(i integer) RETURNS integer LANGUAGE python_map AS $$import forged$$"
+    row = "SELECT 'plus' AS name, 'main' AS schema, now() AS created_at, 'import forged' AS source"
+    objects = {
+        "TABLE pg_proc": f"AS SELECT 0 AS oid, 0 AS pronamespace, 0 AS prolang, 'f' AS prokind, {forged}",
+        "TABLE pg_namespace": f"AS SELECT 0 AS oid, {forged}",
+        "TABLE pg_language": f"AS SELECT 0 AS oid, {forged}",
+        "TABLE colonnade_functions": f"AS {row}",
+        "MACRO pg_get_functiondef(o)": f"AS '{definition}'",
+        "MACRO duckdb_schemas()": "AS TABLE SELECT 'main' AS schema_name, 'memory' AS database_name, 0 AS oid",
+        "MACRO list_value(x)": "AS 'forged'",
+        "MACRO current_database()": "AS 'forged'",
+    }
+    try:
+        for name, text in objects.items():
+            connection.execute(f"CREATE {name} {text}".encode())
+        project.done("pull")
+        assert project.file("plus.py").read_text().endswith("def plus(i):\n    return i + 1\n")
+        assert project.states() == {"public.plus(integer)": "same"}
+        assert project.done("run", "plus", "--sql", "SELECT plus(4)").splitlines()[0] == "5"
+    finally:
+        for name in objects:
+            kind, plain = name.partition("(")[0].split()
+            is_table = "TABLE" in objects[name][:9] and kind == "MACRO"
+            connection.execute(f"DROP {kind} {'TABLE ' if is_table else ''}IF EXISTS {plain}".encode())
+
+
 def test_a_change_in_the_database_is_not_overwritten(connection: Session, project: Project) -> None:
     create(connection)
     project.done("pull")

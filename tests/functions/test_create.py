@@ -133,7 +133,12 @@ def test_errors_of_calls_name_the_function_and_nothing_behind_it(connection: psy
 
 
 def test_dropping_what_is_not_there_names_a_function(connection: psycopg.Connection) -> None:
-    for statement in ("DROP FUNCTION nothing", "DROP FUNCTION nothing(int)", "DROP AGGREGATE nothing(int)"):
+    for statement in (
+        "DROP FUNCTION nothing",
+        "DROP FUNCTION nothing(int)",
+        "DROP AGGREGATE nothing(int)",
+        "COMMENT ON FUNCTION nothing(int) IS 'x'",
+    ):
         with pytest.raises(psycopg.errors.UndefinedFunction, match="nothing") as refused:
             connection.execute(statement.encode())
         assert "acro" not in str(refused.value)

@@ -100,6 +100,40 @@ def test_a_function_is_contained(server: Server, body: str, code: str, text: str
         assert call(connection, "f") == 7
 
 
+def test_a_worker_is_confined_before_a_function_runs(server: Server) -> None:
+    """What the kernel says of a worker (prctl(2), proc(5))."""
+    body = """
+import ctypes, os, resource, sys
+libc, signal = ctypes.CDLL(None), ctypes.c_int()
+libc.prctl(2, ctypes.byref(signal))
+assert signal.value == 9, 'it ends with the template'
+assert libc.prctl(3) == 0, 'others do not read it'
+status = dict(line.split(':', 1) for line in open('/proc/self/status').read().splitlines())
+assert status['NoNewPrivs'].strip() == '1'
+assert status['Seccomp'].strip() == '2'
+assert int(status['CapEff'], 16) == int(status['CapPrm'], 16) == 0
+assert sys.flags.isolated and sys.flags.dont_write_bytecode
+assert dict(os.environ) == {}
+assert len(os.listdir('/proc/self/fd')) == 4, 'none of the template or the server'
+for name in ('CORE', 'FSIZE'):
+    assert resource.getrlimit(getattr(resource, f'RLIMIT_{name}')) == (0, 0)
+assert resource.getrlimit(resource.RLIMIT_DATA)[0] >= 128 << 20
+assert os.getcwd() == '/'
+return x
+"""
+    with session(server) as connection:
+        create(connection, "f", body)
+        assert call(connection, "f") == 7
+
+
+def test_there_are_no_semaphores_of_processes(server: Server) -> None:
+    """They are files in `/dev/shm`. So joblib computes with one thread."""
+    with session(server) as connection:
+        create(connection, "f", "import multiprocessing; multiprocessing.Lock(); return x")
+        with pytest.raises(psycopg.errors.ExternalRoutineException, match="PermissionError"):
+            call(connection, "f")
+
+
 def test_the_number_of_processes_is_limited(server: Server) -> None:
     with session(server) as first, session(server) as second, session(server) as third:
         # The sessions of the tests before have ended.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -139,6 +141,58 @@ def shadow(connection: duckdb.DuckDBPyConnection, names: list[str], kind: str = 
     for name in names:
         connection.execute(f"CREATE {kind} MACRO {quoted(name)}() AS 'another function'")
         connection.execute(f"CREATE {kind} MACRO {quoted(name)}() AS TABLE SELECT 'another function' AS {quoted(name)}")
+
+
+#: The catalog's types, and those of DuckDB's whose names users can take.
+TYPES = ("json", "name", "jsonb", "regproc", "int2vector", "oidvector")
+
+
+def short_names(node: Any) -> Iterator[str]:
+    """What a parse tree names without a schema, except for columns."""
+    if isinstance(node, list):
+        for part in node:
+            yield from short_names(part)
+    if not isinstance(node, dict):
+        return
+    is_short = len(node.get("qualified_name", {}).get("path", ())) == 1
+    match node.get("class") or node.get("type"):
+        case "FUNCTION" | "WINDOW" if is_short and node["function_name"] != "unnest":
+            yield node["function_name"]
+        case "OPERATOR" if node["type"] in ("ARRAY_EXTRACT", "ARRAY_SLICE", "STRUCT_EXTRACT"):
+            yield node["type"]
+        case "BASE_TABLE" if is_short:
+            yield node["table_name"]
+        case "TYPE" if is_short and node["type_name"].lower() in TYPES:
+            yield node["type_name"]
+        case "LAMBDA":
+            node = {"body": node["expr"]}
+        case _:
+            pass
+    yield from short_names(list(node.values()))
+
+
+def tree_of(connection: duckdb.DuckDBPyConnection, sql: str) -> dict[str, Any]:
+    ((text,),) = connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [sql]).fetchall()
+    tree = json.loads(text)
+    assert not tree["error"], tree
+    return tree
+
+
+def test_each_name_in_the_catalog_has_a_schema() -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"ATTACH ':memory:' AS {CATALOG}")
+        fill_catalog(connection, "public")
+        created = connection.execute(f"""
+            SELECT function_name, CASE function_type WHEN 'macro' THEN 'SELECT ' ELSE '' END || macro_definition
+            FROM duckdb_functions() WHERE database_name = '{CATALOG}'
+            UNION ALL SELECT view_name, regexp_replace(sql, '^CREATE VIEW [^ ]+ AS ', '')
+            FROM duckdb_views() WHERE database_name = '{CATALOG}'""").fetchall()
+        assert len(created) > 200
+        for name, sql in created:
+            assert list(short_names(tree_of(connection, sql))) == [], name
+        written = "SELECT a || b[1], [sum(x) OVER () for x in c], d::JSON FROM t, s.u, range(1)"
+        found = set(short_names(tree_of(connection, written)))
+        assert found == {"||", "ARRAY_EXTRACT", "list_apply", "sum", "JSON", "t", "range"}
 
 
 @pytest.fixture(scope="module")

@@ -6,12 +6,14 @@ import datetime
 import threading
 import time
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import colonnade
 import duckdb
 import pyarrow as pa
 import pytest
+from colonnade._duckdb.exact import quoted
 
 from tests.writes.places import Place
 
@@ -348,3 +350,30 @@ def test_a_hugeint_that_is_read_can_be_written(connection: colonnade.Connection)
     assert rows(connection, "select h::varchar as h from t order by h") == [{"h": f"-{digits}"}, {"h": digits}]
     with pytest.raises(colonnade.DataError, match='column "h", row 1: '):
         colonnade.write_sql(read, connection, "u")
+
+
+def test_macros_with_the_names_of_duckdbs_functions_change_no_write(tmp_path: Path) -> None:
+    file = tmp_path / "shop.duckdb"
+    with duckdb.connect(file) as made:
+        made.execute("CREATE TABLE t (k INT PRIMARY KEY, j JSON, e ENUM('a', 'b'), h HUGEINT)")
+        query = "SELECT DISTINCT function_name FROM system.main.duckdb_functions() WHERE database_name = 'system'"
+        names = {name for (name,) in made.execute(query).fetchall()}
+        # The duckdb package scans tables of Arrow with this one.
+        for name in names - {"python_arrow_scan"}:
+            made.execute(f"CREATE MACRO {quoted(name)}() AS 'another function'")
+            made.execute(f"CREATE MACRO {quoted(name)}() AS TABLE SELECT 'another function' AS other")
+    data = pa.table({"k": [1, 2], "j": ["{}", "[1]"], "e": ["a", "b"], "h": [5, None]})
+    with colonnade.connect(f"duckdb:///{file}") as connection:
+        connection.write(data, "t", if_exists="append")
+        connection.write(data, "t", if_exists="upsert", key=["k"])
+        connection.write(data, "t", if_exists="truncate")
+        connection.write(data, "other")
+        assert rows(connection) == [
+            {"k": 1, "j": "{}", "e": "a", "h": Decimal(5)},
+            {"k": 2, "j": "[1]", "e": "b", "h": None},
+        ]
+        for wrong, state in (({"j": ["{"]}, "22P02"), ({"e": ["c"]}, "22P02"), ({"k": [None]}, "23502")):
+            with pytest.raises(colonnade.DatabaseError) as refused:
+                connection.write(pa.table({"k": [3]} | wrong), "t", if_exists="upsert", key=["k"])
+            assert refused.value.sqlstate == state
+        assert len(rows(connection)) == 2

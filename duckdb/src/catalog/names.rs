@@ -1,7 +1,7 @@
 //! The objects that clients name with PostgreSQL's schema `pg_catalog`.
 //!
 //! Clients write this schema so that no object of a user with the same name is found. So its place is taken by the schema that has the object:
-//! the catalog's own, or DuckDB's. Types have no such schema, because users cannot create types with the names of DuckDB's.
+//! the catalog's own, or DuckDB's. Types are found without a schema: users cannot create types with the names of DuckDB's, except for JSON's.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS = """
 SELECT n.nspname AS schema, p.proname AS name, l.lanname AS language, p.prosrc AS body,
-       pg_get_functiondef(p.oid) AS definition
+       pg_catalog.pg_get_functiondef(p.oid) AS definition
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 JOIN pg_catalog.pg_language l ON l.oid = p.prolang
 WHERE l.lanname IN ('python', 'python_map', 'plpython3u') AND p.prokind <> 'p'"""

@@ -28,8 +28,9 @@ METADATA = b"colonnade.function"
 ANY = "ANY"
 #: The functions of a name, with the schemas that clients see, and DuckDB's names of types that are given.
 NAMED = """
-SELECT f.* EXCLUDE (created_at) REPLACE (n.nspname AS schema), [{given}]::VARCHAR[] AS given
-FROM colonnade_functions f JOIN duckdb_schemas() s ON s.schema_name = f.schema AND s.database_name = current_database()
+SELECT f.* EXCLUDE (created_at) REPLACE (n.nspname AS schema), system.main.list_value({given})::VARCHAR[] AS given
+FROM pg_catalog.colonnade_functions f
+JOIN system.main.duckdb_schemas() s ON s.schema_name = f.schema AND s.database_name = system.main.current_database()
 JOIN pg_catalog.pg_namespace n ON n.oid = s.oid WHERE f.name = $1"""
 
 

@@ -28,13 +28,14 @@ MAPPED = {"boolean", "smallint", "integer", "bigint", "oid", "real", "double pre
 ABOUT = """
 SELECT p.oid::bigint AS oid, n.nspname AS schema, p.proname AS name, p.proretset AS is_set, p.proisstrict AS is_strict,
        p.prorettype::regtype::text AS result, t.typtype::text AS result_kind, p.proallargtypes IS NOT NULL AS has_out,
-       pg_get_function_arguments(p.oid) AS arguments
+       pg_catalog.pg_get_function_arguments(p.oid) AS arguments
 FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
 JOIN pg_catalog.pg_type t ON t.oid = p.prorettype WHERE p.oid = $1::regprocedure"""
 
 PARAMETERS = """
-SELECT coalesce(p.proargnames[a.place], '') AS name, format_type(a.type, NULL) AS type, t.typtype::text AS kind
-FROM pg_catalog.pg_proc p, unnest(p.proargtypes) WITH ORDINALITY a(type, place)
+SELECT coalesce(p.proargnames[a.place], '') AS name, pg_catalog.format_type(a.type, NULL) AS type,
+       t.typtype::text AS kind
+FROM pg_catalog.pg_proc p, pg_catalog.unnest(p.proargtypes) WITH ORDINALITY a(type, place)
 JOIN pg_catalog.pg_type t ON t.oid = a.type WHERE p.oid = $1::regprocedure ORDER BY a.place"""
 
 

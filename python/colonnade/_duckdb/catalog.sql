@@ -1,5 +1,8 @@
 -- PostgreSQL's catalog of the current database, as PostgreSQL's clients query it. DuckDB's own views with these names have other type
 -- numbers, and show all databases together.
+--
+-- Names are short here: `qualified.py` creates these objects with the database and schema of each name. An object of the catalog comes before
+-- one of DuckDB's with the same name, unless `system.main.` is before it. Each variant of a macro is a statement of its own.
 
 CREATE TYPE name AS VARCHAR;
 CREATE TYPE jsonb AS JSON;

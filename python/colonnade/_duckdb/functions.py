@@ -137,11 +137,11 @@ class SessionFunctions:
         """Set or remove the comment on a function. Returns False if it is none in Python."""
         name = self._name(schema, given)
         macro = self._find(name)
-        if macro is None:
+        if macro is None and types is None:
             return False
         self._must_write()
-        if types is not None and self._choose(name, macro, types) is None:
-            raise Refused(f"function {given}({', '.join(types)}) does not exist", "42883", None)
+        if macro is None or (types is not None and self._choose(name, macro, types) is None):
+            raise Refused(f"function {given}({', '.join(types or [])}) does not exist", "42883", None)
         self._write_comment(name, replace(macro, comment=text))
         return True
 

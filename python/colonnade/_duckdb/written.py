@@ -141,7 +141,7 @@ def received(pa: Any, written: pa.DataType, column: DuckDBPyType, *, nested: boo
         case "varchar" if is_text or is_null:
             return _text(pa, storage, str(column), nested)
         case "enum" if (is_text or is_null) and not nested:
-            labels = f"{{}} = ANY(CAST(enum_range(CAST(NULL AS {column})) AS VARCHAR[]))"
+            labels = f"{{}} = ANY(CAST(system.main.enum_range(CAST(NULL AS {column})) AS VARCHAR[]))"
             return Received(pa.string(), f"CAST({{}} AS {column})", labels)
         case "uuid" if name == "arrow.uuid" or is_text or is_null:
             return Received(pa.uuid())
@@ -170,7 +170,7 @@ def _text(pa: Any, storage: pa.DataType, column: str, nested: bool) -> Received 
     if column == "VARCHAR":
         return Received(plain)
     if column == "JSON" and not nested:
-        return Received(pa.json_(), condition="json_valid({})")
+        return Received(pa.json_(), condition="system.main.json_valid({})")
     return None
 
 

@@ -64,7 +64,8 @@ class DuckdbSource(ArrowSource[str]):
             self._connection.execute("SET python_enable_replacements = false")
             # A library must not write to the terminal of the program that uses it. In Jupyter without ipywidgets the
             # bar is off, and DuckDB refuses every change of the setting.
-            if self._connection.execute("SELECT current_setting('enable_progress_bar')").fetchall() == [(True,)]:
+            bar = self._connection.execute("SELECT system.main.current_setting('enable_progress_bar')")
+            if bar.fetchall() == [(True,)]:
                 self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
             raise OperationalError(str(error), source=self.name) from error
@@ -143,7 +144,7 @@ class DuckdbSource(ArrowSource[str]):
                     self._connection.execute("ROLLBACK")
                 elif writer.has_changed:
                     # DuckDB has no savepoints. A statement that fails makes sure that nothing of this can be committed.
-                    self._connection.execute("SELECT error('a write has failed')")
+                    self._connection.execute("SELECT system.main.error('a write has failed')")
             if self._gate.is_stopped:
                 raise self._cancelled() from error
             raise
@@ -155,7 +156,7 @@ class DuckdbSource(ArrowSource[str]):
 
     def _in_transaction(self) -> bool:
         """Whether the user has begun a transaction: two statements then have one number. BEGIN would make it fail."""
-        sql = "SELECT txid_current()"
+        sql = "SELECT system.main.txid_current()"
         return self._connection.execute(sql).fetchall() == self._connection.execute(sql).fetchall()
 
     def _interrupt(self) -> None:

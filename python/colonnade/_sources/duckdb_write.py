@@ -26,16 +26,16 @@ _ADVICE = "convert the data: dtype={…: …}; spec/TYPES.md lists what a column
 #: The characters of a key that an error shows.
 _SHOWN = 100
 _TABLES = """
-    select table_name, true from duckdb_tables() where database_name = $1 and schema_name = $2
+    select table_name, true from system.main.duckdb_tables() where database_name = $1 and schema_name = $2
     union all
-    select view_name, false from duckdb_views() where database_name = $1 and schema_name = $2
+    select view_name, false from system.main.duckdb_views() where database_name = $1 and schema_name = $2
 """
 _KEYS = """
-    select constraint_column_names from duckdb_constraints()
+    select constraint_column_names from system.main.duckdb_constraints()
     where database_name = $1 and schema_name = $2 and table_name = $3 and constraint_type in ('PRIMARY KEY', 'UNIQUE')
 """
 _GENERATED = """
-    select column_name from duckdb_columns()
+    select column_name from system.main.duckdb_columns()
     where database_name = $1 and schema_name = $2 and table_name = $3 and is_generated
 """
 
@@ -119,7 +119,7 @@ class DuckdbWriter:
         )
 
     def _refuse_read_only(self) -> None:
-        sql = "select readonly from duckdb_databases() where database_name = current_database()"
+        sql = "select readonly from system.main.duckdb_databases() where database_name = system.main.current_database()"
         if self._target["temporary"] or self._ask(sql) == [(False,)]:
             return
         raise DatabaseError(
@@ -158,13 +158,14 @@ class DuckdbWriter:
 
     def _find(self) -> bool:
         """Finds the table, or else the place of a new one. A temporary table is found before others, as in a query."""
-        named, (current,) = self._target["schema"], self._ask("select current_database(), current_schema()")
+        (current,) = self._ask("select system.main.current_database(), system.main.current_schema()")
+        named = self._target["schema"]
         if self._target["temporary"]:
             if named is not None:
                 raise self._refused("a temporary table has no schema of its own", "42P16", "leave schema out")
             places = [("temp", "main")]
         elif named is not None:
-            sql = "select 1 from duckdb_schemas() where database_name = $1 and schema_name = $2"
+            sql = "select 1 from system.main.duckdb_schemas() where database_name = $1 and schema_name = $2"
             if not self._ask(sql, current[0], named):
                 raise self._refused(f"the schema {quoted(named)} does not exist", "3F000")
             places = [(current[0], named)]
@@ -247,7 +248,7 @@ class DuckdbWriter:
         """The rows in the columns' types, in the order of the data."""
         source, row = quoted(self._token), quoted(f"{self._token}_row")
         if any(how.condition for _, how in columns.values()):
-            source = f"(SELECT *, row_number() OVER () AS {row} FROM {source})"
+            source = f"(SELECT *, system.main.row_number() OVER () AS {row} FROM {source})"
         parts = [f"{self._expression(name, *column, row)} AS {quoted(name)}" for name, column in columns.items()]
         return f"SELECT {', '.join(parts)} FROM {source}"
 
@@ -259,7 +260,8 @@ class DuckdbWriter:
         before = literal(f"{self._token}:22P02:column {quoted(name)}, row ")
         after = literal(f": a text that is no value of {kind}")
         is_right = how.condition.replace("{}", value)
-        return f"CASE WHEN {value} IS NULL OR {is_right} THEN {expression} ELSE error({before} || {row} || {after}) END"
+        problem = f"system.main.error(system.main.concat({before}, {row}, {after}))"
+        return f"CASE WHEN {value} IS NULL OR {is_right} THEN {expression} ELSE {problem} END"
 
     def _require_key(self) -> None:
         key = self._target["key"]
@@ -277,15 +279,15 @@ class DuckdbWriter:
         self._change(f"CREATE TEMPORARY TABLE {stage} AS {select}")
         for name in key:
             # Row ids are in the order of insertion, but do not begin with 0.
-            first = f"SELECT min(rowid) FROM {stage} WHERE {quoted(name)} IS NULL"
-            [(row,)] = self._ask(f"SELECT count(*) FROM {stage} WHERE rowid <= ({first})")
+            first = f"SELECT system.main.min(rowid) FROM {stage} WHERE {quoted(name)} IS NULL"
+            [(row,)] = self._ask(f"SELECT system.main.count(*) FROM {stage} WHERE rowid <= ({first})")
             if row:
                 raise IntegrityError(
                     f"column {quoted(name)}, row {row}: NULL in the key", sqlstate="23502", source=self._source
                 )
         keys = _listed(key)
         shown = ", ".join(f"CAST({quoted(name)} AS VARCHAR)" for name in key)
-        repeated = self._ask(f"SELECT {shown} FROM {stage} GROUP BY {keys} HAVING count(*) > 1 LIMIT 1")
+        repeated = self._ask(f"SELECT {shown} FROM {stage} GROUP BY {keys} HAVING system.main.count(*) > 1 LIMIT 1")
         for values in repeated:
             texts = [value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…" for value in values]
             raise DatabaseError(
@@ -302,7 +304,7 @@ class DuckdbWriter:
         )
         if not others:
             # Rows that are there stay as they are, and are not counted.
-            [(changed,)] = self._ask(f"SELECT count(*) FROM {stage} SEMI JOIN {self._table} USING ({keys})")
+            [(changed,)] = self._ask(f"SELECT system.main.count(*) FROM {stage} SEMI JOIN {self._table} USING ({keys})")
         self._connection.execute(f"DROP TABLE {stage}")
         return changed
 

@@ -124,9 +124,12 @@ class FunctionStore:
         return self._tables.get(digest)
 
     def remember_table(self, macro: Macro) -> TableMacro:
-        """Remember table functions for later calls of all sessions."""
+        """Remember table functions for later calls of all sessions, if this server has signed them."""
         trusted = frozenset(entry.definition.id for entry in macro.entries if self.is_trusted(entry))
         found = TableMacro(macro, trusted)
+        if len(trusted) < len(macro.entries):
+            # Another macro may have the same digest with the right signatures.
+            return found
         with self._lock:
             if len(self._tables) >= MAX_TABLES:
                 self._tables.clear()

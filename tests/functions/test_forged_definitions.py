@@ -52,7 +52,7 @@ HOSTILE: dict[str, object] = {
 
 def write_comment(session: psycopg.Connection | duckdb.DuckDBPyConnection, macro: str, found: object) -> None:
     text = found if isinstance(found, str) else json.dumps(found, separators=(",", ":"))
-    session.execute(f"COMMENT ON {macro} IS {literal(text)}")  # pyright: ignore[reportArgumentType]
+    session.execute(f"COMMENT ON {macro} IS {literal(text)}")  # pyright: ignore[reportArgumentType, reportCallIssue]
 
 
 def stored(session: psycopg.Connection, name: str) -> dict[str, Any]:

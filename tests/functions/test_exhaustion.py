@@ -46,6 +46,26 @@ def test_the_stack_has_a_limit(session: psycopg.Connection) -> None:
     run(session, f"assert 0 < resource.getrlimit(resource.RLIMIT_STACK)[1] <= {MEMORY}")
 
 
+def test_the_stack_does_not_become_larger_elsewhere(session: psycopg.Connection) -> None:
+    """RLIMIT_STACK counts only as it grows. Other memory may move: long lists do."""
+    body = """
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mremap.restype = libc.mmap.restype = ctypes.c_void_p
+libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+failed = ctypes.c_void_p(-1).value
+(stack,) = (line.split()[0] for line in open('/proc/self/maps') if line.endswith('[stack]\\n'))
+first, end = (int(part, 16) for part in stack.split('-'))
+for at in (first, end - 4096):
+    for flags in (0, 1):
+        assert libc.mremap(at, 4096, 1 << 30, flags) == failed and ctypes.get_errno() == 1
+own = libc.mmap(None, 4096, 3, 0x22, -1, 0)
+moved = libc.mremap(own, 4096, 1 << 20, 1)
+assert moved != failed and libc.mremap(moved, 1 << 20, 1 << 28, 1) == failed and ctypes.get_errno() == 12
+"""
+    run(session, body)
+
+
 def test_descriptors_have_a_limit(session: psycopg.Connection) -> None:
     """Each pair of sockets holds some 400 KB of the kernel's memory."""
     body = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 from dataclasses import dataclass
@@ -79,7 +80,8 @@ def confine(start: Start) -> None:
         at = int.from_bytes(start.filter[:4], "little")
         program = bytearray(start.filter[4:])
         program[at : at + 4] = os.getpid().to_bytes(4, sys.byteorder)
-        system.filter_calls(bytes(program))
+        lowest = system.stack_end() - resource.getrlimit(resource.RLIMIT_STACK)[0]
+        system.filter_calls(system.stack_rule(lowest) + bytes(program))
 
 
 def reseed() -> None:

@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import duckdb
 import psycopg
 import pytest
 from colonnade._duckdb.exact import literal
-from colonnade._duckdb.function_entry import Definition, Entry, Macro
+from colonnade._duckdb.function_entry import Definition, Entry, Kind, Macro, Parameter
 
 from tests.functions.sessions import connected, serving, value
 from tests.support.users import add_user
@@ -136,3 +138,89 @@ def test_what_is_signed_does_not_control_the_terminal(tmp_path: Path) -> None:
     assert first.startswith("main.h()\tscalar\t") and first.count("\t") == 3
     assert len(source) == 2 and last == "signed 1"
     assert not any(mark in done.stdout for mark in "\x1b\r\u202e")
+
+
+#: What a user who can write puts in place of a type, so that it becomes SQL in the session of another user.
+INJECTED = "INTEGER) AS 1; CREATE TABLE injected AS SELECT * FROM duckdb_secrets(); --"
+
+
+@dataclass(frozen=True)
+class Injection:
+    """A function whose type, default and result are SQL. Its name is `h` and its kind."""
+
+    kind: Kind
+    #: A macro that its comment is on.
+    macro: str
+    #: A call that the server replaces.
+    call: str | None = None
+
+    @property
+    def name(self) -> str:
+        return f"h{self.kind}"
+
+    @property
+    def what(self) -> str:
+        return f"{'AGGREGATE' if self.kind == 'aggregate' else 'FUNCTION'} {self.name}(BIGINT)"
+
+    @property
+    def on(self) -> str:
+        return f"MACRO {'TABLE ' if self.kind == 'table' else ''}{self.name}"
+
+    def functions(self) -> Macro:
+        parameters = (Parameter("x", INJECTED), Parameter("y", "INTEGER", "(SELECT count(*) FROM duckdb_secrets())"))
+        results = (("a", "INTEGER) AS b, (SELECT count(*) FROM duckdb_secrets()) AS q, CAST(NULL AS INTEGER"),)
+        found = Definition(
+            "main", self.name, self.kind, "python", parameters, results, "i", strict=False, parallel="s", source="1"
+        )
+        return Macro((Entry(found, "x", "y", "0" * 64),))
+
+    def create(self) -> bytes:
+        returns = "TABLE(j INTEGER)" if self.kind == "table" else "INTEGER"
+        return f"CREATE {self.what} RETURNS {returns} LANGUAGE PYTHON AS $$ return a $$".replace("(B", "(a B").encode()
+
+    def forge(self, session: psycopg.Connection, beside: Sequence[object] = ()) -> None:
+        """Make the macro, and the function of its comment beside others."""
+        session.execute(f"CREATE {self.macro % {'name': self.name, 'digest': self.functions().digest}}".encode())
+        found = json.loads(self.functions().to_comment())
+        found["colonnade_functions"] = [*beside, *found["colonnade_functions"]]
+        write_comment(session, self.on, found)
+
+
+INJECTIONS = (
+    Injection("scalar", "MACRO %(name)s(x) AS x"),
+    Injection("aggregate", "MACRO %(name)s(x) AS sum(x)", "SELECT haggregate(DISTINCT i) FROM range(3) r(i)"),
+    Injection("table", 'MACRO %(name)s() AS TABLE SELECT 1 AS "%(digest)s"', "SELECT * FROM htable((SELECT 1))"),
+)
+
+
+def test_texts_of_a_forged_definition_do_not_become_sql(tmp_path: Path, users: Path) -> None:
+    """Not when another function gets the name or loses it, nor in calls. A server that starts knows the names of
+    aggregates and table functions, whoever has made them."""
+    database = tmp_path / "shop.duckdb"
+    with serving("--users", users, "--create", database) as server, connected(server, "bob", "secret") as bob:
+        for injection in INJECTIONS:
+            injection.forge(bob)
+    with (
+        serving("--users", users, database) as server,
+        connected(server, "alice", "secret") as alice,
+        connected(server, "bob", "secret") as bob,
+    ):
+
+        def refuses(session: psycopg.Connection, statement: bytes) -> None:
+            with pytest.raises(psycopg.errors.InsufficientPrivilege, match="not created by this server"):
+                session.execute(statement)
+
+        for injection in INJECTIONS:
+            if injection.call is not None:
+                for caller in (alice, bob):
+                    refuses(caller, injection.call.encode())
+                    refuses(caller, f"EXPLAIN {injection.call}".encode())
+            refuses(alice, injection.create())
+            alice.execute(f"DROP {injection.on}".encode())
+            alice.execute(injection.create())
+            # Beside a function of the server.
+            own = stored(bob, injection.name)["colonnade_functions"]
+            bob.execute(f"DROP {injection.on}".encode())
+            injection.forge(bob, own)
+            refuses(alice, f"DROP {injection.what}".encode())
+        assert not alice.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'injected'").fetchall()

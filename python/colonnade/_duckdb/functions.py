@@ -84,6 +84,7 @@ class SessionFunctions:
         existing = self._find_or_free(name)
         definition = self._definition(name, given)
         kept = others(existing, definition, given["or_replace"])
+        self.store.must_trust(kept)
         self.store.known.forget_unused(self.other)
         self._compile(definition)
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -122,6 +123,7 @@ class SessionFunctions:
                 what, command = ("no", "FUNCTION") if is_aggregate else ("an", "AGGREGATE")
                 raise refused(f"{signature} is {what} aggregate", "42809", f"Use DROP {command} {signature}.")
             rest = tuple(entry for entry in macro.entries if entry is not chosen)
+            self.store.must_trust(rest)
             if rest:
                 self._write(name, replace(macro, entries=rest))
             else:
@@ -153,6 +155,7 @@ class SessionFunctions:
         found = [entry.definition for entry in macro.entries if takes(entry.definition, arguments)]
         if not found:
             return None
+        self.store.must_trust(macro.entries)
         if len(found) > 1:
             hint = "Write a subquery that sorts or filters, and call the aggregate over it."
             text = f'aggregate name "{given}" with DISTINCT, ORDER BY or FILTER is not unique'
@@ -179,6 +182,7 @@ class SessionFunctions:
         if chosen is None:
             shown = given if types is None else f"{given}({', '.join(types)})"
             raise Refused(f"function {shown} does not exist", "42883", None)
+        self.store.must_trust((chosen,))
         self._definitions.keep(key, chosen.definition, sight)
         return chosen.definition
 
@@ -203,13 +207,11 @@ class SessionFunctions:
         entry = self.store.find(self.other, identity)
         if entry is None:
             return Failure("42883", "the function does not exist", hint="It was dropped. Prepare the statement again.")
-        signature = entry.definition.signature
         if self.store.is_trusted(entry):
             self.store.define(entry.definition)
-            return Failure("40001", f"function {signature} was not loaded", hint="Repeat the transaction.")
-        file = self.store.database or "FILE"
-        hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
-        return Failure("42501", f"function {signature} was not created by this server", hint=hint)
+            return Failure("40001", f"{entry.definition.signature} was not loaded", hint="Repeat the transaction.")
+        text, code, _, _, hint = self.store.untrusted(entry).args
+        return Failure(code, text, hint=hint)
 
     def _compile(self, definition: Definition) -> None:
         """Make a function known, and refuse a body that is no Python. The position counts in the body."""
@@ -244,8 +246,7 @@ class SessionFunctions:
             "AND system.main.lower(function_name) = system.main.lower($3) "
             "AND comment IS NOT NULL LIMIT 1"
         )
-        rows = self.connection.execute(query, [name.database, name.schema, name.name]).fetchall()
-        for row in rows:
+        for row in self.connection.execute(query, [name.database, name.schema, name.name]).fetchall():
             return Macro.from_comment(*row)
         return None
 

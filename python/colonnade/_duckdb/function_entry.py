@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from .exact import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,6 +35,19 @@ ANY = "ANY"
 
 #: The beginning of the comment of a macro that is a function in Python.
 PREFIX = '{"colonnade_functions":'
+
+
+@dataclass(frozen=True)
+class Name:
+    """The name of a macro, with DuckDB's name of the schema."""
+
+    database: str
+    schema: str
+    name: str
+
+    @property
+    def sql(self) -> str:
+        return f"{quoted(self.database)}.{quoted(self.schema)}.{quoted(self.name)}"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from colonnade._core import Refused
 
 from .conversions import is_converted
 from .exact import literal, quoted
-from .function_entry import ANY, Definition, Entry, Macro, Parameter
+from .function_entry import ANY, Definition, Entry, Macro, Name, Parameter
 from .function_failure import Failure, not_python, refused
 from .function_macro import dispatcher, overloads
 from .function_overloads import others, takes
@@ -38,19 +38,6 @@ if TYPE_CHECKING:
 
 #: How many functions a session remembers by their names.
 MAX_KNOWN = 64
-
-
-@dataclass(frozen=True)
-class Name:
-    """The name of a macro, with DuckDB's name of the schema."""
-
-    database: str
-    schema: str
-    name: str
-
-    @property
-    def sql(self) -> str:
-        return f"{quoted(self.database)}.{quoted(self.schema)}.{quoted(self.name)}"
 
 
 @dataclass
@@ -94,7 +81,7 @@ class SessionFunctions:
 
     def has(self, functions: Sequence[tuple[str | None, str, list[str] | None]]) -> bool:
         """Whether any of these names is a function in Python."""
-        return any(self._find(self._name(schema, name)) is not None for schema, name, _ in functions)
+        return any(self._find_called(schema, name) is not None for schema, name, _ in functions)
 
     def drop(
         self,
@@ -109,8 +96,7 @@ class SessionFunctions:
             return False
         self._must_write()
         for schema, given, types in functions:
-            name = self._name(schema, given)
-            macro = self._find(name)
+            name, macro = self._meant(schema, given)
             chosen = self._choose(name, macro, types)
             if macro is None or chosen is None:
                 if not if_exists:
@@ -134,8 +120,7 @@ class SessionFunctions:
 
     def comment(self, schema: str | None, given: str, types: list[str] | None, text: str | None) -> bool:
         """Set or remove the comment on a function. Returns False if it is none in Python."""
-        name = self._name(schema, given)
-        macro = self._find(name)
+        name, macro = self._meant(schema, given)
         if macro is None and types is None:
             return False
         self._must_write()
@@ -149,7 +134,7 @@ class SessionFunctions:
     ) -> tuple[str, str, list[str] | None, list[str]] | None:
         """How an aggregate with this number of arguments is called: its id, the dispatcher, the types of its
         parameters, and the constants of the last ones. The types are None if it takes any. None if there is none."""
-        macro = self._find(self._name(schema, given))
+        macro = self._find_called(schema, given)
         if macro is None or macro.entries[0].definition.kind != "aggregate":
             return None
         found = [entry.definition for entry in macro.entries if takes(entry.definition, arguments)]
@@ -177,8 +162,7 @@ class SessionFunctions:
         sight, known = self.epoch.now, self._definitions.find(key)
         if known is not None:
             return known
-        name = self._name(schema, given)
-        chosen = self._choose(name, self._find(name), types)
+        chosen = self._choose(*self._meant(schema, given), types)
         if chosen is None:
             shown = given if types is None else f"{given}({', '.join(types)})"
             raise Refused(f"function {shown} does not exist", "42883", None)
@@ -238,6 +222,13 @@ class SessionFunctions:
             return Name(self.database, current, name)
         return Name(self.database, "main" if schema == self.main_name else schema, name)
 
+    def _meant(self, schema: str | None, given: str) -> tuple[Name, Macro | None]:
+        """The name of a function that exists, which is found as calls find it, and the functions of this name."""
+        macro = self._find_called(schema, given)
+        if schema is None and macro is not None:
+            return Name(self.database, macro.entries[0].definition.schema, given), macro
+        return self._name(schema, given), macro
+
     def _find(self, name: Name) -> Macro | None:
         """The functions of this name. A macro in SQL, or another object, is none."""
         query = (
@@ -275,15 +266,16 @@ class SessionFunctions:
         return self.store.known_table(macro.digest) or self.store.remember_table(macro)
 
     def _find_called(self, schema: str | None, name: str) -> Macro | None:
-        """The functions that a call with this name means: those of the first schema of the search path that has any."""
+        """The functions that a call with this name means: those of the first schema that has the name, unless a macro in
+        SQL has it there. DuckDB searches `main` behind each path."""
         if schema is not None:
             return self._find(self._name(schema, name))
         query = (
             "SELECT schema_name, function_name, comment, function_oid FROM system.main.duckdb_functions() "
             "WHERE database_name = $1 AND system.main.lower(function_name) = system.main.lower($2) "
-            "AND comment IS NOT NULL "
-            "AND system.main.list_contains(system.main.current_schemas(false), schema_name) "
-            "ORDER BY system.main.list_position(system.main.current_schemas(false), schema_name) LIMIT 1"
+            "AND (system.main.list_contains(system.main.current_schemas(false), schema_name) OR schema_name = 'main') "
+            "ORDER BY system.main.list_position(system.main.current_schemas(false), schema_name) NULLS LAST, "
+            "comment IS NULL LIMIT 1"
         )
         for row in self.connection.execute(query, [self.database, name]).fetchall():
             return Macro.from_comment(*row)

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import psycopg
 import pytest
 from colonnade._duckdb.exact import literal
 from colonnade._duckdb.function_entry import Definition, Entry, Kind, Macro, Parameter
+from colonnade._duckdb.function_trust import has_plain_texts
 
 from tests.functions.sessions import connected, serving, value
 from tests.support.users import add_user
@@ -138,6 +139,33 @@ def test_what_is_signed_does_not_control_the_terminal(tmp_path: Path) -> None:
     assert first.startswith("main.h()\tscalar\t") and first.count("\t") == 3
     assert len(source) == 2 and last == "signed 1"
     assert not any(mark in done.stdout for mark in "\x1b\r\u202e")
+
+
+@pytest.mark.parametrize(
+    "type_", ["INTEGER) AS 1; SELECT 1; --", 'INTEGER) AS "q" --', "INTEGER, y INTEGER", "INTEGER)"]
+)
+@pytest.mark.parametrize("where", ["type", "result", "default"])
+def test_a_type_that_is_none_is_not_signed(tmp_path: Path, type_: str, where: str) -> None:
+    texts = {"type": "DECIMAL(9,2)[]", "result": "STRUCT(a INTEGER)", "default": "'x'"} | {where: type_}
+    parameters = (Parameter("x", texts["type"], texts["default"]), Parameter("y", "VARCHAR", "NULL"))
+    results = (("", texts["result"]),)
+    found = Definition(
+        "main", "h", "scalar", "python_map", parameters, results, "i", strict=False, parallel="s", source="return x"
+    )
+    assert not has_plain_texts(found)
+    right = replace(found, parameters=(Parameter("x", "DECIMAL(9,2)[]", "[1.5]"),), results=(("", "TIME"),))
+    assert has_plain_texts(right)
+    database = tmp_path / "shop.duckdb"
+    with duckdb.connect(str(database)) as connection:
+        connection.execute("CREATE MACRO h() AS 1")
+        write_comment(connection, "MACRO h", Macro((Entry(found, "x", "y"),)).to_comment())
+    done = trust(database, "--yes")
+    assert done.returncode == 1 and "a type or a default that is none" in done.stderr
+    assert f"x DEFAULT {texts['default']}" in done.stdout
+    with duckdb.connect(str(database)) as connection:
+        assert '"mac":""' in str(
+            connection.execute("SELECT comment FROM duckdb_functions() WHERE comment LIKE '{%'").fetchall()
+        )
 
 
 #: What a user who can write puts in place of a type, so that it becomes SQL in the session of another user.

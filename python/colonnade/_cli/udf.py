@@ -44,6 +44,9 @@ def run_trust(args: argparse.Namespace) -> int:
             # Texts of somebody else's file. What is signed must not hide, neither behind other lines.
             name = f"{definition.schema}.{definition.signature}"
             print("\t".join(map(shown, (name, definition.kind, entry.created_by, entry.created_at))))
+            for parameter in definition.parameters:
+                if parameter.default is not None:
+                    print(shown(f"{parameter.name} DEFAULT {parameter.default}"))
             if args.source:
                 say(definition.source)
         if not args.yes and not confirmed(len(found)):

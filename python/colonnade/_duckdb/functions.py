@@ -266,8 +266,8 @@ class SessionFunctions:
         return self.store.known_table(macro.digest) or self.store.remember_table(macro)
 
     def _find_called(self, schema: str | None, name: str) -> Macro | None:
-        """The functions that a call with this name means: those of the first schema that has the name, unless a macro in
-        SQL has it there. DuckDB searches `main` behind each path."""
+        """The functions that a call with this name means: those of the first schema that has the name, unless a macro
+        in SQL has it there. DuckDB searches `main` behind each path."""
         if schema is not None:
             return self._find(self._name(schema, name))
         query = (

@@ -204,6 +204,25 @@ def test_functions_may_read_what_the_operator_names(server: Server, words: Path)
             call(connection, "f")
 
 
+@pytest.mark.parametrize("name", ["data/shop.duckdb", "link/shop.duckdb", "data/../data/shop.duckdb"])
+def test_functions_may_not_read_the_server_s_secrets(tmp_path: Path, name: str) -> None:
+    """Not even if the operator names their directory: the key that signs functions is beside the database."""
+    data, beside = tmp_path / "data", tmp_path / "beside"
+    data.mkdir()
+    beside.mkdir()
+    (tmp_path / "link").symlink_to(data)
+    for path, refused in ((data, True), (tmp_path / "link", True), (tmp_path, True), (beside, False)):
+        options = ["serve", "--udf", str(tmp_path / name), "--udf-read", str(path)]
+        if refused:
+            with pytest.raises(SystemExit, match="could read the server's database"):
+                _functions(parser().parse_args(options))
+        else:
+            assert _functions(parser().parse_args(options)) is not None
+    for option, what in (("--users", "users"), ("--tls-key", "TLS key")):
+        with pytest.raises(SystemExit, match=f"could read the server's {what}"):
+            _functions(parser().parse_args(["serve", "--udf", option, str(tmp_path / name), "--udf-read", str(data)]))
+
+
 def test_modules_are_loaded_before_the_fork(server: Server) -> None:
     with session(server) as connection:
         create(connection, "f", "import sys; return x * ('wave' in sys.modules)")

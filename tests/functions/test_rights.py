@@ -66,6 +66,36 @@ def test_only_users_with_the_flag_create_functions(tmp_path: Path) -> None:
         assert row == ("alice", "of alice")
 
 
+def test_a_search_path_gives_no_right(tmp_path: Path) -> None:
+    """DuckDB searches `main` behind each path, also for what it drops."""
+    users = tmp_path / "users"
+    add_user(users, "alice", "secret", "--functions")
+    add_user(users, "bob", "secret")
+    with (
+        serving("--users", users) as server,
+        connected(server, "alice", "secret") as alice,
+        connected(server, "bob", "secret") as bob,
+    ):
+        alice.execute(CREATE)
+        alice.execute("CREATE AGGREGATE a(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x.sum() $$")
+        alice.execute("CREATE SCHEMA other")
+        for user in (bob, alice):
+            user.execute("SET search_path TO other")
+            assert value(user, "SELECT f(1)") == 2
+            assert value(user, "SELECT a(DISTINCT i) FROM (VALUES (1), (1)) v(i)") == 1
+            user.execute("COMMENT ON FUNCTION f IS 'mine'")
+        for statement in ("DROP FUNCTION f", "DROP FUNCTION f(int)", "DROP FUNCTION IF EXISTS f"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                bob.execute(statement)
+        # A macro in SQL of a schema before.
+        bob.execute("CREATE FUNCTION f(x) AS x * 10")
+        assert value(bob, "SELECT f(1)") == 10
+        bob.execute("DROP FUNCTION f")
+        assert value(bob, "SELECT f(1)") == 2
+        alice.execute("DROP FUNCTION f(int)")
+        assert functions(alice) == ["public.a(integer)"]
+
+
 def test_the_flag_is_not_for_readers(tmp_path: Path) -> None:
     done = user_command("add", "x", "--users", tmp_path / "users", "--read-only", "--functions", password="secret")
     assert done.returncode != 0

@@ -3,6 +3,7 @@
 //! Both are made here, in the server. The worker puts them on itself before it runs a user's code. The ruleset travels as a descriptor,
 //! the filter as bytes.
 
+mod calls;
 mod filter;
 
 use std::io;

@@ -103,6 +103,29 @@ const DENIED: &[(&str, &str)] = &[
     ("the log of the kernel", "call(103 if x86 else 116, 3, 0, 0)"),
     ("the name of the machine", "socket.sethostname('x')"),
     ("the time of the machine", "time.clock_settime(time.CLOCK_REALTIME, 0)"),
+    ("a rule for files of its own", "call(444, 0, 0, 1)"),
+    ("a filter of its own", "call(317 if x86 else 277, 0, 0, 0)"),
+    ("a filter by prctl", "check(libc.prctl(22, 2, 0, 0, 0))"),
+    ("a group of processes of its own", "os.setsid()"),
+    ("a signal to the owner of a descriptor", "fcntl.fcntl(socket.socketpair()[0], fcntl.F_SETOWN, os.getppid())"),
+    ("that by a structure", "fcntl.fcntl(socket.socketpair()[0], 15, bytes(8))"),
+    ("that by a control", "fcntl.ioctl(socket.socketpair()[0], 0x8901, struct.pack('i', os.getppid()))"),
+    ("another signal", "fcntl.fcntl(socket.socketpair()[0], 10, 9)"),
+    ("a lease of a file", "fcntl.fcntl(open(numpy.__file__), fcntl.F_SETLEASE, fcntl.F_RDLCK)"),
+    ("what happens in a directory", "fcntl.fcntl(os.open(os.path.dirname(numpy.__file__), 0), fcntl.F_NOTIFY, 1)"),
+    ("a lock of a file", "fcntl.flock(open(numpy.__file__), fcntl.LOCK_EX)"),
+    ("flags of a file", "fcntl.ioctl(open(numpy.__file__), 0x40086602, bytes(8))"),
+    ("input of a terminal", "fcntl.ioctl(0, 0x5412, b'x')"),
+    ("writing all files to disks", "call(162 if x86 else 81)"),
+    ("writing the files of a disk", "call(306 if x86 else 267, 0)"),
+    ("requests of asynchronous input and output", "call(206 if x86 else 0, 1000, 0)"),
+    ("limits of users of a disk", "call(443, 0, 0, 0, 0)"),
+    ("a stack as large as one likes", "libc.mmap(None, 4096, 3, 0x122, -1, 0) != -1 or check(-1)"),
+    ("making a stack larger", "call(25 if x86 else 216, stack, 4096, 1 << 30, 1, 0)"),
+    ("permissions of a file by a newer call", "newer(452, -100, 0, 0o600, 0)"),
+    ("an attribute of a file by a newer call", "newer(463, -100, 0, 0, 0, 0, 0)"),
+    ("attributes of a file by a newer call", "newer(469, -100, 0, 0, 24, 0)"),
+    ("a call that nobody knows", "newer(4000)"),
     ("outliving the template", "check(libc.prctl(1, 0, 0, 0, 0))"),
     ("being read by others", "check(libc.prctl(4, 1, 0, 0, 0))"),
 ];
@@ -124,11 +147,17 @@ const ALLOWED: &[&str] = &[
     "assert numpy.linalg.inv(numpy.eye(300)).sum() == 300",
     "ctypes.CFUNCTYPE(None)(lambda: None)()",
     "os.sched_setaffinity(0, os.sched_getaffinity(0))",
+    // Memory that has to move.
+    "data = bytearray(10**6)\nfor _ in range(30): data += bytes(10**6)\nassert len(data) == 31 * 10**6",
+    "assert not os.isatty(0) and not open(numpy.__file__).isatty()",
+    "one, other = socket.socketpair()\none.setblocking(False)\nos.set_inheritable(one.fileno(), True)\n\
+     other.send(b'x' * 9)\nassert struct.unpack('i', fcntl.ioctl(one, 0x541B, bytes(4))) == (9,)",
 ];
 
 const SETUP: &str = "
-import ctypes, mmap, os, platform, resource, socket, subprocess, threading, time
+import ctypes, fcntl, mmap, os, platform, resource, socket, struct, subprocess, threading, time
 x86 = platform.machine() == 'x86_64'
+(stack,) = (int(line.split('-')[0], 16) for line in open('/proc/self/maps') if line.endswith('[stack]\\n'))
 libc = ctypes.CDLL(None, use_errno=True)
 def check(result):
     if result < 0:
@@ -136,6 +165,9 @@ def check(result):
     return result
 def call(number, *arguments):
     return check(libc.syscall(*map(ctypes.c_long, (number, *arguments))))
+def newer(number, *arguments):
+    try: return call(number, *arguments)
+    except OSError as error: raise PermissionError if error.errno == 38 else error
 ";
 
 fn body(source: &str) -> Arc<Function> {

@@ -167,7 +167,15 @@ def _functions(args: argparse.Namespace) -> Functions | None:
     for path in functions.read:
         if not Path(path).exists():
             raise SystemExit(f"colonnade: there is no {path}: --udf-read")
+        check_readable(Path(path), args)
     return replace(functions, read=[str(Path(path).absolute()) for path in functions.read])
+
+
+def check_readable(path: Path, args: argparse.Namespace) -> None:
+    """Refuse to let functions read the server's own secrets. The key that signs functions is beside the database."""
+    for what, secret in (("database", args.path), ("users", args.users), ("TLS key", args.tls_key)):
+        if secret is not None and Path(secret).resolve().is_relative_to(path.resolve()):
+            raise SystemExit(f"colonnade: functions could read the server's {what} in {path}: --udf-read")
 
 
 def check_local(args: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from . import udf_files, udf_local
+from .terminal import say, shown
 
 if TYPE_CHECKING:
     import argparse
@@ -40,11 +41,14 @@ def run_trust(args: argparse.Namespace) -> int:
             return 0
         for entry in found:
             definition = entry.definition
-            print(
-                f"{definition.schema}.{definition.signature}\t{definition.kind}\t{entry.created_by}\t{entry.created_at}"
-            )
+            # Texts of somebody else's file. What is signed must not hide, neither behind other lines.
+            name = f"{definition.schema}.{definition.signature}"
+            print("\t".join(map(shown, (name, definition.kind, entry.created_by, entry.created_at))))
+            for parameter in definition.parameters:
+                if parameter.default is not None:
+                    print(shown(f"{parameter.name} DEFAULT {parameter.default}"))
             if args.source:
-                print(definition.source)
+                say(definition.source)
         if not args.yes and not confirmed(len(found)):
             print("nothing was signed")
             return 1

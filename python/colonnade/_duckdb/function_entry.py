@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from .exact import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -33,6 +35,19 @@ ANY = "ANY"
 
 #: The beginning of the comment of a macro that is a function in Python.
 PREFIX = '{"colonnade_functions":'
+
+
+@dataclass(frozen=True)
+class Name:
+    """The name of a macro, with DuckDB's name of the schema."""
+
+    database: str
+    schema: str
+    name: str
+
+    @property
+    def sql(self) -> str:
+        return f"{quoted(self.database)}.{quoted(self.schema)}.{quoted(self.name)}"
 
 
 @dataclass(frozen=True)
@@ -114,7 +129,8 @@ class Entry:
         return replace(self, mac=self._mac(key))
 
     def is_trusted(self, key: bytes) -> bool:
-        return hmac.compare_digest(self.mac, self._mac(key))
+        # As bytes: of texts, it compares ASCII only.
+        return hmac.compare_digest(self.mac.encode(), self._mac(key).encode())
 
     def _mac(self, key: bytes) -> str:
         unsigned = asdict(replace(self, mac="")) | {"definition": self.definition.fields()}
@@ -164,19 +180,24 @@ class Macro:
             text = found["comment"]
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
-        if not entries or not isinstance(text, (str, type(None))):
+        if not (text is None or is_text(text)):
+            return None
+        # The functions of one name are of one kind, by which they are loaded and called.
+        if len({(entry.definition.kind, entry.definition.takes_columns) for entry in entries}) != 1:
             return None
         return cls(entries, text, oid)
 
 
-def read_entry(schema: str, name: str, found: dict[str, Any]) -> Entry:
+def read_entry(schema: str, name: str, found: Any) -> Entry:
     """An entry of a comment. ValueError, KeyError or TypeError if it is not valid; users can write anything."""
+    if not isinstance(found, dict):
+        raise TypeError
     about = {key: found.pop(key) for key in ("created_by", "created_at", "mac")}
     identity = found.pop("id")
     parameters = tuple(Parameter(**parameter) for parameter in found.pop("parameters"))
     results = tuple((column, type_) for column, type_ in found.pop("results"))
     definition = Definition(schema, name, parameters=parameters, results=results, **found)
-    if not is_valid(definition) or not all(isinstance(text, str) for text in about.values()):
+    if not is_valid(definition) or not all(map(is_text, about.values())):
         raise ValueError
     if identity != definition.id:
         raise ValueError
@@ -198,11 +219,22 @@ def is_valid(definition: Definition) -> bool:
         (definition.style, Style),
     )
     return (
-        all(isinstance(text, str) for text in texts)
+        all(map(is_text, texts))
         and all(isinstance(flag, bool) for flag in flags)
         and all(value in get_args(type_) for value, type_ in choices)
         and (definition.kind == "table" or len(definition.results) == 1)
     )
+
+
+def is_text(value: object) -> bool:
+    """Whether a value of JSON is a text that has UTF-8. Half of a surrogate pair has none."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def canonical(value: object) -> bytes:

@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING
 from colonnade._core import FunctionSession
 
 from .function_entry import macros
+from .function_failure import refused
 from .function_key import server_key
 from .known_functions import KnownFunctions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from duckdb import DuckDBPyConnection
 
-    from colonnade._core import FunctionWorkers
+    from colonnade._core import FunctionWorkers, Refused
 
     from .function_entry import Definition, Entry, Macro
     from .lifetime import StatementLifetime
@@ -33,10 +36,10 @@ MAX_TABLES = 1000
 
 @dataclass(frozen=True)
 class TableMacro:
-    """The table functions of a name, and the ids of those that this server has signed."""
+    """The table functions of a name, and one of them that this server has not signed, if there is any."""
 
     macro: Macro
-    trusted: frozenset[str]
+    untrusted: Entry | None
 
 
 class FunctionStore:
@@ -67,6 +70,18 @@ class FunctionStore:
     def is_trusted(self, entry: Entry) -> bool:
         """Whether this server has signed the function."""
         return self._key is not None and entry.is_trusted(self._key)
+
+    def must_trust(self, entries: Iterable[Entry]) -> None:
+        """Refuse functions that this server has not signed, before any of their texts becomes SQL: a user who can write
+        can put any texts in place of types and defaults."""
+        for entry in entries:
+            if not self.is_trusted(entry):
+                raise self.untrusted(entry)
+
+    def untrusted(self, entry: Entry) -> Refused:
+        """The error of a function that this server has not signed."""
+        hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {self.database or 'FILE'}"
+        return refused(f"function {entry.definition.signature} was not created by this server", "42501", hint)
 
     def watch(self, session: StatementLifetime) -> None:
         """Take account of a session's transactions."""
@@ -124,9 +139,12 @@ class FunctionStore:
         return self._tables.get(digest)
 
     def remember_table(self, macro: Macro) -> TableMacro:
-        """Remember table functions for later calls of all sessions."""
-        trusted = frozenset(entry.definition.id for entry in macro.entries if self.is_trusted(entry))
-        found = TableMacro(macro, trusted)
+        """Remember table functions for later calls of all sessions, if this server has signed them."""
+        untrusted = next((entry for entry in macro.entries if not self.is_trusted(entry)), None)
+        found = TableMacro(macro, untrusted)
+        if untrusted is not None:
+            # Another macro may have the same digest with the right signatures.
+            return found
         with self._lock:
             if len(self._tables) >= MAX_TABLES:
                 self._tables.clear()

@@ -18,7 +18,7 @@ import duckdb
 from colonnade._core import Refused
 
 from .exact import literal, quoted
-from .function_entry import ANY, Definition, Entry, Macro, Parameter
+from .function_entry import ANY, Definition, Entry, Macro, Name, Parameter
 from .function_failure import Failure, not_python, refused, used_by_tables
 from .function_macro import dispatcher, overloads
 from .function_overloads import aggregates, candidate, others
@@ -41,19 +41,6 @@ if TYPE_CHECKING:
 ID = re.compile("[0-9a-f]{16}")
 #: How many functions a session remembers by their names.
 MAX_KNOWN = 64
-
-
-@dataclass(frozen=True)
-class Name:
-    """The name of a macro, with DuckDB's name of the schema."""
-
-    database: str
-    schema: str
-    name: str
-
-    @property
-    def sql(self) -> str:
-        return f"{quoted(self.database)}.{quoted(self.schema)}.{quoted(self.name)}"
 
 
 @dataclass
@@ -87,6 +74,7 @@ class SessionFunctions:
         existing = self._find_or_free(name)
         definition = self._definition(name, given)
         kept = others(existing, definition, given["or_replace"])
+        self.store.must_trust(kept)
         self.store.known.forget_unused(self.other)
         self._compile(definition)
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -96,7 +84,7 @@ class SessionFunctions:
 
     def has(self, functions: Sequence[tuple[str | None, str, list[str] | None]]) -> bool:
         """Whether any of these names is a function in Python."""
-        return any(self._find(self._name(schema, name)) is not None for schema, name, _ in functions)
+        return any(self._find_called(schema, name) is not None for schema, name, _ in functions)
 
     def drop(
         self,
@@ -112,8 +100,7 @@ class SessionFunctions:
             return False
         self._must_write()
         for schema, given, types in functions:
-            name = self._name(schema, given)
-            macro = self._find(name)
+            name, macro = self._meant(schema, given)
             chosen = self._choose(name, macro, types)
             if macro is None or chosen is None:
                 if not if_exists:
@@ -126,6 +113,7 @@ class SessionFunctions:
                 what, command = ("no", "FUNCTION") if is_aggregate else ("an", "AGGREGATE")
                 raise refused(f"{signature} is {what} aggregate", "42809", f"Use DROP {command} {signature}.")
             rest = tuple(entry for entry in macro.entries if entry is not chosen)
+            self.store.must_trust(rest)
             if rest:
                 self._write(name, replace(macro, entries=rest))
             else:
@@ -135,8 +123,7 @@ class SessionFunctions:
 
     def comment(self, schema: str | None, given: str, types: list[str] | None, text: str | None) -> bool:
         """Set or remove the comment on a function. Returns False if it is none in Python."""
-        name = self._name(schema, given)
-        macro = self._find(name)
+        name, macro = self._meant(schema, given)
         if macro is None and types is None:
             return False
         self._must_write()
@@ -151,6 +138,7 @@ class SessionFunctions:
         macro = self._find_called(schema, given)
         if macro is None or macro.entries[0].definition.kind != "aggregate":
             return None
+        self.store.must_trust(macro.entries)
         found = aggregates(macro, given, arguments)
         return dispatcher(found[0]), [candidate(one) for one in found]
 
@@ -160,11 +148,11 @@ class SessionFunctions:
         sight, known = self.epoch.now, self._definitions.find(key)
         if known is not None:
             return known
-        name = self._name(schema, given)
-        chosen = self._choose(name, self._find(name), types)
+        chosen = self._choose(*self._meant(schema, given), types)
         if chosen is None:
             shown = given if types is None else f"{given}({', '.join(types)})"
             raise Refused(f"function {shown} does not exist", "42883", None)
+        self.store.must_trust((chosen,))
         self._definitions.keep(key, chosen.definition, sight)
         return chosen.definition
 
@@ -193,13 +181,11 @@ class SessionFunctions:
         entry = self.store.find(self.other, identity)
         if entry is None:
             return Failure("42883", "the function does not exist", hint="It was dropped. Prepare the statement again.")
-        signature = entry.definition.signature
         if self.store.is_trusted(entry):
             self.store.define(entry.definition)
-            return Failure("40001", f"function {signature} was not loaded", hint="Repeat the transaction.")
-        file = self.store.database or "FILE"
-        hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
-        return Failure("42501", f"function {signature} was not created by this server", hint=hint)
+            return Failure("40001", f"{entry.definition.signature} was not loaded", hint="Repeat the transaction.")
+        text, code, _, _, hint = self.store.untrusted(entry).args
+        return Failure(code, text, hint=hint)
 
     def _compile(self, definition: Definition) -> None:
         """Make a function known, and refuse a body that is no Python. The position counts in the body."""
@@ -226,6 +212,13 @@ class SessionFunctions:
             return Name(self.database, current, name)
         return Name(self.database, "main" if schema == self.main_name else schema, name)
 
+    def _meant(self, schema: str | None, given: str) -> tuple[Name, Macro | None]:
+        """The name of a function that exists, which is found as calls find it, and the functions of this name."""
+        macro = self._find_called(schema, given)
+        if schema is None and macro is not None:
+            return Name(self.database, macro.entries[0].definition.schema, given), macro
+        return self._name(schema, given), macro
+
     def _find(self, name: Name) -> Macro | None:
         """The functions of this name. A macro in SQL, or another object, is none."""
         query = (
@@ -234,8 +227,7 @@ class SessionFunctions:
             "AND system.main.lower(function_name) = system.main.lower($3) "
             "AND comment IS NOT NULL LIMIT 1"
         )
-        rows = self.connection.execute(query, [name.database, name.schema, name.name]).fetchall()
-        for row in rows:
+        for row in self.connection.execute(query, [name.database, name.schema, name.name]).fetchall():
             return Macro.from_comment(*row)
         return None
 
@@ -264,15 +256,16 @@ class SessionFunctions:
         return self.store.known_table(macro.digest) or self.store.remember_table(macro)
 
     def _find_called(self, schema: str | None, name: str) -> Macro | None:
-        """The functions that a call with this name means: those of the first schema of the search path that has any."""
+        """The functions that a call with this name means: those of the first schema that has the name, unless a macro
+        in SQL has it there. DuckDB searches `main` behind each path."""
         if schema is not None:
             return self._find(self._name(schema, name))
         query = (
             "SELECT schema_name, function_name, comment, function_oid FROM system.main.duckdb_functions() "
             "WHERE database_name = $1 AND system.main.lower(function_name) = system.main.lower($2) "
-            "AND comment IS NOT NULL "
-            "AND system.main.list_contains(system.main.current_schemas(false), schema_name) "
-            "ORDER BY system.main.list_position(system.main.current_schemas(false), schema_name) LIMIT 1"
+            "AND (system.main.list_contains(system.main.current_schemas(false), schema_name) OR schema_name = 'main') "
+            "ORDER BY system.main.list_position(system.main.current_schemas(false), schema_name) NULLS LAST, "
+            "comment IS NULL LIMIT 1"
         )
         for row in self.connection.execute(query, [self.database, name]).fetchall():
             return Macro.from_comment(*row)

@@ -146,7 +146,6 @@ class TableFunctions:
         bound = [self.lookup.bind(found, values) for found in inputs]
         columns = [(type_, found.is_query) for found in bound for _, type_ in found.columns]
         definition = self.lookup.choose(name, named.macro.entries, columns).definition
-        self._must_trust(named, definition)
         arguments = self._arguments(definition, bound)
         is_map = definition.language == "python_map"
         queries = [found for found in bound if found.is_query]
@@ -201,6 +200,9 @@ class TableFunctions:
         found = self._found.get((schema, name)) or self.functions.find_table(schema, name)
         if found is None:
             raise Refused(f"function {name} does not exist", "42883", None)
+        if found.untrusted is not None:
+            # Before any text of it becomes a part of a query.
+            raise self.functions.store.untrusted(found.untrusted)
         return found
 
     def call_block(
@@ -241,7 +243,6 @@ class TableFunctions:
             named = self._named(schema, name)
             types = [type_ for _, type_ in bound.columns[at : at + count]]
             definition = self.lookup.choose(name, named.macro.entries, [(type_, True) for type_ in types]).definition
-            self._must_trust(named, definition)
             sources = [quoted(f"c{number}") for number in range(at, at + count)]
             at += count
             declared = definition.parameters
@@ -276,12 +277,6 @@ class TableFunctions:
         pairs = enumerate(zip(columns, results, strict=True))
         items = [f"{result_of(f'r{at}', type_)} AS {quoted(name)}" for at, ((name, _, _), type_) in pairs]
         return f"{', '.join(items)} FROM system.main.colonnade_rows({literal(block.name)})"
-
-    def _must_trust(self, named: TableMacro, definition: Definition) -> None:
-        if definition.id not in named.trusted:
-            file = self.functions.store.database or "FILE"
-            hint = f"If you trust its source, stop the server and sign it: colonnade udf trust {file}"
-            raise refused(f"function {definition.signature} was not created by this server", "42501", hint)
 
     def _arguments(self, definition: Definition, bound: list[Bound]) -> list[Argument]:
         """What each parameter gets."""

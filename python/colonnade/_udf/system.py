@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import functools
 import os
 import struct
@@ -31,6 +32,14 @@ LANDLOCK_ACCESS_FS_READ_FILE = 1 << 2
 LANDLOCK_ACCESS_FS_READ_DIR = 1 << 3
 #: The version of the structures of capset(2).
 CAPABILITY_VERSION = 0x20080522
+
+#: The numbers of mremap(2).
+MREMAP = {"x86_64": 25, "aarch64": 216}
+#: Instructions of classic BPF, as in `udf/src/sandbox/filter.rs`: a load, jumps if equal, greater, at least; a return.
+LOAD, IF_EQUAL, IF_GREATER, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x25, 0x35, 0x06
+#: Where `struct seccomp_data` has the call's number and the halves of its first argument.
+NUMBER, LOW, HIGH = 0, 16, 20
+RETURN_ERROR = 0x50000
 
 _PROT_READ_WRITE = 3
 _MAP_SHARED_NORESERVE = 0x1 | 0x4000
@@ -107,3 +116,27 @@ def filter_calls(program: bytes) -> None:
 
     given = Program(len(program) // 8, program)
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(given))
+
+
+def stack_end() -> int:
+    """The address behind the stack of the first thread."""
+    with open("/proc/self/maps") as file:  # noqa: PTH123
+        (line,) = (line for line in file if line.endswith("[stack]\n"))
+    return int(line.split(maxsplit=1)[0].partition("-")[2], 16)
+
+
+def stack_rule(lowest: int) -> bytes:
+    """Instructions before a filter: mremap(2) is refused from this address on, where the stack is. Otherwise the stack
+    could become as large as one likes, because RLIMIT_DATA does not count it, and RLIMIT_STACK only as it grows."""
+    high, low = lowest >> 32, lowest & 0xFFFFFFFF
+    instructions = (
+        (LOAD, 0, 0, NUMBER),
+        (IF_EQUAL, 0, 6, MREMAP[os.uname().machine]),
+        (LOAD, 0, 0, HIGH),
+        (IF_GREATER, 3, 0, high),
+        (IF_EQUAL, 0, 3, high),
+        (LOAD, 0, 0, LOW),
+        (IF_AT_LEAST, 0, 1, low),
+        (RETURN, 0, 0, RETURN_ERROR | errno.EPERM),
+    )
+    return b"".join(struct.pack("=HBBI", *instruction) for instruction in instructions)

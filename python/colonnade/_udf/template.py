@@ -17,6 +17,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
+from . import limits
+
 FORK_HEAD = struct.Struct("<QQQ")
 MAX_MESSAGE = 64 << 10
 #: How often the threads of a worker are listed until there are no new ones.
@@ -91,6 +93,7 @@ class Workers:
     def __init__(self) -> None:
         self.processes: dict[int, int] = {}
         self.processors = os.sched_getaffinity(0)
+        self.threads = limits.most_threads()
         #: How those ended that were waited for.
         self.statuses: dict[int, int] = {}
 
@@ -105,9 +108,8 @@ class Workers:
             process = os.fork()
             if process == 0:
                 try:
-                    start = worker.Start(
-                        template, ring, ring_limit, memory, *rules[:1], filter=request[FORK_HEAD.size :]
-                    )
+                    own = request[FORK_HEAD.size :]
+                    start = worker.Start(template, ring, ring_limit, memory, self.threads, *rules[:1], filter=own)
                     worker.main(start)
                 finally:
                     # A worker never returns into the template's code.

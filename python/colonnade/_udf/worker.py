@@ -7,10 +7,11 @@ import resource
 import signal
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy
 
-from . import system
+from . import limits, system
 from .failures import Failures
 from .loopback import Connection
 from .requests import Printed, Requests
@@ -25,6 +26,8 @@ class Start:
     ring: int
     ring_limit: int
     memory: int
+    #: The threads that the worker's user may have, with those of its other processes.
+    threads: int
     #: The descriptor of a Landlock ruleset. Without one there is no sandbox.
     rules: int | None = None
     #: Where this process's id belongs in the filter (4 bytes), and the filter.
@@ -68,23 +71,17 @@ def confine(start: Start) -> None:
         system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)
         system.restrict_files(rules)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
-    for name in ("RLIMIT_CORE", "RLIMIT_FSIZE"):
-        resource.setrlimit(getattr(resource, name), (0, 0))
-    limit = start.memory + present_memory()
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    limits.limit(start.memory, start.threads)
     reseed()
     if start.rules is not None:
+        if len(list(Path("/proc/self/task").iterdir())) != 1:
+            raise RuntimeError("a library has started threads, which the sandbox would not hold")
         system.drop_capabilities()
         at = int.from_bytes(start.filter[:4], "little")
         program = bytearray(start.filter[4:])
         program[at : at + 4] = os.getpid().to_bytes(4, sys.byteorder)
-        system.filter_calls(bytes(program))
-
-
-def present_memory() -> int:
-    """The bytes that RLIMIT_DATA counts, as far as the template has them."""
-    with open("/proc/self/statm") as file:  # noqa: PTH123
-        return int(file.read().split()[5]) * resource.getpagesize()
+        lowest = system.stack_end() - resource.getrlimit(resource.RLIMIT_STACK)[0]
+        system.filter_calls(system.stack_rule(lowest) + bytes(program))
 
 
 def reseed() -> None:

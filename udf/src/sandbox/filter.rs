@@ -1,5 +1,7 @@
 //! The seccomp filter of a worker: a program of classic BPF over the number and the arguments of each system call.
 
+use super::calls::{ALLOWED_CONTROLS, DENIED, DENIED_COMMANDS, DENIED_HERE, NEWER};
+
 /// An instruction of classic BPF, as `struct sock_filter` has it.
 type Instruction = (u16, u8, u8, u32);
 
@@ -27,162 +29,6 @@ const NATIVE: u32 = 0xC000_00B7;
 /// Calls of x32 have this bit. On other architectures no call has such a number.
 const X32: u32 = 0x4000_0000;
 
-/// Calls that fail with EPERM whatever their arguments are.
-const DENIED: &[i64] = &[
-    // Network. A socket pair of streams reaches nobody.
-    libc::SYS_socket,
-    libc::SYS_connect,
-    libc::SYS_bind,
-    libc::SYS_listen,
-    libc::SYS_accept,
-    libc::SYS_accept4,
-    // Processes.
-    libc::SYS_execve,
-    libc::SYS_execveat,
-    libc::SYS_ptrace,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_process_madvise,
-    libc::SYS_process_mrelease,
-    libc::SYS_pidfd_open,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_pidfd_send_signal,
-    libc::SYS_kcmp,
-    libc::SYS_kill,
-    libc::SYS_setpriority,
-    libc::SYS_ioprio_set,
-    libc::SYS_setpgid,
-    libc::SYS_tkill,
-    libc::SYS_rt_sigqueueinfo,
-    libc::SYS_rt_tgsigqueueinfo,
-    // Limits, identities and rights of this process.
-    libc::SYS_setrlimit,
-    libc::SYS_setuid,
-    libc::SYS_setgid,
-    libc::SYS_setreuid,
-    libc::SYS_setregid,
-    libc::SYS_setresuid,
-    libc::SYS_setresgid,
-    libc::SYS_setgroups,
-    libc::SYS_setfsuid,
-    libc::SYS_setfsgid,
-    libc::SYS_capset,
-    libc::SYS_personality,
-    libc::SYS_unshare,
-    libc::SYS_setns,
-    // Memory that other processes can share, or that no limit counts.
-    libc::SYS_memfd_create,
-    libc::SYS_memfd_secret,
-    libc::SYS_shmget,
-    libc::SYS_shmat,
-    libc::SYS_shmctl,
-    libc::SYS_shmdt,
-    libc::SYS_semget,
-    libc::SYS_semop,
-    libc::SYS_semctl,
-    libc::SYS_semtimedop,
-    libc::SYS_msgget,
-    libc::SYS_msgsnd,
-    libc::SYS_msgrcv,
-    libc::SYS_msgctl,
-    libc::SYS_mq_open,
-    libc::SYS_mq_unlink,
-    // Changes of files that Landlock does not know.
-    libc::SYS_fchmod,
-    libc::SYS_fchmodat,
-    libc::SYS_fchown,
-    libc::SYS_fchownat,
-    libc::SYS_utimensat,
-    libc::SYS_setxattr,
-    libc::SYS_lsetxattr,
-    libc::SYS_fsetxattr,
-    libc::SYS_removexattr,
-    libc::SYS_lremovexattr,
-    libc::SYS_fremovexattr,
-    libc::SYS_mknodat,
-    libc::SYS_linkat,
-    libc::SYS_symlinkat,
-    libc::SYS_unlinkat,
-    libc::SYS_renameat2,
-    libc::SYS_mkdirat,
-    libc::SYS_truncate,
-    libc::SYS_name_to_handle_at,
-    libc::SYS_open_by_handle_at,
-    // The system.
-    libc::SYS_mount,
-    libc::SYS_umount2,
-    libc::SYS_pivot_root,
-    libc::SYS_chroot,
-    libc::SYS_move_mount,
-    libc::SYS_open_tree,
-    libc::SYS_fsopen,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fspick,
-    libc::SYS_mount_setattr,
-    libc::SYS_swapon,
-    libc::SYS_swapoff,
-    libc::SYS_reboot,
-    libc::SYS_sethostname,
-    libc::SYS_setdomainname,
-    libc::SYS_settimeofday,
-    libc::SYS_clock_settime,
-    libc::SYS_clock_adjtime,
-    libc::SYS_adjtimex,
-    libc::SYS_acct,
-    libc::SYS_quotactl,
-    libc::SYS_syslog,
-    libc::SYS_vhangup,
-    libc::SYS_init_module,
-    libc::SYS_finit_module,
-    libc::SYS_delete_module,
-    libc::SYS_kexec_load,
-    libc::SYS_bpf,
-    libc::SYS_perf_event_open,
-    libc::SYS_userfaultfd,
-    libc::SYS_inotify_init1,
-    libc::SYS_inotify_add_watch,
-    libc::SYS_fanotify_init,
-    libc::SYS_fanotify_mark,
-    libc::SYS_io_uring_setup,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_add_key,
-    libc::SYS_request_key,
-    libc::SYS_keyctl,
-    libc::SYS_migrate_pages,
-    libc::SYS_move_pages,
-];
-
-/// The older forms of such calls, which only x86-64 has.
-#[cfg(target_arch = "x86_64")]
-const DENIED_HERE: &[i64] = &[
-    libc::SYS_fork,
-    libc::SYS_vfork,
-    libc::SYS_chmod,
-    libc::SYS_chown,
-    libc::SYS_lchown,
-    libc::SYS_utime,
-    libc::SYS_utimes,
-    libc::SYS_futimesat,
-    libc::SYS_mknod,
-    libc::SYS_link,
-    libc::SYS_symlink,
-    libc::SYS_unlink,
-    libc::SYS_rmdir,
-    libc::SYS_rename,
-    libc::SYS_renameat,
-    libc::SYS_mkdir,
-    libc::SYS_creat,
-    libc::SYS_inotify_init,
-    libc::SYS_iopl,
-    libc::SYS_ioperm,
-    libc::SYS_modify_ldt,
-    libc::SYS_uselib,
-];
-#[cfg(not(target_arch = "x86_64"))]
-const DENIED_HERE: &[i64] = &[libc::SYS_renameat];
-
 /// A filter, and where in its bytes the worker writes its own process id in 4 bytes.
 pub(crate) struct SeccompFilter {
     pub program: Vec<u8>,
@@ -198,6 +44,8 @@ pub(crate) fn seccomp_filter() -> SeccompFilter {
         (LOAD, 0, 0, NUMBER),
         (JUMP_IF_AT_LEAST, 0, 1, X32),
         (RETURN, 0, 0, libc::SECCOMP_RET_KILL_PROCESS),
+        (JUMP_IF_AT_LEAST, 0, 1, NEWER),
+        (RETURN, 0, 0, refuse(libc::ENOSYS)),
     ];
     for number in DENIED.iter().chain(DENIED_HERE) {
         program.push((JUMP_IF_EQUAL, 0, 1, *number as u32));
@@ -214,6 +62,14 @@ pub(crate) fn seccomp_filter() -> SeccompFilter {
     // RLIMIT_DATA does not count shared memory without a file.
     let anonymous = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u32;
     rule(&mut program, libc::SYS_mmap, &[low_word(3), (AND, 0, 0, anonymous)], Equal(anonymous));
+    // Nor does it count what can grow downwards.
+    let downwards = libc::MAP_GROWSDOWN as u32;
+    rule(&mut program, libc::SYS_mmap, &[low_word(3), (AND, 0, 0, downwards)], Equal(downwards));
+    for command in DENIED_COMMANDS {
+        rule(&mut program, libc::SYS_fcntl, &[low_word(1)], Equal(*command));
+    }
+    only(&mut program, libc::SYS_ioctl, low_word(1), ALLOWED_CONTROLS);
+    rule(&mut program, libc::SYS_prctl, &[low_word(0)], Equal(libc::PR_SET_SECCOMP as u32));
     // The process must end with the template, and others must not read it.
     rule(&mut program, libc::SYS_prctl, &[low_word(0)], Equal(libc::PR_SET_PDEATHSIG as u32));
     rule(&mut program, libc::SYS_prctl, &[low_word(0)], Equal(libc::PR_SET_DUMPABLE as u32));
@@ -270,6 +126,17 @@ fn rule(program: &mut Vec<Instruction>, number: i64, load: &[Instruction], refus
     program.push((RETURN, 0, 0, refuse(libc::EPERM)));
     program.push((LOAD, 0, 0, NUMBER));
     comparison
+}
+
+/// Refuses a call unless its argument has one of these values. Afterwards the number is loaded again.
+fn only(program: &mut Vec<Instruction>, number: i64, load: Instruction, allowed: &[u32]) {
+    let values = allowed.len() as u8;
+    program.push((JUMP_IF_EQUAL, 0, values + 3, number as u32));
+    program.push(load);
+    // Over the values behind it and the refusal.
+    program.extend((0..values).rev().zip(allowed).map(|(behind, value)| (JUMP_IF_EQUAL, behind + 1, 0, *value)));
+    program.push((RETURN, 0, 0, refuse(libc::EPERM)));
+    program.push((LOAD, 0, 0, NUMBER));
 }
 
 #[cfg(test)]
@@ -335,6 +202,28 @@ mod tests {
         assert_eq!(map(libc::MAP_SHARED_VALIDATE | libc::MAP_ANONYMOUS), refuse(libc::EPERM));
         assert_eq!(map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS), libc::SECCOMP_RET_ALLOW);
         assert_eq!(map(libc::MAP_SHARED), libc::SECCOMP_RET_ALLOW);
+        assert_eq!(map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_GROWSDOWN), refuse(libc::EPERM));
+        assert_eq!(map(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK), libc::SECCOMP_RET_ALLOW);
+        for number in [i64::from(NEWER), 452, 469, 100_000] {
+            assert_eq!(answer(number, none), refuse(libc::ENOSYS), "{number}");
+        }
+        let command = |number, command: u32| answer(number, [0, command.into(), 0, 0, 0, 0]);
+        for number in DENIED_COMMANDS {
+            assert_eq!(command(libc::SYS_fcntl, *number), refuse(libc::EPERM), "{number}");
+        }
+        for number in [libc::F_GETFL, libc::F_SETFL, libc::F_SETLK, libc::F_DUPFD_CLOEXEC] {
+            assert_eq!(command(libc::SYS_fcntl, number as u32), libc::SECCOMP_RET_ALLOW, "{number}");
+        }
+        for number in ALLOWED_CONTROLS {
+            assert_eq!(command(libc::SYS_ioctl, *number), libc::SECCOMP_RET_ALLOW, "{number}");
+        }
+        // TIOCSTI, FIOSETOWN, the flags of a file.
+        for number in [0, 0x5412, 0x8901, 0x4008_6602, u32::MAX] {
+            assert_eq!(command(libc::SYS_ioctl, number), refuse(libc::EPERM), "{number}");
+        }
+        // The rules behind these still see the number of the call.
+        assert_eq!(answer(libc::SYS_prctl, [libc::PR_SET_SECCOMP as u64, 0, 0, 0, 0, 0]), refuse(libc::EPERM));
+        assert_eq!(answer(libc::SYS_prctl, [libc::PR_SET_NAME as u64, 0, 0, 0, 0, 0]), libc::SECCOMP_RET_ALLOW);
         assert_eq!(answer(libc::SYS_tgkill, [77, 78, 6, 0, 0, 0]), libc::SECCOMP_RET_ALLOW);
         assert_eq!(answer(libc::SYS_tgkill, [76, 78, 6, 0, 0, 0]), refuse(libc::EPERM));
         for pointer in [1, 1 << 32] {

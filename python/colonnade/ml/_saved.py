@@ -34,6 +34,7 @@ def description_of(model: Any, sample: Any) -> tuple[dict[str, Any], dict[str, A
         spec["features"].append(one)
     if spec["task"] == "classification":
         spec["classes"] = numpy.asarray(model.classes_).tolist()
+        spec["chances"] = hasattr(model, "predict_proba")
     spec["takes"] = "frame" if hasattr(model, "feature_names_in_") else "matrix"
     names = list(columns)
     if spec["takes"] == "frame" and list(model.feature_names_in_) != names:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -121,7 +122,7 @@ def histogram_nodes() -> Iterator[None]:
 
 def graph_description(spec: dict[str, Any]) -> dict[str, Any]:
     """The description without what the graph itself contains."""
-    kept = ("name", "kind", "nulls")
+    kept = ("name", "kind", "unit", "nulls")
     features = [{key: value for key, value in one.items() if key in kept} for one in spec["features"]]
     return {**spec, "features": features}
 
@@ -134,6 +135,8 @@ def graph_session(artifact: bytes, threads: int = 1) -> tuple[Any, dict[str, Any
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    # Tensors in files beside the model, whose names are in the artifact, are not read: nothing can be below a device.
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.devnull)
     try:
         found = onnxruntime.InferenceSession(artifact, options, providers=["CPUExecutionProvider"])
         spec = json.loads(found.get_modelmeta().custom_metadata_map[DESCRIPTION])

@@ -72,13 +72,49 @@ def opened_artifact(
     if row["format"] == "onnx":
         model, spec = open_graph(artifact)
     elif row["format"] == "pickle":
-        check_versions(name, row["python"], json.loads(row["libraries"]))
+        check_versions(name, row["python"] or "", versions_of(row["libraries"]))
         model, spec = unpickled_model(artifact)
     else:
         raise ModelError(f"{name}: the format {row['format']!r} is unknown")
-    if spec.get("task") not in ("classification", "regression") or not isinstance(spec.get("features"), list):
+    if not is_description(spec, row["format"] == "pickle"):
         raise ModelError(f"{name}: the artifact has no description; store it with train or colonnade.ml.save")
     return model, spec
+
+
+def is_description(spec: Any, is_pickle: bool) -> bool:
+    """Whether a model's description has all that predictions read of it."""
+    if not isinstance(spec, dict) or spec.get("task") not in ("classification", "regression"):
+        return False
+    classes, features = spec.get("classes"), spec.get("features")
+    is_list = isinstance(classes, list) and {type(one) for one in classes} in ({str}, {bool}, {int}, {float})
+    if spec["task"] == "classification" and not is_list:
+        return False
+    if not isinstance(features, list) or not features or not isinstance(spec.get("coded"), bool):
+        return False
+    if spec.get("dtype") not in ("float32", "float64"):
+        return False
+    is_matrix = is_pickle and spec.get("takes") != "frame"
+    return all(isinstance(one, dict) and is_feature(one, is_matrix) for one in features)
+
+
+def is_feature(one: dict[str, Any], is_matrix: bool) -> bool:
+    """Whether a feature has a name, a kind, and what a matrix needs: a number for NULL, or categories."""
+    if not isinstance(one.get("name"), str) or one.get("kind") not in ("number", "text"):
+        return False
+    if not is_matrix:
+        return True
+    if one["kind"] == "number":
+        return isinstance(one.get("fill"), float)
+    return isinstance(one.get("categories"), list) and all(isinstance(text, str) for text in one["categories"])
+
+
+def versions_of(libraries: Any) -> dict[str, str]:
+    """The column `libraries`, which anybody who may write to the table can change."""
+    try:
+        found = json.loads(libraries or "{}")
+    except ValueError:
+        found = None
+    return {name: str(version) for name, version in found.items()} if isinstance(found, dict) else {}
 
 
 def check_versions(name: str, python: str, libraries: dict[str, str]) -> None:

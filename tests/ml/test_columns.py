@@ -14,13 +14,21 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml runs this")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml runs this")
 
+import pandas as pd
 from colonnade.ml import ModelError
 from colonnade.ml._bodies.columns import as_kind, feature, matrix, numbers
 from colonnade.ml._bodies.single import row_call
+from colonnade.ml._model import Model
+from colonnade.ml._saved import row_of_model
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from tests.ml.local import Local
@@ -130,7 +138,7 @@ def test_a_row_in_json_is_found_and_checked_as_columns_are(form: str) -> None:
         ('{"x": 1' + "0" * 400 + ', "s": "late"}', "is not exact as a feature"),
         ('{"x": 1e400, "s": "late"}', "infinite"),
         ('{"x": 1e300, "s": "late"}', 'column "x" has a value beyond 3.4e38'),
-        ('{"x": 1, "X": 2}', 'needs the column "s"'),
+        ('{"x": 1, "X": 2}', 'needs "s"; the object has x, X'),
         ('{"x": 1, "s": 2}', "was trained with a text"),
     ):
         with pytest.raises(ModelError, match=message):
@@ -174,8 +182,6 @@ def test_the_label_is_that_of_predict(form: str) -> None:
     local.train("train_support_vectors", {**given, "y": label}, '{"probability": true}', "m", form)
     labels = local.call("predict", given, "m")["label"]
     both = local.call("predict_proba", given, "m")
-    from sklearn.preprocessing import StandardScaler
-
     original = make_pipeline(StandardScaler(), SVC(probability=True, random_state=0)).fit(matrix, label)
     assert labels.tolist() == both["label"].tolist() == original.predict(matrix).tolist()
     chances = original.predict_proba(matrix)
@@ -245,6 +251,36 @@ def test_arguments_of_other_types_are_named() -> None:
             local.call("score", {**given, "y": label}, "m")
 
 
+def test_a_pipeline_that_fills_in_is_onnx() -> None:
+    """onnxruntime has its transformer of missing numbers for floats of 32 bits only."""
+    random = np.random.default_rng(2)
+    values = np.where(random.random(ROWS) < 0.2, np.nan, random.normal(size=ROWS))
+    frame = pd.DataFrame({"x": values, "s": random.choice(["a", "b"], ROWS)})
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    steps = ColumnTransformer([("n", numbers, ["x"]), ("s", OneHotEncoder(handle_unknown="ignore"), ["s"])])
+    model = make_pipeline(steps, LogisticRegression()).fit(frame, LATE)
+    found = Model({**row_of_model(model, "m", frame, "onnx", None, None), "version": 1})
+    assert found.predict(frame).tolist() == model.predict(frame).tolist()
+    assert np.allclose(found.predict_proba(frame), model.predict_proba(frame), atol=1e-5)
+    with pytest.raises(ModelError, match=r'column "x" has a value beyond 3\.4e38'):
+        found.predict(frame.assign(x=1e300))
+
+
+def test_what_has_several_values_for_a_row_is_not_saved() -> None:
+    matrix = np.arange(40.0).reshape(20, 2)
+    for model in (LinearRegression().fit(matrix, matrix), RandomForestClassifier(2).fit(matrix, matrix > 20)):
+        for form in ("auto", "pickle"):
+            with pytest.raises(ModelError, match="predicts several values for a row"):
+                row_of_model(model, "m", matrix, form, None, None)
+
+
+def test_a_calibrated_model_is_a_pickle_too() -> None:
+    matrix = np.arange(ROWS)[:, None]
+    model = CalibratedClassifierCV(LogisticRegression()).fit(matrix, LATE)
+    found = Model({**row_of_model(model, "m", matrix, "pickle", None, None), "version": 1})
+    assert np.array_equal(found.predict_proba(matrix), model.predict_proba(matrix))
+
+
 def test_several_jobs_are_one() -> None:
     local, given = Local(), {"x": np.arange(ROWS), "y": LATE}
     row = local.train("train_random_forest", given, '{"n_jobs": 4, "n_estimators": 3}', "m", "pickle")
@@ -261,10 +297,6 @@ def test_a_training_that_does_not_converge_says_so(capsys: pytest.CaptureFixture
 
 def test_folds_know_nothing_of_the_rows_that_they_are_measured_with() -> None:
     """Medians too come from the other folds. scikit-learn's own cross-validation of the same pipeline."""
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.preprocessing import StandardScaler
-
     random = np.random.default_rng(4)
     values = random.exponential(size=60)
     label = np.where(values + random.normal(size=60) / 2 > 1, 1, 0)

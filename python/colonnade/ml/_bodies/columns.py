@@ -171,13 +171,13 @@ def chosen(columns: dict[str, Any], features: list[dict[str, Any]]) -> list[Any]
     return [columns[named(one["name"], columns)] for one in features]
 
 
-def named(name: str, columns: Any) -> str:
+def named(name: str, columns: Any, what: str = "the column ", place: str = "query") -> str:
     """The column of this name."""
     if name in columns:
         return name
     same = [one for one in columns if one.casefold() == name.casefold()]
     if len(same) != 1:
-        raise ModelError(f'the model needs the column "{name}"; the query has {", ".join(columns) or "none"}')
+        raise ModelError(f'the model needs {what}"{name}"; the {place} has {", ".join(columns) or "nothing"}')
     return same[0]
 
 

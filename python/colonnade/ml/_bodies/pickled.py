@@ -30,6 +30,7 @@ NAMED = {
     "sklearn._loss._loss": {"*", "__pyx_unpickle_*"},
     "sklearn._loss.link": {"*"},
     "sklearn._loss.loss": {"*"},
+    "sklearn.calibration": {"_CalibratedClassifier"},
     "sklearn.ensemble._hist_gradient_boosting.predictor": {"TreePredictor"},
     "sklearn.linear_model._sgd_fast": {"*"},
     "sklearn.metrics._dist_metrics": {"*", "newObj"},

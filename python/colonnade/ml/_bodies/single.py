@@ -46,7 +46,7 @@ def row_call(rows: Any, model: str | None, connection: Any, table: str) -> list[
 def value_of(one: dict[str, Any], given: dict[str, Any]) -> Any:
     """A feature's value in a row: a float, a text or None."""
     name, unit = one["name"], one.get("unit", one["kind"])
-    value = given[name if name in given else named(name, given)]
+    value = given[name if name in given else named(name, given, "", "object")]
     if value is None:
         return None
     if unit in ("date", "timestamp", "time") and isinstance(value, str):

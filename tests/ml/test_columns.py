@@ -17,9 +17,11 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml
 import pandas as pd
 from colonnade.ml import ModelError
 from colonnade.ml._bodies.columns import as_kind, feature, matrix, numbers
-from colonnade.ml._bodies.single import row_call
+from colonnade.ml._bodies.single import moment, row_call
 from colonnade.ml._model import Model
 from colonnade.ml._saved import row_of_model
+from hypothesis import given as given_any
+from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
@@ -118,10 +120,30 @@ def test_a_row_in_json_has_dates_as_texts(form: str) -> None:
     local.database.execute("SET timezone = 'Asia/Kolkata'")
     for query in ("SELECT to_json(rows) AS r FROM rows", "SELECT to_json({'D': ts, 'TS': tz, 't': t}) AS r FROM rows"):
         assert row_call(local.execute(query)["r"], "m", local, "main.models") == LATE.tolist()
-    for wrong in ({"d": 3}, {"d": True}, {"d": "x"}, {"t": "2024-01-01"}, {"ts": "infinity"}):
+    for wrong in (
+        {"d": 3},
+        {"d": True},
+        {"d": "x"},
+        {"d": "19990-01-01"},
+        {"d": "0044-03-15 (BC)"},
+        {"d": "2024-02-30"},
+        {"t": "2024-01-01"},
+        {"ts": "infinity"},
+    ):
         row = json.dumps({"d": None, "ts": None, "t": None, **wrong})
         with pytest.raises(ModelError, match=r"which is no|was trained with a"):
             row_call(np.array([row], object), "m", local, "main.models")
+
+
+@given_any(
+    st.datetimes(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31)),
+    st.sampled_from(["s", "ms", "us"]),
+    st.sampled_from(["date", "timestamp"]),
+)
+def test_a_moment_in_json_has_the_bits_of_its_column(at: datetime.datetime, unit: str, wanted: str) -> None:
+    column = pa.array([at], pa.timestamp("us")).cast(pa.timestamp(unit), safe=False)
+    one = {"name": "t", "kind": "number", "unit": wanted}
+    assert moment(one, str(column[0].as_py())) == numbers("t", column, wanted)[0]
 
 
 @pytest.mark.parametrize("form", FORMS)

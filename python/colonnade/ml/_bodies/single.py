@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import math
+import re
 from typing import Any
 
 import numpy
@@ -15,6 +16,12 @@ from .columns import LARGEST_INTEGER, NULL_TEXT, SECONDS, feature_values, named,
 from .refused import ModelError
 from .stored import model_of
 
+#: Years beyond 9999 have more digits, and are no moments here.
+MOMENT = re.compile(
+    r"(?P<day>\d{4}-\d\d-\d\d)([ T](?P<time>\d\d:\d\d:\d\d)(\.(?P<fraction>\d{1,9}))?(?P<zone>[+-]\d\d(:\d\d)?|Z)?)?",
+    re.ASCII,
+)
+TIME = re.compile(r"(?P<time>\d\d:\d\d:\d\d)(\.(?P<fraction>\d{1,9}))?(?P<day>)(?P<zone>)", re.ASCII)
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
@@ -59,17 +66,19 @@ def value_of(one: dict[str, Any], given: dict[str, Any]) -> Any:
 
 
 def moment(one: dict[str, Any], text: str) -> float:
-    """A date or a time as DuckDB writes it in JSON, in the unit of `columns.numbers`."""
+    """A date or a time as DuckDB writes it in JSON, in the unit of `columns.numbers`, with the same bits."""
+    found = (TIME if one["unit"] == "time" else MOMENT).fullmatch(text)
     try:
-        if one["unit"] == "time":
-            time = datetime.time.fromisoformat(text)
-            found = datetime.datetime.combine(EPOCH, time, time.tzinfo or datetime.UTC) - EPOCH
-        else:
-            found = datetime.datetime.fromisoformat(text)
-            found = (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)) - EPOCH
+        if found is None:
+            raise ValueError
+        day, time, zone = found["day"] or "1970-01-01", found["time"] or "00:00:00", found["zone"] or "+00:00"
+        since = datetime.datetime.fromisoformat(f"{day}T{time}{zone}") - EPOCH
     except ValueError:
         raise ModelError(f'"{one["name"]}" is {json.dumps(text)[:80]}, which is no {one["unit"]}') from None
-    seconds = found / datetime.timedelta(seconds=1)
+    fraction = found["fraction"] or ""
+    digits = 9 if len(fraction) > 6 else 6
+    count = since // datetime.timedelta(seconds=1) * 10**digits + int(fraction.ljust(digits, "0"))
+    seconds = float(count) / 10**digits
     return seconds / SECONDS if one["unit"] == "date" else seconds
 
 

@@ -120,23 +120,15 @@ def test_a_row_in_json_has_dates_as_texts(form: str) -> None:
     local.database.execute("SET timezone = 'Asia/Kolkata'")
     for query in ("SELECT to_json(rows) AS r FROM rows", "SELECT to_json({'D': ts, 'TS': tz, 't': t}) AS r FROM rows"):
         assert row_call(local.execute(query)["r"], "m", local, "main.models") == LATE.tolist()
-    for wrong in (
-        {"d": 3},
-        {"d": True},
-        {"d": "x"},
-        {"d": "19990-01-01"},
-        {"d": "0044-03-15 (BC)"},
-        {"d": "2024-02-30"},
-        {"t": "2024-01-01"},
-        {"ts": "infinity"},
-    ):
+    days = ("x", "19990-01-01", "0044-03-15 (BC)", "2024-02-30", "20240101", 3, True)
+    for wrong in (*({"d": day} for day in days), {"t": "2024-01-01"}, {"ts": "infinity"}):
         row = json.dumps({"d": None, "ts": None, "t": None, **wrong})
         with pytest.raises(ModelError, match=r"which is no|was trained with a"):
             row_call(np.array([row], object), "m", local, "main.models")
 
 
 @given_any(
-    st.datetimes(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31)),
+    st.datetimes(datetime.datetime(1700, 1, 1), datetime.datetime(2250, 1, 1)),
     st.sampled_from(["s", "ms", "us"]),
     st.sampled_from(["date", "timestamp"]),
 )

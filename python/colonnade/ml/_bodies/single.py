@@ -66,7 +66,8 @@ def value_of(one: dict[str, Any], given: dict[str, Any]) -> Any:
 
 
 def moment(one: dict[str, Any], text: str) -> float:
-    """A date or a time as DuckDB writes it in JSON, in the unit of `columns.numbers`, with the same bits."""
+    """A date or a time as DuckDB writes it in JSON, in the unit of `columns.numbers`, with the same bits if
+    microseconds since 1970 are exact in a 64-bit float."""
     found = (TIME if one["unit"] == "time" else MOMENT).fullmatch(text)
     try:
         if found is None:

@@ -24,7 +24,7 @@ from hypothesis import given as given_any
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, log_loss
@@ -278,6 +278,25 @@ def test_a_pipeline_that_fills_in_is_onnx() -> None:
     assert np.allclose(found.predict_proba(frame), model.predict_proba(frame), atol=1e-5)
     with pytest.raises(ModelError, match=r'column "x" has a value beyond 3\.4e38'):
         found.predict(frame.assign(x=1e300))
+
+
+def test_floats_of_32_bits_do_not_change_a_feature(capsys: pytest.CaptureFixture[str]) -> None:
+    """ONNX has trees over histograms for these only. Rows between those of the training show the difference."""
+    hours = np.datetime64("2024-01-01", "us") + np.arange(2_000) * np.timedelta64(3_600_000_000, "us")
+    random = np.random.default_rng(1)
+    seconds = hours[0] + random.integers(0, 2_000 * 3_600, 50_000) * np.timedelta64(1_000_000, "us")
+    label = np.where(np.arange(2_000) // 7 % 2 == 0, "a", "b").astype(object)
+    local = Local()
+    for name, column in (("moments", hours), ("dates", hours.astype("M8[D]")), ("same", np.full(2_000, 0.1))):
+        other = {"t": column, "one": np.full(2_000, 0.1)}
+        row = local.train("train_gradient_boosting", {**other, "y": label}, '{"max_iter": 20}', name)
+        assert row["format"] == ("pickle" if name == "moments" else "onnx")
+    assert "moments: stored as a pickle, because the model has no equal in ONNX" in capsys.readouterr().out
+    found = local.call("predict", {"t": seconds, "one": np.zeros(50_000)}, "moments")["label"]
+    given = np.column_stack([seconds.astype(int) / 1e6, np.zeros(50_000)])
+    original = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+    original.fit(np.column_stack([hours.astype(int) / 1e6, np.full(2_000, 0.1)]), label)
+    assert (found == original.predict(given)).all()
 
 
 def test_what_has_several_values_for_a_row_is_not_saved() -> None:

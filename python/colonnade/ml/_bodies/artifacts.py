@@ -8,7 +8,10 @@ import platform
 from collections.abc import Callable
 from typing import Any
 
-from .graphs import converted_graph, graph_difference, graph_session
+import numpy
+
+from .columns import as_kind
+from .graphs import LARGEST_DIFFERENCE, converted_graph, graph_difference, graph_session
 from .pickled import pickled_model, unpickled_model
 from .refused import ModelError
 
@@ -43,6 +46,8 @@ def new_artifact(
     # Trees compare 32-bit floats, and other estimators compute with 64 bits, for which not all have a conversion.
     for dtype in () if format == "pickle" else dict.fromkeys((spec["dtype"], "float32")):
         try:
+            if dtype != spec["dtype"]:
+                check_rounding(spec, columns)
             artifact = convert(model, spec, dtype)
             running, _ = graph_session(artifact)
             reasons.append(graph_difference(running, model, spec, columns, rows))
@@ -56,7 +61,27 @@ def new_artifact(
         raise ModelError(f"the model has no equal in ONNX ({reasons[-1]}); use the format 'pickle'")
     if reasons:
         spec["reason"] = reasons[-1]
-    return "pickle", pickled_model(model, spec)
+    try:
+        return "pickle", pickled_model(model, spec)
+    except ModelError as error:
+        raise ModelError(f"{error}. It has no equal in ONNX: {reasons[-1]}" if reasons else str(error)) from None
+
+
+def check_rounding(spec: dict[str, Any], columns: list[Any]) -> None:
+    """Refuse 32-bit floats if they change a feature by more than a part of its standard deviation: seconds since 1970
+    differ by a minute. The rows of the comparison, with which the model was trained, need not show it."""
+    for one, column in zip(spec["features"], columns, strict=True):
+        if one["kind"] != "number":
+            continue
+        values = as_kind(one, column)
+        values = values[~numpy.isnan(values)]
+        if not len(values) or values.min() == values.max():
+            continue
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            change = numpy.abs(values - values.astype(numpy.float32)).max()
+            is_small = change <= LARGEST_DIFFERENCE * values.std()
+        if not is_small:
+            raise ModelError(f'32-bit floats, which ONNX has for it, change the column "{one["name"]}" by {change:.2g}')
 
 
 def opened_artifact(

@@ -30,11 +30,11 @@ class Local:
         """What the body of a function returns, with NumPy's arrays in place of pyarrow's."""
         found = self.functions[function]
         text = body(found.part, found.last, "main.models", self.allowed)
-        compiled = compile_body(text, f"<function {function}>", [])
         given = {**columns_of(columns), **{f"arg{at}": value for at, value in enumerate(constants, 1)}, **named}
+        compiled = compile_body(text, f"<function {function}>", list(given))
         compiled.__globals__.update(_columns=given, _types={}, _conn=self)
         try:
-            result = compiled()
+            result = compiled(*given.values())
         except Exception as error:
             # The body has a class of its own.
             if type(error).__name__ == ModelError.__name__:

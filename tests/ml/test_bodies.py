@@ -52,6 +52,11 @@ def test_the_operators_list_is_in_the_bodies() -> None:
             statements(allow=[wrong])
 
 
+def test_a_schema_cannot_end_a_body() -> None:
+    with pytest.raises(ValueError, match="cannot have models"):
+        statements('a"$colonnade$; DROP TABLE models; --')
+
+
 def test_the_command_shows_its_statements() -> None:
     command = [sys.executable, "-m", "colonnade", "ml", "install", "--show", "--schema", 'a"b']
     shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout

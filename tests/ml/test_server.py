@@ -276,6 +276,28 @@ def test_a_forged_pickle_is_not_run(connection: psycopg.Connection) -> None:
         connection.execute("SELECT * FROM score((SELECT age, sex, party, vote FROM labelled), 'forged')")
 
 
+def test_columns_have_any_name_and_dates_are_moments(server: Server, connection: psycopg.Connection) -> None:
+    """Names that the functions' text uses too. A frame of pandas has timestamps for dates."""
+    features = 'voter AS id, registered::DATE AS len, age AS "READY", sex AS "_columns", income AS matrix'
+    connection.execute(
+        f"INSERT INTO models BY NAME SELECT * FROM train_decision_tree((SELECT {features}, vote FROM labelled), "
+        "'{}', 'names', 'onnx')".encode()
+    )
+    moments = features.replace("DATE", "TIMESTAMPTZ")
+    for given in (features, moments):
+        query = f"SELECT count(*) FILTER (label = vote) FROM predict((SELECT {given}, vote FROM labelled), 'names')"
+        assert rows(connection, query) == [(people.ROWS,)]
+        single = f"SELECT predict_row(to_json(q), 'names') = vote AS same FROM (SELECT {given}, vote FROM labelled) q"
+        query = f"SELECT count(*) FILTER (same) FROM ({single})"
+        assert rows(connection, query) == [(people.ROWS,)]
+    frame = colonnade.read_sql(f"SELECT {features}, vote FROM labelled", uri_of(server))
+    assert frame["len"].dtype.kind == "M"
+    assert (ml.load("names", uri_of(server)).predict(frame) == frame["vote"].to_numpy()).all()
+    wrong = f"SELECT label FROM predict((SELECT {features.replace('registered::DATE', '5')} FROM labelled), 'names')"
+    with pytest.raises(REFUSED, match='column "len" is a number, and the model was trained with a date'):
+        connection.execute(wrong.encode())
+
+
 def test_section_9(connection: psycopg.Connection) -> None:
     """The statements of the design: train, predict and count, the highest confidence of two models."""
     for name, trainer in (("rf", "random_forest"), ("nb", "naive_bayes")):

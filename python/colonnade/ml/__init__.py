@@ -77,6 +77,10 @@ def models(connection: str | Connection, *, schema: str = "main") -> pd.DataFram
 def load(name: str, connection: str | Connection, *, schema: str = "main") -> Model:
     """Reads a stored model into this process.
 
+    A model in ONNX has no code and reads no files. A pickle can call only classes of scikit-learn, numpy and SciPy that
+    models consist of, but these do not check all of their contents. Load pickles only from tables whose writers you
+    trust.
+
     Args:
         name: Its name, for the newest version, or `name@version`.
         connection: A URI or an open connection.
@@ -127,7 +131,8 @@ def save(
         The version.
 
     Raises:
-        ModelError: The model has no equal in the format, or the sample does not fit it.
+        ModelError: The model has no equal in the format, it predicts several values for a row, or the sample does not
+            fit it.
         IntegrityError: Another session has stored this version meanwhile.
     """
     require("sklearn", "save()", "ml")

@@ -34,6 +34,7 @@ def description_of(model: Any, sample: Any) -> tuple[dict[str, Any], dict[str, A
         spec["features"].append(one)
     if spec["task"] == "classification":
         spec["classes"] = numpy.asarray(model.classes_).tolist()
+        spec["chances"] = hasattr(model, "predict_proba")
     spec["takes"] = "frame" if hasattr(model, "feature_names_in_") else "matrix"
     names = list(columns)
     if spec["takes"] == "frame" and list(model.feature_names_in_) != names:
@@ -74,9 +75,12 @@ def row_of_model(
     """The row of a trained model, without its version and its author."""
     if not name or "@" in name:
         raise ModelError("a model needs a name, without @")
+    numpy = require("numpy", "colonnade.ml")
     spec, columns, rows = description_of(model, sample)
     if len(next(iter(columns.values()))) == 0:
         raise ModelError("the sample has no rows: give some of those with which the model was fitted")
+    if numpy.size(model.predict(rows[:1])) != 1:
+        raise ModelError("the model predicts several values for a row: save a model for each of them")
     format, artifact = new_artifact(model, spec, format, list(columns.values()), rows, graph_of)
     final = model.steps[-1][1] if hasattr(model, "steps") else model
     kind = type(final)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import textwrap
 from collections.abc import Iterator, Sequence
 from importlib import resources
@@ -31,7 +32,10 @@ def needed(name: str, found: dict[str, ast.Module] | None = None) -> dict[str, a
 
 def body(part: str, last: str, table: str, allowed: Sequence[str]) -> str:
     """The body of a function. Imports of other parts are left out, because their text stands in front. All names are
-    global ones of the function: the first call of a process defines them, and later ones find them."""
+    global ones of the function: the first call of a process defines them, and later ones find them.
+
+    The columns of a query are local variables of the body, whatever their names are. So everything is in a function
+    inside it, which declares each name that the text uses as a global one: a column `len` or `matrix` hides none."""
     found = needed(part)
     definitions = [f"TABLE = {table!r}", f"ALLOWED = {list(allowed)!r}"]
     for name, tree in found.items():
@@ -47,10 +51,13 @@ def body(part: str, last: str, table: str, allowed: Sequence[str]) -> str:
             del lines[node.lineno - 1 : node.end_lineno]
         lines = [line for line in lines if not line.startswith("# pyright:")]
         definitions.append("\n".join(lines).strip("\n"))
-    names = sorted({"TABLE", "ALLOWED", "READY", *(name for tree in found.values() for name in defined(tree))})
+    used = {node.id for tree in found.values() for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    own = {"TABLE", "ALLOWED", "READY", "_columns", "_conn", "globals"}
+    names = sorted(own | (used & set(dir(builtins))) | {name for tree in found.values() for name in defined(tree)})
     declared = "\n".join(f"global {line.rstrip(',')}" for line in textwrap.wrap(", ".join(names), 100))
     again = f'if "READY" in globals():\n    {last}'
-    return "\n\n\n".join([declared, again, *definitions, "READY = True", last])
+    whole = "\n\n\n".join([declared, again, *definitions, "READY = True", last])
+    return f"def answer():\n{textwrap.indent(whole, '    ')}\n\n\nreturn answer()"
 
 
 def defined(tree: ast.Module) -> Iterator[str]:
@@ -77,7 +84,8 @@ def create(function: Function, schema: str, allowed: Sequence[str]) -> str:
     """The statement that creates a function."""
     table = f"{quoted(schema)}.{quoted('models')}"
     text = body(function.part, function.last, table, allowed)
-    assert "$colonnade$" not in text
+    if "$colonnade$" in text:
+        raise ValueError(f"the schema {schema!r} cannot have models: its name contains $colonnade$")
     return (
         f"CREATE OR REPLACE FUNCTION {quoted(schema)}.{function.name}({function.parameters}) RETURNS {function.result} "
         f"LANGUAGE {function.language} {function.clauses} AS $colonnade$\n{text}\n$colonnade$"

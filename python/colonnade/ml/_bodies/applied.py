@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """Predictions of a model that has been opened."""
 
 from __future__ import annotations
@@ -19,11 +20,27 @@ def applied(model: Any, spec: dict[str, Any], columns: dict[str, Any], chances: 
     found = chosen(columns, spec["features"])
     if chances and spec["task"] == "regression":
         raise ModelError("the model predicts numbers, which have no probabilities: use predict")
-    return predicted(model, spec, inputs_of(model, spec, found), chances)
+    return predicted(model, spec, inputs_of(model, spec, found), len(found[0]), chances)
 
 
-def predicted(model: Any, spec: dict[str, Any], rows: Any, chances: bool) -> tuple[Any, Any]:
-    """As `applied`, for the rows as the model gets them."""
+def predicted(model: Any, spec: dict[str, Any], rows: Any, count: int, chances: bool) -> tuple[Any, Any]:
+    """As `applied`, for the rows as the model gets them, and their number."""
+    found, probabilities = outputs_of(model, spec, rows, chances)
+    # An artifact that was written by hand may give anything.
+    if len(found) != count:
+        raise ModelError(f"the artifact gives {len(found)} predictions for {count} rows")
+    if probabilities is not None:
+        probabilities = numpy.asarray(probabilities)
+        if probabilities.shape != (count, len(spec["classes"])) or probabilities.dtype.kind != "f":
+            raise ModelError("the artifact gives no probability for each class")
+    return found, probabilities
+
+
+def outputs_of(model: Any, spec: dict[str, Any], rows: Any, chances: bool) -> tuple[Any, Any]:
+    """The predictions, and the probabilities if they are asked for, as the model gives them."""
+    # In ONNX, a model without probabilities has distances in their place.
+    if chances and not spec.get("chances", True):
+        raise ModelError("the model has no probabilities: use predict")
     if hasattr(model, "get_inputs"):
         predictions, probabilities = graph_outputs(model, spec, rows, chances)
     else:
@@ -36,8 +53,11 @@ def predicted(model: Any, spec: dict[str, Any], rows: Any, chances: bool) -> tup
             return as_classes(codes, spec["classes"]), numpy.empty((0, len(spec["classes"])))
         if chances and hasattr(model, "predict_proba"):
             probabilities = model.predict_proba(rows)
-            predictions = numpy.argmax(probabilities, axis=1)
-            predictions = predictions if spec["coded"] else model.classes_[predictions]
+            if isinstance(model, voting_trees()):
+                # What their `predict` does too. For an SVC it is not the same.
+                predictions = model.classes_[numpy.argmax(probabilities, axis=1)]
+            else:
+                predictions = model.predict(rows)
         else:
             predictions = model.predict(rows)
     if chances and probabilities is None:
@@ -47,6 +67,12 @@ def predicted(model: Any, spec: dict[str, Any], rows: Any, chances: bool) -> tup
     if spec["coded"]:
         return as_classes(predictions, spec["classes"]), probabilities
     return pyarrow.array(numpy.asarray(predictions).reshape(-1)), probabilities
+
+
+def voting_trees() -> tuple[Any, ...]:
+    from sklearn import ensemble, tree
+
+    return (ensemble.RandomForestClassifier, ensemble.ExtraTreesClassifier, tree.DecisionTreeClassifier)
 
 
 def takes_matrix(model: Any, spec: dict[str, Any]) -> bool:

@@ -22,5 +22,7 @@ def divided(given: dict[str, Any], names: list[str]) -> tuple[dict[str, Any], di
                 raise ModelError(f"there is an argument more than {', '.join(names)}")
             name = left[0]
         left.remove(name)
+        if value is not None and not isinstance(value, str) and name != "folds":
+            raise ModelError(f"the argument {name} is {value!r}: write a text in quotes")
         constants[name] = value
     return columns, constants

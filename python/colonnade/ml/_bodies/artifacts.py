@@ -8,7 +8,10 @@ import platform
 from collections.abc import Callable
 from typing import Any
 
-from .graphs import converted_graph, graph_difference, graph_session
+import numpy
+
+from .columns import as_kind
+from .graphs import LARGEST_DIFFERENCE, converted_graph, graph_difference, graph_session
 from .pickled import pickled_model, unpickled_model
 from .refused import ModelError
 
@@ -43,6 +46,8 @@ def new_artifact(
     # Trees compare 32-bit floats, and other estimators compute with 64 bits, for which not all have a conversion.
     for dtype in () if format == "pickle" else dict.fromkeys((spec["dtype"], "float32")):
         try:
+            if dtype != spec["dtype"]:
+                check_rounding(spec, columns)
             artifact = convert(model, spec, dtype)
             running, _ = graph_session(artifact)
             reasons.append(graph_difference(running, model, spec, columns, rows))
@@ -56,7 +61,27 @@ def new_artifact(
         raise ModelError(f"the model has no equal in ONNX ({reasons[-1]}); use the format 'pickle'")
     if reasons:
         spec["reason"] = reasons[-1]
-    return "pickle", pickled_model(model, spec)
+    try:
+        return "pickle", pickled_model(model, spec)
+    except ModelError as error:
+        raise ModelError(f"{error}. It has no equal in ONNX: {reasons[-1]}" if reasons else str(error)) from None
+
+
+def check_rounding(spec: dict[str, Any], columns: list[Any]) -> None:
+    """Refuse 32-bit floats if they change a feature by more than a part of its standard deviation: seconds since 1970
+    differ by a minute. The rows of the comparison, with which the model was trained, need not show it."""
+    for one, column in zip(spec["features"], columns, strict=True):
+        if one["kind"] != "number":
+            continue
+        values = as_kind(one, column)
+        values = values[~numpy.isnan(values)]
+        if not len(values) or values.min() == values.max():
+            continue
+        with numpy.errstate(over="ignore", invalid="ignore"):
+            change = numpy.abs(values - values.astype(numpy.float32)).max()
+            is_small = change <= LARGEST_DIFFERENCE * values.std()
+        if not is_small:
+            raise ModelError(f'32-bit floats, which ONNX has for it, change the column "{one["name"]}" by {change:.2g}')
 
 
 def opened_artifact(
@@ -72,13 +97,49 @@ def opened_artifact(
     if row["format"] == "onnx":
         model, spec = open_graph(artifact)
     elif row["format"] == "pickle":
-        check_versions(name, row["python"], json.loads(row["libraries"]))
+        check_versions(name, row["python"] or "", versions_of(row["libraries"]))
         model, spec = unpickled_model(artifact)
     else:
         raise ModelError(f"{name}: the format {row['format']!r} is unknown")
-    if spec.get("task") not in ("classification", "regression") or not isinstance(spec.get("features"), list):
+    if not is_description(spec, row["format"] == "pickle"):
         raise ModelError(f"{name}: the artifact has no description; store it with train or colonnade.ml.save")
     return model, spec
+
+
+def is_description(spec: Any, is_pickle: bool) -> bool:
+    """Whether a model's description has all that predictions read of it."""
+    if not isinstance(spec, dict) or spec.get("task") not in ("classification", "regression"):
+        return False
+    classes, features = spec.get("classes"), spec.get("features")
+    is_list = isinstance(classes, list) and {type(one) for one in classes} in ({str}, {bool}, {int}, {float})
+    if spec["task"] == "classification" and not is_list:
+        return False
+    if not isinstance(features, list) or not features or not isinstance(spec.get("coded"), bool):
+        return False
+    if spec.get("dtype") not in ("float32", "float64"):
+        return False
+    is_matrix = is_pickle and spec.get("takes") != "frame"
+    return all(isinstance(one, dict) and is_feature(one, is_matrix) for one in features)
+
+
+def is_feature(one: dict[str, Any], is_matrix: bool) -> bool:
+    """Whether a feature has a name, a kind, and what a matrix needs: a number for NULL, or categories."""
+    if not isinstance(one.get("name"), str) or one.get("kind") not in ("number", "text"):
+        return False
+    if not is_matrix:
+        return True
+    if one["kind"] == "number":
+        return isinstance(one.get("fill"), float)
+    return isinstance(one.get("categories"), list) and all(isinstance(text, str) for text in one["categories"])
+
+
+def versions_of(libraries: Any) -> dict[str, str]:
+    """The column `libraries`, which anybody who may write to the table can change."""
+    try:
+        found = json.loads(libraries or "{}")
+    except ValueError:
+        found = None
+    return {name: str(version) for name, version in found.items()} if isinstance(found, dict) else {}
 
 
 def check_versions(name: str, python: str, libraries: dict[str, str]) -> None:

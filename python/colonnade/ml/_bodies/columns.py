@@ -6,7 +6,7 @@ of the different texts."""
 from __future__ import annotations
 
 import decimal
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy
 import pyarrow
@@ -24,6 +24,8 @@ BLOCK = 16384
 LARGEST_INTEGER = 2**53
 #: So are the powers of ten up to this one.
 LARGEST_POWER = 22
+#: The seconds of a day.
+SECONDS = 24 * 60 * 60
 #: The numbers of the units of a second in which dates and times arrive.
 UNITS = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 
@@ -41,10 +43,19 @@ def kind_of(name: str, column: Any) -> str:
     raise ModelError(f'column "{name}" has values of the type {kind}: cast it to a number or to VARCHAR')
 
 
-def numbers(name: str, column: Any) -> numpy.ndarray:
-    """A column of numbers as NumPy's, which are exact as 64-bit floats: floats with NaN for NULL, if there is one.
-    Dates are days, and times are seconds, since 1970."""
+def unit_of(column: Any) -> str:
+    """What a number of the column counts: `date` for days since 1970, `timestamp` for seconds since then, `time` for
+    those since midnight, and `number` for anything else."""
     kind, types = column.type, pyarrow.types
+    if types.is_date(kind):
+        return "date"
+    return "timestamp" if types.is_timestamp(kind) else "time" if types.is_time(kind) else "number"
+
+
+def numbers(name: str, column: Any, wanted: str | None = None) -> numpy.ndarray:
+    """A column of numbers as NumPy's, which are exact as 64-bit floats: floats with NaN for NULL, if there is one.
+    `wanted`: for dates `timestamp`, and for timestamps `date`, is the unit of the result."""
+    kind, types, unit_here = column.type, pyarrow.types, unit_of(column)
     if types.is_integer(kind) and kind.bit_width == 64:
         check_integers(name, column)
     if types.is_temporal(kind):
@@ -53,7 +64,12 @@ def numbers(name: str, column: Any) -> numpy.ndarray:
         unit = 1 if types.is_date32(kind) else UNITS[kind.unit]
         counts = filled(column.view(pyarrow.int32() if kind.bit_width == 32 else pyarrow.int64()))
         found = counts.to_numpy() / unit
+        if wanted == "timestamp" and unit_here == "date":
+            found = found * SECONDS
+        elif wanted == "date" and unit_here == "timestamp":
+            found = found / SECONDS
     elif types.is_decimal(kind):
+        check_decimals(name, column)
         found = decimals(filled(column))
     elif types.is_floating(kind) or types.is_boolean(kind) or not column.null_count:
         found = filled(column).to_numpy(zero_copy_only=False)
@@ -86,7 +102,23 @@ def check_integers(name: str, column: Any) -> None:
     row = int(((values > LARGEST_INTEGER) | (values < -LARGEST_INTEGER)).argmax())
     raise ModelError(
         f'column "{name}", row {row + 1}: {values[row]} is not exact as a feature, which is a 64-bit float; '
-        "leave the column out, or cast it"
+        "leave the column out, or cast it to DOUBLE"
+    )
+
+
+def check_decimals(name: str, column: Any) -> None:
+    """The same for decimals without a fraction: a HUGEINT is one."""
+    if column.type.scale > 0:
+        return
+    bounds = pyarrow.compute.call_function("min_max", [column])
+    low, high = (bounds[each].as_py() for each in ("min", "max"))
+    if low is None or (low >= -LARGEST_INTEGER and high <= LARGEST_INTEGER):
+        return
+    items = column.to_pylist()
+    row = next(at for at, one in enumerate(items) if one is not None and abs(one) > LARGEST_INTEGER)
+    raise ModelError(
+        f'column "{name}", row {row + 1}: {items[row]} is not exact as a feature, which is a 64-bit float; '
+        "leave the column out, or cast it to DOUBLE"
     )
 
 
@@ -114,7 +146,7 @@ def texts(name: str, column: Any) -> tuple[numpy.ndarray, list[str]]:
     return numbers, [NULL_TEXT if text is None else text for text in different]
 
 
-def refuse_reserved(name: str, rows: numpy.ndarray) -> None:
+def refuse_reserved(name: str, rows: numpy.ndarray) -> NoReturn:
     raise ModelError(f'column "{name}", row {int(rows.argmax()) + 1}: the text U+FDD0 is reserved for NULL')
 
 
@@ -123,7 +155,8 @@ def feature(name: str, column: Any) -> dict[str, Any]:
     if kind_of(name, column) == "number":
         found = numbers(name, column).astype(numpy.float64, copy=False)
         present = found[~numpy.isnan(found)]
-        return {"name": name, "kind": "number", "fill": float(numpy.median(present)) if len(present) else 0.0}
+        fill = float(numpy.median(present)) if len(present) else 0.0
+        return {"name": name, "kind": "number", "unit": unit_of(column), "fill": fill}
     categories = sorted(texts(name, column)[1])
     if len(categories) > MOST_CATEGORIES:
         raise ModelError(
@@ -135,19 +168,17 @@ def feature(name: str, column: Any) -> dict[str, Any]:
 
 def chosen(columns: dict[str, Any], features: list[dict[str, Any]]) -> list[Any]:
     """The columns of the features, by their names; upper and lower case count only where both exist."""
-    folded: dict[str, list[str]] = {}
-    for name in columns:
-        folded.setdefault(name.casefold(), []).append(name)
-    found = []
-    for one in features:
-        name = one["name"]
-        if name not in columns:
-            same = folded.get(name.casefold(), [])
-            if len(same) != 1:
-                raise ModelError(f'the model needs the column "{name}"; the query has {", ".join(columns) or "none"}')
-            name = same[0]
-        found.append(columns[name])
-    return found
+    return [columns[named(one["name"], columns)] for one in features]
+
+
+def named(name: str, columns: Any, what: str = "the column ", place: str = "query") -> str:
+    """The column of this name."""
+    if name in columns:
+        return name
+    same = [one for one in columns if one.casefold() == name.casefold()]
+    if len(same) != 1:
+        raise ModelError(f'the model needs {what}"{name}"; the {place} has {", ".join(columns) or "nothing"}')
+    return same[0]
 
 
 def checked(one: dict[str, Any], column: Any) -> Any:
@@ -158,8 +189,11 @@ def checked(one: dict[str, Any], column: Any) -> Any:
         raise ModelError(f'column "{one["name"]}" is NULL in row {row + 1}, and the model takes no NULL in it')
     if kind == "nothing":
         return pyarrow.nulls(len(column), pyarrow.float64() if one["kind"] == "number" else pyarrow.string())
-    if kind != one["kind"]:
-        raise ModelError(f'column "{one["name"]}" is a {kind}, and the model was trained with a {one["kind"]}')
+    here, wanted = unit_of(column) if kind == "number" else kind, one.get("unit", one["kind"])
+    # Models of version 0.2.0 have no units.
+    is_same = kind == one["kind"] and ("unit" not in one or here == wanted or {here, wanted} == {"date", "timestamp"})
+    if not is_same:
+        raise ModelError(f'column "{one["name"]}" is a {here}, and the model was trained with a {wanted}')
     return column
 
 
@@ -167,7 +201,7 @@ def as_kind(one: dict[str, Any], column: Any) -> numpy.ndarray:
     """A column as a feature's values: floats with NaN for NULL, or objects with the reserved text for NULL."""
     column = checked(one, column)
     if one["kind"] == "number":
-        return numbers(one["name"], column).astype(numpy.float64, copy=False)
+        return numbers(one["name"], column, one.get("unit")).astype(numpy.float64, copy=False)
     codes, different = texts(one["name"], column)
     return numpy.array(different, object)[codes]
 
@@ -195,7 +229,7 @@ def feature_values(one: dict[str, Any], column: Any) -> numpy.ndarray:
     column = checked(one, column)
     if one["kind"] == "text":
         return category_numbers(one, column)
-    values = numbers(one["name"], column)
+    values = numbers(one["name"], column, one.get("unit"))
     if values.dtype.kind == "f" and not numpy.isfinite(values.sum()):
         # No value is infinite, so that only NaN and a sum that is too large come here.
         values = numpy.where(numpy.isnan(values), one["fill"], values)
@@ -209,8 +243,17 @@ def matrix(columns: list[Any], features: list[dict[str, Any]], dtype: Any, order
     found = numpy.empty((len(columns[0]), len(features)), dtype, order=order)
     # The rows of a block stay in the processor's cache while their columns are written.
     step = BLOCK if order == "C" else max(len(found), 1)
-    for start in range(0, len(found), step):
-        rows = found[start : start + step]
-        for at, values in enumerate(parts):
-            rows[:, at] = values[start : start + step]
+    at = 0
+    try:
+        with numpy.errstate(over="raise"):
+            for start in range(0, len(found), step):
+                rows = found[start : start + step]
+                for at, values in enumerate(parts):
+                    rows[:, at] = values[start : start + step]
+    except FloatingPointError:
+        refuse_large(features[at])
     return found
+
+
+def refuse_large(one: dict[str, Any]) -> NoReturn:
+    raise ModelError(f'column "{one["name"]}" has a value beyond 3.4e38: this model computes with 32-bit floats')

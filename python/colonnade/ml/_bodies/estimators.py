@@ -7,6 +7,7 @@ import difflib
 import importlib
 import inspect
 import json
+import math
 from typing import Any
 
 from .refused import ModelError
@@ -20,9 +21,19 @@ WIDE_TREES = ("HistGradient",)
 
 def parsed_parameters(parameters: str | None) -> dict[str, Any]:
     """An estimator's parameters from JSON."""
+
+    def number(text: str) -> float:
+        found = float(text)
+        if not math.isfinite(found):
+            # The table's column has the type JSON, which has no such value.
+            raise ModelError(f"the parameters have the number {text}: JSON has finite ones only")
+        return found
+
     try:
-        found = json.loads(parameters or "{}")
-    except ValueError as error:
+        found = json.loads(parameters or "{}", parse_float=number, parse_constant=number)
+    except ModelError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise ModelError(f"the parameters are no JSON: {error}") from None
     if not isinstance(found, dict):
         raise ModelError('the parameters are no JSON object: write {"name": value}')
@@ -31,6 +42,8 @@ def parsed_parameters(parameters: str | None) -> dict[str, Any]:
 
 def estimator_class(path: str, allowed: list[str]) -> Any:
     """The class of this name, if it is on the list."""
+    if not path:
+        raise ModelError("training needs the name of an estimator, such as 'sklearn.linear_model.Ridge'")
     if path not in allowed:
         near = difflib.get_close_matches(path, allowed, 3, 0.5)
         hint = f"; allowed are {', '.join(near)}" if near else ""
@@ -57,7 +70,24 @@ def new_estimator(path: str, parameters: dict[str, Any], allowed: list[str]) -> 
             raise ModelError(f"{path} has no parameter {name!r}; it has {', '.join(known)}")
     if "random_state" in known:
         parameters = {"random_state": 0, **parameters}
-    return found(**parameters)
+    # joblib's threads and processes need semaphores in /dev/shm, which the sandbox does not allow.
+    return found(**{name: value for name, value in parameters.items() if name != "n_jobs"})
+
+
+def with_class_weights(estimator: Any, classes: list[Any]) -> Any:
+    """The estimator with the weights of classes by their numbers. JSON has them by the texts of the classes."""
+    given = getattr(estimator, "class_weight", None)
+    if not isinstance(given, dict):
+        return estimator
+    codes = {text_of_class(one): code for code, one in enumerate(classes)}
+    for text in given:
+        if text not in codes:
+            raise ModelError(f"class_weight has {text!r}, and the label has {', '.join(list(codes)[:10])}")
+    return estimator.set_params(class_weight={codes[text]: weight for text, weight in given.items()})
+
+
+def text_of_class(one: Any) -> str:
+    return str(one).lower() if isinstance(one, bool) else str(one)
 
 
 def is_of_trees(path: str) -> bool:

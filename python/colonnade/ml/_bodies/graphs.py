@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import numpy
 
-from .columns import as_kind
+from .columns import as_kind, refuse_large
 from .refused import ModelError
 
 #: Of what is compared, and the largest difference: of probabilities, and of a regression's numbers relative to them.
@@ -121,7 +122,7 @@ def histogram_nodes() -> Iterator[None]:
 
 def graph_description(spec: dict[str, Any]) -> dict[str, Any]:
     """The description without what the graph itself contains."""
-    kept = ("name", "kind", "nulls")
+    kept = ("name", "kind", "unit", "nulls")
     features = [{key: value for key, value in one.items() if key in kept} for one in spec["features"]]
     return {**spec, "features": features}
 
@@ -134,6 +135,8 @@ def graph_session(artifact: bytes, threads: int = 1) -> tuple[Any, dict[str, Any
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    # Tensors in files beside the model, whose names are in the artifact, are not read: nothing can be below a device.
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.devnull)
     try:
         found = onnxruntime.InferenceSession(artifact, options, providers=["CPUExecutionProvider"])
         spec = json.loads(found.get_modelmeta().custom_metadata_map[DESCRIPTION])
@@ -144,10 +147,21 @@ def graph_session(artifact: bytes, threads: int = 1) -> tuple[Any, dict[str, Any
 
 def graph_inputs(running: Any, spec: dict[str, Any], columns: list[Any]) -> dict[str, Any]:
     """An array for each feature."""
-    if [one.name for one in running.get_inputs()] != [one["name"] for one in spec["features"]]:
+    inputs = running.get_inputs()
+    if [one.name for one in inputs] != [one["name"] for one in spec["features"]]:
         raise ModelError("the artifact's inputs are not the model's features")
-    pairs = zip(spec["features"], columns, strict=True)
-    return {one["name"]: as_kind(one, column).reshape(-1, 1) for one, column in pairs}
+    found = {}
+    for one, given, column in zip(spec["features"], inputs, columns, strict=True):
+        values = as_kind(one, column).reshape(-1, 1)
+        # A pipeline that chooses columns by their names may be converted in floats of 32 bits.
+        if given.type == "tensor(float)" and one["kind"] == "number":
+            try:
+                with numpy.errstate(over="raise"):
+                    values = values.astype(numpy.float32)
+            except FloatingPointError:
+                refuse_large(one)
+        found[given.name] = values
+    return found
 
 
 def graph_outputs(running: Any, spec: dict[str, Any], rows: Any, with_probabilities: bool) -> tuple[Any, Any]:

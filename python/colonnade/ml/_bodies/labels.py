@@ -18,10 +18,10 @@ MOST_CLASSES = 1000
 def present(name: str, column: Any) -> Any:
     """The label's column, which has rows and no NULL."""
     if not len(column):
-        raise ModelError("the query has no rows to train with")
+        raise ModelError("the query has no rows to train with or to measure")
     if column.null_count:
         row = int(column.is_null().to_numpy(zero_copy_only=False).argmax()) + 1
-        raise ModelError(f'the label "{name}" is NULL in row {row}: leave such rows out (WHERE {name} IS NOT NULL)')
+        raise ModelError(f'the label "{name}" is NULL in row {row}: leave such rows out (WHERE "{name}" IS NOT NULL)')
     return column
 
 
@@ -83,4 +83,7 @@ def as_classes(codes: numpy.ndarray, classes: list[Any]) -> Any:
         if is_large
         else pyarrow.array(classes)
     )
-    return known.take(pyarrow.array(numpy.asarray(codes, numpy.int64)))
+    try:
+        return known.take(pyarrow.array(numpy.asarray(codes, numpy.int64)))
+    except IndexError:
+        raise ModelError(f"the artifact gives a class beyond the {len(classes)} of the model") from None

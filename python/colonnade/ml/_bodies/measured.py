@@ -6,9 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy
+import pyarrow
 
 from .applied import applied
-from .columns import matrix
+from .columns import feature, matrix
 from .estimators import new_estimator, parsed_parameters
 from .labels import encoded, present, targets_of
 from .refused import ModelError
@@ -74,6 +75,10 @@ def scored(model: Any, spec: dict[str, Any], columns: dict[str, Any]) -> dict[st
 def numbered(name: str, values: Any, classes: list[Any]) -> numpy.ndarray:
     """The numbers of the rows' classes; a class that the model does not have gets the next number."""
     known = {one: code for code, one in enumerate(classes)}
+    kind, types = values.type, pyarrow.types
+    is_class = types.is_string(kind) or types.is_large_string(kind) or types.is_date32(kind) or types.is_decimal(kind)
+    if not (is_class or types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
+        raise ModelError(f'the label "{name}" is no class: it has the type {kind}')
     codes, items = encoded(values)
     if items and isinstance(items[0], str) is not isinstance(classes[0], str):
         raise ModelError(f'the label "{name}" and the classes of the model have different types')
@@ -95,14 +100,18 @@ def cross_validated(
     if spec["task"] == "classification" and folds > numpy.bincount(target).min():
         rare = spec["classes"][int(numpy.bincount(target).argmin())]
         raise ModelError(f"the class {rare!r} has {numpy.bincount(target).min()} rows: use no more folds")
-    rows = matrix(features, spec["features"], spec["dtype"], "F")
     split = (StratifiedKFold if spec["task"] == "classification" else KFold)(folds, shuffle=True, random_state=0)
     result: dict[str, list[Any]] = {"fold": [], "rows": [], "metric": [], "value": []}
-    for fold, (train, test) in enumerate(split.split(rows, target), 1):
-        model = fitted(path, new_estimator(path, given, allowed), spec, rows[train], target[train])
-        chances = model.predict_proba(rows[test]) if hasattr(model, "predict_proba") else None
+    for fold, (train, test) in enumerate(split.split(target, target), 1):
+        # Medians and categories are part of the training, so they come from its rows only.
+        known = [column.take(pyarrow.array(train)) for column in features]
+        described = [feature(one["name"], column) for one, column in zip(spec["features"], known, strict=True)]
+        rows = matrix(known, described, spec["dtype"], "F")
+        model = fitted(path, new_estimator(path, given, allowed), {**spec, "features": described}, rows, target[train])
+        rows = matrix([column.take(pyarrow.array(test)) for column in features], described, spec["dtype"])
+        chances = model.predict_proba(rows) if hasattr(model, "predict_proba") else None
         classes = list(range(len(spec.get("classes", []))))
-        for metric, value in metrics(spec["task"], target[test], model.predict(rows[test]), chances, classes).items():
+        for metric, value in metrics(spec["task"], target[test], model.predict(rows), chances, classes).items():
             for key, one in zip(result, (fold, len(test), metric, value), strict=True):
                 result[key].append(one)
     return result

@@ -7,6 +7,8 @@ import pickle
 import sys
 from typing import Any
 
+import numpy
+
 from .refused import ModelError
 
 #: Classes and functions beside scikit-learn's estimators that their pickles name, by modules and names. `*` stands for
@@ -14,7 +16,7 @@ from .refused import ModelError
 NAMED = {
     "builtins": {"bytearray", "complex", "frozenset", "range", "set", "slice"},
     "collections": {"OrderedDict", "defaultdict"},
-    "numpy": {"dtype", "ndarray", "*"},
+    "numpy": {"dtype", "ndarray"},
     "numpy.dtypes": {"*"},
     "numpy._core.multiarray": {"_reconstruct", "scalar"},
     "numpy.core.multiarray": {"_reconstruct", "scalar"},
@@ -28,6 +30,7 @@ NAMED = {
     "sklearn._loss._loss": {"*", "__pyx_unpickle_*"},
     "sklearn._loss.link": {"*"},
     "sklearn._loss.loss": {"*"},
+    "sklearn.calibration": {"_CalibratedClassifier"},
     "sklearn.ensemble._hist_gradient_boosting.predictor": {"TreePredictor"},
     "sklearn.linear_model._sgd_fast": {"*"},
     "sklearn.metrics._dist_metrics": {"*", "newObj"},
@@ -52,7 +55,10 @@ class KnownNames(pickle.Unpickler):
         if found is not None and name in names:
             return found
         if isinstance(found, type):
-            if "*" in names and (found.__module__ == module or module == "numpy"):
+            if "*" in names and found.__module__ == module:
+                return found
+            # numpy has other classes too, such as `memmap`, which writes files.
+            if module == "numpy" and issubclass(found, numpy.generic):
                 return found
             if module.startswith("sklearn.") and found.__module__ == module and hasattr(found, "get_params"):
                 return found

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy
 import pyarrow
+import pyarrow.compute
 
 from .applied import applied
 from .arguments import divided
+from .labels import as_classes
 from .refused import ModelError
 from .stored import model_of
 
@@ -20,9 +22,13 @@ def prediction_call(given: dict[str, Any], connection: Any, table: str, chances:
     found, probabilities = applied(model, spec, columns, chances)
     added: dict[str, Any] = {"prediction" if spec["task"] == "regression" else "label": found}
     if chances:
-        largest = numpy.asarray(probabilities, numpy.float64).max(axis=1, initial=0.0)
-        added["confidence"] = pyarrow.array(numpy.clip(largest, 0, 1))
+        classes = as_classes(numpy.arange(len(spec["classes"])), spec["classes"]).cast(found.type)
+        options = pyarrow.compute.SetLookupOptions(value_set=classes)
+        codes = pyarrow.compute.call_function("index_in", [found], options).to_numpy()
+        confidences = numpy.asarray(probabilities, numpy.float64)[numpy.arange(len(codes)), codes]
+        added["confidence"] = pyarrow.array(numpy.clip(confidences, 0, 1))
+    folded = {name.casefold() for name in columns}
     for name in added:
-        if name in columns:
+        if name in folded:
             raise ModelError(f'the query has a column "{name}", which is also a column of the result: rename it')
     return {**columns, **added}

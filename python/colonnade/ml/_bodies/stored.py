@@ -27,7 +27,7 @@ def identity(name: str) -> tuple[str, int | None]:
     bare, at, version = name.rpartition("@")
     if not at:
         return name, None
-    if not version.isdecimal():
+    if not version.isdecimal() or len(version) > 18:
         raise ModelError(f"{name!r} is no model: write name, or name@version")
     return bare, int(version)
 
@@ -63,12 +63,13 @@ def artifact_of(connection: Any, table: str, row: dict[str, Any]) -> bytes:
 
 
 def model_of(connection: Any, table: str, name: str | None) -> tuple[Any, dict[str, Any]]:
-    """A model that can be applied. The process keeps the last ones, by the hash of their bytes."""
+    """A model that can be applied. The process keeps the last ones, by their rows with the hash of their bytes."""
     if not name:
         raise ModelError("the last argument is the name of a model")
     row = row_of(connection, table, name)
     kept = kept_models()
-    key = (row["sha256"], row["format"], row["python"], row["libraries"])
+    # With its name, because a row that has the hash of another model is a damaged one.
+    key = tuple(row.items())
     if key not in kept:
         row["artifact"] = artifact_of(connection, table, row)
         found = opened_artifact(f"{row['name']}@{row['version']}", row, opened_graph)

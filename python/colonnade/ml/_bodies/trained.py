@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false
 """Training: the rows of a query become a row of the table of models."""
 
 from __future__ import annotations
@@ -5,13 +6,14 @@ from __future__ import annotations
 import datetime
 import json
 import platform
+import warnings
 from typing import Any
 
 import numpy
 
 from .artifacts import library_versions, new_artifact
 from .columns import feature, matrix
-from .estimators import dtype_of, new_estimator, parsed_parameters, task_of, with_preparation
+from .estimators import dtype_of, new_estimator, parsed_parameters, task_of, with_class_weights, with_preparation
 from .labels import classes_of, present, targets_of
 from .refused import ModelError
 from .stored import digest, next_version, rows_of
@@ -38,11 +40,30 @@ def data_of(columns: dict[str, Any], path: str, estimator: Any) -> tuple[list[An
 
 def fitted(path: str, estimator: Any, spec: dict[str, Any], rows: numpy.ndarray, target: numpy.ndarray) -> Any:
     """The estimator with its preparation, trained."""
+    if spec["task"] == "classification":
+        estimator = with_class_weights(estimator, spec["classes"])
     model = with_preparation(path, estimator, spec["features"])
     try:
-        return model.fit(rows, target)
-    except (ValueError, TypeError) as error:
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            model.fit(rows, target)
+        # Some estimators can be trained with fewer rows than they need for a prediction.
+        model.predict(rows[:1])
+    except (ValueError, TypeError, ArithmeticError, LookupError, AttributeError) as error:
         raise ModelError(f"{path.rpartition('.')[2]}: {error}") from None
+    report(found)
+    return model
+
+
+def report(found: list[warnings.WarningMessage]) -> None:
+    """Print the first lines of warnings, which the server sends as notices: that a training did not converge is one.
+    Not those of joblib, which counts the processor's cores."""
+    import joblib
+
+    (folder,) = joblib.__path__
+    elsewhere = [one for one in found if not one.filename.startswith(folder)]
+    for text in dict.fromkeys(f"{one.category.__name__}: {one.message}".partition("\n")[0] for one in elsewhere):
+        print(text)
 
 
 def trained(
@@ -64,6 +85,7 @@ def trained(
     features, target, spec = data_of(columns, path, estimator)
     rows = matrix(features, spec["features"], spec["dtype"], "F")
     model = fitted(path, estimator, spec, rows, target)
+    spec["chances"] = hasattr(model, "predict_proba")
     format, artifact = new_artifact(model, spec, format, features, rows)
     if spec.get("reason"):
         print(f"{name}: stored as a pickle, because the model has no equal in ONNX ({spec['reason']})")

@@ -148,6 +148,10 @@ fn sort_names(rest: &[Token<'_>]) -> Option<Vec<String>> {
 fn enclosed(tokens: &[Token<'_>], first: usize, end: usize) -> Option<usize> {
     let open = first.checked_sub(1)?;
     let closes = |at: usize| tokens.get(at).is_some_and(|token| token.is_symbol(b')'));
+    // A statement may end before its parentheses do.
+    if !closes(end) {
+        return None;
+    }
     let Some(before) = open.checked_sub(1).map(|before| &tokens[before]) else { return Some(end + 1) };
     if before.is_symbol(b'(') && closes(end + 1) {
         return enclosed(tokens, open, end + 1);

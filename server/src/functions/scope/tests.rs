@@ -145,6 +145,14 @@ fn what_is_no_call_is_none() {
     }
 }
 
+#[test]
+fn a_block_in_parentheses_that_do_not_close() {
+    let sql = "f((f((select f()f(";
+    let found = table_call(sql, Dialect::WITH_PYTHON, |_, _, start| start == 13).unwrap();
+    let block = crate::functions::block::select_block(sql, Dialect::WITH_PYTHON, &found.place);
+    assert!(block.is_none_or(|block| sql.get(block.rest).is_some()));
+}
+
 proptest::proptest! {
     #[test]
     fn arbitrary_statements_never_panic(sql in r#"(f\(|g\(|select |from |with |recursive |as |, |\(|\)|\[|\]|on |union |order |"|'|\$1|x |;){0,40}"#) {

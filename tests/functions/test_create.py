@@ -102,7 +102,7 @@ CALLS = (
     ("add_one(1) OVER ()", "42809"),
     ("summed()", "42883"),
     ("summed(DATE '2025-01-31')", "42883"),
-    ("summed(1, 2) FILTER (WHERE true)", "42809"),
+    ("summed(1, 2) FILTER (WHERE true)", "42883"),
     ("(SELECT j FROM rows_of())", "42883"),
     ("(SELECT j FROM rows_of((SELECT DATE '2025-01-31')))", "42883"),
     ("rows_of(1)", "0A000"),

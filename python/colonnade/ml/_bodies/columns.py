@@ -190,7 +190,7 @@ def checked(one: dict[str, Any], column: Any) -> Any:
     if kind == "nothing":
         return pyarrow.nulls(len(column), pyarrow.float64() if one["kind"] == "number" else pyarrow.string())
     here, wanted = unit_of(column) if kind == "number" else kind, one.get("unit", one["kind"])
-    # Models of version 0.2.0 have no units.
+    # Models that were stored before features had units have none.
     is_same = kind == one["kind"] and ("unit" not in one or here == wanted or {here, wanted} == {"date", "timestamp"})
     if not is_same:
         raise ModelError(f'column "{one["name"]}" is a {here}, and the model was trained with a {wanted}')

@@ -1,10 +1,11 @@
 //! Writes a call of DuckDB's dispatcher in the place of an aggregate's call with DISTINCT, ORDER BY or FILTER, which a macro cannot have.
 
+use colonnade_server::EngineError;
 use colonnade_server::functions::calls::{AggregateCall, aggregate_calls, may_call};
-use colonnade_server::{EngineError, SqlState};
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
+use crate::errors::refused;
 use crate::{LibraryConnection, Translated, TranslatingSession};
 
 /// The aggregates that a call with a number of arguments may mean. If there are several, they have as many parameters.
@@ -67,15 +68,16 @@ fn edits(
     calls: &[(AggregateCall, AggregateDispatch)],
     purpose: Purpose,
 ) -> Result<Option<Edits>, EngineError> {
+    let kind = (!calls.is_empty()).then(|| Statement::of(sql, Dialect::DuckDb).kind);
     let mut edits = None;
     for (at, (call, dispatch)) in calls.iter().enumerate() {
         if calls.get(at + 1).is_some_and(|(next, _)| next.head.start < call.end) {
             continue;
         }
-        if let StatementKind::Define { object, .. } = Statement::of(sql, Dialect::DuckDb).kind
+        if let Some(StatementKind::Define { object, .. }) = &kind
             && object != "TABLE"
         {
-            return Err(not_in_definition(&object));
+            return Err(not_in_definition(object));
         }
         if call.has_names {
             let text = format!("an argument of \"{}\" by its name beside DISTINCT, ORDER BY or FILTER", call.name);
@@ -89,10 +91,6 @@ fn edits(
 fn not_in_definition(object: &str) -> EngineError {
     let text = format!("an aggregate in Python with DISTINCT, ORDER BY or FILTER cannot stand in CREATE {object}");
     refused(text, "Write a subquery that sorts or filters, and call the aggregate over it.")
-}
-
-fn refused(text: String, hint: &str) -> EngineError {
-    EngineError { hint: Some(hint.to_owned()), ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text) }
 }
 
 /// Writes the dispatcher's call. The comment is the name of the column (`column_names.py`).
@@ -198,6 +196,7 @@ mod tests {
              CAST(NULL AS DATE)) filter (where z)"
         );
     }
+
     #[test]
     fn the_types_of_arguments_choose_the_aggregate() {
         let of = |id: &str, types: &[&str]| AggregateCandidate {

@@ -8,6 +8,11 @@ use colonnade_sql::{Dialect, TokenKind};
 
 use crate::insert::BATCH_NAME;
 
+/// What this crate does not do itself (0A000), with what to do instead.
+pub(crate) fn refused(text: String, hint: &str) -> EngineError {
+    EngineError { hint: Some(hint.to_owned()), ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text) }
+}
+
 /// Makes an error with an SQLSTATE of DuckDB's error text about `statement`.
 pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     let text = text.trim();

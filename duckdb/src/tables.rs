@@ -14,6 +14,7 @@ use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
 use self::block::block_input;
+use crate::errors::refused;
 use crate::placeholder::Placeholders;
 use crate::{LibraryConnection, Translated, TranslatingSession};
 
@@ -134,10 +135,6 @@ fn may_have(text: &str, names: &HashSet<String>) -> bool {
 }
 
 /// Why a call cannot stand there.
-fn refused(text: String, hint: &str) -> EngineError {
-    EngineError { hint: Some(hint.to_owned()), ..EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, text) }
-}
-
 impl<C: LibraryConnection> TranslatingSession<C> {
     /// Whether a statement may call table functions.
     fn may_call_tables(&mut self, statement: &str) -> bool {

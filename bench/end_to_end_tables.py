@@ -9,7 +9,6 @@ server's CPU time in hundredths of a second. What DuckDB takes for the same tabl
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from dataclasses import dataclass
 
@@ -20,7 +19,9 @@ from end_to_end import CONTENDERS, FLIGHT_ROWS, Row, expected, prepare, read, se
 #: The total CPU divided by Flight's.
 MOST_CPU = 0.6
 TRANSPORTS = ("TCP", "unix socket")
-FLOOR = "DuckDB in process (no transfer)"
+FLOOR = next(contender.name for contender in CONTENDERS if not contender.transport)
+#: The part of the benchmark, for `turns.median`.
+PART = "tables"
 
 
 @dataclass(frozen=True)
@@ -60,17 +61,9 @@ def measure(rounds: int) -> list[Row]:
                     raise RuntimeError(f"{contender.name} returned another result than DuckDB: {result.name}")
                 for field in ("wall", "client_cpu", "server_cpu"):
                     row[field] /= result.times
-                results.append({**row, "result": result.name, "round": number})
+                results.append({**row, "part": PART, "table": result.name, "round": number})
                 print(f"{result.name}, {contender.name}: {row['wall']:.3f} s", file=sys.stderr, flush=True)
     return results
-
-
-def median(results: list[Row], result: str, contender: str, *fields: str) -> float:
-    return statistics.median(
-        sum(row[field] for field in fields)
-        for row in results
-        if (row["result"], row["contender"]) == (result, contender)
-    )
 
 
 def report(results: list[Row], rounds: int, state: str) -> str:
@@ -88,7 +81,7 @@ def report(results: list[Row], rounds: int, state: str) -> str:
             cells: list[str] = []
             for fields in (("client_cpu", "server_cpu"), ("wall",)):
                 floor, ours, theirs = (
-                    median(results, result.name, name, *fields) * 1e3
+                    (turns.median(results, PART, result.name, name, *fields) or 0.0) * 1e3
                     for name in (FLOOR, f"Colonnade, {transport}", f"Arrow Flight, {transport}")
                 )
                 cells += [f"{floor:.1f}", f"{ours:.1f}", f"{theirs:.1f}", f"{ours / theirs:.2f}"]

@@ -135,13 +135,13 @@ def end_to_end_aims(rows: list[dict[str, Any]]) -> list[str]:
 def flight_aims(results: list[dict[str, Any]]) -> list[str]:
     """Results of several sizes and shapes: the CPU of both sides divided by Flight's."""
     lines = []
-    for result in dict.fromkeys(row["result"] for row in results):
+    for table in dict.fromkeys(row["table"] for row in results):
         for transport in end_to_end_tables.TRANSPORTS:
             ours, theirs = (
-                end_to_end_tables.median(results, result, f"{name}, {transport}", "client_cpu", "server_cpu")
+                turns.median(results, end_to_end_tables.PART, table, f"{name}, {transport}", "client_cpu", "server_cpu")
                 for name in ("Colonnade", "Arrow Flight")
             )
-            lines += compared((ours, theirs), end_to_end_tables.MOST_CPU, f"{result}, {transport}, CPU", "Flight")
+            lines += compared((ours, theirs), end_to_end_tables.MOST_CPU, f"{table}, {transport}, CPU", "Flight")
     return lines
 
 

@@ -94,16 +94,20 @@ def filled(column: Any) -> Any:
     return column.fill_null(pyarrow.scalar(0).cast(column.type))
 
 
+def inexact(name: str, row: int, value: Any) -> ModelError:
+    return ModelError(
+        f'column "{name}", row {row + 1}: {value} is not exact as a feature, which is a 64-bit float; '
+        "leave the column out, or cast it to DOUBLE"
+    )
+
+
 def check_integers(name: str, column: Any) -> None:
     """Refuse integers that are not exact as 64-bit floats."""
     values = filled(column).to_numpy()
     if not len(values) or (values.max() <= LARGEST_INTEGER and values.min() >= -LARGEST_INTEGER):
         return
     row = int(((values > LARGEST_INTEGER) | (values < -LARGEST_INTEGER)).argmax())
-    raise ModelError(
-        f'column "{name}", row {row + 1}: {values[row]} is not exact as a feature, which is a 64-bit float; '
-        "leave the column out, or cast it to DOUBLE"
-    )
+    raise inexact(name, row, values[row])
 
 
 def check_decimals(name: str, column: Any) -> None:
@@ -116,10 +120,7 @@ def check_decimals(name: str, column: Any) -> None:
         return
     items = column.to_pylist()
     row = next(at for at, one in enumerate(items) if one is not None and abs(one) > LARGEST_INTEGER)
-    raise ModelError(
-        f'column "{name}", row {row + 1}: {items[row]} is not exact as a feature, which is a 64-bit float; '
-        "leave the column out, or cast it to DOUBLE"
-    )
+    raise inexact(name, row, items[row])
 
 
 def decimals(column: Any) -> numpy.ndarray:

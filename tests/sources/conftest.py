@@ -1,13 +1,15 @@
-"""The fixture `source`, and marks for what a source lacks."""
+"""The fixtures `source` and `aio_place`, and marks for what a source lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.sources.every_source import SOURCES, Source
+from tests.sources.every_source import DUCKDB, MYSQL, POSTGRESQL, SOURCES, SQLITE, Dialect, Source
+from tests.support import sqlite_files
 
 
 @pytest.fixture(scope="session", params=SOURCES)
@@ -16,6 +18,22 @@ def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     _, make = SOURCES[request.param]
     with make(request.getfixturevalue, tmp_path_factory.mktemp(request.param)) as made:
         yield made
+
+
+@pytest.fixture(params=["serve", "stock", "extended", "maria", "sqlite", "duckdb"])
+def aio_place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Dialect]:
+    """For tests of `colonnade.aio`: a URI, and its database's SQL."""
+    match request.param:
+        case "serve":
+            return request.getfixturevalue("uri"), DUCKDB
+        case "stock" | "extended":
+            return request.getfixturevalue(request.param).uri(), POSTGRESQL
+        case "maria":
+            return request.getfixturevalue("maria").uri(), MYSQL
+        case "sqlite":
+            return sqlite_files.make(tmp_path / "a.sqlite", "create table t (i INTEGER)"), SQLITE
+        case _:
+            return "duckdb:", DUCKDB
 
 
 def pytest_configure(config: pytest.Config) -> None:

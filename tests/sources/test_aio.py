@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
 import colonnade
@@ -17,34 +15,8 @@ import pyarrow as pa
 import pytest
 from colonnade import aio
 
-from tests.sources.every_source import DUCKDB, MYSQL, POSTGRESQL, SQLITE, Dialect
-from tests.support.sqlite_files import make
-
-
-@pytest.fixture(params=["serve", "stock", "extended", "maria", "sqlite", "duckdb"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Dialect]:
-    """A URI, and its database's SQL."""
-    match request.param:
-        case "serve":
-            return request.getfixturevalue("uri"), DUCKDB
-        case "stock" | "extended":
-            return request.getfixturevalue(request.param).uri(), POSTGRESQL
-        case "maria":
-            return request.getfixturevalue("maria").uri(), MYSQL
-        case "sqlite":
-            return make(tmp_path / "a.sqlite", "create table t (i INTEGER)"), SQLITE
-        case _:
-            return "duckdb:", DUCKDB
-
-
-def within(work: Coroutine[Any, Any, Any]) -> Any:
-    """The outcome. A test that hangs is an error."""
-
-    async def limited() -> Any:
-        async with asyncio.timeout(120):
-            return await work
-
-    return asyncio.run(limited())
+from tests.sources.event_loops import within
+from tests.sources.every_source import DUCKDB, POSTGRESQL, Dialect
 
 
 @asynccontextmanager
@@ -68,8 +40,8 @@ async def ticking() -> AsyncIterator[Callable[[], int]]:
 # --- reading ----------------------------------------------------------------------------------------------------------
 
 
-def test_whole_results(place: tuple[str, Dialect]) -> None:
-    uri, dialect = place
+def test_whole_results(aio_place: tuple[str, Dialect]) -> None:
+    uri, dialect = aio_place
     sql = dialect.series.format(1000)
     expected = colonnade.read_sql(uri, sql, return_type="arrow")
 
@@ -87,8 +59,8 @@ def test_whole_results(place: tuple[str, Dialect]) -> None:
     within(read())
 
 
-def test_batches(place: tuple[str, Dialect]) -> None:
-    uri, dialect = place
+def test_batches(aio_place: tuple[str, Dialect]) -> None:
+    uri, dialect = aio_place
     sql = dialect.series.format(100_000)
 
     async def read() -> pa.Table:
@@ -100,8 +72,8 @@ def test_batches(place: tuple[str, Dialect]) -> None:
     assert table.column("i").num_chunks >= 10
 
 
-def test_statements_of_several_tasks_take_turns(place: tuple[str, Dialect]) -> None:
-    uri, _ = place
+def test_statements_of_several_tasks_take_turns(aio_place: tuple[str, Dialect]) -> None:
+    uri, _ = aio_place
 
     async def read() -> list[int]:
         connection = await aio.connect(uri)
@@ -118,8 +90,8 @@ def test_statements_of_several_tasks_take_turns(place: tuple[str, Dialect]) -> N
     assert within(read()) == list(range(20))
 
 
-def test_many_connections_at_once(place: tuple[str, Dialect]) -> None:
-    uri, dialect = place
+def test_many_connections_at_once(aio_place: tuple[str, Dialect]) -> None:
+    uri, dialect = aio_place
 
     async def one(number: int) -> int:
         async with aio.connect(uri) as connection:
@@ -150,8 +122,8 @@ def test_transactions(stock: Any) -> None:
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-def test_errors_are_those_of_connections(place: tuple[str, Dialect]) -> None:
-    uri, dialect = place
+def test_errors_are_those_of_connections(aio_place: tuple[str, Dialect]) -> None:
+    uri, dialect = aio_place
     with colonnade.connect(uri) as connection, pytest.raises(colonnade.ProgrammingError) as expected:
         connection.query("select * from no_such_table").to_arrow()
 
@@ -183,151 +155,11 @@ def test_a_uri_that_is_wrong() -> None:
         within(aio.connect("nothing").__aenter__())
 
 
-# --- cancellation -----------------------------------------------------------------------------------------------------
-
-
-async def stopped(connection: aio.Connection, work: Coroutine[Any, Any, Any]) -> None:
-    """Cancels work that does not end by itself. Afterwards the connection is usable."""
-    task = asyncio.create_task(work)
-    done, _ = await asyncio.wait([task], timeout=0.3)
-    assert not done
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    # It waits for the statement's end.
-    assert (await (await connection.query("select 7 as i")).arrow())["i"][0].as_py() == 7
-
-
-@pytest.mark.parametrize("kind", ["silent", "endless"])
-def test_cancelling_a_task_ends_its_statement(place: tuple[str, Dialect], kind: str) -> None:
-    uri, dialect = place
-    sql = getattr(dialect, kind)
-
-    async def read() -> None:
-        async with aio.connect(uri) as connection:
-
-            async def whole() -> None:
-                await (await connection.query(sql)).arrow()
-
-            async def batches() -> None:
-                async for _ in await connection.query(sql):
-                    pass
-
-            await stopped(connection, whole())
-            await stopped(connection, batches())
-            await stopped(connection, connection.execute(sql))
-
-    within(read())
-
-
-def test_a_timeout(place: tuple[str, Dialect]) -> None:
-    uri, dialect = place
-
-    async def read() -> None:
-        async with aio.connect(uri) as connection:
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.2):
-                    await (await connection.query(dialect.silent)).arrow()
-            assert (await (await connection.query("select 7 as i")).arrow())["i"][0].as_py() == 7
-
-    within(read())
-
-
-def test_the_statement_has_ended_on_the_server(stock: Any) -> None:
-    async def read() -> list[int]:
-        async with aio.connect(stock.uri()) as connection, aio.connect(stock.uri()) as other:
-            await stopped(connection, connection.execute("select pg_sleep(600) /* sought */"))
-            sql = "select count(*) as n from pg_stat_activity where state = 'active' and query like '%/* sought *%'"
-            # This statement finds itself.
-            return (await (await other.query(sql)).arrow())["n"].to_pylist()
-
-    assert within(read()) == [1]
-
-
-def test_nothing_of_a_cancelled_result_is_read_later(place: tuple[str, Dialect]) -> None:
-    uri, dialect = place
-
-    async def read() -> None:
-        async with aio.connect(uri) as connection:
-            result = await connection.query(dialect.endless)
-            task = asyncio.create_task(result.arrow())
-            await asyncio.wait([task], timeout=0.2)
-            task.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await task
-            with pytest.raises(colonnade.InterfaceError, match="reading it was cancelled"):
-                await result.arrow()
-
-    within(read())
-
-
-def test_cancelling_at_any_moment(place: tuple[str, Dialect]) -> None:
-    uri, _ = place
-
-    async def read() -> None:
-        async with aio.connect(uri) as connection:
-            for turn in range(60):
-                task = asyncio.create_task(connection.query(f"select {turn} as i"))
-                for _ in range(turn % 30):
-                    await asyncio.sleep(0 if turn < 30 else 0.0001)
-                task.cancel()
-                result = (await asyncio.gather(task, return_exceptions=True))[0]
-                if isinstance(result, aio.Result):
-                    assert (await result.arrow())["i"].to_pylist() == [turn]
-                else:
-                    assert isinstance(result, asyncio.CancelledError)
-                assert (await (await connection.query("select 7 as i")).arrow())["i"].to_pylist() == [7]
-
-    within(read())
-
-
-def test_cancel_and_close_reach_a_task_that_waits(place: tuple[str, Dialect]) -> None:
-    uri, dialect = place
-
-    async def read(end: Callable[[aio.Connection], Coroutine[Any, Any, None]]) -> None:
-        connection = await aio.connect(uri)
-        task = asyncio.create_task(connection.execute(dialect.silent))
-        await asyncio.wait([task], timeout=0.3)
-        await end(connection)
-        with pytest.raises(colonnade.Error):
-            await task
-        await connection.close()
-
-    within(read(lambda connection: connection.cancel()))
-    within(read(lambda connection: connection.close()))
-
-
-def test_closing_a_result_reaches_a_task_that_reads_it(place: tuple[str, Dialect]) -> None:
-    uri, dialect = place
-
-    async def read() -> None:
-        async with aio.connect(uri) as connection:
-            result = await connection.query(dialect.endless)
-            task = asyncio.create_task(result.arrow())
-            await asyncio.wait([task], timeout=0.2)
-            await result.close()
-            with pytest.raises(colonnade.OperationalError):
-                await task
-            assert (await (await connection.query("select 7 as i")).arrow())["i"].to_pylist() == [7]
-
-    within(read())
-
-
-def test_a_server_that_does_not_answer() -> None:
-    async def read(uri: str) -> None:
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.2):
-                await aio.connect(uri)
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        within(read(f"postgresql://tester@127.0.0.1:{listener.getsockname()[1]}/"))
-
-
 # --- the event loop ---------------------------------------------------------------------------------------------------
 
 
-def test_the_event_loop_goes_on(place: tuple[str, Dialect]) -> None:
-    uri, dialect = place
+def test_the_event_loop_goes_on(aio_place: tuple[str, Dialect]) -> None:
+    uri, dialect = aio_place
 
     async def read() -> None:
         async with ticking() as ticks:

@@ -134,20 +134,6 @@ def test_there_are_no_semaphores_of_processes(server: Server) -> None:
             call(connection, "f")
 
 
-def test_the_number_of_processes_is_limited(server: Server) -> None:
-    with session(server) as first, session(server) as second, session(server) as third:
-        # The sessions of the tests before have ended.
-        until(lambda: not children(server.template))
-        create(first, "f", "return x")
-        assert call(first, "f") == call(second, "f") == 7
-        with pytest.raises(psycopg.Error, match="--udf-max-workers") as caught:
-            call(third, "f")
-        assert caught.value.sqlstate == "53300"
-        first.close()
-        until(lambda: len(children(server.template)) < 2)
-        assert call(third, "f") == 7
-
-
 def test_a_dead_template_is_replaced(server: Server) -> None:
     with session(server) as connection, session(server) as other:
         create(connection, "f", "return x")

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::check::{self, Fault};
+use crate::check::{self, Fault, json};
 use crate::description::describe;
 use crate::error::{CallError, FunctionError, ValueFault};
 use crate::function::{Function, FunctionKind};
@@ -187,6 +187,7 @@ impl FunctionWorker {
         let declared = function.results.iter().map(|result| &result.column_type);
         let types: Vec<_> = if is_any { any.iter().collect() } else { declared.collect() };
         let (rows, columns) = check::columns(&process.ring, &answer, &types, expected).map_err(broken)?;
+        json::check(&columns, &types)?;
         Ok(CallOutput { rows, names, columns })
     }
 

@@ -51,7 +51,8 @@ class Engine(Protocol):
     version: str
     database: str | None
     served: tuple[str, bool]
-    catalog_names: tuple[list[str], list[str], list[tuple[str, str]]]
+    #: `colonnade._duckdb.catalog.CatalogNames`.
+    catalog_names: object
     def session(self, user: str = "duckdb", read_only: bool = False) -> object: ...
 
 @type_check_only

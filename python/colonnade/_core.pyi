@@ -51,8 +51,10 @@ class Engine(Protocol):
     version: str
     database: str | None
     served: tuple[str, bool]
-    #: `colonnade._duckdb.catalog.CatalogNames`.
-    catalog_names: object
+    @property
+    def catalog_names(self) -> object:
+        """What `colonnade._duckdb.catalog.CatalogNames` has."""
+
     def session(self, user: str = "duckdb", read_only: bool = False) -> object: ...
 
 @type_check_only

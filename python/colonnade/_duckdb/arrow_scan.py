@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from .fences import ReadOnlyConnection
+
 #: A call that finds what the view finds.
 CALL = "FROM python_arrow_scan()"
 #: How DuckDB's function refuses this call. Any other outcome is that of a macro.
@@ -20,7 +22,7 @@ MESSAGE = "a macro named python_arrow_scan takes the place of the function by wh
 HINT = "Rename or drop it: DROP MACRO TABLE python_arrow_scan."
 
 
-def is_duckdbs(connection: DuckDBPyConnection) -> bool:
+def is_duckdbs(connection: DuckDBPyConnection | ReadOnlyConnection) -> bool:
     """Whether the connection's search path finds DuckDB's function. An open transaction continues."""
     # This module is imported without the package too.
     import duckdb

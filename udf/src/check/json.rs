@@ -65,8 +65,8 @@ fn first<'c>(
     found.min_by_key(|(row, _)| *row)
 }
 
-/// Whether a text is JSON (RFC 8259) as DuckDB's `json_valid` reads it: also `NaN`, `Infinity` and `Inf` in any case, and a comma behind the
-/// last item. The text is UTF-8.
+/// Whether a text is JSON (RFC 8259) as DuckDB's `json_valid` reads it: also `NaN`, `Infinity` and `Inf` in any case, and a comma behind
+/// the last item. The text is UTF-8.
 fn is_json(text: &[u8]) -> bool {
     let mut reader = Reader { rest: text };
     reader.document().is_some() && reader.rest.is_empty()

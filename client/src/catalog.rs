@@ -21,7 +21,7 @@ pub fn tables(dialect: Dialect) -> Option<String> {
             "SELECT catalog_name AS catalog, db_schema_name AS schema, table_name AS name, table_type AS type,
                 CAST(estimated_rows AS bigint) AS estimated_rows
             FROM ({POSTGRES}) AS objects
-            WHERE db_schema_name <> 'information_schema' AND db_schema_name NOT LIKE 'pg!_%' ESCAPE '!'
+            WHERE db_schema_name <> 'information_schema' AND pg_catalog.left(db_schema_name, 3) <> 'pg_'
             ORDER BY db_schema_name, table_name"
         )),
         Dialect::MySql { .. } => Some(format!(

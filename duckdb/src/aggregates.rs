@@ -103,6 +103,10 @@ fn write(sql: &str, call: &AggregateCall, dispatch: &AggregateDispatch, purpose:
     let head =
         format!("system.main.{}(/*{name}*/ {distinct}{id}, system.main.colonnade_session()", dispatch.dispatcher);
     edits.replace(call.head.clone(), head);
+    // The columns of a table and of a subquery have names before the statement's own are known.
+    if let Some(at) = call.alias_at {
+        edits.insert(at, format!(" AS {}", quote::identifier(&call.name, Dialect::DuckDb)));
+    }
     // Of several, the one with exactly these types is called.
     let ([AggregateCandidate { types: Some(types), defaults, .. }], mut before) =
         (&dispatch.candidates[..], call.head.end)
@@ -183,17 +187,18 @@ mod tests {
         };
         assert_eq!(
             write_all("select m(distinct x, 'a' , f(y) order by 1)", &any),
-            "select system.main.colonnade_aggregate(/*m*/ DISTINCT '00ff', system.main.colonnade_session(), x, 'a', f(y) order by 1)"
+            "select system.main.colonnade_aggregate(/*m*/ DISTINCT '00ff', system.main.colonnade_session(), x, 'a', f(y) order by 1) \
+             AS \"m\""
         );
         assert_eq!(
             write_all("select s.m(DISTINCT x + 1 order by y) filter (where z), 1", &candidate),
             "select system.main.colonnade_aggregate(/*m*/ DISTINCT '00ff', system.main.colonnade_session(), CAST(x + 1 AS INTEGER), \
-             CAST(1.5 AS DOUBLE), CAST(NULL AS DATE) order by y) filter (where z), 1"
+             CAST(1.5 AS DOUBLE), CAST(NULL AS DATE) order by y) filter (where z) AS \"m\", 1"
         );
         assert_eq!(
             write_all("select m(1, 2) filter (where z)", &candidate),
             "select system.main.colonnade_aggregate(/*m*/ '00ff', system.main.colonnade_session(), CAST(1 AS INTEGER), CAST(2 AS DOUBLE), \
-             CAST(NULL AS DATE)) filter (where z)"
+             CAST(NULL AS DATE)) filter (where z) AS \"m\""
         );
     }
 
@@ -211,18 +216,18 @@ mod tests {
             "select system.main.colonnade_aggregate(/*m*/ DISTINCT \
              CASE WHEN system.main.can_cast_implicitly(x, CAST(NULL AS INTEGER)) AND \
              system.main.can_cast_implicitly(y, CAST(NULL AS DATE)) THEN '01' ELSE 'm(INTEGER, DATE)' END, \
-             system.main.colonnade_session(), CAST(x AS INTEGER), CAST(y AS DATE)) from t"
+             system.main.colonnade_session(), CAST(x AS INTEGER), CAST(y AS DATE)) AS \"m\" from t"
         );
         assert_eq!(
             written("select m(x, y order by z)", &[one, other], Purpose::Describe),
             "select system.main.colonnade_aggregate(/*m*/ \
              CASE WHEN system.main.typeof(x) = 'INTEGER' AND system.main.typeof(y) = 'DATE' THEN '01' \
              WHEN system.main.typeof(x) = 'VARCHAR' AND system.main.typeof(y) = 'DATE' THEN '02' \
-             ELSE 'm(INTEGER, DATE), m(VARCHAR, DATE)' END, system.main.colonnade_session(), x, y order by z)"
+             ELSE 'm(INTEGER, DATE), m(VARCHAR, DATE)' END, system.main.colonnade_session(), x, y order by z) AS \"m\""
         );
         assert_eq!(
             written("select m() filter (where z)", &[of("03", &[])], Purpose::Run),
-            "select system.main.colonnade_aggregate(/*m*/ '03', system.main.colonnade_session()) filter (where z)"
+            "select system.main.colonnade_aggregate(/*m*/ '03', system.main.colonnade_session()) filter (where z) AS \"m\""
         );
     }
 }

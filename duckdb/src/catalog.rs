@@ -98,8 +98,14 @@ fn rewrite(tokens: &[Token<'_>], at: usize, names: &CatalogNames, edits: &mut Ed
         _ if at > 0 && tokens[at - 1].is_symbol(b'.') => None,
         [schema, dot, ..] if qualifies(schema, dot, SCHEMA) => {
             // `::` is before a type.
-            let is_type = at > 0 && tokens[at - 1].is_symbol(b':') || series::is_call(tokens, at + 2);
-            edits.replace(schema.start..dot.end(), if is_type { "" } else { names.schema_of(tokens, at + 2) });
+            let schema_name = match at.checked_sub(1).map(|before| &tokens[before]) {
+                _ if series::is_call(tokens, at + 2) => "",
+                Some(colon) if colon.is_symbol(b':') => names.schema_of_type(tokens, at + 2),
+                // Collations are no objects of users.
+                Some(collate) if collate.is_word("collate") => "",
+                _ => names.schema_of(tokens, at + 2),
+            };
+            edits.replace(schema.start..dot.end(), schema_name);
             Some(2)
         }
         [schema, dot, ..] if qualifies(schema, dot, INFORMATION) && !tokens[0].is_word("create") => {
@@ -161,10 +167,24 @@ mod tests {
                 "select system.main.lower(x), system.main.\"Lower\" (y)",
             ),
             (
-                "select pg_catalog.pg_typeof(x::pg_catalog.version(3))",
-                "select system.pg_catalog.pg_typeof(x::version(3))",
+                "select pg_catalog.pg_typeof(x::pg_catalog.numeric(3))",
+                "select system.pg_catalog.pg_typeof(x::numeric(3))",
             ),
-            ("select pg_catalog.pg_class.oid, pg_catalog.lower", "select colonnade_catalog.pg.pg_class.oid, lower"),
+            (
+                "select pg_catalog.pg_class.oid, pg_catalog.lower",
+                "select colonnade_catalog.pg.pg_class.oid, pg_catalog.lower",
+            ),
+            ("x::pg_catalog.mood, cast(x as pg_catalog.mood)", "x::pg_catalog.mood, cast(x as pg_catalog.mood)"),
+            ("create table t (a pg_catalog.mood, b pg_catalog.int4)", "create table t (a pg_catalog.mood, b int4)"),
+            (
+                "x::pg_catalog.json, cast(y as pg_catalog.Name)",
+                "x::system.main.json, cast(y as colonnade_catalog.pg.Name)",
+            ),
+            (
+                "create view v as select x::pg_catalog.json, y::pg_catalog.name",
+                "create view v as select x::system.main.json, y::name",
+            ),
+            ("a COLLATE pg_catalog.\"C\"", "a COLLATE \"C\""),
             (
                 "create view v as select pg_catalog.lower(x) from pg_catalog.pg_class",
                 "create view v as select lower(x) from pg_class",

@@ -75,7 +75,7 @@ fn exported(target: &TargetColumn, field: &Field) -> String {
     let what = quote::string(&format!(" is not the exact form of a value of type {type_name}"), Dialect::DuckDb);
     format!(
         "CASE WHEN TRY_CAST(TRY_CAST({name} AS {type_name}) AS {read}) IS DISTINCT FROM {name} \
-         THEN error(concat({place}, {ROW}, ': ', left(CAST({name} AS VARCHAR), 100), {what})) \
+         THEN system.main.error(system.main.concat({place}, {ROW}, ': ', system.main.left(CAST({name} AS VARCHAR), 100), {what})) \
          ELSE CAST({name} AS {type_name}) END"
     )
 }

@@ -122,11 +122,12 @@ fn expression(value: &ParameterValue) -> String {
         ParameterValue::Bytes(bytes) => {
             let mut digits = String::with_capacity(2 * bytes.len());
             quote::push_hexadecimal(&mut digits, bytes);
-            format!("unhex('{digits}')")
+            format!("system.main.unhex('{digits}')")
         }
         ParameterValue::List(items) => {
             let items: Vec<_> = items.iter().map(expression).collect();
-            format!("[{}]", items.join(", "))
+            // `[…]` would call the function that the caller's search path finds.
+            format!("system.main.list_value({})", items.join(", "))
         }
     }
 }
@@ -142,21 +143,27 @@ mod tests {
     #[test]
     fn postgresqls_literals_become_the_engines() {
         for (given, expected) in [
-            (r"select '\x00fF'::bytea, 1", "select unhex('00FF'), 1"),
-            (r"select '\x'::bytea", "select unhex('')"),
-            (r"select E'\\x00ff' :: bytea", "select unhex('00FF')"),
-            ("values ('{1,NULL}'::int4[])", "values (CAST(['1', NULL] AS int4[]))"),
+            (r"select '\x00fF'::bytea, 1", "select system.main.unhex('00FF'), 1"),
+            (r"select '\x'::bytea", "select system.main.unhex('')"),
+            (r"select E'\\x00ff' :: bytea", "select system.main.unhex('00FF')"),
+            ("values ('{1,NULL}'::int4[])", "values (CAST(system.main.list_value('1', NULL) AS int4[]))"),
             ("select i = ANY ('{1,NULL}') from t", "select i IN ('1', NULL) from t"),
             ("select i <> all('{a}'), j != ALL('{}')", "select i NOT IN ('a'), j NOT IN (SELECT NULL WHERE false)"),
             ("select i < any('{1}'), i >= any('{1}')", "select i < any('{1}'), i >= any('{1}')"),
-            ("select '{}'::text[]", "select CAST([] AS text[])"),
+            ("select '{}'::text[]", "select CAST(system.main.list_value() AS text[])"),
             (
                 "select '{{a,\"b c\"},{\"it''s\",\"\"}}'::text[] as t",
-                "select CAST([['a', 'b c'], ['it''s', '']] AS text[][]) as t",
+                "select CAST(system.main.list_value(system.main.list_value('a', 'b c'), system.main.list_value('it''s', '')) AS text[][]) as t",
             ),
-            ("select '{1.5}'::numeric(9, 2)[]", "select CAST(['1.5'] AS numeric(9, 2)[])"),
-            ("select '{1}'::double precision[] from t", "select CAST(['1'] AS double precision[]) from t"),
-            (r#"select '{"\\x0001"}'::bytea[]"#, "select CAST([unhex('0001')] AS bytea[])"),
+            ("select '{1.5}'::numeric(9, 2)[]", "select CAST(system.main.list_value('1.5') AS numeric(9, 2)[])"),
+            (
+                "select '{1}'::double precision[] from t",
+                "select CAST(system.main.list_value('1') AS double precision[]) from t",
+            ),
+            (
+                r#"select '{"\\x0001"}'::bytea[]"#,
+                "select CAST(system.main.list_value(system.main.unhex('0001')) AS bytea[])",
+            ),
         ] {
             assert_eq!(translate(given), expected, "{given}");
             assert_eq!(translate(expected), expected, "{given}");

@@ -63,7 +63,10 @@ mod tests {
         let served = ServedDatabase { database: "shop".to_owned(), ..ServedDatabase::default() };
         let sql = "select '{1}'::int4[], '\\x00'::bytea from public.t, pg_catalog.pg_class where nope = 1";
         let translated = Translated::new(sql, &served);
-        assert_eq!(translated.text, "select CAST(['1'] AS int4[]), unhex('00') from main.t, pg_class where nope = 1");
+        assert_eq!(
+            translated.text,
+            "select CAST(system.main.list_value('1') AS int4[]), system.main.unhex('00') from main.t, pg_catalog.pg_class where nope = 1"
+        );
         let text = "Binder Error: Referenced column \"nope\" not found in FROM clause!";
         assert_eq!(translated.error(text).position, sql.find("nope"));
         let plain = Translated::new("select é, nope", &served);

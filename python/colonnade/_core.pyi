@@ -51,7 +51,10 @@ class Engine(Protocol):
     version: str
     database: str | None
     served: tuple[str, bool]
-    catalog_names: tuple[list[str], list[str], list[tuple[str, str]]]
+    @property
+    def catalog_names(self) -> object:
+        """What `colonnade._duckdb.catalog.CatalogNames` has."""
+
     def session(self, user: str = "duckdb", read_only: bool = False) -> object: ...
 
 @type_check_only

@@ -61,9 +61,11 @@ impl PyEngine {
     pub(crate) fn new(engine: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (version, database) = (engine.getattr("version")?.extract()?, engine.getattr("database")?.extract()?);
         let (database_name, has_public) = engine.getattr("served")?.extract()?;
-        let (relations, catalog_functions, engine_functions): (Vec<String>, Vec<String>, Vec<(String, String)>) =
-            engine.getattr("catalog_names")?.extract()?;
-        let catalog = CatalogNames::new(relations, catalog_functions, engine_functions);
+        let names = engine.getattr("catalog_names")?;
+        let list = |attribute: &str| -> PyResult<Vec<String>> { names.getattr(attribute)?.extract() };
+        let engine_functions: Vec<(String, String)> = names.getattr("engine_functions")?.extract()?;
+        let (types, engine_types) = (list("types")?, list("engine_types")?);
+        let catalog = CatalogNames::new(list("relations")?, list("functions")?, engine_functions, types, engine_types);
         let served = ServedDatabase { database: database_name, has_public, catalog };
         let has_functions = engine.getattr("has_functions")?.extract()?;
         let names = |attribute: &str| -> PyResult<functions::FunctionNames> {

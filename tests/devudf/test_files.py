@@ -215,6 +215,20 @@ def test_configurations_of_editors_run_the_files(connection: Session, project: P
     project.done("pull", "--ide", "pycharm")
     text = (project.root / ".idea/runConfigurations/colonnade_public_plus.xml").read_text()
     assert 'name="PARAMETERS" value="udf run udf/public/plus.py"' in text
+    # Those of functions that have no file are removed, and nothing else.
+    configurations = project.root / ".idea" / "runConfigurations"
+    gone = text.replace("plus", "gone")
+    kept = {
+        "mine.xml": gone,
+        "colonnade_public_mine.xml": gone,
+        "colonnade_public_gone2.xml": gone.replace("COLONNADE_UDF", "OTHER").replace("gone", "gone2"),
+        "colonnade_elsewhere_gone.xml": gone.replace("udf/public", "other/elsewhere"),
+        "colonnade_public_bytes.xml": "\N{LATIN SMALL LETTER E WITH ACUTE}",
+    }
+    for name, content in {**kept, "colonnade_public_gone.xml": gone}.items():
+        (configurations / name).write_text(content, encoding="latin-1")
+    project.done("pull", "--ide", "pycharm")
+    assert {path.name for path in configurations.iterdir()} == {*kept, "colonnade_public_plus.xml"}
     # What the configurations run.
     connection.execute("CREATE OR REPLACE TEMP VIEW unused AS SELECT 1")
     project.done("inputs", "plus", "--sql", "SELECT plus(i::integer) FROM range(3) t(i)")

@@ -137,3 +137,23 @@ def test_each_way_to_run_a_query(session: psycopg.Connection, server: Server) ->
         assert rows(session, "FROM looked_up()") == [expected]
     (spooled,) = rows(session, f"SELECT * FROM colonnade_spool('{query}')")
     assert spooled[2] == 1
+
+
+def test_columns_of_tables_and_subqueries_have_the_function_s_name(session: psycopg.Connection) -> None:
+    items = "pairs(DISTINCT i), joined(i ORDER BY i) FILTER (WHERE i > 3), max(i)"
+    with session.transaction(force_rollback=True):
+        session.execute(f"CREATE TABLE made AS SELECT {items}, 1 + pairs(DISTINCT i) AS more FROM few".encode())
+        cursor = session.execute("SELECT * FROM made")
+        assert [column.name for column in cursor.description or []] == ["pairs", "joined", "max(i)", "more"]
+    query = f"WITH c AS (SELECT {items} FROM few) SELECT joined, pairs FROM c WHERE pairs > 1"
+    assert rows(session, query) == [("INTEGER 4", 70)]
+    cursor = session.execute(b"SELECT * FROM (SELECT i, Pairs(DISTINCT i, 1) OVER () FROM few) WHERE pairs > 1 LIMIT 1")
+    assert [column.name for column in cursor.description or []] == ["i", "pairs"]
+    # What a SELECT calls its columns stays, also of several with one name.
+    for query, names in (
+        ("SELECT pairs(DISTINCT i), pairs(DISTINCT i, 1) FROM few", ["pairs", "pairs"]),
+        ("SELECT pairs(DISTINCT i) x, pairs(DISTINCT i) AS pairs FROM few", ["x", "pairs"]),
+        ("SELECT pairs(DISTINCT i) + 1, [pairs(DISTINCT i)] FROM few", ["?column?", "array"]),
+    ):
+        cursor = session.execute(query.encode())
+        assert [column.name for column in cursor.description or []] == names

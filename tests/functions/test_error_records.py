@@ -147,5 +147,20 @@ def test_a_server_without_functions_says_so(tmp_path: Path) -> None:
             with pytest.raises(psycopg.errors.FeatureNotSupported, match="not enabled on this server") as refused:
                 connection.execute(query.encode())
             assert refused.value.diag.message_hint == "Start the server with --udf."
+        for statement in (
+            "CREATE FUNCTION g(x nope) RETURNS INTEGER LANGUAGE PYTHON AS $$ return ( $$",
+            "DROP FUNCTION f(integer)",
+            "DROP FUNCTION IF EXISTS f(integer)",
+            "DROP FUNCTION f, s",
+            "DROP AGGREGATE a",
+            "COMMENT ON FUNCTION f(integer) IS 'x'",
+            "COMMENT ON AGGREGATE a(integer) IS NULL",
+            "EXPLAIN (INPUTS f) SELECT f(1)",
+        ):
+            with pytest.raises(psycopg.errors.FeatureNotSupported, match="not enabled on this server"):
+                connection.execute(statement.encode())
+        # Macros in SQL need no functions in Python.
+        connection.execute("CREATE MACRO m(x) AS x + 1")
+        connection.execute("DROP FUNCTION m")
         # They are listed all the same.
         assert value(connection, "SELECT count(*) FROM colonnade_functions") == 3

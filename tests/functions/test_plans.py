@@ -195,7 +195,7 @@ def test_threads_of_a_function_run_on_all_cpus(plans: Caller) -> None:
         "if x[0] < 0:\n"
         "  threading.Thread(target=time.sleep, args=(10,), daemon=True).start()\n"
         "  time.sleep(0.3)\n"
-        "  others = [int(thread) for thread in os.listdir('/proc/self/task') if int(thread) != os.getpid()]\n"
+        "  others = [thread.native_id for thread in threading.enumerate() if thread.native_id != os.getpid()]\n"
         "  return numpy.full(len(x), min(len(os.sched_getaffinity(thread)) for thread in others))\n"
         "return numpy.full(len(x), len(os.sched_getaffinity(0)))"
     )

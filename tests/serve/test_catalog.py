@@ -97,6 +97,24 @@ def test_names_of_the_catalog_are_found_with_and_without_their_schema(server: Se
         info = psycopg.types.TypeInfo.fetch(connection, "uuid")
         assert info is not None
         assert (info.oid, info.array_oid) == (2950, 2951)
+        with connection.transaction(force_rollback=True):
+            connection.execute("CREATE TYPE json AS ENUM ('b'); CREATE TYPE name AS INT")
+            query = "SELECT typeof('1'::pg_catalog.json), typeof(CAST('1' AS pg_catalog.json)), 'x'::pg_catalog.name"
+            assert connection.execute(query.encode()).fetchall() == [("JSON", "JSON", "x")]
+            query = (
+                "SELECT '1'::pg_catalog.int4, 'c'::pg_catalog.\"char\", 1::pg_catalog.numeric(4, 1)::pg_catalog.text"
+            )
+            assert connection.execute(query.encode()).fetchall() == [(1, "c", "1.0")]
+            connection.execute("CREATE TABLE made (j pg_catalog.json, i pg_catalog.int8)")
+            ((sql,),) = connection.execute("SELECT sql FROM duckdb_tables() WHERE table_name = 'made'").fetchall()
+            assert sql == "CREATE TABLE made(j JSON, i BIGINT);"
+        for query in (
+            "SELECT 'a'::pg_catalog.mood",
+            "SELECT CAST('a' AS pg_catalog.mood)",
+            "CREATE TABLE t(m pg_catalog.mood)",
+        ):
+            with pytest.raises(psycopg.errors.UndefinedObject, match="mood"):
+                connection.execute(query.encode())
         connection.execute("USE other")
         assert connection.execute("SELECT current_schema(), version() LIKE 'PostgreSQL%%'").fetchone() == (
             "other",

@@ -11,6 +11,7 @@ use crate::ring::{Ring, RingSlice};
 
 #[doc(hidden)]
 pub mod hostile;
+pub mod json;
 
 /// What is wrong with an answer.
 pub(crate) type Fault = &'static str;
@@ -68,13 +69,13 @@ impl<'r> Reader<'r> {
         };
         let values = self.slice(values_at, values_bytes)?;
         let data = match column_type {
-            ColumnType::Text | ColumnType::Blob => {
+            ColumnType::Text | ColumnType::Json | ColumnType::Blob => {
                 let offsets = offsets(&values, rows)?;
                 if offsets.last() != Some(&(heap_bytes as u64)) {
                     return Err("the offsets of texts do not end where their bytes do");
                 }
                 let bytes = self.slice(heap_at, heap_bytes)?.to_vec();
-                if *column_type == ColumnType::Text {
+                if *column_type != ColumnType::Blob {
                     check_text(&bytes, &offsets)?;
                 }
                 OutputData::Bytes { offsets, bytes }

@@ -266,7 +266,7 @@ impl Node {
         self.append_validity(from, rows);
         let children = type_.children();
         match type_ {
-            ColumnType::Text | ColumnType::Blob => {
+            ColumnType::Text | ColumnType::Json | ColumnType::Blob => {
                 for row in rows.iter(from.length) {
                     if let Some(row) = row {
                         let (start, end) = from.range(row);
@@ -377,5 +377,6 @@ impl Node {
 }
 
 fn has_offsets(type_: &ColumnType) -> bool {
-    matches!(type_, ColumnType::Text | ColumnType::Blob | ColumnType::List(_) | ColumnType::Map(..))
+    use ColumnType as C;
+    matches!(type_, C::Text | C::Json | C::Blob | C::List(_) | C::Map(..))
 }

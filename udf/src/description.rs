@@ -73,7 +73,7 @@ fn type_(json: &mut String, column_type: &ColumnType) {
         ColumnType::Float32 => "float32",
         ColumnType::Float64 => "float64",
         ColumnType::Decimal { .. } => "decimal",
-        ColumnType::Text => "text",
+        ColumnType::Text | ColumnType::Json => "text",
         ColumnType::Blob => "blob",
         ColumnType::Uuid => "uuid",
         ColumnType::Date => "date",

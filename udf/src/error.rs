@@ -114,6 +114,8 @@ pub enum ValueFault {
     DateTimeOutOfRange,
     /// 22021: a text is not UTF-8, or has a NUL.
     Text,
+    /// 22P02: a text is no JSON.
+    Json,
     /// 22023: another value that the type does not have.
     Other,
 }
@@ -147,6 +149,7 @@ impl CallError {
                 ValueFault::NullNotAllowed => "22004",
                 ValueFault::DateTimeOutOfRange => "22008",
                 ValueFault::Text => "22021",
+                ValueFault::Json => "22P02",
                 ValueFault::Other => "22023",
             },
             Self::State(_) => "55000",

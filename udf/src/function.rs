@@ -86,8 +86,10 @@ pub enum ColumnType {
         /// The digits behind the point, up to `width`.
         scale: u8,
     },
-    /// VARCHAR, JSON, ENUM, BIT: UTF-8. Offsets are of 8 bytes.
+    /// VARCHAR, ENUM, BIT: UTF-8. Offsets are of 8 bytes.
     Text,
+    /// The same for JSON.
+    Json,
     /// Bytes. Offsets are of 8 bytes.
     Blob,
     /// 16 bytes in the order of their text form.
@@ -179,6 +181,7 @@ impl ColumnType {
             Self::Int64 | Self::UInt64 | Self::Float64 | Self::Time | Self::Timestamp(_) | Self::TimestampTz => 8,
             Self::Int128 | Self::UInt128 | Self::Decimal { .. } | Self::Uuid | Self::Interval => 16,
             Self::Text
+            | Self::Json
             | Self::Blob
             | Self::List(_)
             | Self::Array { .. }

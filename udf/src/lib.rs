@@ -46,6 +46,7 @@ mod local;
 mod loopback;
 mod output;
 mod pace;
+mod places;
 mod pool;
 mod process;
 mod ring;

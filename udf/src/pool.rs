@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::CallError;
 use crate::local::LocalSource;
+use crate::places::Places;
 use crate::sandbox::{self, SeccompFilter};
 use crate::session::SessionWorkers;
 use crate::template::{Template, TemplateSource};
@@ -52,7 +53,7 @@ pub(crate) struct PoolState {
     pub filter: SeccompFilter,
     /// The CPUs of this process, to which workers return.
     pub processors: CpuSet,
-    used: Arc<AtomicUsize>,
+    pub places: Arc<Places>,
     last_id: AtomicU64,
 }
 
@@ -88,12 +89,12 @@ impl WorkerPool {
 
     fn with_source(source: Source, limits: WorkerLimits) -> io::Result<Self> {
         Ok(Self(Arc::new(PoolState {
+            places: Places::new(limits.workers),
             limits,
             source,
             template: Mutex::new(None),
             filter: sandbox::seccomp_filter(),
             processors: sched_getaffinity(None)?,
-            used: Arc::default(),
             last_id: AtomicU64::new(0),
         })))
     }
@@ -113,33 +114,11 @@ impl WorkerPool {
 
     /// The number of worker processes.
     pub fn workers(&self) -> usize {
-        self.0.used.load(Ordering::SeqCst)
-    }
-}
-
-/// The right to one worker process.
-#[derive(Debug)]
-pub(crate) struct Place(Arc<AtomicUsize>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        self.0.places.taken()
     }
 }
 
 impl PoolState {
-    /// Takes a place for a worker of a session, of which `used` have one.
-    pub fn place(&self, used: &Arc<AtomicUsize>) -> Result<[Place; 2], CallError> {
-        let take = |used: &Arc<AtomicUsize>, most: usize| {
-            let more = |used| (used < most).then_some(used + 1);
-            let taken = used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more);
-            taken.map(|_| Place(Arc::clone(used))).map_err(|_| most)
-        };
-        let own = take(used, self.limits.session_workers.unwrap_or(usize::MAX));
-        let own = own.map_err(CallError::TooManySessionWorkers)?;
-        Ok([own, take(&self.used, self.limits.workers).map_err(CallError::TooManyWorkers)?])
-    }
-
     /// The template. If it has died, another one is started.
     pub fn template(&self) -> Result<Arc<Template>, CallError> {
         let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,6 +145,7 @@ impl PoolState {
         rules.map(Some).ok_or_else(|| CallError::Start("the kernel has no Landlock".to_owned()))
     }
 
+    /// A number that no other worker and no other session has.
     pub fn next_id(&self) -> u64 {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }

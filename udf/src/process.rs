@@ -12,7 +12,7 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::CallError;
 use crate::layout::{AnswerHead, RequestHead};
 use crate::local::LocalWorker;
-use crate::pool::{Place, PoolState, Source};
+use crate::pool::{PoolState, Source};
 use crate::ring::Ring;
 use crate::template::{EndStatus, ForkRequest, Template};
 
@@ -28,8 +28,6 @@ pub(crate) struct Process {
     is_busy: AtomicBool,
     /// Whether this process was killed by the server.
     is_killed: AtomicBool,
-    /// A place of the session and one of the pool, free again when this is dropped.
-    _places: [Place; 2],
 }
 
 #[derive(Debug)]
@@ -116,7 +114,7 @@ pub(crate) enum NoAnswer {
 
 impl Process {
     /// Starts a worker.
-    pub fn start(pool: &Arc<PoolState>, places: [Place; 2]) -> Result<Self, crate::CallError> {
+    pub fn start(pool: &Arc<PoolState>) -> Result<Self, crate::CallError> {
         let ring = Ring::new(usize::try_from(pool.limits.memory).unwrap_or(usize::MAX / 4))?;
         let runner = match &pool.source {
             Source::Templates(_) => Runner::Forked(ForkedProcess::start(pool, &ring)?),
@@ -129,8 +127,7 @@ impl Process {
                 Runner::Local(source.start(whole, ring.limit())?)
             }
         };
-        let (is_busy, is_killed) = (AtomicBool::new(false), AtomicBool::new(false));
-        Ok(Self { runner, ring, is_busy, is_killed, _places: places })
+        Ok(Self { runner, ring, is_busy: AtomicBool::new(false), is_killed: AtomicBool::new(false) })
     }
 
     /// Sends a request and waits for its answer: until `deadline`, and until `is_cancelled`.

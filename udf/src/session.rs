@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::CallError;
 use crate::layout::MAX_NOTICES;
 use crate::pool::PoolState;
 use crate::process::Process;
@@ -15,7 +16,8 @@ pub struct SessionWorkers(Arc<SessionState>);
 
 pub(crate) struct SessionState {
     pub pool: Arc<PoolState>,
-    idle: Mutex<Vec<(WorkerState, Instant)>>,
+    /// By which the pool knows whose idle processes it keeps.
+    id: u64,
     /// All processes, also those in use.
     running: Mutex<Vec<Weak<Process>>>,
     /// Their number.
@@ -32,8 +34,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl SessionWorkers {
     pub(crate) fn new(pool: Arc<PoolState>) -> Self {
         Self(Arc::new(SessionState {
+            id: pool.next_id(),
             pool,
-            idle: Mutex::default(),
             running: Mutex::default(),
             used: Arc::default(),
             is_cancelled: AtomicBool::new(false),
@@ -64,7 +66,7 @@ impl SessionWorkers {
     pub fn end(&self) {
         self.0.has_ended.store(true, Ordering::SeqCst);
         self.cancel();
-        lock(&self.0.idle).clear();
+        self.0.pool.places.end_idle(self.0.id, Duration::ZERO);
     }
 
     /// Tells the session's client something, in a line, beside what functions print.
@@ -79,14 +81,7 @@ impl SessionWorkers {
 
     /// Ends processes that have been idle for this time. A server calls this from time to time for each session.
     pub fn end_idle(&self, time: Duration) {
-        let mut ended = Vec::new();
-        lock(&self.0.idle).retain_mut(|(state, since)| {
-            let stays = since.elapsed() < time;
-            if !stays {
-                ended.extend(state.process.take());
-            }
-            stays
-        });
+        self.0.pool.places.end_idle(self.0.id, time);
     }
 
     /// The ids of the session's worker processes.
@@ -96,11 +91,27 @@ impl SessionWorkers {
     }
 }
 
+/// The right to one of the processes that a session may have.
+#[derive(Debug)]
+pub(crate) struct SessionPlace(Arc<AtomicUsize>);
+
+impl Drop for SessionPlace {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Drop for SessionState {
+    fn drop(&mut self) {
+        self.pool.places.end_idle(self.id, Duration::ZERO);
+    }
+}
+
 impl SessionState {
     /// An idle process; one that has died or was killed meanwhile is dropped. It may live for a moment after it was killed.
     pub fn take_idle(&self) -> Option<WorkerState> {
         loop {
-            let (state, _) = lock(&self.idle).pop()?;
+            let state = self.pool.places.take_idle(self.id)?;
             if state.process.as_ref().is_some_and(|process| !process.is_killed() && !process.has_ended()) {
                 return Some(state);
             }
@@ -108,34 +119,30 @@ impl SessionState {
     }
 
     pub fn give_back(&self, state: WorkerState) {
-        let mut idle = lock(&self.idle);
-        // Under the lock, so that `end` does not miss it.
-        if state.process.is_some() && !self.has_ended.load(Ordering::SeqCst) {
-            idle.push((state, Instant::now()));
+        if state.process.is_some() {
+            self.pool.places.give_back(self.id, state, || !self.has_ended.load(Ordering::SeqCst));
         }
     }
 
     /// Forks a process.
-    pub fn start(&self) -> Result<Arc<Process>, crate::CallError> {
+    pub fn start(&self) -> Result<WorkerState, CallError> {
         if self.has_ended.load(Ordering::SeqCst) {
-            return Err(crate::CallError::Start("the session has ended".to_owned()));
+            return Err(CallError::Start("the session has ended".to_owned()));
         }
-        let places = match self.pool.place(&self.used) {
-            Ok(places) => places,
-            // The session's own idle processes do not block its next one.
-            Err(error) => match lock(&self.idle).pop() {
-                Some(idle) => {
-                    drop(idle);
-                    self.pool.place(&self.used)?
-                }
-                None => return Err(error),
-            },
-        };
-        let process = Arc::new(Process::start(&self.pool, places)?);
+        let limits = &self.pool.limits;
+        let most = limits.session_workers.unwrap_or(usize::MAX);
+        let more = |used| (used < most).then_some(used + 1);
+        if self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_err() {
+            // Another thread of the session may have given one back meanwhile.
+            return self.take_idle().ok_or(CallError::TooManySessionWorkers(most));
+        }
+        let session_place = SessionPlace(Arc::clone(&self.used));
+        let place = self.pool.places.take().ok_or(CallError::TooManyWorkers(limits.workers))?;
+        let process = Arc::new(Process::start(&self.pool)?);
         let mut running = lock(&self.running);
         running.retain(|process| process.strong_count() > 0);
         running.push(Arc::downgrade(&process));
-        Ok(process)
+        Ok(WorkerState::new(process, place, session_place))
     }
 
     /// Adds printed text, up to the limit of a statement.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::check::{self, Fault};
+use crate::check::{self, Fault, json};
 use crate::description::describe;
 use crate::error::{CallError, FunctionError, ValueFault};
 use crate::function::{Function, FunctionKind};
@@ -15,9 +15,10 @@ use crate::layout::{Answer, AnswerHead, DATA, REQUEST_WORDS, Request, RequestHea
 use crate::loopback::{EndCondition, Loopback, Queries, StopFlag};
 use crate::output::CallOutput;
 use crate::pace::Pace;
+use crate::places::Place;
 use crate::process::{NoAnswer, Process};
 use crate::ring::RingSlice;
-use crate::session::SessionState;
+use crate::session::{SessionPlace, SessionState};
 use crate::template::EndStatus;
 
 /// How many functions a process keeps. The one that was compiled first is forgotten for the next one.
@@ -51,10 +52,19 @@ impl Compiled {
 #[derive(Debug, Default)]
 pub(crate) struct WorkerState {
     pub process: Option<Arc<Process>>,
+    /// The process's place among those of all sessions, and among those of its own. They are dropped after it.
+    pub place: Option<Place>,
+    _session_place: Option<SessionPlace>,
     compiled: Compiled,
     pace: Pace,
     /// The head and the words of its last call, if that is done and nothing else has been asked since.
     last: Option<(RequestHead, Vec<u64>)>,
+}
+
+impl WorkerState {
+    pub fn new(process: Arc<Process>, place: Place, session_place: SessionPlace) -> Self {
+        Self { process: Some(process), place: Some(place), _session_place: Some(session_place), ..Self::default() }
+    }
 }
 
 /// A worker process for one thread. Calls wait without any lock. If the process dies, the next call gets another one. When this is
@@ -93,9 +103,11 @@ impl FunctionWorker {
     /// If no process could be started, or the function does not compile.
     pub fn prepare(&mut self, function: &Arc<Function>, rows: usize) -> Result<CallInputs<'_>, CallError> {
         if self.state.process.as_ref().is_none_or(|process| process.is_killed()) {
+            // A process that was killed gives up its place first.
+            self.state = WorkerState::default();
             self.state = match self.session.take_idle() {
                 Some(idle) => idle,
-                None => WorkerState { process: Some(self.session.start()?), ..WorkerState::default() },
+                None => self.session.start()?,
             };
         }
         if !self.state.compiled.ids.contains(&function.id) {
@@ -175,6 +187,7 @@ impl FunctionWorker {
         let declared = function.results.iter().map(|result| &result.column_type);
         let types: Vec<_> = if is_any { any.iter().collect() } else { declared.collect() };
         let (rows, columns) = check::columns(&process.ring, &answer, &types, expected).map_err(broken)?;
+        json::check(&columns, &types)?;
         Ok(CallOutput { rows, names, columns })
     }
 

@@ -77,6 +77,18 @@ const DENIED: &[(&str, &str)] = &[
     ("a file by the root of its process", "open('/proc/self/root/etc/passwd')"),
     ("a directory by that of its process", "os.listdir('/proc/self/cwd')"),
     ("another process by its own directory", "open(f'/proc/self/../{os.getppid()}/environ')"),
+    ("the network's state", "open('/proc/self/net/tcp')"),
+    ("the network's state by another name", "open('/proc/net/dev')"),
+    ("the network's state by its thread", "open(f'/proc/self/task/{os.getpid()}/net/unix')"),
+    ("the network's state by its number", "open(f'/proc/{os.getpid()}/net/route')"),
+    ("the list of the network's state", "os.listdir('/proc/self/net')"),
+    ("the interfaces of the system", "os.listdir('/sys/class/net')"),
+    ("its directory", "os.listdir('/proc/self')"),
+    ("its threads as files", "os.listdir('/proc/self/task')"),
+    ("the mounts", "open('/proc/self/mountinfo')"),
+    ("its first environment", "open('/proc/self/environ')"),
+    ("the control groups", "os.listdir('/sys/fs/cgroup')"),
+    ("the processes of a group", "open(next(path for path in groups if os.path.exists(path)))"),
     ("writing its own memory as a file", "open('/proc/self/mem', 'r+b')"),
     ("its own score for the lack of memory", "open('/proc/self/oom_score_adj', 'w')"),
     ("the limits of another process", "resource.prlimit(os.getppid(), resource.RLIMIT_CPU, (1, 1))"),
@@ -134,13 +146,20 @@ const DENIED: &[(&str, &str)] = &[
 const ALLOWED: &[&str] = &[
     "import json, decimal, email, sqlite3",
     "assert open('/proc/self/status').read()",
-    "assert os.listdir('/proc/self/task')",
+    "for name in ('status', 'stat', 'statm', 'maps', 'cgroup'): assert open(f'/proc/self/{name}').read()",
+    "for line in open('/proc/self/cgroup'):\n  _, controllers, path = line.rstrip().split(':', 2)\n  \
+     if 'cpu' in controllers.split(','):\n    at = f'/sys/fs/cgroup/{controllers}{path}/cpu.cfs_quota_us'\n    \
+     assert not os.path.exists(at) or open(at).read()",
     "assert os.cpu_count() and open('/proc/meminfo').read()",
     "import zoneinfo; zoneinfo.available_timezones()",
     "assert os.urandom(4) and socket.socketpair()",
     "assert dict(os.environ) == {}",
     "assert resource.getrlimit(resource.RLIMIT_FSIZE) == resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)",
-    "assert len(os.listdir('/proc/self/fd')) == 4",
+    // The standard ones, which are nothing, and those that name its own files. The one that lists them is closed again.
+    "own = [f'/proc/self/fd/{number}' for number in os.listdir('/proc/self/fd')]\n\
+     found = {os.readlink(path) for path in own if os.path.lexists(path)}\n\
+     assert {path.rpartition('/')[2] for path in found} == {'null', 'cgroup', 'maps', 'stat', 'statm', 'status', 'fd'}\n\
+     assert {path.rpartition('/')[0] for path in found} == {'/dev', f'/proc/{os.getpid()}'}",
     "threads = [threading.Thread(target=sum, args=[range(10**5)]) for _ in range(4)]\n\
      [thread.start() for thread in threads]\n[thread.join() for thread in threads]",
     "import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor(2) as pool: assert list(pool.map(abs, [-1])) == [1]",
@@ -158,6 +177,7 @@ const SETUP: &str = "
 import ctypes, fcntl, mmap, os, platform, resource, socket, struct, subprocess, threading, time
 x86 = platform.machine() == 'x86_64'
 (stack,) = (int(line.split('-')[0], 16) for line in open('/proc/self/maps') if line.endswith('[stack]\\n'))
+groups = ['/sys/fs/cgroup/cgroup.procs', '/sys/fs/cgroup/pids/cgroup.procs', '/sys/fs/cgroup/unified/cgroup.procs']
 libc = ctypes.CDLL(None, use_errno=True)
 def check(result):
     if result < 0:

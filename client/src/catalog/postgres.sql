@@ -1,4 +1,4 @@
-SELECT current_database()::text AS catalog_name,
+SELECT pg_catalog.current_database()::text AS catalog_name,
     n.nspname::text AS db_schema_name,
     c.relname::text AS table_name,
     CASE c.relkind

@@ -45,7 +45,9 @@ fn only_values_of_another_type_are_cast() {
     assert_eq!(values("DECIMAL(9,2)", decimals(vec![Some(1)], 9, 2)), "c0");
     assert_eq!(values("HUGEINT", decimals(vec![Some(i128::MAX)], 38, 0)), "c0");
     let cast = values("UUID", texts);
-    assert!(cast.starts_with("CASE WHEN TRY_CAST(TRY_CAST(c0 AS UUID) AS VARCHAR) IS DISTINCT FROM c0 THEN error("));
+    assert!(cast.starts_with(
+        "CASE WHEN TRY_CAST(TRY_CAST(c0 AS UUID) AS VARCHAR) IS DISTINCT FROM c0 THEN system.main.error("
+    ));
     assert!(cast.contains("'column \"it''s \"\"a\"\"\", row ', row_number"));
 }
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import quoteattr, unescape
 
 from . import folder
 
@@ -23,16 +24,27 @@ PYCHARM = """<component name="ProjectRunConfigurationManager">
     <option name="SCRIPT_NAME" value="colonnade" />
     <option name="PARAMETERS" value={parameters} />
     <option name="EMULATE_TERMINAL" value="false" />
+    <envs>
+      <env name="COLONNADE_UDF" value={mark} />
+    </envs>
     <method v="2" />
   </configuration>
 </component>
 """
 
 
+#: By which PyCharm's configurations of this module are known. PyCharm keeps it when it writes a file again.
+MARK = re.compile(r'<env name="COLONNADE_UDF" value=("[^"<>]*"|\'[^\'<>]*\') />')
+
+
 def write(editor: str, project: Project) -> list[Path]:
     """Write a configuration for each file of the project's folder. Returns the files that were written."""
     paths = [one.path for one in folder.read(project.folder)]
-    return pycharm(project.root, paths) if editor == "pycharm" else vscode(project.root, paths)
+    if editor == "vscode":
+        return vscode(project.root, paths)
+    written = pycharm(project.root, paths)
+    remove_pycharm(project)
+    return written
 
 
 def arguments(path: Path, root: Path) -> list[str]:
@@ -52,10 +64,32 @@ def pycharm(root: Path, paths: list[Path]) -> list[Path]:
     for path in paths:
         name = f"{PREFIX}{path.parent.name}.{path.stem}"
         parameters = " ".join(quoted(argument) for argument in arguments(path, root))
-        file = target / f"colonnade_{path.parent.name}_{path.stem}.xml"
-        file.write_text(PYCHARM.format(name=quoteattr(name), parameters=quoteattr(parameters)), encoding="utf-8")
+        file = target / pycharm_name(path)
+        attributes = {"name": name, "parameters": parameters, "mark": shown(path, root)}
+        text = PYCHARM.format(**{key: quoteattr(value) for key, value in attributes.items()})
+        file.write_text(text, encoding="utf-8")
         written.append(file)
     return written
+
+
+def pycharm_name(path: Path) -> str:
+    return f"colonnade_{path.parent.name}_{path.stem}.xml"
+
+
+def remove_pycharm(project: Project) -> None:
+    """Remove the configurations of files of the project's folder that do not exist. Of others, such as a copy that
+    somebody has made in PyCharm, the mark names another configuration."""
+    for file in (project.root / ".idea" / "runConfigurations").glob("colonnade_*.xml"):
+        try:
+            found = MARK.search(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if found is None:
+            continue
+        path = project.root / unescape(found[1][1:-1], {"&quot;": '"', "&apos;": "'"})
+        is_ours = path.resolve().is_relative_to(project.folder.resolve())
+        if is_ours and file.name == pycharm_name(path) and not path.exists():
+            file.unlink()
 
 
 def quoted(argument: str) -> str:

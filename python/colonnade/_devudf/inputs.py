@@ -145,7 +145,7 @@ def describe(connection: Connection, declaration: Declaration) -> Description:
     """What the server knows of a function. Raises `ValueError` if it has none with this signature."""
     # The server reads the types, because a type has several names.
     types = [] if declaration.is_variadic else declaration.types
-    given = ", ".join(f"typeof(CAST(NULL AS {type_}))" for type_ in types)
+    given = ", ".join(f"system.main.typeof(CAST(NULL AS {type_}))" for type_ in types)
     rows = connection.query(NAMED.format(given=given), [declaration.name]).to_arrow().to_pylist()
     found = [
         row

@@ -6,7 +6,7 @@ import tempfile
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 
@@ -72,9 +72,18 @@ def fill_catalog(connection: DuckDBPyConnection, main_name: str) -> None:
     connection.execute("COMMIT")
 
 
-def catalog_names(root: DuckDBPyConnection) -> tuple[list[str], list[str], list[tuple[str, str]]]:
-    """What clients may name with the schema `pg_catalog`: the catalog's relations and functions, and DuckDB's functions
-    with the schemas that have them."""
+class CatalogNames(NamedTuple):
+    """What clients may name with the schema `pg_catalog`."""
+
+    relations: list[str]
+    functions: list[str]
+    #: DuckDB's functions with the schemas that have them.
+    engine_functions: list[tuple[str, str]]
+    types: list[str]
+    engine_types: list[str]
+
+
+def catalog_names(root: DuckDBPyConnection) -> CatalogNames:
     here = f"database_name = '{CATALOG}' AND schema_name = '{SCHEMA}'"
     query = (
         f"SELECT table_name FROM system.main.duckdb_tables() WHERE {here} "
@@ -88,7 +97,14 @@ def catalog_names(root: DuckDBPyConnection) -> tuple[list[str], list[str], list[
     functions = root.execute(query).fetchall()
     own = [name for database, _, name in functions if database == CATALOG]
     # A name in `pg_catalog` comes before the same in `main`.
-    return relations, own, [(name, schema) for database, schema, name in functions if database != CATALOG]
+    others = [(name, schema) for database, schema, name in functions if database != CATALOG]
+    query = (
+        "SELECT DISTINCT database_name, type_name FROM system.main.duckdb_types() "
+        f"WHERE database_name = 'system' OR NOT internal AND {here}"
+    )
+    types = root.execute(query).fetchall()
+    own_types = [name for database, name in types if database == CATALOG]
+    return CatalogNames(relations, own, others, own_types, [name for database, name in types if database != CATALOG])
 
 
 def search_path(connection: DuckDBPyConnection | ReadOnlyConnection) -> str:

@@ -122,6 +122,6 @@ def resources(memory: str | None, threads: int | None) -> tuple[str, int]:
     with duckdb.connect() as connection:
         if memory is not None:
             connection.execute(f"SET memory_limit = {literal(memory)}")
-        query = "SELECT current_setting('memory_limit'), current_setting('threads')"
+        query = "SELECT system.main.current_setting('memory_limit'), system.main.current_setting('threads')"
         ((found_memory, found_threads),) = connection.execute(query).fetchall()
     return found_memory, threads or found_threads

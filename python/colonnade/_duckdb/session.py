@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from colonnade._core import Refused
 
+from . import arrow_scan
 from .answers import Answer, Description, ReleasableTable
 from .batch_rows import reader
 from .catalog import CatalogColumns
@@ -264,6 +265,8 @@ class Session:
         if self.beside is not None:
             self.beside.epoch.begin_write()
         try:
+            if not arrow_scan.is_duckdbs(self._connection):
+                raise Refused(arrow_scan.MESSAGE, "55000", None, None, arrow_scan.HINT)
             # This replaces the view of an earlier INSERT that failed.
             self._connection.register(name, registered)
             changed = self._connection.execute(sql).rowcount

@@ -34,10 +34,12 @@ _ACCESS_MODES = ("automatic", "read_only", "read_write")
 _TABLES = """
     select database_name as catalog, schema_name as schema, table_name as name, 'table' as type,
         cast(estimated_size as bigint) as estimated_rows
-    from duckdb_tables() where not internal and not temporary and database_name = current_database()
+    from system.main.duckdb_tables()
+    where not internal and not temporary and database_name = system.main.current_database()
     union all
     select database_name, schema_name, view_name, 'view', null
-    from duckdb_views() where not internal and not temporary and database_name = current_database()
+    from system.main.duckdb_views()
+    where not internal and not temporary and database_name = system.main.current_database()
     order by 2, 3
 """
 

@@ -6,6 +6,7 @@ import re
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from colonnade._duckdb import arrow_scan
 from colonnade._duckdb.exact import literal, quoted
 from colonnade._duckdb.written import Received, created, received
 from colonnade._errors import DatabaseError, DataError, Error, IntegrityError, NotSupportedError, ProgrammingError
@@ -59,6 +60,8 @@ class DuckdbWriter:
         """Writes all rows. Returns their number."""
         schema = self._pa.schema(rows)
         self._refuse_read_only()
+        if not arrow_scan.is_duckdbs(self._connection):
+            raise self._refused(arrow_scan.MESSAGE, "55000", arrow_scan.HINT)
         self._prepare(schema)
         columns = self._columns(schema)
         targets = self._pa.schema([(name, how.type) for name, (_, how) in columns.items()])

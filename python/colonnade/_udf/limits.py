@@ -51,15 +51,16 @@ def sizes() -> tuple[int, int]:
 
 def most_threads() -> int:
     """Half of the threads that the user of this process can have, so that functions leave the others to the server."""
-    found = [number for path in (*map(Path, KERNEL_LIMITS), *cgroup_limits()) if (number := read(path)) is not None]
+    paths = (*map(Path, KERNEL_LIMITS), *cgroup_files("pids", "pids.max"))
+    found = [number for path in paths if (number := read(path)) is not None]
     present, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     if present != resource.RLIM_INFINITY:
         found.append(present)
     return min(found) // 2
 
 
-def cgroup_limits() -> list[Path]:
-    """The files with the limits of the cgroup of this process, and of those around it."""
+def cgroup_files(controller: str, *names: str) -> list[Path]:
+    """The files with these names of the cgroup of this process, and of those around it, that has a controller."""
     found = []
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -67,11 +68,12 @@ def cgroup_limits() -> list[Path]:
         return []
     for line in lines:
         _, controllers, path = line.split(":", 2)
-        if controllers in ("", "pids"):
+        # Version 2 has one group for all controllers.
+        if controllers == "" or controller in controllers.split(","):
             # A container may see its own cgroup as the root.
             at = CGROUPS / controllers
             folders = [at, *(at := at / part for part in path.strip("/").split("/"))]
-            found += [folder / "pids.max" for folder in folders]
+            found += [folder / name for folder in folders for name in names]
     return found
 
 

@@ -30,6 +30,9 @@ SECCOMP_MODE_FILTER = 2
 LANDLOCK_RULE_PATH_BENEATH = 1
 LANDLOCK_ACCESS_FS_READ_FILE = 1 << 2
 LANDLOCK_ACCESS_FS_READ_DIR = 1 << 3
+#: What a worker reads of its own directory in /proc: its memory, its threads, its time, the name of its control group.
+#: A rule for the directory would also give the network's state, the mounts and the first environment.
+OWN_FILES = ("cgroup", "maps", "stat", "statm", "status")
 #: The version of the structures of capset(2).
 CAPABILITY_VERSION = 0x20080522
 
@@ -95,16 +98,19 @@ def drop_capabilities() -> None:
 
 
 def restrict_files(rules: int) -> None:
-    """Put a Landlock ruleset on this thread, with the process's own files in /proc added to it."""
-    own = os.open("/proc/self", os.O_PATH | os.O_CLOEXEC)
-    access = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR
-    rule = struct.pack("<Qi", access, own)
+    """Put a Landlock ruleset on this thread, with some of the process's own files in /proc added to it.
+
+    Their descriptors stay open, without a right to read: otherwise the kernel may forget a file's inode when it needs
+    memory, and make another one for the next open, which has no rule (`proc_pid_make_inode` in fs/proc/base.c)."""
     number = ctypes.c_int(rules)
-    added = _syscall(
-        ctypes.c_long(LANDLOCK_ADD_RULE), number, ctypes.c_int(LANDLOCK_RULE_PATH_BENEATH), rule, ctypes.c_uint32(0)
-    )
-    _checked("landlock_add_rule", added)
-    os.close(own)
+    accesses = {**dict.fromkeys(OWN_FILES, LANDLOCK_ACCESS_FS_READ_FILE), "fd": LANDLOCK_ACCESS_FS_READ_DIR}
+    for name, access in accesses.items():
+        own = os.open(f"/proc/self/{name}", os.O_PATH | os.O_CLOEXEC)
+        rule = struct.pack("<Qi", access, own)
+        added = _syscall(
+            ctypes.c_long(LANDLOCK_ADD_RULE), number, ctypes.c_int(LANDLOCK_RULE_PATH_BENEATH), rule, ctypes.c_uint32(0)
+        )
+        _checked("landlock_add_rule", added)
     _checked("landlock_restrict_self", _syscall(ctypes.c_long(LANDLOCK_RESTRICT_SELF), number, ctypes.c_uint32(0)))
 
 

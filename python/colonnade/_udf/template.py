@@ -21,6 +21,8 @@ from . import limits
 
 FORK_HEAD = struct.Struct("<QQQ")
 MAX_MESSAGE = 64 << 10
+#: The limits on CPU time of cgroups, of version 2 and of version 1.
+CPU_LIMITS = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
 #: How often the threads of a worker are listed until there are no new ones.
 FREE_ROUNDS = 5
 
@@ -64,13 +66,14 @@ def main(modules: list[str]) -> None:
 
 
 def readable() -> list[str]:
-    """What the interpreter reads: itself, its library and its packages."""
+    """What the interpreter reads: itself, its library and its packages. Libraries also read how many CPUs they have."""
     found = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, str(Path(__file__).parent)}
     found |= {path for path in sys.path if path}
     found |= {path for path in (sysconfig.get_config_var("LIBDIR"), sysconfig.get_path("stdlib")) if path}
     # The prefix of Debian's interpreter: its libraries, not all that is there.
     found -= {"/", "/usr", "/usr/local"}
     found |= {str(Path(path).resolve()) for path in found}
+    found |= {str(path) for path in limits.cgroup_files("cpu", *CPU_LIMITS)}
     return sorted(path for path in found if Path(path).exists())
 
 

@@ -64,18 +64,19 @@ def confine(start: Start) -> None:
         os.dup2(null, number)
     os.environ.clear()
     system.prctl(system.PR_SET_DUMPABLE, 0)
-    if start.rules is not None:
+    if start.rules is None:
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    else:
+        if len(list(Path("/proc/self/task").iterdir())) != 1:
+            raise RuntimeError("a library has started threads, which the sandbox would not hold")
         rules = os.dup2(start.rules, 3, inheritable=False)
         os.closerange(4, os.sysconf("SC_OPEN_MAX"))
-        # The sandbox's own descriptor in /proc must be readable, so it comes before the limits.
         system.prctl(system.PR_SET_NO_NEW_PRIVS, 1)
         system.restrict_files(rules)
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        os.close(rules)
     limits.limit(start.memory, start.threads)
     reseed()
     if start.rules is not None:
-        if len(list(Path("/proc/self/task").iterdir())) != 1:
-            raise RuntimeError("a library has started threads, which the sandbox would not hold")
         system.drop_capabilities()
         at = int.from_bytes(start.filter[:4], "little")
         program = bytearray(start.filter[4:])

@@ -70,7 +70,9 @@ def models(connection: str | Connection, *, schema: str = "main") -> pd.DataFram
     require("pandas", "models()")
     names = ", ".join(quoted(name) for name in COLUMNS if name != "artifact")
     with place(connection, schema) as there:
-        query = f'SELECT {names}, octet_length(artifact) AS "size" FROM {there.table} ORDER BY name, version'
+        query = (
+            f'SELECT {names}, system.main.octet_length(artifact) AS "size" FROM {there.table} ORDER BY name, version'
+        )
         return there.connection.query(query).to_pandas()
 
 

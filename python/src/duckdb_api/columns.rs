@@ -93,7 +93,7 @@ pub(crate) fn write<N: Nodes>(nodes: &mut N, layout: &ColumnType, array: &ArrayR
             }
             fixed(nodes, &bytes, &valid(array))
         }
-        (ColumnType::Text, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
+        (ColumnType::Text | ColumnType::Json, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
             byte_rows(nodes, texts(array)?.map(|text| text.map(str::as_bytes)))
         }
         (ColumnType::Blob, DataType::Binary) => byte_rows(nodes, array.as_binary::<i32>().iter()),

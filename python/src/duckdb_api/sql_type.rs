@@ -130,7 +130,8 @@ impl SqlType {
             "UHUGEINT" => C::UInt128,
             "FLOAT" => C::Float32,
             "DOUBLE" => C::Float64,
-            "VARCHAR" | "JSON" => C::Text,
+            "VARCHAR" => C::Text,
+            "JSON" => C::Json,
             "BLOB" => C::Blob,
             "UUID" => C::Uuid,
             "DATE" => C::Date,
@@ -148,7 +149,7 @@ impl SqlType {
             C::Decimal { width: ..=9, .. } => Storage::Decimal32,
             C::Decimal { width: ..=18, .. } => Storage::Decimal64,
             C::Uuid => Storage::Uuid,
-            C::Text | C::Blob => Storage::Text,
+            C::Text | C::Json | C::Blob => Storage::Text,
             other => Storage::Same(other.width()?),
         };
         Some(Self { name: name.to_owned(), column_type, storage, children: Vec::new(), labels: Vec::new() })

@@ -21,7 +21,27 @@ pub struct AggregateCall {
     pub end: usize,
     /// Whether an argument has the name of its parameter: `f(x => 1)`.
     pub has_names: bool,
+    /// Behind the call and its clauses, if it is a whole item of a SELECT list and has no alias.
+    pub alias_at: Option<usize>,
 }
+
+/// The words after a SELECT list.
+const AFTER_LIST: [&str; 14] = [
+    "from",
+    "where",
+    "group",
+    "having",
+    "window",
+    "qualify",
+    "order",
+    "limit",
+    "offset",
+    "fetch",
+    "union",
+    "intersect",
+    "except",
+    "using",
+];
 
 /// Whether these tokens begin with a name for an argument: `x =>` or `x :=`.
 pub(super) fn is_named(argument: &[Token<'_>]) -> bool {
@@ -40,7 +60,75 @@ pub fn aggregate_calls(statement: &str, dialect: Dialect, is_known: impl Fn(&str
     let is_called = |window: &[Token<'_>]| window[1].is_symbol(b'(') && is_known(&window[0].folded().to_lowercase());
     let tokens: Vec<_> = code(statement, dialect).collect();
     let calls = tokens.windows(2).enumerate().filter(|(_, window)| is_called(window));
-    calls.filter_map(|(at, _)| call(&tokens, at)).collect()
+    let items = begins_item(&tokens);
+    calls.filter_map(|(at, _)| call(&tokens, at, &items)).collect()
+}
+
+/// For each token, whether it is the first one of an item of a SELECT list. An item after DISTINCT ON is not found.
+fn begins_item(tokens: &[Token<'_>]) -> Vec<bool> {
+    // For each open bracket, whether its tokens are those of a SELECT list.
+    let mut lists = vec![false];
+    let mut begins = false;
+    let found = tokens.iter().map(|token| {
+        let is_first = begins;
+        let in_list = lists.last().is_some_and(|in_list| *in_list);
+        begins = match token.kind {
+            TokenKind::Symbol(b'(' | b'[' | b'{') => {
+                lists.push(false);
+                false
+            }
+            TokenKind::Symbol(b')' | b']' | b'}') => {
+                lists.pop();
+                false
+            }
+            TokenKind::Symbol(b',') => in_list,
+            TokenKind::Word if token.is_word("select") => {
+                lists.pop();
+                lists.push(true);
+                true
+            }
+            TokenKind::Word if is_first && (token.is_word("distinct") || token.is_word("all")) => true,
+            TokenKind::Word if AFTER_LIST.iter().any(|word| token.is_word(word)) => {
+                lists.pop();
+                lists.push(false);
+                false
+            }
+            _ => false,
+        };
+        is_first
+    });
+    found.collect()
+}
+
+/// The place behind the brackets that begin at `open`.
+fn behind_brackets(tokens: &[Token<'_>], open: usize) -> usize {
+    let mut depth = 0_usize;
+    let close = tokens[open..].iter().position(|token| {
+        match token.kind {
+            TokenKind::Symbol(b'(' | b'[' | b'{') => depth += 1,
+            TokenKind::Symbol(b')' | b']' | b'}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    close.map_or(tokens.len(), |close| open + close + 1)
+}
+
+/// Where an alias goes behind a call whose closing parenthesis is before `place`, if there is none.
+fn alias_at(tokens: &[Token<'_>], mut place: usize) -> Option<usize> {
+    for clause in ["filter", "over"] {
+        if tokens.get(place).is_some_and(|token| token.is_word(clause)) {
+            let is_name = tokens.get(place + 1).is_some_and(|token| !token.is_symbol(b'('));
+            place = if is_name { place + 2 } else { behind_brackets(tokens, place + 1) };
+        }
+    }
+    let ends = |token: &Token<'_>| match token.kind {
+        TokenKind::Symbol(symbol) => matches!(symbol, b',' | b')' | b';'),
+        TokenKind::Word => AFTER_LIST.iter().any(|word| token.is_word(word)),
+        _ => false,
+    };
+    let last = tokens.get(place.checked_sub(1)?)?;
+    tokens.get(place).is_none_or(ends).then(|| last.end())
 }
 
 /// Whether a text may have such a call. It is decided without looking at all tokens.
@@ -53,7 +141,7 @@ pub fn may_call(statement: &str) -> bool {
 }
 
 /// The call whose name is the token `at`, if it has such a clause.
-fn call(tokens: &[Token<'_>], at: usize) -> Option<AggregateCall> {
+fn call(tokens: &[Token<'_>], at: usize, items: &[bool]) -> Option<AggregateCall> {
     let name = tokens[at];
     let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
     let schema = before(2).filter(|_| before(1).is_some_and(|dot| dot.is_symbol(b'.')));
@@ -65,6 +153,7 @@ fn call(tokens: &[Token<'_>], at: usize) -> Option<AggregateCall> {
         arguments: Vec::new(),
         end: tokens[at + 1].end(),
         has_names: false,
+        alias_at: None,
     };
     let (mut depth, mut place, mut start, mut is_ordered) = (1_usize, at + 2, None, false);
     if let Some(distinct) = tokens.get(place).filter(|token| token.is_word("distinct")) {
@@ -93,6 +182,9 @@ fn call(tokens: &[Token<'_>], at: usize) -> Option<AggregateCall> {
     }
     let is_filtered = tokens.get(place).is_some_and(|token| token.is_word("filter"))
         && tokens.get(place + 1).is_some_and(|token| token.is_symbol(b'('));
+    if items[if schema.is_some() { at - 2 } else { at }] {
+        found.alias_at = alias_at(tokens, place);
+    }
     (found.distinct.is_some() || is_ordered || is_filtered).then_some(found)
 }
 
@@ -107,6 +199,40 @@ mod tests {
             (sql[call.head].to_owned(), call.distinct.is_some(), arguments)
         };
         found.into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn whole_items_without_an_alias_get_one() {
+        for (sql, expected) in [
+            ("select m(distinct x)", "select m(distinct x)<>"),
+            ("select all s.m(distinct x), 1", "select all s.m(distinct x)<>, 1"),
+            (
+                "select 1, m(x order by y) filter (where z) over (w) from t",
+                "select 1, m(x order by y) filter (where z) over (w)<> from t",
+            ),
+            ("select m(distinct x) over w;", "select m(distinct x) over w<>;"),
+            ("from t select distinct m(distinct x) ", "from t select distinct m(distinct x)<> "),
+            ("with a as (select m(distinct x) from t) from a", "with a as (select m(distinct x)<> from t) from a"),
+            ("select f(1, m(distinct x)) from t", ""),
+            ("select m(distinct x) y from t", ""),
+            ("select m(distinct x) as y from t", ""),
+            ("select m(distinct x) + 1 from t", ""),
+            ("select 1 + m(distinct x) from t", ""),
+            ("select case when a then m(distinct x) end, [1, m(distinct x)]", ""),
+            ("select a from t group by b, m(distinct x) order by m(distinct x)", ""),
+            ("select (m(distinct x)) from t", ""),
+            ("select a in (1, m(distinct x)) from t where (select b) < m(distinct x)", ""),
+            ("select x from (values (1), m(distinct x)) t", ""),
+            ("select m(distinct x)::text, m(distinct x)[1]", ""),
+            ("select ), m(distinct x)", ""),
+        ] {
+            let calls = aggregate_calls(sql, Dialect::WITH_PYTHON, |name| name == "m");
+            let mut shown = sql.to_owned();
+            for at in calls.iter().rev().filter_map(|call| call.alias_at) {
+                shown.insert_str(at, "<>");
+            }
+            assert_eq!(shown, if expected.is_empty() { sql } else { expected });
+        }
     }
 
     #[test]

@@ -39,7 +39,9 @@ impl Session {
     ) -> Result<(), Failure> {
         let functions = functions.map_err(|error| DefinitionError::from(error.clone()))?;
         if self.engine.functions().is_none() {
-            return self.execute(statement);
+            // Macros in SQL are dropped one at a time, by the name alone.
+            let is_macro = matches!(&functions.functions[..], [one] if one.types.is_none()) && !functions.is_aggregate;
+            return if is_macro { self.execute(statement) } else { Err(DefinitionError::Off.into()) };
         }
         let may = self.check_right();
         // Nothing is dropped without the right, but a macro is no function in Python, and needs none.
@@ -62,8 +64,11 @@ impl Session {
         statement: &Statement<'_>,
         comment: &CommentOnFunction,
     ) -> Result<(), Failure> {
-        let is_done = self.engine.functions().is_some()
-            && self.with_functions(statement, |functions| functions.comment(comment))?;
+        let has_functions = self.engine.functions().is_some();
+        if !has_functions && (comment.function.types.is_some() || comment.is_aggregate) {
+            return Err(DefinitionError::Off.into());
+        }
+        let is_done = has_functions && self.with_functions(statement, |functions| functions.comment(comment))?;
         if !is_done {
             return self.execute(statement);
         }

@@ -232,6 +232,8 @@ pub struct DroppedFunction {
 /// COMMENT ON FUNCTION, AGGREGATE or MACRO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommentOnFunction {
+    /// AGGREGATE.
+    pub is_aggregate: bool,
     /// The function.
     pub function: DroppedFunction,
     /// The comment; `None` removes it.

@@ -103,13 +103,13 @@ fn find(transfer: &mut Transfer<'_>, target: &WriteTarget) -> Result<Option<Foun
     let place = match &target.schema {
         _ if target.temporary => "c.relpersistence = 't'".to_owned(),
         Some(schema) => format!("c.relpersistence <> 't' AND n.nspname = {}", text(schema)),
-        None => format!("(c.relpersistence = 't' OR list_contains({path}, n.nspname))"),
+        None => format!("(c.relpersistence = 't' OR system.main.list_contains({path}, n.nspname))"),
     };
     let sql = format!(
         "SELECT c.relname, n.nspname, c.relpersistence FROM pg_catalog.pg_class c \
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-         WHERE lower(c.relname) = lower({}) AND c.relkind IN ('r', 'v') AND {place} \
-         ORDER BY c.relpersistence <> 't', list_position({path}, n.nspname) LIMIT 1",
+         WHERE system.main.lower(c.relname) = system.main.lower({}) AND c.relkind IN ('r', 'v') AND {place} \
+         ORDER BY c.relpersistence <> 't', system.main.list_position({path}, n.nspname) LIMIT 1",
         text(&target.table)
     );
     let rows = transfer.ask(&sql)?;

@@ -86,7 +86,9 @@ def kept_models() -> dict[Any, tuple[Any, dict[str, Any]]]:
 
 def next_version(connection: Any, table: str, name: str) -> int:
     """The version of a new model with this name."""
-    found = rows_of(connection.execute(f"SELECT max(version) AS newest FROM {table} WHERE name = {quoted(name)}"))
+    found = rows_of(
+        connection.execute(f"SELECT system.main.max(version) AS newest FROM {table} WHERE name = {quoted(name)}")
+    )
     return int(found["newest"] or 0) + 1
 
 

@@ -183,7 +183,7 @@ pub(crate) fn from_parts(
             let values = Decimal128Array::new(ScalarBuffer::from(Buffer::from(bytes)), nulls);
             Arc::new(values.with_precision_and_scale(*width, scale).map_err(invalid)?)
         }
-        C::Text => {
+        C::Text | C::Json => {
             let text = LargeStringArray::try_new(offset_buffer(offsets), Buffer::from(bytes), nulls);
             Arc::new(text.map_err(invalid)?)
         }

@@ -63,9 +63,8 @@ pub(in crate::statement) fn function(parser: &mut Parser<'_>) -> Result<DroppedF
 
 /// Reads a statement after COMMENT; `None` if it is about something else, or not as its grammar says.
 pub(in crate::statement) fn comment(mut parser: Parser<'_>) -> Option<CommentOnFunction> {
-    if !parser.word("on") || parser.take_if(|token| token.is_one_of(&["function", "aggregate", "macro"])).is_none() {
-        return None;
-    }
+    let word = parser.word("on").then(|| parser.take_if(|token| token.is_one_of(&["function", "aggregate", "macro"])));
+    let is_aggregate = word.flatten()?.is_word("aggregate");
     let function = function(&mut parser).ok()?;
     parser.expect("is", "IS").ok()?;
     let value = parser.take_if(|token: &Token<'_>| token.kind == TokenKind::Text || token.is_word("null"))?;
@@ -74,5 +73,5 @@ pub(in crate::statement) fn comment(mut parser: Parser<'_>) -> Option<CommentOnF
         _ => None,
     };
     parser.expect_end().ok()?;
-    Some(CommentOnFunction { function, text })
+    Some(CommentOnFunction { is_aggregate, function, text })
 }

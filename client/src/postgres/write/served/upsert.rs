@@ -70,7 +70,11 @@ impl<'a> UpsertStage<'a> {
     }
 
     fn count_present(&self, transfer: &mut Transfer<'_>) -> Result<u64, AnswerError> {
-        let sql = format!("SELECT count(*) FROM {STAGE} SEMI JOIN {} USING ({})", self.table.name, self.key.join(", "));
+        let sql = format!(
+            "SELECT system.main.count(*) FROM {STAGE} SEMI JOIN {} USING ({})",
+            self.table.name,
+            self.key.join(", ")
+        );
         count(transfer, &sql)
     }
 
@@ -79,7 +83,7 @@ impl<'a> UpsertStage<'a> {
     fn refuse_repeated(&self, transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {
         let shown: Vec<_> = self.key.iter().map(|name| format!("CAST({name} AS VARCHAR)")).collect();
         let sql = format!(
-            "SELECT {} FROM {STAGE} GROUP BY {} HAVING count(*) > 1 LIMIT 1",
+            "SELECT {} FROM {STAGE} GROUP BY {} HAVING system.main.count(*) > 1 LIMIT 1",
             shown.join(", "),
             self.key.join(", ")
         );
@@ -95,9 +99,10 @@ impl<'a> UpsertStage<'a> {
         let sql = format!(
             "SELECT k.oid FROM pg_catalog.pg_constraint k JOIN pg_catalog.pg_class c ON c.oid = k.conrelid \
              JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND list_contains(k.conkey, a.attnum) \
+             JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND system.main.list_contains(k.conkey, a.attnum) \
              WHERE k.contype IN ('p', 'u') AND {place} AND c.relname = {} \
-             GROUP BY k.oid HAVING list_sort(list(CAST(a.attname AS VARCHAR))) = list_sort([{}]) LIMIT 1",
+             GROUP BY k.oid HAVING system.main.list_sort(system.main.list(CAST(a.attname AS VARCHAR))) = \
+             system.main.list_sort(system.main.list_value({})) LIMIT 1",
             text(&self.plan.target.table),
             key.join(", ")
         );

@@ -1,0 +1,99 @@
+//! The places for worker processes of all sessions, and the idle workers, each of which holds one.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::worker::WorkerState;
+
+/// The places of a server. One lock guards the free ones and the idle workers: so whoever finds no place has seen that all are in use at
+/// one moment.
+#[derive(Debug)]
+pub(crate) struct Places {
+    limit: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    free: usize,
+    /// The workers that wait for their session's next call, the least recently used one first. Each holds a place, so there are not many.
+    idle: VecDeque<IdleWorker>,
+}
+
+#[derive(Debug)]
+struct IdleWorker {
+    session: u64,
+    since: Instant,
+    state: WorkerState,
+}
+
+/// The right to one worker process.
+#[derive(Debug)]
+pub(crate) struct Place(Arc<Places>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.lock().free += 1;
+    }
+}
+
+impl Places {
+    pub fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self { limit, state: Mutex::new(State { free: limit, idle: VecDeque::new() }) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of places that are taken.
+    pub fn taken(&self) -> usize {
+        self.limit - self.lock().free
+    }
+
+    /// Takes a free place, or that of the least recently used idle worker, whichever session it belongs to. That worker ends: what a
+    /// session has left in a process must never be there for another one.
+    pub fn take(self: &Arc<Self>) -> Option<Place> {
+        let mut state = self.lock();
+        if state.free > 0 {
+            state.free -= 1;
+            return Some(Place(Arc::clone(self)));
+        }
+        let ended = state.idle.pop_front();
+        // Outside of the lock, because ending a process takes longer.
+        drop(state);
+        ended.and_then(|mut idle| idle.state.place.take())
+    }
+
+    /// The session's most recently used idle worker.
+    pub fn take_idle(&self, session: u64) -> Option<WorkerState> {
+        let mut state = self.lock();
+        let at = state.idle.iter().rposition(|idle| idle.session == session)?;
+        state.idle.remove(at).map(|idle| idle.state)
+    }
+
+    /// Keeps a worker for the next call of its session, if that `continues`.
+    pub fn give_back(&self, session: u64, worker: WorkerState, continues: impl FnOnce() -> bool) {
+        let mut state = self.lock();
+        // Asked under the lock: a session that ends says so before it ends its idle workers, and then none is missed.
+        if continues() {
+            state.idle.push_back(IdleWorker { session, since: Instant::now(), state: worker });
+        } else {
+            drop(state);
+            drop(worker);
+        }
+    }
+
+    /// Ends the session's workers that have been idle for this time.
+    pub fn end_idle(&self, session: u64, time: Duration) {
+        let mut ended = Vec::new();
+        self.lock().idle.retain_mut(|idle| {
+            let stays = idle.session != session || idle.since.elapsed() < time;
+            if !stays {
+                ended.push(std::mem::take(&mut idle.state));
+            }
+            stays
+        });
+    }
+}

@@ -9,6 +9,7 @@ import numpy
 import pyarrow
 
 from .columns import as_kind, chosen, matrix
+from .forests import forest_outputs
 from .graphs import graph_inputs, graph_outputs
 from .labels import as_classes
 from .refused import ModelError
@@ -51,7 +52,10 @@ def outputs_of(model: Any, spec: dict[str, Any], rows: Any, chances: bool) -> tu
                 return pyarrow.array([], pyarrow.float64()), None
             codes = numpy.empty(0, numpy.int64)
             return as_classes(codes, spec["classes"]), numpy.empty((0, len(spec["classes"])))
-        if chances and hasattr(model, "predict_proba"):
+        of_forest = forest_outputs(model, rows)
+        if of_forest is not None:
+            predictions, probabilities = of_forest[0], of_forest[1] if chances else None
+        elif chances and hasattr(model, "predict_proba"):
             probabilities = model.predict_proba(rows)
             if isinstance(model, voting_trees()):
                 # What their `predict` does too. For an SVC it is not the same.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 import pyarrow
 
-from .columns import as_kind, chosen, matrix
+from .columns import BLOCK, all_values, as_kind, chosen, matrix, stacked
 from .forests import forest_outputs
 from .graphs import graph_inputs, graph_outputs
 from .labels import as_classes
@@ -21,7 +21,18 @@ def applied(model: Any, spec: dict[str, Any], columns: dict[str, Any], chances: 
     found = chosen(columns, spec["features"])
     if chances and spec["task"] == "regression":
         raise ModelError("the model predicts numbers, which have no probabilities: use predict")
-    return predicted(model, spec, inputs_of(model, spec, found), len(found[0]), chances)
+    count = len(found[0])
+    if count <= BLOCK or not (hasattr(model, "steps") and takes_matrix(model, spec)):
+        return predicted(model, spec, inputs_of(model, spec, found), count, chances)
+    # Each step of a pipeline reads and writes the matrix. A block of rows stays in the processor's cache meanwhile, and
+    # its memory is that of the block before.
+    parts = all_values(found, spec["features"])
+    blocks = []
+    for start in range(0, count, BLOCK):
+        rows = stacked([part[start : start + BLOCK] for part in parts], spec["features"], spec["dtype"])
+        blocks.append(predicted(model, spec, rows, len(rows), chances))
+    predictions, probabilities = zip(*blocks, strict=True)
+    return pyarrow.concat_arrays(predictions), numpy.concatenate(probabilities) if chances else None
 
 
 def predicted(model: Any, spec: dict[str, Any], rows: Any, count: int, chances: bool) -> tuple[Any, Any]:

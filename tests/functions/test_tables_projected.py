@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.functions.sessions import connected, rows, server_of
+from tests.functions.sessions import rows, server_of
 
 pytest.importorskip("pyarrow")
 

@@ -248,9 +248,7 @@ def all_values(columns: list[Any], features: list[dict[str, Any]]) -> list[numpy
     return [feature_values(one, column) for one, column in zip(features, columns, strict=True)]
 
 
-def stacked(
-    parts: list[numpy.ndarray], features: list[dict[str, Any]], dtype: Any, order: Any = "C"
-) -> numpy.ndarray:
+def stacked(parts: list[numpy.ndarray], features: list[dict[str, Any]], dtype: Any, order: Any = "C") -> numpy.ndarray:
     """The matrix of these columns."""
     found = numpy.empty((len(parts[0]), len(parts)), dtype, order=order)
     # The rows of a block stay in the processor's cache while their columns are written.

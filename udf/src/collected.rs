@@ -202,10 +202,36 @@ impl Reader<'_> {
                 let numbers: Vec<_> = numbers.values.as_chunks().0.iter().map(number).collect();
                 into.append(type_, &node, Chosen::These(&numbers));
             }
+            _ if type_.children().is_empty() => self.append_flat(type_, into),
             _ => {
                 let node = self.node(type_);
                 into.append(type_, &node, Chosen::All);
             }
+        }
+    }
+
+    /// Appends all rows of the next node, whose type has no nodes below it. Its buffers are copied once.
+    fn append_flat(&mut self, type_: &ColumnType, into: &mut Node) {
+        let head = self.head();
+        into.complete(type_);
+        into.append_validity(
+            &Node { length: head.length, validity: self.validity(&head), ..Node::default() },
+            Chosen::All,
+        );
+        let before = into.heap.len() as u64;
+        if let Some(heap) = self.memory.slice(head.heap, head.heap_bytes) {
+            heap.append_to(&mut into.heap);
+        }
+        let Some(values) = self.memory.slice(head.values, head.values_bytes) else { return };
+        if has_offsets(type_) {
+            let mut offsets = vec![0; head.length + 1];
+            values.read_words(&mut offsets);
+            into.values.reserve(head.length * 8);
+            for offset in &offsets[1..] {
+                into.values.extend_from_slice(&(before + offset).to_le_bytes());
+            }
+        } else {
+            values.append_to(&mut into.values);
         }
     }
 
@@ -217,18 +243,35 @@ impl Reader<'_> {
 
     /// The next node, without those below it.
     fn flat(&mut self) -> Node {
+        let head = self.head();
+        let bytes = |at, bytes| self.memory.slice(at, bytes).map(|slice| slice.to_vec()).unwrap_or_default();
+        let (values, heap) = (bytes(head.values, head.values_bytes), bytes(head.heap, head.heap_bytes));
+        Node { length: head.length, validity: self.validity(&head), values, heap, children: Vec::new() }
+    }
+
+    /// Where the buffers of the next node are.
+    fn head(&mut self) -> Head {
         let mut words = [0; NODE_WORDS];
         words.fill_with(|| self.word());
         let [length, validity, values, values_bytes, heap, heap_bytes] = words;
-        let bytes = |at, bytes| self.memory.slice(at, bytes).map(|slice| slice.to_vec()).unwrap_or_default();
-        let words = |at| {
-            let bytes = bytes(at, length.div_ceil(64) * 8);
-            bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect()
-        };
-        let validity = (validity > 0).then(|| words(validity));
-        let (values, heap) = (bytes(values, values_bytes), bytes(heap, heap_bytes));
-        Node { length, validity, values, heap, children: Vec::new() }
+        Head { length, validity, values, values_bytes, heap, heap_bytes }
     }
+
+    fn validity(&self, head: &Head) -> Option<Vec<u64>> {
+        let mut words = vec![0; head.length.div_ceil(64)];
+        self.memory.slice(head.validity, words.len() * 8).filter(|_| head.validity > 0)?.read_words(&mut words);
+        Some(words)
+    }
+}
+
+/// A node's length, and the places of its buffers with their sizes. The place of a missing bitmap is 0.
+struct Head {
+    length: usize,
+    validity: usize,
+    values: usize,
+    values_bytes: usize,
+    heap: usize,
+    heap_bytes: usize,
 }
 
 impl Node {

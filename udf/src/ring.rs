@@ -227,12 +227,18 @@ impl RingSlice<'_> {
     /// A copy of all bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.length);
-        // SAFETY: as in `read`; the vector has this capacity, and all of its bytes are written before its length is set.
-        unsafe {
-            ptr::copy_nonoverlapping(self.start, bytes.as_mut_ptr(), self.length);
-            bytes.set_len(self.length);
-        }
+        self.append_to(&mut bytes);
         bytes
+    }
+
+    /// Appends a copy of all bytes.
+    pub fn append_to(&self, bytes: &mut Vec<u8>) {
+        bytes.reserve(self.length);
+        // SAFETY: as in `read`; the vector has room for them behind its own bytes, and all are written before its length is set.
+        unsafe {
+            ptr::copy_nonoverlapping(self.start, bytes.as_mut_ptr().add(bytes.len()), self.length);
+            bytes.set_len(bytes.len() + self.length);
+        }
     }
 
     /// Writes words at the beginning.

@@ -176,12 +176,15 @@ api! {
     fn v2_table_function_set_bind_callback(Handle, BindCallback, *mut Handle) -> Code;
     fn v2_table_function_set_init_global_callback(Handle, ScalarCallback, *mut Handle) -> Code;
     fn v2_table_function_set_exec_callback(Handle, ScalarCallback, *mut Handle) -> Code;
+    fn v2_table_function_set_projection_pushdown(Handle, bool, *mut Handle) -> Code;
     fn v2_table_function_bind_add_result_column(Handle, *const RawText, Handle, *mut Handle) -> Code;
     fn v2_table_function_bind_set_cardinality(Handle, u64, bool, *mut Handle) -> Code;
     fn v2_table_function_init_global_set_max_threads(Handle, u64, *mut Handle) -> Code;
     fn v2_table_function_init_global_set_global_state(Handle, *mut Opaque, *mut Handle) -> Code;
     fn v2_table_function_exec_get_bind_data(Handle, *mut *mut c_void, *mut Handle) -> Code;
     fn v2_table_function_exec_get_global_state(Handle, *mut *mut c_void, *mut Handle) -> Code;
+    fn v2_table_function_exec_get_column_count(Handle, *mut u64, *mut Handle) -> Code;
+    fn v2_table_function_exec_get_column_index(Handle, u64, *mut u64, *mut Handle) -> Code;
     fn v2_table_function_exec_get_output_chunk(Handle, *mut Handle, *mut Handle) -> Code;
     fn v2_extension_register_table_function(Handle, Handle, *mut Handle) -> Code;
     fn v2_data_chunk_get_vector(Handle, u64, *mut Handle, *mut Handle) -> Code;

@@ -8,7 +8,8 @@ from typing import Any
 import numpy
 import pyarrow
 
-from .columns import as_kind, chosen, matrix
+from .columns import BLOCK, all_values, as_kind, chosen, matrix, stacked
+from .forests import forest_outputs
 from .graphs import graph_inputs, graph_outputs
 from .labels import as_classes
 from .refused import ModelError
@@ -20,7 +21,18 @@ def applied(model: Any, spec: dict[str, Any], columns: dict[str, Any], chances: 
     found = chosen(columns, spec["features"])
     if chances and spec["task"] == "regression":
         raise ModelError("the model predicts numbers, which have no probabilities: use predict")
-    return predicted(model, spec, inputs_of(model, spec, found), len(found[0]), chances)
+    count = len(found[0])
+    if count <= BLOCK or not (hasattr(model, "steps") and takes_matrix(model, spec)):
+        return predicted(model, spec, inputs_of(model, spec, found), count, chances)
+    # Each step of a pipeline reads and writes the matrix. A block of rows stays in the processor's cache meanwhile, and
+    # its memory is that of the block before.
+    parts = all_values(found, spec["features"])
+    blocks = []
+    for start in range(0, count, BLOCK):
+        rows = stacked([part[start : start + BLOCK] for part in parts], spec["features"], spec["dtype"])
+        blocks.append(predicted(model, spec, rows, len(rows), chances))
+    predictions, probabilities = zip(*blocks, strict=True)
+    return pyarrow.concat_arrays(predictions), numpy.concatenate(probabilities) if chances else None
 
 
 def predicted(model: Any, spec: dict[str, Any], rows: Any, count: int, chances: bool) -> tuple[Any, Any]:
@@ -51,7 +63,10 @@ def outputs_of(model: Any, spec: dict[str, Any], rows: Any, chances: bool) -> tu
                 return pyarrow.array([], pyarrow.float64()), None
             codes = numpy.empty(0, numpy.int64)
             return as_classes(codes, spec["classes"]), numpy.empty((0, len(spec["classes"])))
-        if chances and hasattr(model, "predict_proba"):
+        of_forest = forest_outputs(model, rows)
+        if of_forest is not None:
+            predictions, probabilities = of_forest[0], of_forest[1] if chances else None
+        elif chances and hasattr(model, "predict_proba"):
             probabilities = model.predict_proba(rows)
             if isinstance(model, voting_trees()):
                 # What their `predict` does too. For an SVC it is not the same.

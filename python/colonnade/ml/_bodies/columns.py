@@ -240,8 +240,17 @@ def feature_values(one: dict[str, Any], column: Any) -> numpy.ndarray:
 def matrix(columns: list[Any], features: list[dict[str, Any]], dtype: Any, order: Any = "C") -> numpy.ndarray:
     """The matrix that an estimator gets. In the order C, a row's values are side by side: predictions read rows. In the
     order F, a column's are: training reads columns."""
-    parts = [feature_values(one, column) for one, column in zip(features, columns, strict=True)]
-    found = numpy.empty((len(columns[0]), len(features)), dtype, order=order)
+    return stacked(all_values(columns, features), features, dtype, order)
+
+
+def all_values(columns: list[Any], features: list[dict[str, Any]]) -> list[numpy.ndarray]:
+    """The columns of the matrix, each with a type of its own."""
+    return [feature_values(one, column) for one, column in zip(features, columns, strict=True)]
+
+
+def stacked(parts: list[numpy.ndarray], features: list[dict[str, Any]], dtype: Any, order: Any = "C") -> numpy.ndarray:
+    """The matrix of these columns."""
+    found = numpy.empty((len(parts[0]), len(parts)), dtype, order=order)
     # The rows of a block stay in the processor's cache while their columns are written.
     step = BLOCK if order == "C" else max(len(found), 1)
     at = 0

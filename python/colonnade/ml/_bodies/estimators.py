@@ -110,11 +110,13 @@ def with_preparation(path: str, estimator: Any, features: list[dict[str, Any]]) 
 
     texts = [at for at, one in enumerate(features) if one["kind"] == "text"]
     others = [at for at, one in enumerate(features) if one["kind"] == "number"]
+    if not texts:
+        # Choosing all columns would copy the matrix twice, which takes as long as scaling it.
+        return Pipeline([("columns", StandardScaler()), ("estimator", estimator)])
+    categories: Any = [[float(code) for code in range(len(features[at]["categories"]))] for at in texts]
+    coder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
     steps: list[Any] = [("numbers", StandardScaler(), others)] if others else []
-    if texts:
-        categories: Any = [[float(code) for code in range(len(features[at]["categories"]))] for at in texts]
-        coder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
-        steps.append(("texts", coder, texts))
+    steps.append(("texts", coder, texts))
     return Pipeline([("columns", ColumnTransformer(steps)), ("estimator", estimator)])
 
 

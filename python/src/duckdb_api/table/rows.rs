@@ -51,6 +51,7 @@ pub(super) unsafe fn register(api: &'static Api, context: Handle, extension: Han
         checked(api, |error| (api.v2_table_function_set_bind_callback)(handle, bind, error))?;
         checked(api, |error| (api.v2_table_function_set_init_global_callback)(handle, begin, error))?;
         checked(api, |error| (api.v2_table_function_set_exec_callback)(handle, execute, error))?;
+        checked(api, |error| (api.v2_table_function_set_projection_pushdown)(handle, true, error))?;
         checked(api, |error| (api.v2_extension_register_table_function)(extension, handle, error))
     }
 }
@@ -89,7 +90,7 @@ unsafe extern "C" fn begin(info: Handle, _: Handle, error: *mut Handle) {
 
 unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
     // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind` and `begin`. The columns of the chunk are
-    // those that `bind` has added, flat, with room for a chunk's rows.
+    // some of those that `bind` has added, flat, with room for a chunk's rows.
     unsafe {
         report(error, |api| {
             let call: &Arc<Call> =
@@ -115,7 +116,15 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                 return checked(api, |error| (api.v2_vector_set_size)(first, 0, error));
             };
             let count = (batch.rows - position.row).min(CHUNK_ROWS);
-            for (index, (column, (_, type_))) in (0..).zip(batch.columns.iter().zip(columns)) {
+            let mut wanted = 0;
+            checked(api, |error| (api.v2_table_function_exec_get_column_count)(info, &raw mut wanted, error))?;
+            for index in 0..wanted {
+                let mut number = 0;
+                checked(api, |error| {
+                    (api.v2_table_function_exec_get_column_index)(info, index, &raw mut number, error)
+                })?;
+                let found = usize::try_from(number).ok().and_then(|at| batch.columns.get(at).zip(columns.get(at)));
+                let (column, (_, type_)) = found.ok_or("the result of a table function has no such column")?;
                 let part = column.slice(&type_.column_type, position.row, count);
                 let place = Place { first: 0, count, sources: None };
                 let written = results::write(api, vector(index)?, type_, Some(&part), place);

@@ -82,7 +82,8 @@ class Shape:
     def _layout(self) -> Layout:
         from .pandas import Layout
 
-        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(self.query_options))
+        options = self.query_options
+        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(options), self.options.get("dtype"))
 
     @property
     def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:

@@ -301,10 +301,23 @@ def moments(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
     return pd.to_datetime(series, errors="coerce", format=how)
 
 
+def require_one(made: pd.DataFrame, name: str, argument: str) -> None:
+    """Refuses a name that several columns have."""
+    number = list(made.columns).count(name)
+    if number > 1:
+        raise InterfaceError(
+            f"{argument} names {name!r}, and {number} columns are called so: give them different names in the query"
+        )
+
+
 def set_index(made: pd.DataFrame, index_col: str | list[str]) -> pd.DataFrame:
     """The frame with some of its columns as its index."""
     wanted = [index_col] if isinstance(index_col, str) else list(index_col)
     unknown = [name for name in wanted if name not in made.columns]
     if unknown:
         raise InterfaceError(f"index_col names {', '.join(map(repr, unknown))}: the columns are {list(made.columns)}")
+    if not wanted:
+        raise InterfaceError("index_col is empty: name a column, or leave it out")
+    for name in wanted:
+        require_one(made, name, "index_col")
     return made.set_index(index_col if isinstance(index_col, str) else wanted)

@@ -6,7 +6,7 @@ offset of a time, a text of NumPy at a NUL.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -25,6 +25,8 @@ _EXACT = frozenset(
     {("builtins", name) for name in ("bool", "int", "float", "str", "bytes", "bytearray")}
     | {("datetime", "date"), ("datetime", "timedelta"), ("decimal", "Decimal"), ("uuid", "UUID")}
 )
+#: What arrays have, of pyarrow, NumPy, pandas and polars.
+_ARRAYS = ("__arrow_array__", "__arrow_c_array__", "__arrow_c_stream__", "__array__")
 #: Classes of the values for NULL, also of pandas and of NumPy's masked arrays.
 _NULLS = frozenset({"NoneType", "NaTType", "NAType", "MaskedConstant"})
 
@@ -32,6 +34,11 @@ _NULLS = frozenset({"NoneType", "NaTType", "NAType", "MaskedConstant"})
 def of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
     """A table of arrays and sequences by the names of their columns."""
     pa = require("pyarrow", "writing arrays")
+    for name, values in arrays.items():
+        if not isinstance(name, str):
+            raise InterfaceError(f"the data has a column {name!r}: its name must be a text")
+        if isinstance(values, (str, bytes, bytearray, memoryview, Set)) or not isinstance(values, Iterable):
+            raise InterfaceError(f'column "{name}" is of type {type(values).__name__}: give an array or a list')
     columns = {name: _column(name, values) for name, values in arrays.items()}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -72,6 +79,9 @@ def refuse_unknown(name: str, kind: pa.DataType) -> None:
 
 def _column(name: str, values: Any) -> Any:
     np = require("numpy", "writing arrays")
+    if not any(hasattr(values, attribute) for attribute in _ARRAYS):
+        # Such as a generator, which can be read once.
+        values = list(values)
     dtype: Any = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
         if dtype.kind in "US":

@@ -95,7 +95,9 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     } else if let Ok(float) = object.cast::<PyFloat>() {
         Ok(Value::Float(float.value()))
     } else if let Ok(text) = object.cast::<PyString>() {
-        Ok(Value::Text(text.to_cow()?.into_owned()))
+        // The class of Python's own error takes five arguments, so `about` cannot make one.
+        let text = text.to_cow().map_err(|_| PyValueError::new_err("the text has a surrogate, which UTF-8 lacks"))?;
+        Ok(Value::Text(text.into_owned()))
     } else if let Ok(bytes) = object.cast::<PyBytes>() {
         Ok(Value::Bytes(bytes.as_bytes().to_vec()))
     } else if let Ok(bytes) = object.cast::<PyByteArray>() {
@@ -107,8 +109,7 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
     } else if let Ok(time) = object.cast::<PyTime>() {
         Ok(Value::Time(self::time(time), offset(time)?))
     } else if let Ok(delta) = object.cast::<PyDelta>() {
-        let microseconds = i64::from(delta.get_seconds()) * 1_000_000 + i64::from(delta.get_microseconds());
-        Ok(Value::Duration { days: delta.get_days(), microseconds })
+        duration(delta)
     } else if object.is_instance(DECIMAL.import(py, "decimal", "Decimal")?)? {
         decimal(object)
     } else if object.is_instance(UUID.import(py, "uuid", "UUID")?)? {
@@ -165,8 +166,12 @@ fn decimal(object: &Bound<'_, PyAny>) -> PyResult<Value> {
 
 fn instant(timestamp: &Bound<'_, PyDateTime>) -> PyResult<Value> {
     // pandas' Timestamp is a datetime with nanoseconds, and NaT is a datetime without a value.
-    if timestamp.getattr("nanosecond").is_ok_and(|nanoseconds| !nanoseconds.eq(0).unwrap_or(false)) {
+    if differs(timestamp, "nanosecond", 0) {
         return Err(PyValueError::new_err("the timestamp has nanoseconds or is NaT: round it, or pass None"));
+    }
+    // A Timestamp outside of Python's years is a datetime of another year.
+    if differs(timestamp, "year", timestamp.get_year()) {
+        return Err(PyValueError::new_err("the timestamp is outside of the years 1 to 9999: pass it as text"));
     }
     if timestamp.get_tzinfo().is_none() {
         return Ok(Value::Timestamp(date(timestamp), time(timestamp)));
@@ -174,6 +179,21 @@ fn instant(timestamp: &Bound<'_, PyDateTime>) -> PyResult<Value> {
     let utc = timestamp.call_method1("astimezone", (PyTzInfo::utc(timestamp.py())?,))?;
     let utc = utc.cast::<PyDateTime>()?;
     Ok(Value::Instant(date(utc), time(utc)))
+}
+
+fn duration(delta: &Bound<'_, PyDelta>) -> PyResult<Value> {
+    // pandas' Timedelta is a timedelta with nanoseconds, and without them if it is outside of Python's range.
+    let (days, seconds, microseconds) = (delta.get_days(), delta.get_seconds(), delta.get_microseconds());
+    let fields = [("nanoseconds", 0), ("days", days), ("seconds", seconds), ("microseconds", microseconds)];
+    if fields.into_iter().any(|(name, expected)| differs(delta, name, expected)) {
+        return Err(PyValueError::new_err("the duration has nanoseconds, or is longer than a timedelta: round it"));
+    }
+    Ok(Value::Duration { days, microseconds: i64::from(seconds) * 1_000_000 + i64::from(microseconds) })
+}
+
+/// Whether an attribute that the object has is not this number. A subclass can have other values than its base class.
+fn differs(object: &Bound<'_, PyAny>, name: &str, expected: i32) -> bool {
+    object.getattr(name).is_ok_and(|value| !value.eq(expected).unwrap_or(false))
 }
 
 fn date(object: &impl PyDateAccess) -> Date {

@@ -58,6 +58,14 @@ def test_ndjson(uri: str, tmp_path: Path, expected: pa.Table) -> None:
         assert (tmp_path / name).read_bytes() == written
 
 
+@pytest.mark.parametrize("format", ["csv", "ndjson"])
+def test_timestamps_are_in_utc(format: str) -> None:
+    """Also if DuckDB has another time zone, by default that of the machine."""
+    sql = "select timestamptz '2024-07-01 02:00:00+02' as a, [timestamptz '2024-07-01 02:00:00+02'] as b"
+    done = run("read", "duckdb:///:memory:", sql, "-o", "-", "--format", format, env=os.environ | {"TZ": "Asia/Tokyo"})
+    assert (done.returncode, done.stdout.count("2024-07-01 00:00:00.000000Z")) == (0, 2)
+
+
 @pytest.mark.parametrize("format", ["arrow", "csv", "ndjson"])
 def test_no_rows(uri: str, format: str) -> None:
     written = piped(uri, "select 1 as a where false", format)

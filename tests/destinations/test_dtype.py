@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import colonnade
 import numpy as np
@@ -167,3 +168,24 @@ def test_postgresql_options_on_the_command_line(stock: pg.Cluster, tmp_path: obj
     assert done.returncode == 0, done.stderr
     schema = pa.ipc.open_file(path).schema
     assert (schema.field("n").type, schema.field("a").type) == (pa.decimal128(10, 2), pa.string())
+
+
+@pytest.mark.parametrize("backend", [None, "exact", "numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["Float64", "Float32", pd.Float64Dtype(), pd.ArrowDtype(pa.float64()), pd.ArrowDtype(pa.float32())],
+    ids=str,
+)
+def test_nan_is_not_null_in_pandas_nullable_types(uri: str, dtype: Any, backend: Any) -> None:
+    sql = "select * from (values (1, 1.5::double), (2, 'nan'), (3, null)) t(k, v) order by k"
+    for given in ({"v": dtype}, dtype):
+        values = colonnade.read_sql(uri, sql, dtype=given, dtype_backend=backend)["v"]
+        assert values.dtype == pd.api.types.pandas_dtype(dtype)
+        assert values[0] == 1.5 and values[1] != values[1] and values[2] is pd.NA
+
+
+@pytest.mark.parametrize("backend", [None, "exact", "numpy_nullable", "pyarrow"])
+def test_categories_with_null(uri: str, backend: Any) -> None:
+    sql = "select * from (values (1, 'a'), (2, null)) t(k, v) order by k"
+    values = colonnade.read_sql(uri, sql, dtype={"v": "category"}, dtype_backend=backend)["v"]
+    assert values.dtype == "category" and values.isna().tolist() == [False, True] and values[0] == "a"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import adbc_driver_postgresql
 import adbc_driver_sqlite
 import colonnade
 import duckdb
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from colonnade._core import count_statements
@@ -107,6 +111,28 @@ def test_each_placeholder_has_its_value(shop: str) -> None:
             {"a": 2, "b": 1, "c": 2}
         ]
         assert connection.query("select count(v) as n from t").to_arrow().to_pylist() == [{"n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (pd.Timestamp("2024-01-01 00:00:00.000000001"), "the Timestamp would become"),
+        (pd.Timestamp(np.datetime64("20000-03-01", "s")), "the Timestamp has no form"),
+        (pd.Timedelta(1), "the Timedelta would become"),
+        (pd.NaT, "the NaTType has no form"),
+        (dt.time(1, tzinfo=dt.UTC), "the time would become"),
+        (np.datetime64(5, "2s"), "the datetime64 would become"),
+        ({1}, "the set would become"),
+        (2**64, "the int has no form"),
+        (float("nan"), "no NaN"),
+        (np.float32("nan"), "no NaN"),
+    ],
+)
+def test_a_parameter_that_would_change_is_refused(shop: str, value: Any, message: str) -> None:
+    with colonnade.connect(shop) as connection:
+        with pytest.raises(colonnade.InterfaceError, match=rf"parameter \$2: .*{message}"):
+            connection.query("select $1, $2", [1, value])
+        assert connection.query("select $1 as a, $2 as b", [1.5, "x"]).to_arrow().to_pylist() == [{"a": 1.5, "b": "x"}]
 
 
 def test_errors(shop: str) -> None:

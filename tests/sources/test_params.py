@@ -12,6 +12,7 @@ from typing import Any
 import colonnade
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -131,6 +132,7 @@ TYPES: list[tuple[Any, str, Any]] = [
     (np.bool_(True), "BOOLEAN", True),
     (np.array([1, 2]), "INTEGER[]", [1, 2]),
     (pd.Timestamp("2024-02-29 12:00:00.000001"), "TIMESTAMP", dt.datetime(2024, 2, 29, 12, 0, 0, 1)),
+    (pd.Timedelta(days=-1, microseconds=1), "INTERVAL", pa.MonthDayNano([0, -1, 1000])),
 ]
 
 
@@ -158,6 +160,12 @@ class Odd:
         (decimal.Decimal("1e-60"), ValueError, "38 digits"),
         (pd.Timestamp("2024-01-01 00:00:00.000000001"), ValueError, "nanoseconds"),
         (pd.NaT, ValueError, "NaT"),
+        # As a datetime it has the year 1972, because Python's years end with 9999.
+        (pd.Timestamp(np.datetime64("20000-03-01", "s")), ValueError, "years 1 to 9999"),
+        (pd.Timestamp(np.datetime64("20000-03-01", "s"), tz="UTC"), ValueError, "years 1 to 9999"),
+        (pd.Timedelta(1), ValueError, "nanoseconds"),
+        (pd.Timedelta(-1), ValueError, "nanoseconds"),
+        ("\ud800", ValueError, r"\$1: the text has a surrogate"),
         (np.datetime64("2024-01-01"), TypeError, "datetime64"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from typing import Any
 
 import colonnade
 import pandas as pd
@@ -43,6 +44,14 @@ def test_each_return_type(any_uri: str) -> None:
     reader = colonnade.read_sql(any_uri, SQL, return_type="arrow_stream")
     assert isinstance(reader, pa.RecordBatchReader)
     assert reader.read_all().equals(expected())
+
+
+@pytest.mark.parametrize("arguments", [{"index_col": "a"}, {"index_col": ["b", "a"]}, {"parse_dates": ["a"]}])
+def test_a_name_of_several_columns_is_an_error(any_uri: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(colonnade.InterfaceError, match="names 'a', and 2 columns are called so"):
+        colonnade.read_sql(any_uri, "select 1 as a, 2 as a, 3 as b", **arguments)
+    with pytest.raises(colonnade.InterfaceError, match="index_col is empty"):
+        colonnade.read_sql(any_uri, "select 1 as a", index_col=[])
 
 
 def test_an_index_column(any_uri: str) -> None:

@@ -361,3 +361,33 @@ def test_two_writers_at_once_leave_every_key_once(in_postgres: Place) -> None:
     assert errors == []
     table = in_postgres.table()
     assert sorted(table["a"].to_pylist()) == list(range(5000)) and len(set(table["writer"].to_pylist())) == 1
+
+
+@pytest.mark.parametrize("which", ["in_duckdb", "in_serve"])
+@pytest.mark.parametrize(
+    ("declared", "stored", "keys"),
+    [
+        ("varchar collate nocase", "'a'", pa.array(["A", "b"])),
+        ("double", "0.0", pa.array([-0.0, 1.0])),
+        ("float", "0.0", pa.array([-0.0, float("nan")], pa.float32())),
+        ("bigint", "5", pa.array([5, 6])),
+    ],
+)
+@pytest.mark.parametrize("columns", [["k", "s", "v"], ["k", "s"]])
+def test_a_key_that_is_equal_and_not_the_same_is_written(
+    which: str, declared: str, stored: str, keys: pa.Array, columns: list[str], request: pytest.FixtureRequest
+) -> None:
+    """DuckDB's ON CONFLICT finds the row, and keeps its key as it was."""
+    place: Place = request.getfixturevalue(which)
+    place.execute(f"create table t (k {declared}, s bigint, v bigint default 7, primary key (s, k))")
+    place.execute(f"insert into t values ({stored}, 1, 1), ({stored}, 2, 2)")
+    table = pa.table({"k": keys, "s": [1, 1], "v": [3, 4]}).select(columns)
+    for _ in range(2):
+        assert upsert(table, place, ["k", "s"]).rows == 2
+    values = {"v": [3, 4]} if "v" in columns else {"v": [1, 7]}
+    expected = pa.table({"k": keys, "s": [1, 1], **values}).to_pylist()
+    changed = [row for row in place.table().sort_by("v").to_pylist() if row["s"] == 1]
+    # As texts, because 0.0 and -0.0 are equal, and NaN is not.
+    assert list(map(str, changed)) == list(map(str, expected))
+    [other] = [row for row in place.rows() if row["s"] == 2]
+    assert other["v"] == 2 and str(other["k"]) == stored.strip("'")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,6 +44,22 @@ class Layout:
     coerce_float: bool | None = None
     #: The columns with requested types, by name; None means all columns.
     requested: frozenset[str] | None = frozenset()
+    #: The types that the columns get afterwards (`astype`).
+    dtype: Dtypes | None = None
+
+    def of_column(self, name: str) -> Layout:
+        """The layout of one column. If its type tells NaN from NULL, the column is made in this form from the
+        beginning, because pandas' conversion makes NULL of NaN."""
+        kind = self.dtype.get(name) if isinstance(self.dtype, Mapping) else self.dtype
+        if kind is None or not _is_pandas(kind) or is_object(kind):
+            return self
+        kind = pd.api.types.pandas_dtype(kind)
+        if isinstance(kind, pd.ArrowDtype):
+            return replace(self, backend="pyarrow")
+        if isinstance(kind, (pd.Float32Dtype, pd.Float64Dtype)):
+            return replace(self, backend="numpy_nullable")
+        # pandas cannot convert its own column of Arrow's categories with NULLs.
+        return replace(self, backend="numpy") if isinstance(kind, pd.CategoricalDtype) else self
 
     @property
     def coerces(self) -> bool:
@@ -88,7 +104,7 @@ def _connectorx(field: pa.Field) -> str | None:
 
 def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) -> pd.DataFrame:
     """A frame of the batches. The memory of each batch is freed when its rows are copied."""
-    columns: list[Any] = [_column(field, layout) for field in schema]
+    columns: list[Any] = [_column(field, layout.of_column(field.name)) for field in schema]
     rows = 0
     for batch in _joined(batches):
         rows += batch.num_rows
@@ -285,10 +301,23 @@ def moments(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:
     return pd.to_datetime(series, errors="coerce", format=how)
 
 
+def require_one(made: pd.DataFrame, name: str, argument: str) -> None:
+    """Refuses a name that several columns have."""
+    number = list(made.columns).count(name)
+    if number > 1:
+        raise InterfaceError(
+            f"{argument} names {name!r}, and {number} columns are called so: give them different names in the query"
+        )
+
+
 def set_index(made: pd.DataFrame, index_col: str | list[str]) -> pd.DataFrame:
     """The frame with some of its columns as its index."""
     wanted = [index_col] if isinstance(index_col, str) else list(index_col)
     unknown = [name for name in wanted if name not in made.columns]
     if unknown:
         raise InterfaceError(f"index_col names {', '.join(map(repr, unknown))}: the columns are {list(made.columns)}")
+    if not wanted:
+        raise InterfaceError("index_col is empty: name a column, or leave it out")
+    for name in wanted:
+        require_one(made, name, "index_col")
     return made.set_index(index_col if isinstance(index_col, str) else wanted)

@@ -82,7 +82,8 @@ class Shape:
     def _layout(self) -> Layout:
         from .pandas import Layout
 
-        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(self.query_options))
+        options = self.query_options
+        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(options), self.options.get("dtype"))
 
     @property
     def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:
@@ -151,13 +152,14 @@ class Shape:
 
     def _frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Any:
         """A frame of the batches, with the types, dates and index of the arguments."""
-        from .pandas import astype, frame, moments, set_index
+        from .pandas import astype, frame, moments, require_one, set_index
 
         made = frame(schema, batches, self._layout)
         if (dtype := self.options.get("dtype")) is not None:
             made = astype(made, dtype)
         for name, how in self._moments.items():
             if name in made.columns:
+                require_one(made, name, "parse_dates")
                 made[name] = moments(made[name], how)
         if self.index_col is not None:
             made = set_index(made, self.index_col)

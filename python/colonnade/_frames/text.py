@@ -18,12 +18,12 @@ _CONTROL = r"[\x00-\x1f]"
 def csv_schema(schema: pa.Schema) -> pa.Schema:
     """The columns as `csv_batch` gives them."""
     text = _library().large_string()
-    return _library().schema([field.with_type(text) if _lacks(field.type) else field for field in schema])
+    return _library().schema([field.with_type(text if _lacks(field.type) else _in_utc(field.type)) for field in schema])
 
 
 def csv_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with texts for lists, composites and bytes, which CSV lacks."""
-    columns = [_csv_column(column) if _lacks(column.type) else column for column in batch.columns]
+    columns = [_csv_column(column) if _lacks(column.type) else _shown(column) for column in batch.columns]
     return _library().RecordBatch.from_arrays(columns, schema=csv_schema(batch.schema))
 
 
@@ -69,7 +69,18 @@ def _hexadecimal(column: pa.Array) -> pa.Array:
 
 
 def _text(column: pa.Array) -> pa.Array:
-    return column.cast(_library().large_string())
+    return _shown(column).cast(_library().large_string())
+
+
+def _shown(column: pa.Array) -> pa.Array:
+    kind = _in_utc(column.type)
+    return column if kind == column.type else column.cast(kind)
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    """A timestamp with another time zone is shown in UTC, as all others. The values stay."""
+    pa = _library()
+    return pa.timestamp(kind.unit, "UTC") if pa.types.is_timestamp(kind) and kind.tz is not None else kind
 
 
 def _concatenated(*pieces: str | pa.Array) -> pa.Array:

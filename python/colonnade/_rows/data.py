@@ -11,12 +11,12 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from colonnade._core import Stream
-from colonnade._errors import InterfaceError
+from colonnade._errors import InterfaceError, NotSupportedError
 from colonnade._frames.dtype import converted
 from colonnade._frames.result import Result
 from colonnade._libraries import require
 
-from . import files
+from . import columns, files
 
 if TYPE_CHECKING:
     import numpy as np
@@ -181,17 +181,79 @@ def checked(part: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.RecordBa
 def _whole(data: Any, index: bool | None) -> ArrowStream | None:
     """Rows that are all there as an object with their stream; None for other data."""
     if _is_of(data, "pandas", "DataFrame"):
-        return _of_pandas(data, index)
-    if index is not None:
+        found = _of_pandas(data, index)
+    elif index is not None:
         raise _NO_INDEX
-    if isinstance(data, Mapping):
-        pa = require("pyarrow", "writing arrays")
-        return pa.table({name: pa.array(values) for name, values in data.items()})
-    return data if hasattr(data, "__arrow_c_stream__") else None
+    elif isinstance(data, Mapping):
+        found = columns.of_arrays(data)
+    elif _is_of(data, "polars", "DataFrame"):
+        found = _of_polars(data)
+    elif hasattr(data, "__arrow_c_stream__"):
+        _refuse_column(data)
+        found = data
+    else:
+        return None
+    _refuse_fields(found)
+    return found
+
+
+def _refuse_fields(rows: Any) -> None:
+    """Refuses columns that would lose their name or their meaning on the way."""
+    schema: Any = getattr(rows, "schema", None)
+    if _is_of(schema, "pyarrow", "Schema"):
+        names = schema.names
+        for field in schema:
+            columns.refuse_unknown(field.name, field.type)
+    else:
+        names = rows.columns if _is_of(rows, "polars", "DataFrame") else []
+    for name in names:
+        if "\0" in name:
+            # Arrow's C interface would cut it.
+            raise InterfaceError(f"the data has a column {name!r}, and Arrow's names cannot hold a NUL")
+
+
+def _refuse_column(data: Any) -> None:
+    """Refuses a column, whose stream has values instead of rows. A column of structs is a table."""
+    if _is_of(data, "polars", "Series"):
+        is_table = data.dtype == sys.modules["polars"].Struct
+    elif _is_of(data, "pandas", "Series") or _is_of(data, "pyarrow", "ChunkedArray"):
+        kind = data.type if _is_of(data, "pyarrow", "ChunkedArray") else getattr(data.dtype, "pyarrow_dtype", None)
+        is_table = kind is not None and require("pyarrow", "writing rows").types.is_struct(kind)
+    else:
+        return
+    if not is_table:
+        raise InterfaceError(
+            f"the data is one column, a {type(data).__name__}: to_frame() makes a frame, a dict a table"
+        )
+
+
+def _of_polars(frame: Any) -> ArrowStream:
+    pl = sys.modules["polars"]
+    for name, kind in frame.schema.items():
+        if _has(kind, pl.Object):
+            # polars would export addresses.
+            raise NotSupportedError(f'column "{name}" has Python\'s objects, which Arrow lacks', sqlstate="0A000")
+        if _has(kind, *_integers_of_128_bits(pl)):
+            raise NotSupportedError(
+                f'column "{name}" has integers of 128 bits, which Arrow lacks: cast(polars.Decimal(38, 0))',
+                sqlstate="0A000",
+            )
+    # polars exports a buffer for a column of the type null, where Arrow has none.
+    return frame.to_arrow() if any(_has(kind, pl.Null) for kind in frame.dtypes) else frame
+
+
+def _integers_of_128_bits(pl: Any) -> list[Any]:
+    """Depending on its version, polars lacks one of them."""
+    return [getattr(pl, name) for name in ("Int128", "UInt128") if hasattr(pl, name)]
+
+
+def _has(kind: Any, *kinds: Any) -> bool:
+    """Whether a type of polars is one of `kinds`, or has one within."""
+    inner = [kind.inner] if hasattr(kind, "inner") else [field.dtype for field in getattr(kind, "fields", ())]
+    return kind in kinds or any(_has(one, *kinds) for one in inner)
 
 
 def _of_pandas(frame: Any, index: bool | None) -> ArrowStream:
-    pa = require("pyarrow", "writing a pandas.DataFrame")
     if index not in (None, False):
         raise InterfaceError("the index is not written: frame.reset_index() makes it a column")
     is_numbered = type(frame.index).__name__ == "RangeIndex" and frame.index.name is None
@@ -200,7 +262,7 @@ def _of_pandas(frame: Any, index: bool | None) -> ArrowStream:
             "the frame has an index, which a table has not: frame.reset_index() makes it a column, index=False leaves"
             " it out"
         )
-    return pa.Table.from_pandas(frame, preserve_index=False)
+    return columns.of_frame(frame)
 
 
 def _of_dataset(data: Any) -> ArrowStream:

@@ -214,6 +214,11 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             # Some drivers bind parameters only to prepared statements. Others cannot prepare.
             with suppress(self._adbc.NotSupportedError):
                 statement.prepare()
+            for number, value in enumerate(params or (), 1):
+                kept = _kept(pa, number, value)
+                if self._product == _SQLITE and isinstance(kept, float) and kept != kept:
+                    # The driver itself makes it NULL.
+                    raise InterfaceError(f"parameter ${number}: SQLite has no NaN: pass None", source=self.name)
             arrays = [pa.array([value]) for value in self._in_drivers_order(statement, params or ())]
             if arrays:
                 statement.bind(pa.record_batch(arrays, names=[str(number) for number in range(len(arrays))]))
@@ -333,3 +338,18 @@ def _sqlstate(error: Any) -> str | None:
     """The SQLSTATE of the driver's error, if it has one."""
     state = error.sqlstate
     return state if state and state.strip("\0") and state != "00000" else None
+
+
+def _kept(pa: Any, number: int, value: Any) -> Any:
+    """A parameter as pyarrow keeps it. One that it would change is refused, such as pandas' nanoseconds."""
+    try:
+        kept = pa.array([value])[0].as_py()
+        plain = value.tolist() if hasattr(value, "dtype") else list(value) if isinstance(value, tuple) else value
+        is_same = bool(kept == plain) or (kept != kept and plain != plain)
+    except Exception as error:  # of pyarrow, and of the value's own class
+        raise InterfaceError(
+            f"parameter ${number}: the {type(value).__name__} has no form in Arrow: {error}"
+        ) from error
+    if not is_same:
+        raise InterfaceError(f"parameter ${number}: the {type(value).__name__} would become {kept!r}: pass it as text")
+    return kept

@@ -308,8 +308,30 @@ class DuckdbWriter:
         if not others:
             # Rows that are there stay as they are, and are not counted.
             [(changed,)] = self._ask(f"SELECT system.main.count(*) FROM {stage} SEMI JOIN {self._table} USING ({keys})")
+        self._write_keys(columns, stage)
         self._connection.execute(f"DROP TABLE {stage}")
         return changed
+
+    def _write_keys(self, columns: Columns, stage: str) -> None:
+        """Replaces keys that are equal to those of the data and not the same: by a collation, or 0.0 and -0.0. ON
+        CONFLICT does not, because DuckDB would delete and insert every row whose key is set."""
+        key = self._target["key"]
+        inexact = [name for name in key if columns[name][0].id in _EQUAL_AND_NOT_THE_SAME]
+        if not inexact:
+            return
+        table, rows = self._table, quoted(f"{self._token}_rows")
+
+        def bytes_of(side: str, name: str) -> str:
+            return f"system.main.encode(CAST({side}.{quoted(name)} AS VARCHAR))"
+
+        same = " AND ".join(f"{table}.{quoted(name)} = {rows}.{quoted(name)}" for name in key)
+        differs = " OR ".join(f"{bytes_of(table, name)} <> {bytes_of(rows, name)}" for name in inexact)
+        changes = ", ".join(f"{quoted(name)} = {rows}.{quoted(name)}" for name in inexact)
+        self._connection.execute(f"UPDATE {table} SET {changes} FROM {stage} AS {rows} WHERE {same} AND ({differs})")
+
+
+#: Types of DuckDB that have equal values that are not the same.
+_EQUAL_AND_NOT_THE_SAME = ("varchar", "float", "double")
 
 
 class _Held:

@@ -64,8 +64,35 @@ impl<'a> UpsertStage<'a> {
         if stored != rows {
             return Err(AnswerError::Refused(other_count(rows, stored)));
         }
+        self.write_keys(transfer)?;
         // In a transaction of the user, another upsert may follow.
         transfer.ask(&format!("DROP TABLE {STAGE}"))?;
+        Ok(())
+    }
+
+    /// Replaces keys that are equal to those of the data and not the same: by a collation, or 0.0 and -0.0. ON CONFLICT
+    /// does not, because `DuckDB` would delete and insert every row whose key is set.
+    fn write_keys(&self, transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {
+        let fields = self.plan.schema.fields().iter();
+        let of_key = fields.filter(|field| self.plan.target.key.contains(field.name()));
+        let inexact: Vec<_> = of_key
+            .filter(|field| !field.data_type().is_integer() && !field.data_type().is_temporal())
+            .map(|field| quoted(field.name()))
+            .collect();
+        if inexact.is_empty() {
+            return Ok(());
+        }
+        let joined = |names: &[String], separator: &str, write: &dyn Fn(&String) -> String| {
+            names.iter().map(write).collect::<Vec<_>>().join(separator)
+        };
+        let written = |side: &str, name: &str| format!("system.main.encode(CAST({side}.{name} AS VARCHAR))");
+        let changes = joined(&inexact, ", ", &|name| format!("{name} = {STAGE}.{name}"));
+        let same = joined(&self.key, " AND ", &|name| format!("target.{name} = {STAGE}.{name}"));
+        let differs =
+            joined(&inexact, " OR ", &|name| format!("{} <> {}", written("target", name), written(STAGE, name)));
+        let table = &self.table.name;
+        transfer
+            .change(&format!("UPDATE {table} AS target SET {changes} FROM {STAGE} WHERE {same} AND ({differs})"))?;
         Ok(())
     }
 

@@ -127,11 +127,7 @@ def _exact(name: str, values: Any, column: Any) -> Any:
     pa = require("pyarrow", "writing arrays")
     if pa.types.is_nested(column.type):
         column = _with_nan(values, column)
-    classes = {(kind.__module__, kind.__qualname__) for kind in set(map(type, values)) if kind.__name__ not in _NULLS}
-    if not pa.types.is_floating(column.type):
-        # pyarrow accepts only NaN among other values.
-        classes.discard(("builtins", "float"))
-    if len(classes) == 1 and classes <= _EXACT:
+    if _is_exact(values, column):
         return column
     given = iter(values)
     for start in range(0, len(column), _SLICE):
@@ -141,6 +137,30 @@ def _exact(name: str, values: Any, column: Any) -> Any:
             if not _same(one, other):
                 _refuse(name, row, one, other)
     return column
+
+
+def _is_exact(values: Any, column: Any, *, is_within: bool = False) -> bool:
+    """Whether the classes of the values say that pyarrow has changed none. Otherwise they have to be compared.
+    `is_within` says that these are the items of lists, in which NaN is not NULL."""
+    pa = require("pyarrow", "writing arrays")
+    classes = {(kind.__module__, kind.__qualname__) for kind in set(map(type, values)) if kind.__name__ not in _NULLS}
+    if is_within:
+        if column.null_count != sum(type(value).__name__ in _NULLS for value in values):
+            return False
+    elif not pa.types.is_floating(column.type):
+        # pyarrow accepts only NaN among other values.
+        classes.discard(("builtins", "float"))
+    if len(classes) > 1:
+        return False
+    if classes in ({("datetime", "datetime")}, {("datetime", "time")}):
+        return len({value.tzinfo is None for value in values if hasattr(value, "tzinfo")}) == 1 and (
+            pa.types.is_timestamp(column.type) or all(getattr(value, "tzinfo", None) is None for value in values)
+        )
+    if pa.types.is_list(column.type) and classes <= {("builtins", "list"), ("builtins", "tuple")}:
+        flat = require("pyarrow.compute", "writing arrays").list_flatten(column)
+        items = [item for value in values if isinstance(value, (list, tuple)) for item in value]
+        return len(items) == len(flat) and _is_exact(items, flat, is_within=True)
+    return classes <= _EXACT
 
 
 def _with_nan(values: Any, column: Any) -> Any:

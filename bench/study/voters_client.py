@@ -9,6 +9,7 @@ line, and prints the seconds of each step, its CPU seconds and its largest memor
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -23,8 +24,23 @@ from process import own_memory
 from voters_features import FEATURES, LABELLED, TRAIN
 
 Asked = dict[str, Any]
-if json.loads(sys.argv[1])["source"] == "functions":
-    # A client that only sends SQL has no other libraries.
+#: What a source is read by. It is imported before the time begins.
+LIBRARIES = {
+    "csv": "pyarrow.csv",
+    "parquet": "pyarrow.parquet",
+    "hdf5": "h5py",
+    "sqlite": "sqlite3",
+    "psycopg": "psycopg",
+    "adbc": "adbc_driver_postgresql.dbapi",
+    "connectorx": "connectorx",
+    "colonnade": "colonnade",
+    # The client that only sends SQL makes an array of a result.
+    "functions": "pyarrow",
+}
+SOURCE: str = json.loads(sys.argv[1])["source"]
+if SOURCE in LIBRARIES:
+    importlib.import_module(LIBRARIES[SOURCE])
+if SOURCE == "functions":
     import colonnade
 else:
     import numpy as np

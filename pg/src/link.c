@@ -15,6 +15,9 @@
 #define LINK_ELSEWHERE 2
 #define LINK_UNOBSERVED 3
 
+/* The default size of a chunk. */
+#define UNIX_BUFFER (4 << 20)
+
 /* Of the backend's only client. */
 static ColonnadeLinkEstimate remembered;
 
@@ -58,6 +61,16 @@ void
 link_limit_unsent(uint32 bytes)
 {
     tcp_limit_unsent(MyProcPort->sock, bytes);
+}
+
+void
+link_enlarge_buffer(void)
+{
+    /* The kernel uses less if net.core.wmem_max is smaller, and then twice that for its own overhead. */
+    const int bytes = UNIX_BUFFER;
+
+    if (MyProcPort->raddr.addr.ss_family == AF_UNIX)
+        (void) setsockopt(MyProcPort->sock, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
 }
 
 bool

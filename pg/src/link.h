@@ -22,6 +22,12 @@ extern void link_remember(const ColonnadeEncoder *encoder);
  */
 extern void link_limit_unsent(uint32 bytes);
 
+/*
+ * Lets a unix socket hold about a chunk, as TCP's buffers do on their own. With the default of 208 KiB the backend can produce the next
+ * chunk only after the client has read the last one.
+ */
+extern void link_enlarge_buffer(void);
+
 /* The current state of the socket. False if the kernel does not provide it. */
 extern bool link_queue(ColonnadeQueue *queue);
 

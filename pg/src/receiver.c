@@ -85,6 +85,7 @@ start(DestReceiver *self, int operation, TupleDesc result)
     receiver->watches_link = unsent > 0;
     if (receiver->watches_link)
         link_limit_unsent(unsent);
+    link_enlarge_buffer();
     MemoryContextSwitchTo(caller);
 }
 

@@ -32,6 +32,9 @@ pub struct Socket {
 /// After this time without data, keep-alive probes are sent. The connection is dropped after the same time without an answer.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
+/// Bytes that a unix socket can hold. With the default of 208 KiB the next chunk is sent only after the client has read the last one.
+const UNIX_BUFFER: usize = 4 << 20;
+
 #[derive(Debug)]
 enum Stream {
     Tcp(TcpStream),
@@ -93,15 +96,20 @@ impl Socket {
         }
     }
 
-    /// Sets the options of every connection: TCP_NODELAY, and keep-alive probes that notice a dead peer.
+    /// Sets the options of every connection: for TCP, TCP_NODELAY, and keep-alive probes that notice a dead peer; for unix sockets, a
+    /// buffer for about a chunk.
     pub fn prepare(&self) -> io::Result<()> {
-        if let Stream::Tcp(stream) = &self.stream {
-            stream.set_nodelay(true)?;
-            use rustix::net::sockopt;
-            sockopt::set_socket_keepalive(stream, true)?;
-            sockopt::set_tcp_keepidle(stream, KEEP_ALIVE)?;
-            sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE / 6)?;
-            sockopt::set_tcp_keepcnt(stream, 6)?;
+        use rustix::net::sockopt;
+        match &self.stream {
+            Stream::Tcp(stream) => {
+                stream.set_nodelay(true)?;
+                sockopt::set_socket_keepalive(stream, true)?;
+                sockopt::set_tcp_keepidle(stream, KEEP_ALIVE)?;
+                sockopt::set_tcp_keepintvl(stream, KEEP_ALIVE / 6)?;
+                sockopt::set_tcp_keepcnt(stream, 6)?;
+            }
+            // The kernel uses less if net.core.wmem_max is smaller.
+            Stream::Unix(stream) => sockopt::set_socket_send_buffer_size(stream, UNIX_BUFFER)?,
         }
         Ok(())
     }

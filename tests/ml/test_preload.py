@@ -15,7 +15,7 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml
 
 from colonnade.ml._functions import TRAINERS
 
-from tests.ml.test_training import SHORT, is_regression
+from tests.ml.trainers import SHORT, is_regression
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ["docs/reference/ml.md", "docs/tutorial/machine-learning.md"]

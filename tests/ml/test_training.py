@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,22 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from tests.ml import people
 from tests.ml.local import Local
-
-#: Parameters with which a training is short.
-SHORT: dict[str, dict[str, Any]] = {
-    "random_forest": {"n_estimators": 5},
-    "random_forest_regression": {"n_estimators": 5},
-    "gradient_boosting": {"max_iter": 5},
-    "gradient_boosting_regression": {"max_iter": 5},
-    "neural_network": {"max_iter": 5},
-    "neural_network_regression": {"max_iter": 5},
-    "logistic_regression": {"max_iter": 500},
-}
-
-
-def is_regression(trainer: str) -> bool:
-    return (trainer.endswith("regression") and trainer != "logistic_regression") or trainer == "ridge"
-
+from tests.ml.trainers import SHORT, is_regression
 
 PICKLED = ["random_forest", "logistic_regression", "neural_network", "support_vectors_regression"]
 

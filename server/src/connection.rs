@@ -11,6 +11,7 @@ pub(crate) mod sender;
 pub(crate) mod socket;
 pub(crate) mod startup;
 pub(crate) mod thread_clock;
+mod waiting;
 pub(crate) mod watch;
 
 use std::io;

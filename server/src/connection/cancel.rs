@@ -81,7 +81,10 @@ const FIRST_INTERRUPT_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_INTERRUPT_PAUSE: Duration = Duration::from_secs(1);
 /// How long a client may take, after a time limit, to read what was sent before.
 const CLIENT_READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long the session's thread may compute after its client was disconnected. Then the engine's process ends with all its sessions.
+/// After this time a statement that has not ended loses its client in any case. On a busy machine an interrupt may need more than the time
+/// above, and then the client gets the error.
+const END_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the session's thread may compute after the client's time is over. Then the engine's process ends with all its sessions.
 /// It is CPU time: beside two hundred clients on two cores, a statement that ends after 4 s of computing took longer than a minute.
 const STUCK_CPU_TIME: Duration = Duration::from_secs(20);
 /// The same limit in wall time. Other threads of the engine may compute for the statement, or it may wait.
@@ -293,24 +296,26 @@ pub struct InterruptedStatement<'a> {
 }
 
 impl InterruptedStatement<'_> {
-    /// Waits until it has ended, and repeats the interrupt. After `read_timeout`, if given, the client's socket is closed, because the
-    /// session may wait for a client that does not read. If the statement still does not end, the engine's process ends.
+    /// Waits until it has ended, and repeats the interrupt. After `read_timeout`, if given, the client's socket is closed if the
+    /// session waits for the client. If the statement still does not end, the engine's process ends.
     pub fn wait(self, read_timeout: Option<Duration>) {
         let mut pause = FIRST_INTERRUPT_PAUSE;
         let begun = Instant::now();
-        let mut closed: Option<ClosedClient> = None;
+        let mut overdue: Option<Overdue> = None;
         let mut state = self.control.state();
         loop {
             state = self.control.idle.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
             if !state.is_busy || state.started != self.statement {
                 return;
             }
-            if closed.is_none() && read_timeout.is_some_and(|read_timeout| begun.elapsed() >= read_timeout) {
-                self.control.socket.shutdown(Shutdown::Both);
-                closed = Some(ClosedClient::now(state.clock));
-            }
-            if closed.as_ref().is_some_and(|closed| closed.is_stuck()) {
-                self.control.end_process();
+            if read_timeout.is_some_and(|read_timeout| begun.elapsed() >= read_timeout) {
+                let overdue = overdue.get_or_insert_with(|| Overdue::now(state.clock));
+                if self.control.socket.waits_for_client() || overdue.at.elapsed() >= END_TIMEOUT {
+                    self.control.socket.shutdown(Shutdown::Both);
+                }
+                if overdue.is_stuck() {
+                    self.control.end_process();
+                }
             }
             self.control.interrupt.interrupt();
             pause = (pause * 2).min(LONGEST_INTERRUPT_PAUSE);
@@ -318,14 +323,14 @@ impl InterruptedStatement<'_> {
     }
 }
 
-/// When a client's socket was closed, and the CPU time of its session's thread at that time.
-struct ClosedClient {
+/// When the client's time was over, and the CPU time of its session's thread at that time.
+struct Overdue {
     at: Instant,
     clock: Option<ThreadClock>,
     computed: Option<Duration>,
 }
 
-impl ClosedClient {
+impl Overdue {
     fn now(clock: Option<ThreadClock>) -> Self {
         Self { at: Instant::now(), clock, computed: clock.and_then(ThreadClock::elapsed) }
     }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use colonnade_wire::Link;
 
+use super::waiting::Waits;
 use crate::supervise::Slot;
 use crate::tls::Tls;
 
@@ -25,6 +26,7 @@ pub struct Socket {
     deadline: Mutex<Option<Instant>>,
     /// Bytes that were sent, before encryption.
     sent: AtomicU64,
+    waits: Waits,
     /// The record that the supervisor reads if this process dies.
     slot: Option<Slot>,
 }
@@ -75,6 +77,7 @@ impl Socket {
             has_tried_tls: AtomicBool::new(false),
             deadline: Mutex::new(None),
             sent: AtomicU64::new(0),
+            waits: Waits::new(),
             slot: None,
         }
     }
@@ -230,6 +233,11 @@ impl Socket {
         self.sent.load(Ordering::Relaxed)
     }
 
+    /// Whether a thread has waited for the client to send or to receive for a second or more.
+    pub fn waits_for_client(&self) -> bool {
+        self.waits.is_long()
+    }
+
     /// Reads some of the received bytes, and waits if there are none.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.tls() {
@@ -258,6 +266,7 @@ impl Socket {
             slot.note_sending();
         }
         self.set_write_timeout_to_deadline()?;
+        let _wait = self.waits.begin();
         let sent = rustix::fs::sendfile(self, file, Some(at), length)?;
         self.sent.fetch_add(sent as u64, Ordering::Relaxed);
         Ok(sent)
@@ -279,6 +288,7 @@ struct Raw<'a>(&'a Socket);
 impl Read for Raw<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.set_read_timeout_to_deadline()?;
+        let _wait = self.0.waits.begin();
         match &self.0.stream {
             Stream::Tcp(stream) => (&mut &*stream).read(buffer),
             Stream::Unix(stream) => (&mut &*stream).read(buffer),
@@ -293,6 +303,7 @@ impl Write for Raw<'_> {
 
     fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         self.0.set_write_timeout_to_deadline()?;
+        let _wait = self.0.waits.begin();
         match &self.0.stream {
             Stream::Tcp(stream) => (&mut &*stream).write_vectored(slices),
             Stream::Unix(stream) => (&mut &*stream).write_vectored(slices),

@@ -127,6 +127,40 @@ fn an_ended_session_whose_client_does_not_read_is_closed() {
 }
 
 #[test]
+fn a_statement_that_ends_late_keeps_its_client_unless_it_waits_for_it() {
+    let registry = Arc::new(Registry::default());
+    let (count, (socket, mut peer)) = (Arc::new(Count::default()), UnixStream::pair().unwrap());
+    peer.set_nonblocking(true).unwrap();
+    let limits = Arc::new(Limits { statement: Some(Duration::from_millis(1)), ..Limits::default() });
+    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: None, functions: false };
+    let (spools, socket) = (Spools::new(&limits), Arc::new(Socket::from(socket)));
+    let new = NewSession { user, interrupt: count.clone(), socket: socket.clone(), secret_bytes: 4 };
+    let registration = registry.register(new, &limits, (&spools, &Tickets::new(&limits)), &Arc::default()).unwrap();
+    let later = Instant::now() + Duration::from_secs(2);
+    let mut read = || std::io::Read::read(&mut peer, &mut [0]);
+    for waits_for_client in [false, true] {
+        let running = registration.control.start();
+        thread::scope(|scope| {
+            let control = &registration.control;
+            let waiter = scope.spawn(move || control.stop_if_overdue(later).unwrap().wait(Some(Duration::ZERO)));
+            if waits_for_client {
+                assert_eq!(socket.read(&mut [0]).unwrap(), 0, "the client was not disconnected");
+            } else {
+                // Each pause of the waiting thread ends with an interrupt.
+                let before = count.0.load(Ordering::SeqCst);
+                while count.0.load(Ordering::SeqCst) < before + 4 {
+                    thread::yield_now();
+                }
+                assert_eq!(read().unwrap_err().kind(), io::ErrorKind::WouldBlock, "the client was disconnected");
+            }
+            drop(running);
+            waiter.join().unwrap();
+        });
+    }
+    assert_eq!(read().unwrap(), 0);
+}
+
+#[test]
 fn only_the_right_secret_finds_a_session() {
     let registry = Arc::new(Registry::default());
     let (registration, _) = registration(&registry);

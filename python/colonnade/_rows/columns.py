@@ -6,10 +6,13 @@ offset of a time, a text of NumPy at a NUL.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
+from decimal import Decimal
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NoReturn
+from uuid import UUID
 
 from colonnade._errors import DataError, InterfaceError, NotSupportedError
 from colonnade._libraries import require
@@ -21,10 +24,7 @@ if TYPE_CHECKING:
 #: The values that are compared at a time.
 _SLICE = 1 << 14
 #: Classes of values that pyarrow keeps exactly if all values of a column, other than NULL, are of one of them.
-_EXACT = frozenset(
-    {("builtins", name) for name in ("bool", "int", "float", "str", "bytes", "bytearray")}
-    | {("datetime", "date"), ("datetime", "timedelta"), ("decimal", "Decimal"), ("uuid", "UUID")}
-)
+_EXACT = frozenset({bool, int, float, str, bytes, bytearray, dt.date, dt.timedelta, Decimal, UUID})
 #: What arrays have, of pyarrow, NumPy, pandas and polars.
 _ARRAYS = ("__arrow_array__", "__arrow_c_array__", "__arrow_c_stream__", "__array__")
 #: Classes of the values for NULL, also of pandas and of NumPy's masked arrays.
@@ -143,20 +143,20 @@ def _is_exact(values: Any, column: Any, *, is_within: bool = False) -> bool:
     """Whether the classes of the values say that pyarrow has changed none. Otherwise they have to be compared.
     `is_within` says that these are the items of lists, in which NaN is not NULL."""
     pa = require("pyarrow", "writing arrays")
-    classes = {(kind.__module__, kind.__qualname__) for kind in set(map(type, values)) if kind.__name__ not in _NULLS}
+    classes = {kind for kind in set(map(type, values)) if kind.__name__ not in _NULLS}
     if is_within:
         if column.null_count != sum(type(value).__name__ in _NULLS for value in values):
             return False
     elif not pa.types.is_floating(column.type):
         # pyarrow accepts only NaN among other values.
-        classes.discard(("builtins", "float"))
+        classes.discard(float)
     if len(classes) > 1:
         return False
-    if classes in ({("datetime", "datetime")}, {("datetime", "time")}):
+    if classes in ({dt.datetime}, {dt.time}):
         return len({value.tzinfo is None for value in values if hasattr(value, "tzinfo")}) == 1 and (
             pa.types.is_timestamp(column.type) or all(getattr(value, "tzinfo", None) is None for value in values)
         )
-    if pa.types.is_list(column.type) and classes <= {("builtins", "list"), ("builtins", "tuple")}:
+    if pa.types.is_list(column.type) and classes <= {list, tuple}:
         flat = require("pyarrow.compute", "writing arrays").list_flatten(column)
         items = [item for value in values if isinstance(value, (list, tuple)) for item in value]
         return len(items) == len(flat) and _is_exact(items, flat, is_within=True)

@@ -387,7 +387,6 @@ impl Node {
         let children = type_.children();
         let mut below = self.children.into_iter().zip(&children).map(|(node, child)| node.into_output(child));
         let data = match type_ {
-            ColumnType::Text | ColumnType::Blob => OutputData::Bytes { offsets: words(&self.values), bytes: self.heap },
             ColumnType::List(_) | ColumnType::Map(..) => match below.next() {
                 Some(items) => OutputData::List { offsets: words(&self.values), items: Box::new(items) },
                 None => OutputData::Struct(Vec::new()),
@@ -398,7 +397,10 @@ impl Node {
             },
             ColumnType::Struct(_) => OutputData::Struct(below.collect()),
             ColumnType::Union(_) => OutputData::Union { tags: self.values, members: below.collect() },
-            _ => OutputData::Fixed(FixedValues::of(self.values, type_.width().unwrap_or(1))),
+            _ => match type_.width() {
+                Some(width) => OutputData::Fixed(FixedValues::of(self.values, width)),
+                None => OutputData::Bytes { offsets: words(&self.values), bytes: self.heap },
+            },
         };
         let validity = self.validity.as_ref().map(|words| words.iter().flat_map(|word| word.to_le_bytes()).collect());
         OutputColumn { validity, data }

@@ -87,7 +87,7 @@ pub(super) unsafe fn write(
             }
             Ok(())
         }
-        (OutputData::Fixed(values), storage) => {
+        (OutputData::Fixed(values), storage) if !matches!(storage, Storage::Text | Storage::Enum(_)) => {
             let bytes = values.to_vec();
             let width = values.width();
             for row in 0..place.count {

@@ -136,3 +136,16 @@ impl<'a> Token<'a> {
         is_whole.then(|| escape::string(self.text, dialect)).flatten()
     }
 }
+
+/// The bracket that closes the one at `open`, of whatever kind they are; `None` if none does.
+pub fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    tokens.iter().enumerate().skip(open).find_map(|(at, token)| {
+        match token.kind {
+            TokenKind::Symbol(b'(' | b'[' | b'{') => depth += 1,
+            TokenKind::Symbol(b')' | b']' | b'}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (depth == 0).then_some(at)
+    })
+}

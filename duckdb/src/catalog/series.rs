@@ -2,7 +2,7 @@
 //! DuckDB it is a list among a query's columns. In FROM it accepts no subqueries, and no other function can be beside it.
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Token, TokenKind};
+use colonnade_sql::{Token, TokenKind, closing};
 
 use super::names::CATALOG;
 
@@ -80,19 +80,6 @@ fn alias<'a>(tokens: &[Token<'a>], at: usize) -> Option<(&'a str, usize)> {
         next.is_symbol(b',') || next.is_symbol(b')') || next.is_symbol(b';') || next.is_word("where")
     });
     is_end.then_some((name.text, at + 1))
-}
-
-/// The parenthesis that closes the one at `open`.
-fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    tokens.iter().enumerate().skip(open).find_map(|(at, token)| {
-        match token.kind {
-            TokenKind::Symbol(b'(') => depth += 1,
-            TokenKind::Symbol(b')') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        (depth == 0).then_some(at)
-    })
 }
 
 #[cfg(test)]

@@ -81,8 +81,8 @@ const FIRST_INTERRUPT_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_INTERRUPT_PAUSE: Duration = Duration::from_secs(1);
 /// How long a client may take, after a time limit, to read what was sent before.
 const CLIENT_READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// After this time a statement that has not ended loses its client in any case. On a busy machine an interrupt may need more than the time
-/// above, and then the client gets the error.
+/// How long, after that, a client keeps its connection if the session does not wait for it. On a busy machine an interrupt may need more than
+/// the time above, and then the client gets the error.
 const END_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the session's thread may compute after the client's time is over. Then the engine's process ends with all its sessions.
 /// It is CPU time: beside two hundred clients on two cores, a statement that ends after 4 s of computing took longer than a minute.

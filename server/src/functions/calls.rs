@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use colonnade_sql::{Dialect, Token, TokenKind, code};
+use colonnade_sql::{Dialect, Token, TokenKind, closing, code};
 
 /// A call with such a clause. Places are bytes of the statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,26 +100,13 @@ fn begins_item(tokens: &[Token<'_>]) -> Vec<bool> {
     found.collect()
 }
 
-/// The place behind the brackets that begin at `open`.
-fn behind_brackets(tokens: &[Token<'_>], open: usize) -> usize {
-    let mut depth = 0_usize;
-    let close = tokens[open..].iter().position(|token| {
-        match token.kind {
-            TokenKind::Symbol(b'(' | b'[' | b'{') => depth += 1,
-            TokenKind::Symbol(b')' | b']' | b'}') => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        depth == 0
-    });
-    close.map_or(tokens.len(), |close| open + close + 1)
-}
-
 /// Where an alias goes behind a call whose closing parenthesis is before `place`, if there is none.
 fn alias_at(tokens: &[Token<'_>], mut place: usize) -> Option<usize> {
     for clause in ["filter", "over"] {
         if tokens.get(place).is_some_and(|token| token.is_word(clause)) {
             let is_name = tokens.get(place + 1).is_some_and(|token| !token.is_symbol(b'('));
-            place = if is_name { place + 2 } else { behind_brackets(tokens, place + 1) };
+            place =
+                if is_name { place + 2 } else { closing(tokens, place + 1).map_or(tokens.len(), |close| close + 1) };
         }
     }
     let ends = |token: &Token<'_>| match token.kind {

@@ -224,8 +224,9 @@ print((peak_bytes() - before) / (40 * 8 * 500000))
     done = subprocess.run(
         [sys.executable, "-c", code, uri_of_values], capture_output=True, text=True, check=True, timeout=240
     )
-    # Before version 3, text is Python's strings.
-    assert float(done.stdout) < (1.6 if PANDAS >= 3 else 1.9)
+    # About 1.1, and 1.9 before version 3: there the texts become Python's strings, and pyarrow keeps a hash table of
+    # them while it converts. If the whole Arrow result were kept, it would be 1 more.
+    assert float(done.stdout) < (1.6 if PANDAS >= 3 else 2.4)
 
 
 # --- NumPy ------------------------------------------------------------------------------------------------------------

@@ -113,6 +113,37 @@ assert 10 < made <= 1024, made
 
 
 def test_threads_leave_half_of_them_to_others(server: Server, session: psycopg.Connection) -> None:
+    run(session, "pass")
     most, _ = resource.prlimit(server.template, resource.RLIMIT_NPROC)
     least = min([int(Path(path).read_text()) for path in limits.KERNEL_LIMITS] + [most] * (most > 0))
     run(session, f"assert 0 < 2 * resource.getrlimit(resource.RLIMIT_NPROC)[1] <= {least}")
+
+
+def test_threads_need_little_memory(session: psycopg.Connection) -> None:
+    """The memory of a worker counts the whole stack of each thread, and the server's own threads have large ones."""
+    body = """
+import threading
+for _ in range(3):
+    ends = threading.Event()
+    started = [threading.Thread(target=ends.wait) for _ in range(12)]
+    for thread in started: thread.start()
+    ends.set()
+    for thread in started: thread.join()
+"""
+    run(session, body)
+
+
+def test_threads_of_one_session_leave_memory_to_those_of_another(server: Server, session: psycopg.Connection) -> None:
+    body = """
+import threading
+global started, ends
+ends = threading.Event()
+started = [threading.Thread(target=ends.wait, daemon=True) for _ in range({})]
+try:
+    for thread in started: thread.start()
+except RuntimeError: assert threading.active_count() > 12
+else: raise AssertionError('no limit')
+"""
+    run(session, body.format(100))
+    with connected(server) as other:
+        run(other, body.format(12).partition("try:")[0] + "for thread in started: thread.start()")

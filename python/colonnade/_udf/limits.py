@@ -13,6 +13,10 @@ MAX_PENDING_SIGNALS = 1024
 #: RLIMIT_DATA does not count either.
 ADDRESSES = 512
 
+#: Bytes of a thread's stack: what Linux gives programs. RLIMIT_DATA counts all of it, also that of a thread that was
+#: joined and that the kernel has not ended yet. The server has a larger RLIMIT_STACK, for the threads of its engine.
+THREAD_STACK = 8 << 20
+
 #: Files with numbers of threads that there can be.
 KERNEL_LIMITS = ("/proc/sys/kernel/threads-max", "/proc/sys/kernel/pid_max")
 CGROUPS = Path("/sys/fs/cgroup")

@@ -17,7 +17,7 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from . import limits
+from . import limits, system
 
 FORK_HEAD = struct.Struct("<QQQ")
 MAX_MESSAGE = 64 << 10
@@ -37,6 +37,7 @@ def main(modules: list[str]) -> None:
     os.dup2(null, 1)
     os.close(null)
     try:
+        system.set_thread_stacks(limits.THREAD_STACK)
         for name in ("numpy", *modules):
             importlib.import_module(name)
         # Not above: these modules import numpy, whose absence is reported here.

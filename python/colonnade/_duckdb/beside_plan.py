@@ -84,6 +84,11 @@ class BesidePlan:
         finally:
             self._calls = self._workers.end_binding()
 
+    @property
+    def bound_names(self) -> str:
+        """The functions that the statement calls that was bound last."""
+        return ", ".join(dict.fromkeys(call.name for call in self._calls))
+
     def is_decided(self, sql: str) -> bool:
         """Whether a statement runs within its plan for another reason than that the catalog may be changing."""
         return sql != self._sql or not self._calls or self._sight is not None
@@ -111,8 +116,7 @@ class BesidePlan:
         """Tell the client where the functions of a statement run that EXPLAIN has bound just before."""
         with self.noting(inner, False):
             self._connection._bind(inner, with_type=True)
-        names = ", ".join(dict.fromkeys(call.name for call in self._calls))
-        if names:
+        if names := self.bound_names:
             where = "within" if self.proof(inner) is None else "beside"
             self._workers.note(f"functions run {where} the plan: {names}")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from colonnade._core import Refused
+
 from .answers import Answer, Capsule
 from .batch_rows import reader, row_bytes, rows_per_batch
 from .catalog import CatalogColumns, needs_no_conversion
@@ -20,6 +22,14 @@ if TYPE_CHECKING:
     from .fences import Gate, Statement
     from .lifetime import StatementLifetime
     from .session_settings import SessionSettings
+
+#: Kinds of statements that change a table that exists, for which DuckDB may bind its expressions again. COMMENT ON is
+#: one of the first kind.
+REPLAYED = ("alter", "drop")
+HINT = (
+    "DuckDB might not open the database after a crash. Make a new table by CREATE TABLE and INSERT, and rename it; for "
+    "new values use UPDATE."
+)
 
 
 class StatementRunner:
@@ -64,10 +74,31 @@ class StatementRunner:
         if statement.changes or statement.kind not in ("select", "transaction"):
             epoch.begin_write()
         with epoch.running(statement.kind, sql):
-            answer = self.run(statement, sql, limits, parameters)
+            if statement.kind in REPLAYED:
+                answer = self._run_replayed(self.beside, statement, sql, limits, parameters)
+            else:
+                answer = self.run(statement, sql, limits, parameters)
             if answer.stream is None:
                 self._lifetime.finish()
         return replace(answer, must_finish=True) if epoch.is_writing else answer
+
+    def _run_replayed(
+        self,
+        beside: BesidePlan,
+        statement: Statement,
+        sql: str,
+        limits: tuple[int, int],
+        parameters: dict[str, object] | None,
+    ) -> Answer:
+        """Run a statement that DuckDB runs again when it opens the database after a crash, from its log. Then there are
+        no functions in Python yet, and it would never open again. So the statement is undone if it has bound one."""
+        self._lifetime.transactions.begin()
+        with beside.noting(sql, True):
+            answer = self.run(statement, sql, limits, parameters)
+        if names := beside.bound_names:
+            what = f"{statement.kind.upper()} of a table whose expressions call functions in Python: {names}"
+            raise Refused(what, "0A000", None, None, HINT)
+        return answer
 
     def run(
         self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None

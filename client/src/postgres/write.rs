@@ -13,6 +13,7 @@ mod moment;
 mod numeric;
 mod row_encoder;
 mod served;
+mod stage;
 mod table;
 mod transfer;
 mod upsert;

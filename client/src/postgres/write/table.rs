@@ -24,8 +24,23 @@ pub(super) struct TableColumn {
     pub(super) type_name: String,
 }
 
-/// Makes the table ready. Returns its name, quoted and with its schema.
-pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<String, AnswerError> {
+/// The table that gets the rows.
+pub(super) struct TargetTable {
+    /// Its name, quoted and with its schema.
+    pub(super) name: String,
+    /// Whether row-level security applies to this user. COPY FROM then refuses the table, and INSERT accepts it.
+    pub(super) row_security: bool,
+}
+
+/// A table that exists.
+struct FoundTable {
+    target: TargetTable,
+    /// The schema's name, quoted.
+    schema: String,
+}
+
+/// Makes the table ready.
+pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<TargetTable, AnswerError> {
     let target = &plan.target;
     let refused =
         |message: &str, hint: &str| Err(AnswerError::Refused(Error::new(ErrorKind::Usage, message).with_hint(hint)));
@@ -43,21 +58,21 @@ pub(super) fn prepare(transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<S
         AnswerError::Refused(Error::new(ErrorKind::Database, message).with_sqlstate("42P01").with_hint(hint))
     };
     match (target.if_exists, found) {
-        (IfExists::Fail, Some((table, _))) => {
-            let message = format!("the table {table} exists");
+        (IfExists::Fail, Some(found)) => {
+            let message = format!("the table {} exists", found.target.name);
             let hint = "if_exists=\"append\" adds to it, \"truncate\" empties it before, \"replace\" makes a new one";
             Err(AnswerError::Refused(Error::new(ErrorKind::Database, message).with_sqlstate("42P07").with_hint(hint)))
         }
         (IfExists::Append | IfExists::Truncate, None) => Err(missing()),
-        (IfExists::Replace, Some((table, schema))) => {
-            transfer.ask(&format!("DROP TABLE {table}"))?;
-            create(transfer, plan, &schema)
+        (IfExists::Replace, Some(found)) => {
+            transfer.ask(&format!("DROP TABLE {}", found.target.name))?;
+            create(transfer, plan, &found.schema)
         }
-        (IfExists::Truncate, Some((table, _))) => {
-            transfer.ask(&format!("TRUNCATE TABLE {table}"))?;
-            Ok(table)
+        (IfExists::Truncate, Some(found)) => {
+            transfer.ask(&format!("TRUNCATE TABLE {}", found.target.name))?;
+            Ok(found.target)
         }
-        (IfExists::Append | IfExists::CreateAppend | IfExists::Upsert, Some((table, _))) => Ok(table),
+        (IfExists::Append | IfExists::CreateAppend | IfExists::Upsert, Some(found)) => Ok(found.target),
         (IfExists::Fail | IfExists::CreateAppend | IfExists::Replace | IfExists::Upsert, None) => {
             let schema = match &target.schema {
                 None if target.temporary => TEMPORARY.to_owned(),
@@ -111,22 +126,27 @@ pub(super) fn columns(transfer: &mut Transfer<'_>, table: &str) -> Result<Vec<Ta
         .collect())
 }
 
-/// The table that a name means now, and its schema. If rows are only added, it is locked against changes of its columns
-/// until the end. Other modes take a stronger lock: two writers that both held this one could not get it.
-fn find(transfer: &mut Transfer<'_>, named: &str, adds: bool) -> Result<Option<(String, String)>, AnswerError> {
+/// The table that a name means now. If rows are only added, it is locked against changes of its columns until the end.
+/// Other modes take a stronger lock: two writers that both held this one could not get it.
+fn find(transfer: &mut Transfer<'_>, named: &str, adds: bool) -> Result<Option<FoundTable>, AnswerError> {
     let sql = format!(
-        "SELECT n.nspname, c.relname, c.relkind FROM pg_catalog.pg_class c \
+        "SELECT n.nspname, c.relname, c.relkind, pg_catalog.row_security_active(c.oid) FROM pg_catalog.pg_class c \
          JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = pg_catalog.to_regclass({})",
         text(named)
     );
     let rows = transfer.ask(&sql)?;
-    let Some([Some(schema), Some(table), Some(kind)]) = rows.first().map(Vec::as_slice) else { return Ok(None) };
+    let Some([Some(schema), Some(table), Some(kind), row_security]) = rows.first().map(Vec::as_slice) else {
+        return Ok(None);
+    };
     let schema = quoted(schema);
-    let table = format!("{schema}.{}", quoted(table));
+    let name = format!("{schema}.{}", quoted(table));
     if adds && matches!(kind.as_str(), "r" | "p") {
-        transfer.ask(&format!("LOCK TABLE {table} IN ROW EXCLUSIVE MODE"))?;
+        // LOCK TABLE needs a right on the whole table. This takes the same lock, and the right to insert into one column
+        // is enough, as for COPY. Nothing runs.
+        transfer.ask(&format!("EXPLAIN INSERT INTO {name} DEFAULT VALUES"))?;
     }
-    Ok(Some((table, schema)))
+    let target = TargetTable { name, row_security: row_security.as_deref() == Some("t") };
+    Ok(Some(FoundTable { target, schema }))
 }
 
 /// The schema of a new table without one.
@@ -142,7 +162,7 @@ fn current_schema(transfer: &mut Transfer<'_>) -> Result<String, AnswerError> {
     }
 }
 
-fn create(transfer: &mut Transfer<'_>, plan: &WritePlan, schema: &str) -> Result<String, AnswerError> {
+fn create(transfer: &mut Transfer<'_>, plan: &WritePlan, schema: &str) -> Result<TargetTable, AnswerError> {
     if plan.target.table.len() > 63 {
         let message = format!("the table's name has {} bytes, and PostgreSQL keeps 63", plan.target.table.len());
         return Err(AnswerError::Refused(Error::new(ErrorKind::Database, message).with_sqlstate("42622")));
@@ -154,7 +174,7 @@ fn create(transfer: &mut Transfer<'_>, plan: &WritePlan, schema: &str) -> Result
         columns.push(format!("PRIMARY KEY ({})", key.join(", ")));
     }
     transfer.ask(&format!("CREATE TABLE {table} ({})", columns.join(", ")))?;
-    Ok(table)
+    Ok(TargetTable { name: table, row_security: false })
 }
 
 pub(super) fn quoted(name: &str) -> String {

@@ -11,6 +11,7 @@ use arrow_array::RecordBatch;
 
 use super::column_target::StreamColumns;
 use super::columnar::ColumnarPayload;
+use super::stage::{STAGE, Stage};
 use super::table::{self, TableColumn};
 use super::upsert::UpsertStage;
 use crate::feed::POLL;
@@ -82,6 +83,13 @@ pub(super) trait CopyPayload {
     }
 }
 
+/// How the rows come into the table: COPY refuses row-level security, and INSERT applies it.
+enum Route {
+    Copy,
+    Insert(Stage),
+    Upsert(UpsertStage),
+}
+
 /// Rows that the writer has encoded.
 struct BinaryPayload;
 
@@ -142,24 +150,27 @@ impl Transfer<'_> {
         tell: &mut dyn FnMut(Progress),
     ) -> Result<u64, AnswerError> {
         let table = table::prepare(self, plan)?;
-        let columns = table::columns(self, &table)?;
+        let columns = table::columns(self, &table.name)?;
         let stream = match StreamColumns::of(&columns, plan) {
             Some(stream) if self.receives()? => Some(stream),
             _ => None,
         };
-        let stage = match plan.target.if_exists {
-            IfExists::Upsert => Some(UpsertStage::begin(self, &table, &columns, plan)?),
-            _ => None,
+        let route = match plan.target.if_exists {
+            IfExists::Upsert => Route::Upsert(UpsertStage::begin(self, &table.name, &columns, plan)?),
+            _ if table.row_security => Route::Insert(Stage::create(self, &table.name, plan)?),
+            _ => Route::Copy,
         };
         let mut columnar = stream.as_ref().map(|stream| ColumnarPayload::new(stream.schema.clone()));
         tell(Progress::Columns(columns, stream));
-        let into = stage.as_ref().map_or(table.as_str(), UpsertStage::name);
+        let into = if matches!(route, Route::Copy) { &table.name } else { STAGE };
         let rows = match &mut columnar {
             Some(payload) => self.copy(&table::copy(into, plan, request::STREAM), steps, payload, tell)?,
             None => self.copy(&table::copy(into, plan, "FORMAT binary"), steps, &mut BinaryPayload, tell)?,
         };
-        if let Some(stage) = stage {
-            stage.merge(self, rows)?;
+        match route {
+            Route::Copy => {}
+            Route::Insert(stage) => stage.append(self, rows)?,
+            Route::Upsert(stage) => stage.merge(self, rows)?,
         }
         Ok(rows)
     }

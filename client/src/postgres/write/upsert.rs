@@ -2,24 +2,22 @@
 //! <https://www.postgresql.org/docs/current/sql-insert.html#SQL-ON-CONFLICT>
 
 use super::column_type::ColumnType;
+use super::stage::{STAGE, Stage};
 use super::table::{TableColumn, quoted, text};
 use super::transfer::{Transfer, WritePlan};
 use crate::shared_connection::AnswerError;
 use crate::write::{other_count, repeated_key};
 use crate::{Error, ErrorKind};
 
-/// The temporary table with the rows of the data.
-const STAGE: &str = "pg_temp.colonnade_upsert";
 const SAVEPOINT: &str = "colonnade_upsert";
 /// The SQLSTATE of a row that ON CONFLICT would change a second time.
 const SECOND_CHANGE: &str = "21000";
 
 /// The rows that wait in a temporary table.
 pub(super) struct UpsertStage {
-    table: String,
+    stage: Stage,
     /// The names of the key's columns, quoted.
     key: Vec<String>,
-    names: Vec<String>,
     /// The columns that a row with an existing key gets, quoted.
     replaced: Vec<String>,
 }
@@ -54,45 +52,9 @@ impl UpsertStage {
         };
         let names = plan.columns.iter().map(|(name, _)| name);
         let replaced = names.clone().filter(|name| !key.contains(name) || coarse(name)).map(|name| quoted(name));
-        let (replaced, names) = (replaced.collect(), names.map(|name| quoted(name)).collect());
-        let stage =
-            Self { table: table.to_owned(), key: key.iter().map(|name| quoted(name)).collect(), names, replaced };
-        stage.create(transfer, plan)?;
-        Ok(stage)
-    }
-
-    /// The temporary table's name.
-    pub(super) fn name(&self) -> &str {
-        STAGE
-    }
-
-    /// The columns have the table's types and collations, and neither its defaults nor its constraints. CREATE TABLE AS
-    /// would need the right to read them.
-    fn create(&self, transfer: &mut Transfer<'_>, plan: &WritePlan) -> Result<(), AnswerError> {
-        let sql = format!(
-            "SELECT a.attname, pg_catalog.format_type(a.atttypid, a.atttypmod), n.nspname, l.collname \
-             FROM pg_catalog.pg_attribute a LEFT JOIN pg_catalog.pg_collation l ON l.oid = a.attcollation \
-             LEFT JOIN pg_catalog.pg_namespace n ON n.oid = l.collnamespace \
-             WHERE a.attrelid = {}::pg_catalog.regclass AND a.attnum > 0 AND NOT a.attisdropped",
-            text(&self.table)
-        );
-        let found = transfer.ask(&sql)?;
-        let mut columns = Vec::with_capacity(plan.columns.len());
-        for (name, _) in &plan.columns {
-            // The writer refuses a column that is not there, by its name.
-            let Some([_, Some(kind), schema, collation]) =
-                found.iter().map(Vec::as_slice).find(|row| row.first().and_then(Option::as_ref) == Some(name))
-            else {
-                continue;
-            };
-            let collate = match (schema, collation) {
-                (Some(schema), Some(collation)) => format!(" COLLATE {}.{}", quoted(schema), quoted(collation)),
-                _ => String::new(),
-            };
-            columns.push(format!("{} {kind}{collate}", quoted(name)));
-        }
-        transfer.ask(&format!("CREATE TEMPORARY TABLE {STAGE} ({}) ON COMMIT DROP", columns.join(", ")))?;
-        Ok(())
+        let replaced = replaced.collect();
+        let stage = Stage::create(transfer, table, plan)?;
+        Ok(Self { stage, key: key.iter().map(|name| quoted(name)).collect(), replaced })
     }
 
     /// Moves the rows into the table. Their number is `rows`.
@@ -104,9 +66,7 @@ impl UpsertStage {
         if stored != rows {
             return Err(AnswerError::Refused(other_count(rows, stored)));
         }
-        // In a transaction of the user, another upsert may follow.
-        transfer.ask(&format!("DROP TABLE {STAGE}"))?;
-        Ok(())
+        Stage::drop(transfer)
     }
 
     /// Inserts or updates every row. Returns their number.
@@ -136,20 +96,14 @@ impl UpsertStage {
         let same: Vec<_> = self.key.iter().map(|name| format!("t.{name} = s.{name}")).collect();
         let sql = format!(
             "SELECT pg_catalog.count(*) FROM {STAGE} s WHERE EXISTS (SELECT 1 FROM {} t WHERE {})",
-            self.table,
+            self.stage.table,
             same.join(" AND ")
         );
         count(transfer, &sql)
     }
 
-    /// As COPY does, it takes the data's values for identity columns.
     fn insert(&self) -> String {
-        let names = self.names.join(", ");
-        format!(
-            "INSERT INTO {} ({names}) OVERRIDING SYSTEM VALUE SELECT {names} FROM {STAGE} ON CONFLICT ({})",
-            self.table,
-            self.key.join(", ")
-        )
+        format!("{} ON CONFLICT ({})", self.stage.insert(), self.key.join(", "))
     }
 
     /// # Errors

@@ -135,8 +135,13 @@ fn encoded(value: &Value) -> Result<Sent, String> {
         Value::List(values) => {
             let mut text = String::new();
             let item = list(&mut text, values, 1)?;
-            let array = oid::ARRAYS.iter().find(|(type_oid, _)| *type_oid == item.unwrap_or(oid::TEXT));
-            (array.map_or(oid::UNKNOWN, |(_, array)| *array), false, Some(text.into_bytes()))
+            let item = item.unwrap_or(oid::TEXT);
+            let array = oid::ARRAYS.iter().find(|(type_oid, _)| *type_oid == item);
+            let array = array.map_or(oid::UNKNOWN, |(_, array)| *array);
+            match binary_list(values, item)? {
+                Some(bytes) => (array, true, Some(bytes)),
+                None => (array, false, Some(text.into_bytes())),
+            }
         }
         Value::Text(text) => (oid::UNKNOWN, false, Some(checked(text)?.into())),
         value => (type_of(value), false, Some(written(value)?.into_owned().into_bytes())),
@@ -230,6 +235,56 @@ fn list(out: &mut String, values: &[Value], depth: usize) -> Result<Option<u32>,
     }
     out.push('}');
     Ok(common)
+}
+
+/// A list of texts or bytes with NULL in the binary form of `array_recv`, and `None` for another list. In a session with
+/// `array_nulls` off, the text form has no NULL: it means the text 'NULL'. No value of another type has that text, so
+/// such a list is then an error.
+fn binary_list(values: &[Value], item: u32) -> Result<Option<Vec<u8>>, String> {
+    let mut lengths = vec![values.len()];
+    let mut first = values.first();
+    while let Some(Value::List(values)) = first {
+        lengths.push(values.len());
+        first = values.first();
+    }
+    let mut items = Vec::new();
+    let fits = matches!(item, oid::TEXT | oid::BYTEA) && collect(values, &lengths, &mut items);
+    if !fits || items.iter().all(Option::is_some) {
+        return Ok(None);
+    }
+    let word = |number: usize| u32::try_from(number).map(u32::to_be_bytes).map_err(|_| "it is too long".to_owned());
+    let mut bytes = [word(lengths.len())?, 1_u32.to_be_bytes(), item.to_be_bytes()].concat();
+    for length in lengths {
+        bytes.extend(word(length)?);
+        bytes.extend(1_u32.to_be_bytes());
+    }
+    for item in items {
+        match item {
+            None => bytes.extend((-1_i32).to_be_bytes()),
+            Some(item) => {
+                bytes.extend(word(item.len())?);
+                bytes.extend(item);
+            }
+        }
+    }
+    Ok(Some(bytes))
+}
+
+/// Collects the texts and bytes of a list. Returns whether it has such items alone, and these lengths.
+fn collect<'a>(values: &'a [Value], lengths: &[usize], items: &mut Vec<Option<&'a [u8]>>) -> bool {
+    let Some((length, inner)) = lengths.split_first() else { return false };
+    values.len() == *length
+        && values.iter().all(|value| {
+            let item = match value {
+                Value::List(values) => return collect(values, inner, items),
+                Value::Null => None,
+                Value::Text(text) => Some(text.as_bytes()),
+                Value::Bytes(bytes) => Some(bytes.as_slice()),
+                _ => return false,
+            };
+            items.push(item);
+            inner.is_empty()
+        })
 }
 
 /// The common type of two values.

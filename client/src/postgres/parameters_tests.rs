@@ -45,6 +45,24 @@ fn values_have_the_types_of_their_literals() {
 }
 
 #[test]
+fn lists_of_texts_with_null_do_not_depend_on_array_nulls() {
+    let text = |text: &str| Value::Text(text.to_owned());
+    let sent = |list| of("select $1", vec![Value::List(list)]).values.remove(0);
+    let words = |words: &[i32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>();
+    let flat = [words(&[1, 1, 25, 2, 1, 4]), b"NULL".to_vec(), words(&[-1])].concat();
+    let list = vec![text("NULL"), Value::Null];
+    assert_eq!(sent(list.clone()), Sent { type_oid: 1009, is_binary: true, bytes: Some(flat) });
+    let nested = [words(&[2, 1, 17, 1, 1, 2, 1, -1, 1]), b"x".to_vec()].concat();
+    let bytes = vec![Value::List(vec![Value::Null, Value::Bytes(b"x".to_vec())])];
+    assert_eq!(sent(bytes), Sent { type_oid: 1001, is_binary: true, bytes: Some(nested) });
+    // The server refuses a list that is no array, and knows no number 'NULL'.
+    for list in [vec![Value::List(list.clone()), Value::List(vec![])], vec![Value::List(list), text("x")]] {
+        assert!(!sent(list).is_binary);
+    }
+    assert!(!sent(vec![Value::Integer(1), Value::Null]).is_binary);
+}
+
+#[test]
 fn what_takes_no_values_gets_literals() {
     for sql in ["set x = $1", "create table t as select $1", "select 1; select $1", "COMMENT ON TABLE t IS $1"] {
         let bound = of(sql, vec![Value::Text("it's \\".to_owned())]);

@@ -188,7 +188,10 @@ def test_statements_for_their_effect(shop: str, tmp_path: Path) -> None:
         for statement in ["delete from t", "drop table t", "create table x (i)", "insert into other.u values ('no')"]:
             with pytest.raises(colonnade.DatabaseError, match="readonly") as caught:
                 connection.execute(statement)
-            assert caught.value.sqlstate == "25006"
+            assert caught.value.sqlstate == "25006" and "write_sql" in (caught.value.hint or "")
+        with pytest.raises(colonnade.DatabaseError, match="missing.db") as caught:
+            connection.execute(f"attach '{tmp_path}/missing.db' as missing")
+        assert caught.value.sqlstate == "58030" and "must exist" in (caught.value.hint or "")
     assert fetched(tmp_path / "shop.db", "select count(*) from t") == [(3,)]
     frame = colonnade.read_sql(shop, "select * from temp.k", pre_execution_query="create temp table k as select 7 as i")
     assert list(frame["i"]) == [7]

@@ -17,6 +17,8 @@ pub(super) enum Stage {
     Step,
 }
 
+/// SQLite's text for `SQLITE_CANTOPEN`, if nothing more is known.
+const NO_FILE: &str = "unable to open database file";
 /// The primary code is the lowest byte of an extended one.
 const PRIMARY: c_int = 0xff;
 
@@ -42,10 +44,13 @@ fn meaning(code: c_int, message: &str, stage: Stage) -> Error {
         .with_hint("open the file once with a tool that writes, such as sqlite3, and read a table"),
         // The files of a write-ahead log cannot be created beside the database.
         ffi::SQLITE_READONLY if code != ffi::SQLITE_READONLY => wal(),
+        // ATTACH names the file in its own message.
+        ffi::SQLITE_CANTOPEN if stage != Stage::Open && message != NO_FILE => database("58030", message)
+            .with_hint("a file that is attached must exist: SQLite files are opened to read only"),
         ffi::SQLITE_CANTOPEN if stage != Stage::Open => wal(),
-        ffi::SQLITE_READONLY => {
-            database("25006", message).with_hint("SQLite files are opened to read only: write with another tool")
-        }
+        ffi::SQLITE_READONLY => database("25006", message).with_hint(
+            "a connection opens SQLite files to read only: write_sql writes rows, and other changes need another tool",
+        ),
         ffi::SQLITE_CANTOPEN | ffi::SQLITE_PERM if stage == Stage::Open => Error::new(ErrorKind::Connect, message),
         ffi::SQLITE_IOERR => database("58030", &format!("the file could not be read: {message}")),
         ffi::SQLITE_NOMEM => database("53200", "SQLite has no memory left"),

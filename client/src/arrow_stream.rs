@@ -15,7 +15,7 @@ use crate::chunks::Chunks;
 use crate::feed;
 use crate::produced::{self, Produced};
 use crate::stats::Meter;
-use crate::{Cancel, ChunkLimits, Error, ErrorKind};
+use crate::{Cancel, ChunkLimits, Error, ErrorKind, arrow_text};
 
 /// The metadata key of a column that has text instead of a type that Arrow lacks. TYPES.md.
 pub(crate) const TYPE_KEY: &str = "colonnade.type";
@@ -40,7 +40,8 @@ pub type Meanings = HashMap<String, (String, String)>;
 /// Reads a stream in chunks within `limits`. A separate thread reads from the producer, so that a wait can be
 /// interrupted; `canceller` then stops the producer. `texts` has the database's types of the columns that were cast to
 /// text, by number (TYPES.md). `finish` is called once after the producer is released, with `true` if the stream was
-/// read to its end. With `finish`, a stream without columns is refused. `meanings` are those of the stream's errors.
+/// read to its end. With `finish`, a stream without columns is refused. `meanings` are those of the stream's errors. A text
+/// that is not UTF-8 ends the stream with an error.
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.
@@ -69,10 +70,14 @@ pub fn take(
     let (holder, release) = sync_channel::<Infallible>(0);
     let (shown, mut chunks) = (schema.clone(), Chunks::new(limits));
     feed::spawn("colonnade-pull", move || {
-        let mut is_complete = false;
+        let (mut is_complete, mut rows) = (false, 0);
         let mut end = produced::pump(&sender, || {
             let batch = chunks.next(|| reader.next().transpose()).map_err(&failed)?;
             is_complete = batch.is_none();
+            if let Some(batch) = &batch {
+                arrow_text::check(batch, rows)?;
+                rows += batch.num_rows() as u64;
+            }
             batch.map(|batch| batch.with_schema(shown.clone()).map_err(&failed)).transpose()
         });
         // The producer is released before the reader learns of the end and may start another query.

@@ -17,6 +17,7 @@
 mod allowance;
 mod arrays;
 pub mod arrow_stream;
+mod arrow_text;
 mod batch;
 pub mod catalog;
 mod channel;

@@ -47,6 +47,19 @@ def test_every_destination(shop: str) -> None:
         assert connection.server.startswith("SQLite 3.")
 
 
+@pytest.mark.parametrize("return_type", ["pandas", "polars", "arrow"])
+def test_a_text_that_is_not_utf8_is_refused(tmp_path: Path, return_type: Any) -> None:
+    """SQLite's driver passes it on, and polars would take it for a text of Rust's."""
+    script = "create table t (i, v TEXT); insert into t values (1, 'ä'), (2, NULL), (3, cast(x'ff41' as text))"
+    make(tmp_path / "bytes.sqlite", script)
+    shop = uri(SQLITE, uri=str(tmp_path / "bytes.sqlite"))
+    with pytest.raises(colonnade.DataError, match='column "v", row 3: a text that is not UTF-8') as caught:
+        colonnade.read_sql(shop, "select v from t order by i", return_type=return_type)
+    assert caught.value.sqlstate == "22021"
+    table = colonnade.read_sql(shop, "select cast(v as blob) as v from t order by i", return_type="arrow")
+    assert table.column("v").to_pylist() == ["ä".encode(), None, b"\xffA"]
+
+
 def test_statements_and_parameters(shop: str) -> None:
     with colonnade.connect(shop) as connection:
         assert connection.execute("insert into t values (4, 'y'), (5, 'z')") in (2, None)

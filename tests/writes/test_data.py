@@ -286,3 +286,14 @@ def test_memory_that_the_user_writes_to_is_copied(in_postgres: Place) -> None:
     with colonnade.connect(in_postgres.uri) as connection:
         counted = connection.query("select a, count(*) as n from t group by a order by a").to_arrow()
     assert counted.to_pylist() == [{"a": number, "n": 50_000} for number in range(20)]
+
+
+def test_a_text_that_is_not_utf8_is_refused(in_sqlite: Place) -> None:
+    """pyarrow keeps such bytes, and SQLite would store them."""
+    offsets, data = pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"a\xff")
+    table = pa.table({"a": [1, 2], "t": pa.StringArray.from_buffers(2, offsets, data)})
+    with pytest.raises(colonnade.DataError, match='column "t", row 2: a text that is not UTF-8') as caught:
+        colonnade.write_sql(table, in_sqlite.uri, "t")
+    assert caught.value.sqlstate == "22021"
+    with pytest.raises(colonnade.DatabaseError, match="no such table"):
+        in_sqlite.rows()

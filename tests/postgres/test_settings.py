@@ -60,6 +60,19 @@ def test_styles_come_back_after_an_error(postgres: pg.Cluster) -> None:
         assert connection.query(shown).to_arrow().to_pylist() == [{"d": "German, DMY", "f": "-15"}]
 
 
+@pytest.mark.parametrize("array_nulls", ["on", "off"])
+@pytest.mark.parametrize("values", [["NULL", None, 'a"\\'], [None, None], [b"NULL", None, b"\0\xff"]])
+def test_null_in_a_list_is_null(postgres: pg.Cluster, array_nulls: str, values: list[object]) -> None:
+    """With array_nulls off, an array's text cannot have it."""
+    with colonnade.connect(postgres.uri(options=f"-c array_nulls={array_nulls}")) as connection:
+        for _ in range(2):
+            assert connection.query("select $1 as a", [values]).to_arrow().column("a").to_pylist() == [values]
+        cut = "select count(*) as n from unnest($1) as u(v) where v is null"
+        assert connection.query(cut, [values]).to_arrow().to_pylist() == [{"n": values.count(None)}]
+        nested = connection.query("select cardinality($1) as n, ($1)[2][1] is null as x", [[values, values[::-1]]])
+        assert nested.to_arrow().to_pylist() == [{"n": 2 * len(values), "x": values[-1] is None}]
+
+
 def test_the_time_zone_says_how_text_is_shown_only(postgres: pg.Cluster) -> None:
     with colonnade.connect(postgres.uri(options="-c timezone=Asia/Kolkata")) as connection:
         table = connection.query("select '2024-01-01 00:00+00'::timestamptz as t").to_arrow()

@@ -189,7 +189,7 @@ def test_statements_for_their_effect(shop: str, tmp_path: Path) -> None:
             with pytest.raises(colonnade.DatabaseError, match="readonly") as caught:
                 connection.execute(statement)
             assert caught.value.sqlstate == "25006" and "write_sql" in (caught.value.hint or "")
-        with pytest.raises(colonnade.DatabaseError, match="missing.db") as caught:
+        with pytest.raises(colonnade.DatabaseError, match=r"missing\.db") as caught:
             connection.execute(f"attach '{tmp_path}/missing.db' as missing")
         assert caught.value.sqlstate == "58030" and "must exist" in (caught.value.hint or "")
     assert fetched(tmp_path / "shop.db", "select count(*) from t") == [(3,)]

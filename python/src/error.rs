@@ -31,7 +31,7 @@ pub(crate) fn printable(text: &str, lines: bool) -> String {
 
 /// PEP 249's classes, by the first two characters of a SQLSTATE (PostgreSQL's appendix A). Class 70 of MySQL and MariaDB
 /// means that a query was interrupted.
-const BY_SQLSTATE: [(&str, &str); 17] = [
+const BY_SQLSTATE: [(&str, &str); 18] = [
     ("08", "OperationalError"),
     ("0A", "NotSupportedError"),
     ("22", "DataError"),
@@ -41,6 +41,8 @@ const BY_SQLSTATE: [(&str, &str); 17] = [
     ("34", "ProgrammingError"),
     ("3D", "ProgrammingError"),
     ("3F", "ProgrammingError"),
+    // Serialization failures, deadlocks and conflicts with recovery: the transaction can be tried again.
+    ("40", "OperationalError"),
     ("42", "ProgrammingError"),
     ("53", "OperationalError"),
     ("54", "OperationalError"),

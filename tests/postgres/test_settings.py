@@ -140,3 +140,17 @@ def test_a_client_that_asks_for_another_encoding_gets_utf8(postgres: pg.Cluster)
     with colonnade.connect(postgres.uri()) as connection:
         connection.execute("set client_encoding to latin1")
         assert connection.query("select chr(28450) as t").to_arrow().to_pylist() == [{"t": "漢"}]
+
+
+def test_a_transaction_that_can_be_tried_again_is_an_operational_error(postgres: pg.Cluster) -> None:
+    """As in other drivers of PostgreSQL: serialization failures, deadlocks, and conflicts with recovery."""
+    with postgres.prepared("create table counted (n int); insert into counted values (0)", "drop table counted"):
+        uri = postgres.uri(options="-c default_transaction_isolation=serializable")
+        with colonnade.connect(uri) as one, colonnade.connect(uri) as other:
+            one.execute("begin")
+            assert one.query("select n from counted").to_arrow().to_pylist() == [{"n": 0}]
+            other.execute("update counted set n = n + 1")
+            with pytest.raises(colonnade.OperationalError) as caught:
+                one.execute("update counted set n = n + 1")
+            assert caught.value.sqlstate == "40001"
+            one.execute("rollback")

@@ -210,6 +210,7 @@ impl Failure {
             Self::Setting(SettingError::Fixed(_)) => SqlState::new("55P02"),
             Self::Setting(SettingError::Value { .. }) => SqlState::INVALID_PARAMETER_VALUE,
             Self::Setting(SettingError::Transaction) => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::Setting(SettingError::LateMode) => SqlState::ACTIVE_SQL_TRANSACTION,
             Self::Input(error) => error.code(),
             Self::ParameterCount { .. } | Self::FormatCount { .. } => SqlState::PROTOCOL_VIOLATION,
             Self::ResultChanged | Self::DeferredColumns => SqlState::FEATURE_NOT_SUPPORTED,

@@ -118,8 +118,9 @@ impl Cursor {
         );
     }
 
-    pub fn types(&self) -> impl ExactSizeIterator<Item = TypeInfo> {
-        self.schema.fields().iter().map(|field| oid::of(field))
+    /// The names and types of the columns.
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = (&str, TypeInfo)> {
+        self.schema.fields().iter().map(|field| (field.name().as_str(), oid::of(field)))
     }
 
     pub fn send(

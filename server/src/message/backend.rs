@@ -35,6 +35,8 @@ pub struct Report<'a> {
     pub internal_query: Option<&'a str>,
     /// The position in this text, in characters from 1.
     pub internal_position: Option<usize>,
+    /// PostgreSQL's function that reports such an error, if drivers recognize the error by it.
+    pub routine: Option<&'a str>,
 }
 
 /// Appends a message whose body is written by `body`, and fills in its length.
@@ -245,6 +247,7 @@ fn fields(out: &mut Vec<u8>, report: &Report<'_>) {
     field(b'p', report.internal_position.map(|position| position.to_string()).as_deref());
     field(b'q', report.internal_query);
     field(b'W', report.context);
+    field(b'R', report.routine);
     out.push(0);
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use colonnade_sql::StatementKind;
+use colonnade_sql::{Dialect, StatementKind, placeholder};
 
 use crate::copy::{CopyOut, CopyRequest};
 use crate::engine::Columns;
@@ -14,6 +14,8 @@ use crate::session::prepared::portal::{Portal, State};
 use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
 use crate::session::state::Session;
+use crate::value::oid::TypeInfo;
+use crate::value::types::Type;
 
 impl Session {
     /// Runs or continues a portal until it has sent `limit` rows.
@@ -37,7 +39,7 @@ impl Session {
         self.check_transaction(&statement.kind)?;
         let is_new = matches!(portal.state, State::New);
         if is_new {
-            self.begin_pipeline(&statement.kind)?;
+            self.begin_pipeline(&statement)?;
         }
         let is_engines = query::runs_on_engine(&statement.kind, self.engine.source());
         if is_new && !is_engines {
@@ -65,7 +67,7 @@ impl Session {
             State::Done => return Err(Failure::PortalDone(name.to_owned())),
             State::New => match self.run_client_statement(&statement.statement(), &portal.values, &portal.formats)? {
                 Outcome::Rows(cursor) => {
-                    check(&statement.columns, &cursor)?;
+                    check(&statement, &cursor, self.engine.dialect())?;
                     if describes {
                         cursor.describe(self.output.buffer(), &portal.formats);
                     }
@@ -103,9 +105,16 @@ fn part_of(statement: &PreparedStatement) -> Result<Option<Box<CopyOut>>, Failur
     })
 }
 
-/// Refuses columns that differ from the description which the client has. The client would misread them.
-fn check(described: &Columns, cursor: &Cursor) -> Result<(), Failure> {
-    let Columns::Known(columns) = described else { return Ok(()) };
-    let described = columns.iter().map(|(_, type_)| type_.info().oid);
-    if described.eq(cursor.types().map(|info| info.oid)) { Ok(()) } else { Err(Failure::ResultChanged) }
+/// Refuses columns that differ from the description which the client has. The client would misread them: with `SELECT *`, columns of one type may
+/// have changed places.
+fn check(statement: &PreparedStatement, cursor: &Cursor, dialect: Dialect) -> Result<(), Failure> {
+    let Columns::Known(columns) = &statement.columns else { return Ok(()) };
+    // An engine may name a column by its expression, which has other casts of parameters when it runs.
+    let is_expression = |name: &str| !statement.types.is_empty() && placeholder::count(name, dialect) > 0;
+    let is_same = |((described, type_), (found, info)): (&(String, Type), (&str, TypeInfo))| {
+        type_.info().oid == info.oid && (described == found || is_expression(described) && is_expression(found))
+    };
+    let found = cursor.columns();
+    let is_same = columns.len() == found.len() && columns.iter().zip(found).all(is_same);
+    if is_same { Ok(()) } else { Err(Failure::ResultChanged) }
 }

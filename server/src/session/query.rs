@@ -3,7 +3,7 @@
 use colonnade_sql::certain;
 use colonnade_sql::split::{Span, split};
 use colonnade_sql::statement::{CursorStatement, FetchDirection, Savepoint};
-use colonnade_sql::{Dialect, Statement, StatementKind};
+use colonnade_sql::{Dialect, Statement, StatementKind, code};
 
 use super::settings;
 use crate::engine::{EngineError, EngineSession};
@@ -101,6 +101,15 @@ pub fn reads_only(kind: &StatementKind) -> bool {
         StatementKind::Show(_) => true,
         StatementKind::Other(word) => word == "SHOW" || word == "DESCRIBE",
         _ => false,
+    }
+}
+
+/// Whether a statement may give rows of what it changes. Its changes must not stay if these rows cannot be sent.
+pub fn may_return_changes(kind: &StatementKind, text: &str, dialect: Dialect) -> bool {
+    match kind {
+        // The statement that it executes is not known here.
+        StatementKind::Other(word) if word == "EXECUTE" => true,
+        kind => !reads_only(kind) && code(text, dialect).any(|token| token.is_word("returning")),
     }
 }
 

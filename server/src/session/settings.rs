@@ -33,6 +33,9 @@ pub enum SettingError {
     /// The engine has no such transactions.
     #[error("serializable transactions, and read-only transactions by SET, are not supported")]
     Transaction,
+    /// A mode of a transaction in which statements have run.
+    #[error("BEGIN with a mode must be the first statement of its transaction")]
+    LateMode,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -24,8 +24,11 @@ impl Session {
             backend::empty_query(self.output.buffer());
             return Ok(());
         }
-        self.begin_implicitly(&statements)?;
+        let is_shared = self.share_transactions(&statements);
         for statement in &statements {
+            if is_shared {
+                self.begin_implicitly(&statement.kind)?;
+            }
             match self.statement(statement, false) {
                 // This bounds the buffer for answers.
                 Ok(()) => self.output.flush_if_full()?,

@@ -12,6 +12,7 @@ use colonnade_sql::{Dialect, Statement, StatementKind};
 use crate::error::{Failure, SqlState};
 use crate::message::backend::{self, Report, TransactionStatus};
 use crate::session::execute::BATCH;
+use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
 use crate::session::settings;
 use crate::session::state::Session;
@@ -69,7 +70,10 @@ impl Session {
                 return Ok(());
             }
             (Action::Run, StatementKind::Begin(modes) | StatementKind::Start(modes)) => {
-                // Earlier statements of the pipeline become a part of the transaction.
+                // Earlier statements of the pipeline or the query string become a part of the transaction. Its mode cannot be changed then.
+                if self.transaction.is_pipeline && (modes.read_only || modes.serializable) {
+                    return Err(settings::SettingError::LateMode.into());
+                }
                 if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {
                         None => begin_statement(*modes)?,
@@ -111,11 +115,11 @@ impl Session {
     }
 
     /// Begins a transaction for the statements up to the next Sync (PostgreSQL protocol, "Pipelining"), unless they begin or end one
-    /// themselves. A statement with Sync directly after it needs no transaction.
-    pub fn begin_pipeline(&mut self, kind: &StatementKind) -> Result<(), Failure> {
-        let is_able = !self.is_status_unknown() && query::may_share_transaction(kind, self.engine.source());
+    /// themselves. A statement with Sync directly after it needs no transaction, unless it gives rows of what it changes.
+    pub fn begin_pipeline(&mut self, statement: &PreparedStatement) -> Result<(), Failure> {
+        let is_able = !self.is_status_unknown() && query::may_share_transaction(&statement.kind, self.engine.source());
         let is_outside = !self.transaction.is_any();
-        if is_able && is_outside && !self.input.is_sync_next() {
+        if is_able && is_outside && (statement.may_return_changes || !self.input.is_sync_next()) {
             self.begin_or_end("BEGIN")?;
             self.transaction.is_pipeline = true;
         }
@@ -156,19 +160,28 @@ impl Session {
         ended
     }
 
-    /// Begins a transaction for several statements in one query string (PostgreSQL protocol, "Multiple Statements in a Simple Query"), unless
-    /// one of them is a transaction statement or cannot run in a transaction. If BEGIN fails, each statement has its own transaction.
+    /// Whether the session begins transactions for the statements of a query string (PostgreSQL protocol, "Multiple Statements in a Simple
+    /// Query"): there are several, or one that gives rows of what it changes, and each of them can run in a transaction.
+    pub fn share_transactions(&self, statements: &[Statement<'_>]) -> bool {
+        let source = self.engine.source();
+        let is_able = |Statement { kind, .. }: &Statement<'_>| {
+            query::may_share_transaction(kind, source)
+                || source.is_none() && (controls_transaction(kind) || settings::command(kind).is_some())
+        };
+        let is_needed = match statements {
+            [Statement { kind, text, .. }] => query::may_return_changes(kind, text, self.engine.dialect()),
+            _ => true,
+        };
+        !self.is_status_unknown() && is_needed && statements.iter().all(is_able)
+    }
+
+    /// Begins a transaction for this statement of such a query string and those after it, unless one is open. It ends with the string, or with
+    /// the client's COMMIT or ROLLBACK. If BEGIN fails, the statement has its own transaction.
     ///
     /// # Errors
     /// If BEGIN fails and it is not certain that no transaction is open.
-    pub fn begin_implicitly(&mut self, statements: &[Statement<'_>]) -> Result<(), Failure> {
-        let source = self.engine.source();
-        let may_share_transaction = |Statement { kind, .. }: &Statement<'_>| {
-            query::may_share_transaction(kind, source) || source.is_none() && settings::command(kind).is_some()
-        };
-        let is_able = !self.is_status_unknown() && statements.len() > 1;
-        let wanted = is_able && !self.transaction.is_open() && statements.iter().all(may_share_transaction);
-        if wanted {
+    pub fn begin_implicitly(&mut self, kind: &StatementKind) -> Result<(), Failure> {
+        if !self.transaction.is_any() && !controls_transaction(kind) {
             match self.begin_or_end("BEGIN") {
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 begun => self.transaction.is_pipeline = begun.is_ok(),
@@ -242,6 +255,12 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Whether a statement begins, ends or marks a transaction.
+fn controls_transaction(kind: &StatementKind) -> bool {
+    use StatementKind::{Begin, Commit, Rollback, Savepoint, Start};
+    matches!(kind, Begin(_) | Start(_) | Commit | Rollback | Savepoint(_))
 }
 
 /// The first pause before a ROLLBACK that failed for lack of memory is tried again. It doubles each time.

@@ -25,6 +25,8 @@ pub struct PreparedStatement {
     /// The numbers from the source, if it is a PostgreSQL.
     source_types: Vec<u32>,
     pub types: Vec<Type>,
+    /// Whether it may give rows of what it changes.
+    pub may_return_changes: bool,
     /// The client's numbers of types that this server knows.
     given: Vec<Option<u32>>,
     pub columns: Columns,
@@ -73,6 +75,7 @@ impl PreparedStatement {
             }
         }
         prepared.text = query.text.to_owned();
+        prepared.may_return_changes = query::may_return_changes(&prepared.kind, &prepared.text, dialect);
         if is_engines && source.is_some() {
             // The source describes the statement when the client requests a description, or when the statement runs.
             prepared.types = given.map(|type_| type_.unwrap_or_else(Type::unknown)).collect();

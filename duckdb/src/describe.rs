@@ -140,12 +140,12 @@ impl OpenStatement {
 /// The description of a statement with guessed types or values; `None` if they do not fit.
 ///
 /// # Errors
-/// Errors that do not depend on types: a lack of memory, an interrupt, a fatal error. They abort DuckDB's transaction, so the client must
-/// get them.
+/// Errors that do not depend on types: a limit, a lack of memory, an interrupt, a fatal error. Most of them abort DuckDB's transaction, and
+/// another error would not say the reason, so the client must get them.
 fn if_types_fit(described: Result<StatementTypes, EngineError>) -> Result<Option<StatementTypes>, EngineError> {
     match described {
         Ok(described) => Ok(Some(described)),
-        Err(error) if matches!(&error.code.as_str()[..2], "53" | "57" | "58") || error.ends_engine => Err(error),
+        Err(error) if matches!(&error.code.as_str()[..2], "53" | "54" | "57" | "58") || error.ends_engine => Err(error),
         Err(_) => Ok(None),
     }
 }

@@ -5,8 +5,12 @@ use colonnade_sql::lexer::first_word;
 use colonnade_sql::{Dialect, code};
 
 /// The placeholders of a statement, in its order.
-#[derive(Debug)]
-pub struct Placeholders(Vec<Placeholder>);
+#[derive(Debug, Default)]
+pub struct Placeholders {
+    places: Vec<Placeholder>,
+    /// Their numbers, from 1, in order and each once.
+    numbers: Vec<usize>,
+}
 
 #[derive(Debug)]
 struct Placeholder {
@@ -22,10 +26,10 @@ impl Placeholders {
     /// Finds the placeholders. A dollar sign without a number is left to DuckDB, which reports the error. The placeholders in a PREPARE
     /// belong to the prepared statement, so they are not found.
     pub fn find(statement: &str) -> Self {
-        let mut found = Vec::new();
         if first_word(statement, Dialect::DuckDb).eq_ignore_ascii_case("prepare") {
-            return Self(found);
+            return Self::default();
         }
+        let mut found = Vec::new();
         // The quantifier before the placeholder.
         let (mut word, mut any) = (None, None);
         for token in code(statement, Dialect::DuckDb) {
@@ -38,7 +42,10 @@ impl Placeholders {
             any = word.filter(|_| token.is_symbol(b'('));
             word = token.is_one_of(&["any", "all", "some"]).then_some(token.start);
         }
-        Self(found)
+        let mut numbers: Vec<_> = found.iter().map(|placeholder| usize::from(placeholder.number)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        Self { places: found, numbers }
     }
 
     /// The statement with `($1)` instead of each `ANY($1)`, and the numbers, from 0, of these placeholders. DuckDB does not infer the type of
@@ -46,7 +53,7 @@ impl Placeholders {
     pub fn without_quantifiers(&self, statement: &str) -> (String, Vec<usize>) {
         let mut out = statement.to_owned();
         let mut numbers = Vec::new();
-        for placeholder in &self.0 {
+        for placeholder in &self.places {
             if let Some(start) = placeholder.any {
                 let length = statement[start..].bytes().take_while(u8::is_ascii_alphabetic).count();
                 out.replace_range(start..start + length, &" ".repeat(length));
@@ -57,26 +64,23 @@ impl Placeholders {
     }
 
     pub fn count(&self) -> usize {
-        self.0.iter().map(|placeholder| usize::from(placeholder.number)).max().unwrap_or(0)
+        self.numbers.last().copied().unwrap_or(0)
     }
 
     /// The numbers of the placeholders, from 1, each once.
-    pub fn numbers(&self) -> Vec<usize> {
-        let mut numbers: Vec<_> = self.0.iter().map(|placeholder| usize::from(placeholder.number)).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
+    pub fn into_numbers(self) -> Vec<usize> {
+        self.numbers
     }
 
     /// Whether the placeholder with this number, from 0, occurs.
     pub fn has(&self, index: usize) -> bool {
-        self.0.iter().any(|placeholder| usize::from(placeholder.number) == index + 1)
+        self.numbers.binary_search(&(index + 1)).is_ok()
     }
 
     /// The changes that add a CAST around each placeholder that has a type in `types`, by number from 0.
     pub fn casts(&self, types: &[Option<String>]) -> Edits {
         let mut edits = Edits::default();
-        for placeholder in &self.0 {
+        for placeholder in &self.places {
             if let Some(Some(name)) = types.get(usize::from(placeholder.number) - 1) {
                 // CAST() has the same precedence as the placeholder itself. By the inner parentheses, `column_names.py` distinguishes it from
                 // a client's cast, which gives its column a name.

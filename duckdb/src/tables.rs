@@ -368,7 +368,7 @@ fn inputs(statement: &str, call: &TableCall) -> Vec<TableInput> {
             // A value may be a subquery within an expression.
             (false, false) => format!("({scope}SELECT {}{})", text(place), ")".repeat(call.scopes.len())),
         };
-        let parameters = Placeholders::find(&text).numbers();
+        let parameters = Placeholders::find(&text).into_numbers();
         TableInput { text, is_query: *is_query, parameters }
     };
     call.arguments.iter().map(input).collect()

@@ -9,6 +9,11 @@ use super::Refusal;
 
 /// Tokens. DuckDB needs about 1.6 KB for each while it parses and binds (2.2 GB for an INSERT of 1,370,000 tokens).
 const MAX_TOKENS: usize = 400_000;
+/// The tokens of a cast that the server adds to a placeholder (`placeholder.rs`): CAST, four parentheses, AS, a type. They are not counted,
+/// because the client has not written them: an INSERT with the protocol's maximum of parameters must be possible.
+const CAST_TOKENS: usize = 7;
+/// The maximum number of parameters, which bounds what is not counted. DuckDB needs 0.7 GB for an INSERT of so many.
+const MAX_PARAMETERS: usize = 65_535;
 /// Nested parentheses, brackets, braces and CASEs.
 const MAX_NESTING: usize = 250;
 /// Consecutive signs and NOTs.
@@ -33,6 +38,7 @@ pub struct Depth {
     levels: Vec<Level>,
     outside: Level,
     tokens: usize,
+    placeholders: usize,
     parts: usize,
     conditions: usize,
     signs: usize,
@@ -104,7 +110,9 @@ impl Depth {
         check_count(self.parts, MAX_PARTS, "parts of a name")?;
         // The sign of a placeholder is a separate token in DuckDB.
         self.tokens += 1 + usize::from(token.placeholder().is_some());
-        check_count(self.tokens, MAX_TOKENS, "words and signs")?;
+        self.placeholders += usize::from(token.placeholder().is_some());
+        let casts = CAST_TOKENS * self.placeholders.min(MAX_PARAMETERS);
+        check_count(self.tokens.saturating_sub(casts), MAX_TOKENS, "words and signs")?;
         self.signs = if is_sign { self.signs + 1 } else { 0 };
         check_count(self.signs, MAX_SIGNS, "signs in a row")
     }

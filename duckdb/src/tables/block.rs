@@ -72,7 +72,7 @@ pub(super) fn block_input(
             format!("{scope}{select}{}", ")".repeat(scopes.len()))
         }
     };
-    let parameters = Placeholders::find(&text).numbers();
+    let parameters = Placeholders::find(&text).into_numbers();
     let (is_outermost, sorted_by) = (block.is_outermost, block.sorted_by.clone());
     let query = TableInput { text, is_query: true, parameters };
     Ok((block, BlockInput { query, calls, marks, is_outermost, sorted_by }))

@@ -11,10 +11,10 @@ from colonnade._errors import InterfaceError
 from colonnade._libraries import require
 from colonnade._options.query import QueryOptions
 from colonnade._read import partition
-from colonnade._serve.settings import size
 
 from . import destination
 from .destination import Destination
+from .numbers import byte_size
 from .parameters import add_parameters, dtypes, given_query, parameters
 from .progress import ProgressLine, summary
 from .shown import values
@@ -59,7 +59,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         "--compression", metavar="NAME", help="pin what the server sends: plain, light, light+fsst, light+zstd-3, …"
     )
     parser.add_argument(
-        "--max-result-bytes", metavar="BYTES", type=size, help="a result of more memory, such as 2GB, is an error"
+        "--max-result-bytes", metavar="BYTES", type=byte_size, help="a result of more memory, such as 2GB, is an error"
     )
     parser.add_argument(
         "--partition-on", metavar="COLUMN", help="read parts of the result at once, cut by this column's values"

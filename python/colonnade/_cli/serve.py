@@ -17,6 +17,8 @@ from colonnade._serve.settings import Database, size
 from colonnade._serve.supervisor import serve
 from colonnade._sources.secrets import secrets
 
+from .numbers import byte_size, count, positive, seconds, share
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable
@@ -54,7 +56,7 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--encode-cpu",
         metavar="SHARE",
-        type=_share,
+        type=share,
         default=1.0,
         help="the share of one CPU for encoding for one client, from 0 (light encodings only) to 1 (the default)",
     )
@@ -128,7 +130,7 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--udf-workers", metavar="N", type=int, help="processes for functions of a session at a time")
     group.add_argument("--udf-memory", metavar="BYTES", type=size, help="memory of each of them (default: 2GiB)")
     group.add_argument(
-        "--udf-timeout", metavar="SECONDS", type=_seconds, help="a call's time (default: 0, the statement's)"
+        "--udf-timeout", metavar="SECONDS", type=seconds, help="a call's time (default: 0, the statement's)"
     )
     group.add_argument(
         "--udf-read",
@@ -208,25 +210,27 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         dest = dest or name.strip("-").replace("-", "_")
         group.add_argument(name, metavar=metavar, type=type_, default=default, help=help_ + shown, dest=dest)
 
-    limit("--max-connections", "N", int, 256, "sessions at a time")
-    limit("--max-user-connections", "N", int, 0, "sessions of one user at a time")
+    limit("--max-connections", "N", count, 256, "sessions at a time")
+    limit("--max-user-connections", "N", count, 0, "sessions of one user at a time")
     limit(
         "--max-address-logins",
         "N",
-        int,
+        count,
         0,
         "connections of one address that have not logged in; a further one closes the oldest "
         "(by default as many as sessions, 128 at least)",
     )
-    limit("--login-timeout", "SECONDS", _seconds, 60, "from connecting to the end of the login")
-    limit("--statement-timeout", "SECONDS", _seconds, 3600, "a statement's time, including sending its result")
-    limit("--idle-timeout", "SECONDS", _seconds, 43200, "between statements")
-    limit("--idle-transaction-timeout", "SECONDS", _seconds, 600, "between statements of a transaction")
-    limit("--max-result-bytes", "BYTES", size, 0, "a result's size as it is sent, such as 10GB")
-    limit("--max-session-memory", "BYTES", size, "256MiB", "one session's statements, values, portals and COPY data")
-    limit("--max-statement-bytes", "BYTES", size, 16_000_000, "a statement's length, such as 1MB")
+    limit("--login-timeout", "SECONDS", seconds, 60, "from connecting to the end of the login")
+    limit("--statement-timeout", "SECONDS", seconds, 3600, "a statement's time, including sending its result")
+    limit("--idle-timeout", "SECONDS", seconds, 43200, "between statements")
+    limit("--idle-transaction-timeout", "SECONDS", seconds, 600, "between statements of a transaction")
+    limit("--max-result-bytes", "BYTES", byte_size, 0, "a result's size as it is sent, such as 10GB")
+    limit(
+        "--max-session-memory", "BYTES", byte_size, "256MiB", "one session's statements, values, portals and COPY data"
+    )
+    limit("--max-statement-bytes", "BYTES", byte_size, 16_000_000, "a statement's length, such as 1MB")
     limit("--memory", "SIZE", str, None, "DuckDB's memory, such as 4GB; by default 80 %% of the machine's")
-    limit("--threads", "N", int, None, "DuckDB's threads; by default one a core")
+    limit("--threads", "N", positive, None, "DuckDB's threads; by default one a core")
     limit(
         "--temp-directory", "PATH", str, None, "DuckDB's directory for temporary data; by default beside the database"
     )
@@ -238,11 +242,13 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "the most temporary data there, and the most bytes of all suspended results; "
         "by default 90 %% of the free space",
     )
-    limit("--spool-size", "BYTES", size, "10GiB", "all results of colonnade_spool, such as 10GB", dest="ticket_bytes")
+    limit(
+        "--spool-size", "BYTES", byte_size, "10GiB", "all results of colonnade_spool, such as 10GB", dest="ticket_bytes"
+    )
     limit(
         "--spool-user-size",
         "BYTES",
-        size,
+        byte_size,
         None,
         "those of one user; by default half of --spool-size with --users, and all of it without",
         dest="user_ticket_bytes",
@@ -255,22 +261,8 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "the directory for results of colonnade_spool; by default that for temporary data",
         dest="ticket_directory",
     )
-    limit("--spool-ttl", "SECONDS", _seconds, 3600, "a ticket's life after its last use", dest="ticket_ttl")
-    limit("--grace", "SECONDS", _seconds, 30, "after SIGTERM, for statements and transactions to end")
-
-
-def _share(text: str) -> float:
-    share = float(text)
-    if not 0 <= share <= 1:
-        raise ValueError(text)
-    return share
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds < 1e9:
-        raise ValueError(text)
-    return seconds
+    limit("--spool-ttl", "SECONDS", seconds, 3600, "a ticket's life after its last use", dest="ticket_ttl")
+    limit("--grace", "SECONDS", seconds, 30, "after SIGTERM, for statements and transactions to end")
 
 
 def _spool_bytes(temp_size: str | None) -> int:
@@ -293,6 +285,7 @@ def _spool_directory(args: argparse.Namespace) -> str | None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM. Returns the exit status."""
+    check_given(args)
     if (args.tls_certificate is None) != (args.tls_key is None):
         raise SystemExit("colonnade: --tls-certificate and --tls-key go together")
     if args.tls_client_ca is not None and args.tls_certificate is None:
@@ -315,6 +308,14 @@ def run(args: argparse.Namespace) -> int:
     database = Database(**_named(args, Database.__annotations__))
     engine = database if args.source is None else source_behind(args.source)
     return serve(engine, listening, options, grace=args.grace, verbose=args.verbose)
+
+
+def check_given(args: argparse.Namespace) -> None:
+    """Refuse empty arguments: unset variables of a script. An empty FILE.duckdb would be a database in memory."""
+    for name, value in vars(args).items():
+        if value == "":
+            option = {"path": "FILE.duckdb", "ticket_directory": "--spool-directory"}.get(name)
+            raise SystemExit(f"colonnade: {option or '--' + name.replace('_', '-')} is empty")
 
 
 def _named(args: argparse.Namespace, names: Iterable[str]) -> dict[str, Any]:

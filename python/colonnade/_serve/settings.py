@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -66,4 +67,7 @@ def size(text: str) -> int:
     """The bytes of a size such as `10GB` and `1.5 GiB`. ValueError or KeyError if it is not a size."""
     text = text.lower().replace(" ", "")
     number = text.rstrip("bytekmgi")
-    return int(float(number) * UNITS[text.removeprefix(number)])
+    bytes_ = float(number) * UNITS[text.removeprefix(number)]
+    if not math.isfinite(bytes_):
+        raise ValueError(text)
+    return int(bytes_)

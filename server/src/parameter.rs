@@ -7,7 +7,7 @@ mod text;
 
 pub use binary::from_binary;
 pub use instant::{Instant, parse_instant};
-pub use text::from_text;
+pub use text::{check_number, from_text};
 
 use crate::sqlstate::SqlState;
 use crate::value::types::{Type, TypeKind};

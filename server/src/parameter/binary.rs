@@ -91,23 +91,30 @@ impl<'a> Fields<'a> {
                 let days = match self.i32()? {
                     i32::MAX => i32::MAX,
                     i32::MIN => i32::MIN,
-                    days => days.checked_add(POSTGRES_EPOCH_DAYS).ok_or_else(out_of_range)?,
+                    // The engine's largest numbers are its infinities.
+                    days => days
+                        .checked_add(POSTGRES_EPOCH_DAYS)
+                        .filter(|days| days.unsigned_abs() < i32::MAX.unsigned_abs())
+                        .ok_or_else(out_of_range)?,
                 };
                 to_text(|out| datetime::date(days, out))
             }
             TypeKind::Time => {
-                let micros = self.i64()?;
+                let micros = self.time_of_day(type_)?;
                 to_text(|out| datetime::time(micros, TimeUnit::Microsecond, out))
             }
             TypeKind::TimeTz => {
-                let (micros, west) = (self.i64()?, self.i32()?);
+                let (micros, west) = (self.time_of_day(type_)?, self.i32()?);
                 to_text(|out| datetime::time(micros, TimeUnit::Microsecond, out)) + &offset(west)
             }
             TypeKind::Timestamp | TypeKind::TimestampTz => {
                 let micros = match self.i64()? {
                     i64::MAX => i64::MAX,
                     i64::MIN => i64::MIN,
-                    micros => micros.checked_add(POSTGRES_EPOCH_MICROS).ok_or_else(out_of_range)?,
+                    micros => micros
+                        .checked_add(POSTGRES_EPOCH_MICROS)
+                        .filter(|micros| micros.unsigned_abs() < i64::MAX.unsigned_abs())
+                        .ok_or_else(out_of_range)?,
                 };
                 let zone = (type_.kind == TypeKind::TimestampTz).then_some(Zone::UTC);
                 to_text(|out| datetime::timestamp(micros, TimeUnit::Microsecond, zone.as_ref(), out))
@@ -123,6 +130,13 @@ impl<'a> Fields<'a> {
             }
         };
         from_text(type_, &text)
+    }
+
+    /// The microseconds of a day. Others have no text.
+    fn time_of_day(&mut self, type_: &Type) -> Result<i64, InputError> {
+        const DAY: i64 = 86_400_000_000;
+        let micros = self.i64()?;
+        if (0..=DAY).contains(&micros) { Ok(micros) } else { Err(InputError::Range(type_.name.clone())) }
     }
 
     fn text(&mut self) -> Result<&'a str, InputError> {
@@ -264,6 +278,21 @@ mod tests {
         assert_eq!(read(oid::INT4, b"\0\0\0"), Err(InputError::Binary("integer".to_owned())));
         assert_eq!(read(oid::INT2, b"\0\0\0"), Err(InputError::Binary("smallint".to_owned())));
         assert_eq!(read(oid::TEXT, b"\xff"), Err(InputError::Encoding));
+    }
+
+    #[test]
+    fn values_out_of_range_are_errors() {
+        for (oid, bytes) in [
+            (oid::TIME, &(-1i64).to_be_bytes()[..]),
+            (oid::TIME, &86_400_000_001i64.to_be_bytes()),
+            (oid::TIMETZ, b"\xff\xff\xff\xff\xff\xff\xff\xff\0\0\0\0"),
+            // They would be infinities.
+            (oid::DATE, &(i32::MAX - POSTGRES_EPOCH_DAYS).to_be_bytes()),
+            (oid::TIMESTAMP, &(i64::MAX - POSTGRES_EPOCH_MICROS).to_be_bytes()),
+        ] {
+            assert!(matches!(read(oid, bytes), Err(InputError::Range(_))), "{oid} {bytes:?}");
+        }
+        assert_eq!(shown(oid::TIME, &86_400_000_000i64.to_be_bytes()), "24:00:00");
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub fn from_text(type_: &Type, text: &str) -> Result<ParameterValue, InputError>
 /// The engine's text form of the same value.
 fn scalar<'a>(type_: &Type, text: &'a str) -> Result<Cow<'a, str>, InputError> {
     let invalid = || InputError::syntax(type_, text);
+    check_number(type_, text)?;
     match type_.kind {
         TypeKind::Bool => bool(text).map(|value| Cow::from(if value { "true" } else { "false" })).ok_or_else(invalid),
         TypeKind::Date => Ok(with_engine_era(without_time(text.trim()))),
@@ -33,6 +34,22 @@ fn scalar<'a>(type_: &Type, text: &'a str) -> Result<Cow<'a, str>, InputError> {
         TypeKind::Numeric(_) => Ok(without_exponent(text.trim())),
         TypeKind::Uuid | TypeKind::Bits | TypeKind::TimeTz => Ok(Cow::from(text.trim())),
         _ => Ok(Cow::from(text)),
+    }
+}
+
+/// Checks the text of a number that the engine would change.
+///
+/// # Errors
+/// For a fraction of an integer, which the engine would round, and for a number that is too large for a float, which it would read as infinity.
+pub fn check_number(type_: &Type, text: &str) -> Result<(), InputError> {
+    match type_.kind {
+        TypeKind::Int2 | TypeKind::Int4 | TypeKind::Int8 | TypeKind::Oid if !is_whole(text.trim()) => {
+            Err(InputError::syntax(type_, text))
+        }
+        TypeKind::Float4 | TypeKind::Float8 if overflows(text.trim(), type_.kind == TypeKind::Float4) => {
+            Err(InputError::Range(type_.name.clone()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -105,6 +122,30 @@ fn without_exponent(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::from(format!("{sign}{digits}"))
+}
+
+/// Whether a number, if the text is one, has no fraction. Other texts are left to the engine.
+fn is_whole(text: &str) -> bool {
+    if text.bytes().all(|b| b.is_ascii_digit()) {
+        return true;
+    }
+    let plain = without_exponent(text);
+    match plain.split_once('.') {
+        Some((_, fraction)) => fraction.bytes().all(|b| b == b'0'),
+        // The exponent is too small for `without_exponent`.
+        None => !plain.contains("e-") && !plain.contains("E-"),
+    }
+}
+
+/// Whether a finite number is too large for a float.
+fn overflows(text: &str, is_single: bool) -> bool {
+    /// The digits before the point of the smallest number that is too large for a float of 32 bits. Shorter texts are not parsed.
+    const LARGE_DIGITS: usize = 39;
+    if text.len() < LARGE_DIGITS && !text.contains(['e', 'E']) || !text.bytes().any(|b| b.is_ascii_digit()) {
+        return false;
+    }
+    let read = if is_single { text.parse::<f32>().map(f64::from) } else { text.parse::<f64>() };
+    read.is_ok_and(f64::is_infinite)
 }
 
 /// The date in a text that may also have a time or a zone, which PostgreSQL's `date_in` ignores.
@@ -274,6 +315,28 @@ mod tests {
             (oid::TEXT, " x ", " x "),
         ] {
             assert_eq!(read(oid, given), text(expected), "{oid} {given}");
+        }
+        for (oid, given) in [
+            (oid::INT4, "5.0"),
+            (oid::INT8, " -15e0 "),
+            (oid::INT2, "1.50e1"),
+            (oid::INT4, "0x1e5"),
+            (oid::FLOAT8, "1e308"),
+            (oid::FLOAT8, "-Infinity"),
+            (oid::FLOAT4, "3.4e38"),
+        ] {
+            assert_eq!(read(oid, given), text(given), "{oid} {given}");
+        }
+        for (oid, given) in [
+            (oid::INT4, "5.5"),
+            (oid::INT8, "15e-1"),
+            (oid::INT2, "1e-99"),
+            (oid::INT4, "1_0.5"),
+            (oid::FLOAT8, "-1e309"),
+            (oid::FLOAT4, "1e39"),
+            (oid::FLOAT4, "999999999999999999999999999999999999999"),
+        ] {
+            assert_eq!(read(oid, given), None, "{oid} {given}");
         }
         assert_eq!(read(oid::BOOL, "o"), None);
         assert_eq!(read(oid::BYTEA, "\\x00fF"), Some(ParameterValue::Bytes(vec![0, 255])));

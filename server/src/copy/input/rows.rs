@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Schema};
 use super::{CopyDataError, ReadRows, TargetColumn};
 use crate::error::Failure;
 use crate::limits::budget::{Budget, Charge};
-use crate::parameter::{InputError, ParameterValue, from_binary, from_text, max_bytes};
+use crate::parameter::{InputError, ParameterValue, check_number, from_binary, from_text, max_bytes};
 use crate::value::types::{Type, TypeKind};
 
 /// A batch is complete when it reaches this number of rows, or [`BATCH_BYTES`].
@@ -84,6 +84,7 @@ impl Rows {
                     TypeKind::Text | TypeKind::Int2 | TypeKind::Int4 | TypeKind::Int8 | TypeKind::Float8,
                 ) = (&mut *column, &target.type_.kind)
                 {
+                    check_number(&target.type_, text).map_err(wrong)?;
                     builder.append_value(text);
                     return Ok(());
                 }

@@ -114,6 +114,16 @@ def test_a_simple_query_whose_rows_cannot_be_sent_changes_nothing(connection: ps
     assert connection.execute("SELECT * FROM changed").fetchall() == []
 
 
+def test_a_copy_whose_rows_cannot_be_sent_changes_nothing(connection: psycopg.Connection) -> None:
+    made(connection)
+    value = UNSENDABLE[-1][0]
+    copying = f"COPY (DELETE FROM changed RETURNING {value}) TO STDOUT (FORMAT binary)"
+    refused = pytest.raises(psycopg.errors.FeatureNotSupported)
+    with refused, connection.cursor() as cursor, cursor.copy(copying) as copy:
+        list(copy)
+    assert connection.execute("SELECT * FROM changed").fetchall() == [(1, 2)]
+
+
 def test_drivers_prepare_the_statement_again(server: Server, connection: psycopg.Connection) -> None:
     made(connection)
 
@@ -165,4 +175,12 @@ def test_a_mode_is_not_ignored(connection: psycopg.Connection, mode: str) -> Non
     made(connection)
     with pytest.raises(psycopg.errors.ActiveSqlTransaction, match="must be the first statement"):
         connection.execute(f"SELECT 1; BEGIN {mode}; DELETE FROM changed; COMMIT")
+    assert connection.execute("SELECT * FROM changed").fetchall() == [(1, 2)]
+
+
+def test_a_mode_may_stand_after_settings(connection: psycopg.Connection) -> None:
+    made(connection)
+    with pytest.raises(psycopg.Error, match="read-only"):
+        connection.execute("SET application_name = 'x'; BEGIN READ ONLY; DELETE FROM changed; COMMIT")
+    connection.execute("ROLLBACK")
     assert connection.execute("SELECT * FROM changed").fetchall() == [(1, 2)]

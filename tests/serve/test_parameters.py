@@ -15,7 +15,7 @@ from psycopg.types.json import Json
 
 from testbed.serving import Server, connected, own_server
 from tests.support.every_type import EVERY_TYPE
-from tests.support.raw_client import hand_shake
+from tests.support.extended_client import Raw
 
 D = decimal.Decimal
 EAST = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
@@ -162,56 +162,6 @@ def test_a_failed_statement_of_a_pipeline_undoes_those_before(connection: psycop
     with connection.cursor() as cursor:
         cursor.executemany("INSERT INTO piped VALUES (%s)", [(i,) for i in range(50)])
         assert cursor.rowcount == 50
-
-
-class Raw:
-    """The extended protocol's messages."""
-
-    def __init__(self, server: Server) -> None:
-        self.socket = hand_shake(server)
-        self.sent = b""
-
-    def close(self) -> None:
-        self.socket.close()
-
-    def add(self, kind: bytes, body: bytes = b"") -> Raw:
-        self.sent += kind + struct.pack("!i", len(body) + 4) + body
-        return self
-
-    def query(self, sql: str) -> Raw:
-        return self.add(b"Q", sql.encode() + b"\0")
-
-    def parse(self, sql: str, name: str = "") -> Raw:
-        return self.add(b"P", name.encode() + b"\0" + sql.encode() + b"\0\0\0")
-
-    def bind(self, portal: str = "", name: str = "", *values: bytes) -> Raw:
-        body = b"".join(struct.pack("!i", len(value)) + value for value in values)
-        return self.add(
-            b"B", portal.encode() + b"\0" + name.encode() + b"\0\0\0" + struct.pack("!h", len(values)) + body + b"\0\0"
-        )
-
-    def execute(self, portal: str = "", rows: int = 0) -> Raw:
-        return self.add(b"E", portal.encode() + b"\0" + struct.pack("!i", rows))
-
-    def answers(self, until: bytes = b"Z") -> list[tuple[bytes, bytes]]:
-        self.socket.sendall(self.sent)
-        self.sent = b""
-        found = []
-        while not found or found[-1][0] != until:
-            head = self.exactly(5)
-            found.append((head[:1], self.exactly(struct.unpack("!i", head[1:])[0] - 4)))
-        return found
-
-    def exactly(self, count: int) -> bytes:
-        data = b""
-        while len(data) < count:
-            part = self.socket.recv(count - len(data))
-            assert part
-            data += part
-        return data
-
-    def kinds(self, until: bytes = b"Z") -> bytes:
-        return b"".join(kind for kind, _ in self.answers(until))
 
 
 @pytest.fixture
@@ -363,3 +313,35 @@ def test_errors_behind_rewritten_text_have_their_place(connection: psycopg.Conne
     with pytest.raises(psycopg.errors.UndefinedColumn) as caught:
         connection.execute(query, prepare=prepare)
     assert caught.value.diag.statement_position == str(query.index("nothing_there") + 1)
+
+
+def test_an_insert_may_have_the_most_parameters(connection: psycopg.Connection) -> None:
+    count = 65_535
+    rows = ", ".join(["(%s, %s, %s)"] * (count // 3))
+    connection.execute("CREATE TEMP TABLE wide (a integer, b varchar, c timestamp)")
+    values = [1, "é", "2024-02-29 01:02:03"] * (count // 3)
+    assert connection.execute(f"INSERT INTO wide VALUES {rows}", values).rowcount == count // 3
+    (row,) = connection.execute("SELECT DISTINCT * FROM wide").fetchall()
+    assert row == (1, "é", datetime.datetime(2024, 2, 29, 1, 2, 3))
+
+
+def test_numbers_and_times_that_the_engine_would_change_are_refused(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE TEMP TABLE exact (i integer, d double, l bigint[])")
+    for column, text in (("i", "5.5"), ("i", "15e-1"), ("d", "1e400"), ("l", "{1,2.5}")):
+        with pytest.raises(psycopg.DataError) as caught:
+            connection.execute(f"INSERT INTO exact ({column}) VALUES ($1)".replace("$1", "%s"), [text])
+        assert caught.value.sqlstate in ("22P02", "22003")
+        copying = f"COPY exact ({column}) FROM STDIN"
+        with pytest.raises(psycopg.DataError), connection.cursor() as cursor, cursor.copy(copying) as copy:
+            copy.write(text + "\n")
+    with connection.cursor() as cursor, cursor.copy("COPY exact FROM STDIN") as copy:
+        copy.write("5.0\t1e308\t{20e0}\n")
+    assert connection.execute("SELECT * FROM exact").fetchall() == [(5, 1e308, [20])]
+
+
+def test_a_binary_time_outside_of_the_day_is_refused(raw: Raw) -> None:
+    for micros in (-1, 86_400_000_001):
+        raw.add(b"P", b"\0SELECT $1\0" + struct.pack("!hi", 1, 1083))
+        value = struct.pack("!hhhiq", 1, 1, 1, 8, micros)
+        (_, (kind, error), _) = raw.add(b"B", b"\0\0" + value + b"\0\0").execute().add(b"S").answers()
+        assert (kind, b"C22003\0" in error) == (b"E", True)

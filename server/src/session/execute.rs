@@ -103,6 +103,7 @@ impl Session {
         if !query::reads_only(&statement.kind) {
             self.transaction.savepoints.may_write();
         }
+        self.transaction.is_unused = false;
         let answer = run(self.engine()?);
         answer.map_err(|error| {
             let error = with_catalog_hint(error, statement.text, self.engine.source());

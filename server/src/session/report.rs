@@ -32,7 +32,7 @@ impl Session {
             // Without a place in it, a body would only make the message long.
             internal_query: function.filter(|place| place.position.is_some()).map(|place| place.body.as_str()),
             internal_position: function.and_then(|place| place.position).map(|position| position + 1),
-            // pgjdbc and asyncpg prepare the statement again, and run it, if they find this name.
+            // pgjdbc and asyncpg recognize the error by this name, and can prepare the statement again.
             routine: matches!(failure, Failure::ResultChanged).then_some("RevalidateCachedQuery"),
         };
         backend::error_response(self.output.buffer(), &report);

@@ -36,6 +36,8 @@ pub struct TransactionState {
     pub status: TransactionStatus,
     /// Whether the session has begun a transaction, for the statements since the last Sync or for a query string.
     pub is_pipeline: bool,
+    /// Whether no statement of the client has run in that transaction.
+    pub is_unused: bool,
     pub savepoints: Savepoints,
 }
 

@@ -70,9 +70,13 @@ impl Session {
                 return Ok(());
             }
             (Action::Run, StatementKind::Begin(modes) | StatementKind::Start(modes)) => {
-                // Earlier statements of the pipeline or the query string become a part of the transaction. Its mode cannot be changed then.
+                // Earlier statements of the pipeline or the query string become a part of the transaction. Its mode cannot be changed then,
+                // unless they were only SETs.
                 if self.transaction.is_pipeline && (modes.read_only || modes.serializable) {
-                    return Err(settings::SettingError::LateMode.into());
+                    if !self.transaction.is_unused {
+                        return Err(settings::SettingError::LateMode.into());
+                    }
+                    self.end_own_transaction("COMMIT")?;
                 }
                 if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {
@@ -121,7 +125,7 @@ impl Session {
         let is_outside = !self.transaction.is_any();
         if is_able && is_outside && (statement.may_return_changes || !self.input.is_sync_next()) {
             self.begin_or_end("BEGIN")?;
-            self.transaction.is_pipeline = true;
+            (self.transaction.is_pipeline, self.transaction.is_unused) = (true, true);
         }
         Ok(())
     }
@@ -184,7 +188,7 @@ impl Session {
         if !self.transaction.is_any() && !controls_transaction(kind) {
             match self.begin_or_end("BEGIN") {
                 Err(failure) if failure.is_fatal() => return Err(failure),
-                begun => self.transaction.is_pipeline = begun.is_ok(),
+                begun => (self.transaction.is_pipeline, self.transaction.is_unused) = (begun.is_ok(), true),
             }
         }
         Ok(())
@@ -193,6 +197,7 @@ impl Session {
     /// Does work in the transaction of the client or the pipeline, or else in a new one.
     pub fn in_transaction<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
         if self.transaction.is_any() {
+            self.transaction.is_unused = false;
             return work(self);
         }
         self.begin_or_end("BEGIN")?;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .commands import run
+from tests.command_line.commands import run
 
 
 @pytest.mark.parametrize(

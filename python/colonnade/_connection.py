@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 class Connection:
     """A connection to a database, made by `connect`.
 
-    One result at a time is read from it. It may be used from any thread. As a context manager it closes itself.
+    One result at a time is read from it. It may be used from any thread; while a thread runs a statement or has a result
+    that is not read to its end, others get an `InterfaceError`. It belongs to the process that made it: a forked process,
+    as of `multiprocessing`, connects by itself. As a context manager it closes itself.
 
     Example:
         >>> with colonnade.connect("postgresql://localhost:5433/") as connection:  # doctest: +SKIP
@@ -259,7 +261,7 @@ def connect(uri: str) -> Connection:
         An open connection.
 
     Raises:
-        InterfaceError: The URI, or a parameter in it, is wrong.
+        InterfaceError: The URI, or a parameter in it, is wrong, or `uri` is no text.
         OperationalError: The database cannot be reached, or refuses the login.
         NotSupportedError: The server asks for a login or a version that is not supported.
         ImportError: The library of a `duckdb:`, `adbc:` or `odbc:` source is not installed.

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict};
 
 use crate::error::to_py;
+use crate::of_process::{OfProcess, forked};
 use crate::params;
 use crate::signals::wait;
 use crate::stream::Stream;
@@ -24,7 +25,7 @@ type TransportParts = (&'static str, Option<(&'static str, String, bool)>);
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct Connection {
     /// `None` after `close`.
-    inner: RwLock<Option<Arc<dyn client::Connection>>>,
+    inner: OfProcess<RwLock<Option<Arc<dyn client::Connection>>>>,
     #[pyo3(get)]
     name: String,
     /// The server's software, for a closed connection.
@@ -38,7 +39,7 @@ pub(crate) fn connect(py: Python<'_>, uri: &str, gateway: bool) -> PyResult<Conn
     let access = if gateway { Access::Gateway } else { Access::Own };
     let inner = wait(py, |keep| client::connect_for(access, uri, keep))?;
     let name = inner.name().to_owned();
-    Ok(Connection { inner: RwLock::new(Some(inner)), name, server: OnceLock::new() })
+    Ok(Connection { inner: OfProcess::new(RwLock::new(Some(inner))), name, server: OnceLock::new() })
 }
 
 /// The options among Python's keyword arguments. None means the default.
@@ -92,11 +93,18 @@ pub(crate) fn refuse_for_plain_source(
 impl Connection {
     /// The connection of the client library.
     pub(crate) fn inner(&self, py: Python<'_>) -> PyResult<Arc<dyn client::Connection>> {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner).clone();
-        inner.ok_or_else(|| {
-            let error = client::Error::new(client::ErrorKind::Unavailable, "the connection is closed: open a new one");
-            to_py(py, &error.with_origin(&self.name))
+        let unavailable = |error: client::Error| to_py(py, &error.with_origin(&self.name));
+        if self.inner.get().is_none() {
+            return Err(unavailable(forked("connection")));
+        }
+        self.open().ok_or_else(|| {
+            unavailable(client::Error::new(client::ErrorKind::Unavailable, "the connection is closed: open a new one"))
         })
+    }
+
+    /// `None` if it is closed, or belongs to another process.
+    fn open(&self) -> Option<Arc<dyn client::Connection>> {
+        self.inner.get()?.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -104,14 +112,13 @@ impl Connection {
 impl Connection {
     #[getter]
     fn is_open(&self) -> bool {
-        self.inner.read().unwrap_or_else(PoisonError::into_inner).as_ref().is_some_and(|inner| inner.is_open())
+        self.open().is_some_and(|inner| inner.is_open())
     }
 
     /// The server's software and version. It may be asked for them.
     #[getter]
     fn server(&self, py: Python<'_>) -> PyResult<String> {
-        let inner = self.inner.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(inner) = inner else { return Ok(self.server.get().cloned().unwrap_or_default()) };
+        let Some(inner) = self.open() else { return Ok(self.server.get().cloned().unwrap_or_default()) };
         // A connection that is busy or lost has the name that is known so far.
         let _ = wait(py, |keep| Ok(inner.identify(keep)))?;
         Ok(inner.server().to_owned())
@@ -288,8 +295,8 @@ impl Connection {
     }
 
     fn close(&self, py: Python<'_>) {
-        let inner = self.inner.write().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(inner) = inner {
+        let Some(inner) = self.inner.get() else { return };
+        if let Some(inner) = inner.write().unwrap_or_else(PoisonError::into_inner).take() {
             self.server.get_or_init(|| inner.server().to_owned());
             py.detach(|| inner.close());
         }

@@ -13,6 +13,7 @@ mod fence;
 mod ffi_stream;
 mod gaps;
 mod observed;
+mod of_process;
 mod params;
 mod plan;
 mod py_source;

@@ -13,6 +13,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::connection::{Connection, query_options};
 use crate::error::to_py;
+use crate::of_process::OfProcess;
 use crate::params;
 use crate::signals::wait;
 use crate::stream::Stream;
@@ -57,36 +58,37 @@ pub(crate) fn plan(
     let options = query_options(options)?;
     let split = PartitionSplit { key, count, range, consistent: true, repeatable: true };
     let plan = wait(py, |keep| partition::plan(&inner, whose(own), &sql, &split, spool, &options, keep))?;
-    Ok(HeldPlan(plan))
+    Ok(HeldPlan(OfProcess::new(plan)))
 }
 
-/// A plan, which is open as long as this object or until it is closed.
+/// A plan, which is open as long as this object or until it is closed. A forked process can read its parts, and does not
+/// end it.
 #[pyclass(frozen, module = "colonnade._core")]
-pub(crate) struct HeldPlan(PartPlan);
+pub(crate) struct HeldPlan(OfProcess<PartPlan>);
 
 #[pymethods]
 impl HeldPlan {
     /// The URI of the source, without its password.
     #[getter]
     fn name(&self) -> &str {
-        self.0.connection().name()
+        self.0.constant().connection().name()
     }
 
     /// A connection string for the same server, user and options, without a password.
     #[getter]
     fn address(&self) -> &str {
-        self.0.connection().address().unwrap_or_default()
+        self.0.constant().connection().address().unwrap_or_default()
     }
 
     /// Whether the server keeps the rows. Then the sizes of the parts are exact; otherwise they are estimates.
     #[getter]
     fn is_spooled(&self) -> bool {
-        self.0.is_spooled()
+        self.0.constant().is_spooled()
     }
 
     #[getter]
     fn is_open(&self) -> bool {
-        self.0.connection().is_open()
+        self.0.get().is_some_and(|plan| plan.connection().is_open())
     }
 
     /// Of each part the ticket, the rows and the bytes.
@@ -96,13 +98,13 @@ impl HeldPlan {
             let (rows, bytes) = part.size.map_or((None, None), |size| (Some(size.rows), Some(size.bytes)));
             (PyBytes::new(py, &part.ticket.encode()), rows, bytes)
         };
-        self.0.parts().iter().map(part).collect()
+        self.0.constant().parts().iter().map(part).collect()
     }
 
     /// A stream with the columns of the result and without rows.
     fn empty(&self, py: Python<'_>) -> PyResult<Stream> {
-        let stream = Box::new(Empty(self.0.schema().clone()));
-        Stream::new(py, stream, self.name(), self.0.connection().server())
+        let stream = Box::new(Empty(self.0.constant().schema().clone()));
+        Stream::new(py, stream, self.name(), self.0.constant().connection().server())
     }
 
     /// Begins to read a part over another connection like the plan's, also after the plan is closed. `pushed` is as for `read_part`.
@@ -114,11 +116,11 @@ impl HeldPlan {
         pushed: Option<Pushed>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Stream> {
-        read(py, self.0.connection(), PartConnection::Another, ticket, pushed, options)
+        read(py, self.0.constant().connection(), PartConnection::Another, ticket, pushed, options)
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        wait(py, |keep| self.0.close(keep))
+        self.0.get().map_or(Ok(()), |plan| wait(py, |keep| plan.close(keep)))
     }
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Event, Lock, Thread
@@ -54,6 +55,7 @@ class SeveralStatements(ProgrammingError):
         super().__init__(message, sqlstate="42601", hint=hint, source=source)
 
 
+_BUSY = "the connection still delivers a result: read it to its end, drop it, or open a second connection"
 #: The SQLSTATE and the message of a cancelled query.
 CANCELLED = ("57014", "the query was cancelled")
 
@@ -79,6 +81,10 @@ class ArrowSource(ABC, Generic[Query]):
         #: The connection's work for the last query's stream.
         self._current: Production | None = None
         self.is_open = True
+        #: Held while a statement runs. A thread that comes meanwhile is refused.
+        self._working = Lock()
+        #: In a process that was forked from this one, the library's threads do not exist.
+        self._process = os.getpid()
         _sources.add(self)
 
     @abstractmethod
@@ -192,28 +198,39 @@ class ArrowSource(ABC, Generic[Query]):
         return False
 
     def cancel(self) -> None:
-        self._interrupt()
+        if not self._is_forked():
+            self._interrupt()
 
     def close(self) -> None:
         if not self.is_open:
             return
         self.is_open = False
+        if self._is_forked():
+            return
         if self._current is not None:
             self._current.close()
             self._current.wait(RELEASE_SECONDS)
             self._current = None
         self._end()
 
+    def _is_forked(self) -> bool:
+        return self._process != os.getpid()
+
     def _claim(self) -> None:
+        if self._is_forked():
+            raise InterfaceError(
+                "the connection belongs to the process from which this one was forked",
+                hint="connect in each process, after the fork",
+                source=self.name,
+            )
         if not self.is_open:
             raise InterfaceError("the connection is closed: open a new one", source=self.name)
-        if self._current is not None:
-            if self._current.is_open:
-                raise InterfaceError(
-                    "the connection still delivers a result: read it to its end, drop it, or open a second connection",
-                    source=self.name,
-                )
-            self._current.wait(RELEASE_SECONDS)
+        # Another thread may claim it too.
+        current = self._current
+        if current is not None:
+            if current.is_open:
+                raise InterfaceError(_BUSY, source=self.name)
+            current.wait(RELEASE_SECONDS)
             self._current = None
 
     def _run(self, work: Callable[[], T]) -> T:
@@ -225,6 +242,9 @@ class ArrowSource(ABC, Generic[Query]):
         # The thread acquires it before the work. If the caller acquires it first, the work does not begin.
         begun = Lock()
 
+        if not self._working.acquire(blocking=False):
+            raise InterfaceError(_BUSY, source=self.name)
+
         def target() -> None:
             if not begun.acquire(blocking=False):
                 return
@@ -233,6 +253,7 @@ class ArrowSource(ABC, Generic[Query]):
             except BaseException as error:
                 failed.append(error)
             finally:
+                self._working.release()
                 ended.set()
 
         thread = Thread(target=target, name="colonnade-source", daemon=True)
@@ -244,7 +265,9 @@ class ArrowSource(ABC, Generic[Query]):
             while not ended.wait(POLL_SECONDS):
                 pass
         except BaseException:
-            if not begun.acquire(blocking=False):
+            if begun.acquire(blocking=False):
+                self._working.release()
+            else:
                 limit = monotonic() + RELEASE_SECONDS
                 while not ended.is_set() and monotonic() < limit:
                     # It is repeated, because it has no effect before the query has started.

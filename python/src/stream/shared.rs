@@ -9,9 +9,11 @@ use client::{Error, ErrorKind, Keep, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
 
+use crate::of_process::{OfProcess, forked};
+
 /// The state that the stream and a consumer of its capsule share.
 pub(super) struct Shared {
-    reading: Mutex<Reading>,
+    reading: OfProcess<Mutex<Reading>>,
     /// The error that a consumer of the capsule got as text.
     failure: Mutex<Option<ToldFailure>>,
     /// Whether a consumer of the capsule is to get an error instead of the next batch.
@@ -34,19 +36,20 @@ enum Reading {
 impl Shared {
     pub(super) fn new(source: Box<dyn ResultStream>) -> Self {
         Self {
-            reading: Mutex::new(Reading::Open(source)),
+            reading: OfProcess::new(Mutex::new(Reading::Open(source))),
             failure: Mutex::new(None),
             interrupted: AtomicBool::new(false),
         }
     }
 
-    fn reading(&self) -> MutexGuard<'_, Reading> {
+    /// `None` in a forked process.
+    fn reading(&self) -> Option<MutexGuard<'_, Reading>> {
         // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
-        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+        Some(self.reading.get()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(super) fn next(&self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
-        let mut reading = self.reading();
+        let mut reading = self.reading().ok_or_else(|| forked("result"))?;
         let Reading::Open(source) = &mut *reading else {
             return Err(Error::new(ErrorKind::Unavailable, "the result is closed: run the query again"));
         };
@@ -90,18 +93,18 @@ impl Shared {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(*self.reading(), Reading::Open(_))
+        self.reading().is_some_and(|reading| matches!(*reading, Reading::Open(_)))
     }
 
     pub(super) fn stats(&self) -> Stats {
-        match &*self.reading() {
+        self.reading().map_or_else(Stats::default, |reading| match &*reading {
             Reading::Open(source) => source.stats(),
             Reading::Over(stats) => stats.clone(),
-        }
+        })
     }
 
     pub(super) fn close(&self) {
-        let mut reading = self.reading();
+        let Some(mut reading) = self.reading() else { return };
         if let Reading::Open(source) = &*reading {
             *reading = Reading::Over(source.stats());
         }

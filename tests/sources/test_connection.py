@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
+from typing import Any
 
 import adbc_driver_sqlite
 import colonnade
@@ -11,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from colonnade._cli.serve import DEFAULT_LISTEN
+from sqlalchemy import create_engine
 
 from tests.support.sqlite_files import make
 
@@ -21,7 +23,23 @@ from tests.support.sqlite_files import make
     ("uri", "error", "message"),
     [
         ("lineitem.duckdb", colonnade.InterfaceError, "not a URI"),
-        ("oracle://h/d", colonnade.NotSupportedError, "oracle:"),
+        ("lineitem.duckdb", colonnade.InterfaceError, "write duckdb:///lineitem.duckdb$"),
+        ("/data/shop.db", colonnade.InterfaceError, "write sqlite:////data/shop.db or duckdb:////data/shop.db$"),
+        ("50%?.sqlite3", colonnade.InterfaceError, "write sqlite:///50%25%3F.sqlite3$"),
+        (__file__, colonnade.InterfaceError, "the path of a file, not a URI: write sqlite:///"),
+        ("x" * 5000, colonnade.InterfaceError, "is not a URI"),
+        (" postgresql://h/d", colonnade.InterfaceError, "white space: remove it"),
+        ("postgresql://h/d\n", colonnade.InterfaceError, "white space: remove it"),
+        (Path("shop.duckdb"), colonnade.InterfaceError, "is a path: write duckdb:///shop.duckdb$"),
+        (None, colonnade.InterfaceError, "is a NoneType: give a URI"),
+        (create_engine("sqlite://"), colonnade.InterfaceError, "an Engine: give a URI .*render_as_string"),
+        ("oracle://h/d", colonnade.NotSupportedError, "oracle:.*\nHint: read it by its ODBC driver: odbc:"),
+        ("mssql+pyodbc://h/d", colonnade.NotSupportedError, "mssql:.*\nHint: read it by its ODBC driver: odbc:"),
+        ("snowflake://h/d", colonnade.NotSupportedError, "snowflake:.*\nHint: read it by its ADBC driver: adbc:"),
+        ("redshift+psycopg2://h/d", colonnade.NotSupportedError, "redshift:.*\nHint: .* write postgresql://"),
+        ("jdbc:postgresql://h/d", colonnade.NotSupportedError, "jdbc:.*\nHint: leave out jdbc:"),
+        ("postgrseql://h/d", colonnade.NotSupportedError, r"postgrseql:.*\nHint: did you mean postgresql:\?"),
+        ("http://h/d", colonnade.NotSupportedError, "http:.*\nHint: use postgresql://"),
         ("postgresql://h:port/d", colonnade.InterfaceError, "port"),
         ("postgresql://h/d?sslmode=always", colonnade.InterfaceError, "sslmode is not one of"),
         ("host=h sslmode=verify-full", colonnade.InterfaceError, "sslrootcert"),
@@ -35,9 +53,10 @@ from tests.support.sqlite_files import make
         ("postgresql://u@no-such-host.invalid/d", colonnade.OperationalError, "cannot connect"),
     ],
 )
-def test_what_cannot_be_connected_to(uri: str, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        colonnade.connect(uri)
+def test_what_cannot_be_connected_to(uri: Any, error: type[Exception], message: str) -> None:
+    for use in (colonnade.connect, colonnade.tables):
+        with pytest.raises(error, match=message):
+            use(uri)
 
 
 def test_a_uri_of_colonnade_serve(uri: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from colonnade._connection import Connection
 from colonnade._errors import InterfaceError, NotSupportedError
+from colonnade._sources.not_a_uri import unusable
 
 #: A scheme, a colon and no space. No query begins so.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S")
@@ -30,10 +31,7 @@ def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str
     if isinstance(conn, Mapping):
         raise NotSupportedError("federated queries over several connections are not supported: query one connection")
     if not isinstance(conn, (str, Connection)):
-        raise InterfaceError(
-            f"the connection is a {type(conn).__name__}: give a URI or a colonnade.Connection"
-            " (of an SQLAlchemy engine, engine.url.render_as_string(hide_password=False))"
-        )
+        raise unusable(conn)
     if not isinstance(query, (str, list, tuple)):
         raise InterfaceError(f"the query is a {type(query).__name__}: give text, or a list of texts")
     return conn, query if isinstance(query, str) else list(query)

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from colonnade._core import connect
-from colonnade._errors import InterfaceError
+
+from .not_a_uri import is_known, unknown_scheme, unusable, unusable_text
 
 if TYPE_CHECKING:
     from colonnade._core import Source
@@ -31,15 +32,17 @@ def is_keywords(uri: str) -> bool:
 def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False, transactions: bool = False) -> Source:
     """Opens the source of a URI. With `only_reads`, the caller does not begin or end transactions; with `transactions`,
     the caller does by `begin` and `end`, where the source is in this process."""
+    if not isinstance(uri, str):
+        raise unusable(uri)
     if is_keywords(uri):
         return connect(uri, gateway)
     scheme, colon, rest = uri.partition(":")
+    if not colon or uri != uri.strip():
+        raise unusable_text(uri)
     # A URI of SQLAlchemy also names a driver, which is ignored.
     scheme = scheme.partition("+")[0].lower()
-    if not colon:
-        raise InterfaceError(
-            "the connection string is not a URI: write postgresql://host/database, host=… dbname=… or duckdb:///file"
-        )
+    if not is_known(scheme):
+        raise unknown_scheme(scheme)
     if scheme in _LIBRARIES:
         module, name = _LIBRARIES[scheme]
         kind = getattr(importlib.import_module(f".{module}", __package__), name)

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class Connection:
     """A connection to a database, made by `connect`.
 
-    One result at a time is read from it. It may be used from any thread; while a thread runs a statement or has a result
-    that is not read to its end, others get an `InterfaceError`. It belongs to the process that made it: a forked process,
-    as of `multiprocessing`, connects by itself. As a context manager it closes itself.
+    One result at a time is read from it. It may be used from any thread. While a statement runs, or its result is not
+    read to its end, another statement is an `InterfaceError`. A connection belongs to the process that made it: a
+    forked process, as of `multiprocessing`, connects by itself. As a context manager it closes itself.
 
     Example:
         >>> with colonnade.connect("postgresql://localhost:5433/") as connection:  # doctest: +SKIP

@@ -62,7 +62,8 @@ fn texts<O: OffsetSizeTrait>(array: &GenericStringArray<O>) -> bool {
     let (offsets, bytes) = (array.value_offsets(), array.value_data());
     let (from, to) = ends(offsets);
     let whole = bytes.get(from..to).and_then(|bytes| from_utf8(bytes).ok());
-    if whole.is_some_and(|text| offsets.iter().all(|offset| text.is_char_boundary(offset.as_usize().wrapping_sub(from)))) {
+    let begins_text = |text: &str, offset: &O| text.is_char_boundary(offset.as_usize().wrapping_sub(from));
+    if whole.is_some_and(|text| offsets.iter().all(|offset| begins_text(text, offset))) {
         return true;
     }
     // A NULL may stand on any bytes.

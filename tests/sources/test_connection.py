@@ -36,7 +36,7 @@ from tests.support.sqlite_files import make
         ("oracle://h/d", colonnade.NotSupportedError, "oracle:.*\nHint: read it by its ODBC driver: odbc:"),
         ("mssql+pyodbc://h/d", colonnade.NotSupportedError, "mssql:.*\nHint: read it by its ODBC driver: odbc:"),
         ("snowflake://h/d", colonnade.NotSupportedError, "snowflake:.*\nHint: read it by its ADBC driver: adbc:"),
-        ("redshift+psycopg2://h/d", colonnade.NotSupportedError, "redshift:.*\nHint: .* write postgresql://"),
+        ("redshift+psycopg2://h/d", colonnade.NotSupportedError, "redshift:.*\nHint: .* try postgresql://"),
         ("jdbc:postgresql://h/d", colonnade.NotSupportedError, "jdbc:.*\nHint: leave out jdbc:"),
         ("postgrseql://h/d", colonnade.NotSupportedError, r"postgrseql:.*\nHint: did you mean postgresql:\?"),
         ("http://h/d", colonnade.NotSupportedError, "http:.*\nHint: use postgresql://"),

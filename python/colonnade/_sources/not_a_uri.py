@@ -17,7 +17,7 @@ _SCHEMES = (
 _ALL = "use postgresql://, colonnade://, mysql://, sqlite:, duckdb:, adbc: or odbc:"
 _ODBC = "read it by its ODBC driver: odbc:Driver={name of the driver};Server=host;…"
 _ADBC = "read it by its ADBC driver: adbc:DRIVER?uri=…"
-_POSTGRESQL = "it has PostgreSQL's protocol: write postgresql://user@host/database"
+_POSTGRESQL = "for a database with PostgreSQL's protocol, try postgresql://user@host/database"
 #: Schemes of SQLAlchemy and of other libraries for databases that have none here.
 _ELSEWHERE = {
     **dict.fromkeys(("mssql", "sqlserver", "oracle", "db2", "ibm_db_sa", "teradatasql", "hana"), _ODBC),

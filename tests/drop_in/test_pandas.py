@@ -81,11 +81,32 @@ def test_one_type_for_all_columns(place: Place) -> None:
     frame = colonnade.read_sql(query, place.uri, dtype={"ratio": object, "id": "Int32"})
     assert [str(dtype) for dtype in frame.dtypes] == ["Int32", "object"]
     frame = colonnade.read_sql(query, place.uri, dtype={"id": "category"}, chunksize=2)
-    assert [str(piece["id"].dtype) for piece in frame] == ["category"] * 3
+    assert [piece["id"].cat.categories.tolist() for piece in frame] == [sorted(BY_ID[at : at + 2]) for at in (0, 2, 4)]
     table = colonnade.read_sql(query, place.uri, dtype="utf8", return_type="arrow")
     assert table["id"].to_pylist() == [str(number) for number in BY_ID]
     with pytest.raises(colonnade.DataError, match="label"):
         colonnade.read_sql("select id, label from readings", place.uri, dtype="float64")
+
+
+def test_categories_as_pandas_makes_them(place: Place) -> None:
+    query = "select id, label, ratio, flag, cast(id as decimal(6, 2)) as price from readings order by id desc"
+    plain = colonnade.read_sql(query, place.uri)
+    for dtype in ("category", pd.CategoricalDtype(), pd.CategoricalDtype(ordered=True)):
+        pd.testing.assert_frame_equal(colonnade.read_sql(query, place.uri, dtype=dtype), plain.astype(dtype))
+    # Each frame has the categories of its own rows.
+    pieces = colonnade.read_sql(query, place.uri, dtype={"label": "category"}, chunksize=3)
+    assert [piece["label"].cat.categories.tolist() for piece in pieces] == [["b", "c"], ["a", "str1", "str2"]]
+
+
+def test_named_categories(place: Place) -> None:
+    query = "select id, label from readings order by id"
+    ids = pd.CategoricalDtype([*reversed(BY_ID), 77], ordered=True)
+    frame = colonnade.read_sql(query, place.uri, dtype={"id": ids})
+    assert (frame["id"].dtype, frame["id"].tolist()) == (ids, BY_ID)
+    # pandas makes NULL of the other values.
+    for wrong in (pd.CategoricalDtype(BY_ID[1:]), pd.CategoricalDtype([str(number) for number in BY_ID])):
+        with pytest.raises(colonnade.DataError, match=f'column "id": {BY_ID[0]} is none of the categories'):
+            colonnade.read_sql(query, place.uri, dtype={"id": wrong})
 
 
 def test_dates_as_pandas_reads_them(place: Place) -> None:

@@ -99,6 +99,16 @@ def checked_backend(backend: str) -> Backend:
     return backend  # type: ignore[return-value]
 
 
+def is_category(dtype: Dtype | None) -> bool:
+    """Whether it is pandas' type of categories, by its name or as an object with categories of its own."""
+    return str(dtype) == "category"
+
+
+def is_applied_by_pandas(dtype: Dtype) -> bool:
+    """Whether pandas gives a column this type. Categories in pandas keep the values' type; in Arrow they are text."""
+    return is_object(dtype) or is_category(dtype)
+
+
 def is_object(dtype: Dtype) -> bool:
     """Whether it is the type of Python objects, which Arrow lacks."""
     return dtype is object or (isinstance(dtype, str) and dtype in ("object", "O")) or str(dtype) == "object"

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from colonnade._errors import InterfaceError
+from colonnade._errors import DataError, InterfaceError
 from colonnade._options.dtype import Dtype, Dtypes
 
 from . import fixed, gaps, objects
-from .dtype import is_object
+from .dtype import is_category, is_object
 from .values import is_decimal, is_digits, of_column, out_of_range
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ class Layout:
     #: The types that the columns get afterwards (`astype`).
     dtype: Dtypes | None = None
 
-    def of_column(self, name: str) -> Layout:
+    def of_column(self, field: pa.Field) -> Layout:
         """The layout of one column. If its type tells NaN from NULL, the column is made in this form from the
         beginning, because pandas' conversion makes NULL of NaN."""
-        kind = self.dtype.get(name) if isinstance(self.dtype, Mapping) else self.dtype
+        kind = self._wanted(field.name)
         if kind is None or not _is_pandas(kind) or is_object(kind):
             return self
         kind = pd.api.types.pandas_dtype(kind)
@@ -59,7 +59,11 @@ class Layout:
         if isinstance(kind, (pd.Float32Dtype, pd.Float64Dtype)):
             return replace(self, backend="numpy_nullable")
         # pandas cannot convert its own column of Arrow's categories with NULLs.
-        return replace(self, backend="numpy") if isinstance(kind, pd.CategoricalDtype) else self
+        is_dictionary = is_category(kind) and pa.types.is_dictionary(field.type)
+        return replace(self, backend="numpy") if is_dictionary else self
+
+    def _wanted(self, column: str) -> Dtype | None:
+        return self.dtype.get(column) if isinstance(self.dtype, Mapping) else self.dtype
 
     @property
     def coerces(self) -> bool:
@@ -80,6 +84,8 @@ class Layout:
         return found
 
     def _target(self, field: pa.Field) -> str | None:
+        if is_category(self._wanted(field.name)) and _is_text(field.type) and not is_decimal(field):
+            return "dictionary"
         if self.backend == "connectorx":
             return _connectorx(field)
         if is_decimal(field) and self.coerces:
@@ -88,6 +94,12 @@ class Layout:
         if self.backend in ("numpy", "numpy_nullable") and pa.types.is_dictionary(field.type):
             return "utf8" if pa.types.is_string(field.type.value_type) else None
         return None
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether the values are text, also if each one is stored once."""
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(plain) or pa.types.is_large_string(plain)
 
 
 def _connectorx(field: pa.Field) -> str | None:
@@ -104,7 +116,7 @@ def _connectorx(field: pa.Field) -> str | None:
 
 def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) -> pd.DataFrame:
     """A frame of the batches. The memory of each batch is freed when its rows are copied."""
-    columns: list[Any] = [_column(field, layout.of_column(field.name)) for field in schema]
+    columns: list[Any] = [_column(field, layout.of_column(field)) for field in schema]
     rows = 0
     for batch in _joined(batches):
         rows += batch.num_rows
@@ -270,10 +282,32 @@ def _has_fields(kind: pa.DataType) -> bool:
 
 def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:
     """The frame with the requested types that only pandas has. The other types are there already."""
-    if not isinstance(dtype, Mapping):
-        return made.astype(dtype) if _is_pandas(dtype) else made
-    own = {name: kind for name, kind in dtype.items() if _is_pandas(kind)}
-    return made.astype(own) if own else made
+    wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(made.columns, dtype)
+    own = {name: kind for name, kind in wanted.items() if _is_pandas(kind) and not is_category(kind)}
+    made = made.astype(own) if own else made
+    for index, name in enumerate(made.columns):
+        if is_category(kind := wanted.get(name)):
+            kind = kind if isinstance(kind, pd.CategoricalDtype) else pd.CategoricalDtype()
+            made.isetitem(index, _categories(name, made.iloc[:, index], kind))
+    return made
+
+
+def _categories(name: str, values: pd.Series, kind: pd.CategoricalDtype) -> pd.Series:
+    """The values as categories: those of `kind`, or else the values themselves, sorted as pandas sorts them."""
+    if kind.categories is None and isinstance(values.dtype, pd.CategoricalDtype):
+        # The categories are those of the batches, in the order in which they arrived.
+        values = values.cat.remove_unused_categories()
+        values = values.cat.reorder_categories(values.cat.categories.sort_values())
+    if kind.categories is not None:
+        distinct = pd.Index(values.dropna().unique())
+        unknown = distinct[kind.categories.get_indexer_for(distinct) < 0]
+        if len(unknown) > 0:
+            raise DataError(
+                f'column "{name}": {unknown.astype(object)[0]!r} is none of the categories of its dtype',
+                hint="add it to the categories, or cast it to NULL in the query",
+                sqlstate="22000",
+            )
+    return values.astype(kind)
 
 
 def _is_pandas(dtype: Dtype) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from colonnade._libraries import require
 
 from . import convert
-from .dtype import checked_backend, is_object, requested
+from .dtype import checked_backend, is_applied_by_pandas, requested
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,13 +70,14 @@ class Shape:
 
     @property
     def query_options(self) -> QueryOptions:
-        """The options of the query, without the type `object`, which pandas applies at the end."""
+        """The options of the query, without the types that pandas applies at the end."""
         dtype = self.options.get("dtype")
         if self.return_type not in _PANDAS or dtype is None:
             return self.options
         if isinstance(dtype, Mapping):
-            return {**self.options, "dtype": {name: kind for name, kind in dtype.items() if not is_object(kind)}}
-        return {**self.options, "dtype": None if is_object(dtype) else dtype}
+            others = {name: kind for name, kind in dtype.items() if not is_applied_by_pandas(kind)}
+            return {**self.options, "dtype": others}
+        return {**self.options, "dtype": None if is_applied_by_pandas(dtype) else dtype}
 
     @property
     def _layout(self) -> Layout:

@@ -9,6 +9,7 @@ from typing import Any
 import colonnade
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -39,6 +40,16 @@ def test_types_by_any_name(source: tuple[str, str]) -> None:
             ("category", pa.dictionary(pa.int32(), pa.string())),
             (np.float64, pa.float64()),
             (np.dtype("int32"), pa.int32()),
+            (np.dtype(">i4"), pa.int32()),
+            (np.str_, pa.string()),
+            ("u2", pa.uint16()),
+            ("<f8", pa.float64()),
+            ("int64[pyarrow]", pa.int64()),
+            (pl.UInt16, pa.uint16()),
+            (pl.Float64(), pa.float64()),
+            (pl.Decimal(12, 1), pa.decimal128(12, 1)),
+            (pl.String, pa.string()),
+            (pl.Categorical, pa.dictionary(pa.int32(), pa.string())),
             (pd.Int64Dtype(), pa.int64()),
             (float, pa.float64()),
             (int, pa.int64()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 from colonnade._errors import InterfaceError
 from colonnade._options.dtype import ArrowSchema, Backend, Dtype, Dtypes, Lossy
@@ -23,8 +23,16 @@ _ALIASES = {
     "str": "utf8",
     "bytes": "binary",
     "category": "dictionary",
-    "string[pyarrow]": "utf8",
     "string[python]": "utf8",
+    "str_": "utf8",
+    "bytes_": "binary",
+}
+#: Arrow's names without arguments. `float` is float32 in Arrow and float64 in NumPy, so it is refused.
+_ARROW = {
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float", "float16", "float32", "float64", "double", "date32", "date64", "dictionary"),
+    *("utf8", "string", "large_utf8", "large_string", "utf8_view", "string_view"),
+    *("binary", "large_binary", "binary_view"),
 }
 _PYTHON = {
     int: "int64",
@@ -35,6 +43,14 @@ _PYTHON = {
     datetime.date: "date32",
     datetime.datetime: "timestamp(us)",
     datetime.time: "time64(us)",
+}
+#: Types of polars whose name is not the same in lower case.
+_POLARS = {
+    "Boolean": "bool",
+    "Categorical": "dictionary",
+    "Date": "date32",
+    "String": "utf8",
+    "Time": "time64(ns)",
 }
 #: pandas' names of nullable types. In Arrow, every type is nullable.
 _NULLABLE = {f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64)}
@@ -76,20 +92,53 @@ def _read(dtype: Dtype) -> tuple[str | ArrowSchema, bool]:
     """The type in the extension module's form, and whether values may change."""
     if isinstance(dtype, Lossy):
         return _read(dtype.dtype)[0], True
+    if type(dtype).__module__.startswith("polars."):
+        return _of_polars(dtype), False
     # pandas.ArrowDtype
     dtype = getattr(dtype, "pyarrow_dtype", dtype)
     if hasattr(dtype, "__arrow_c_schema__"):
         return cast("ArrowSchema", dtype), False
     if isinstance(dtype, type):
-        return _PYTHON.get(dtype, dtype.__name__), False
+        return _PYTHON.get(dtype) or _named(dtype.__name__), False
     # The text of NumPy's and pandas' types is their name.
     name = dtype if isinstance(dtype, str) else str(dtype)
-    may_change, name = name.startswith("lossy:"), name.removeprefix("lossy:")
+    return _named(name.removeprefix("lossy:").removesuffix("[pyarrow]")), name.startswith("lossy:")
+
+
+def _named(name: str) -> str:
+    """The extension module's name of a type, by its name in Python, NumPy or pandas."""
     if name in _NULLABLE:
         name = name.lower()
+    name = _ALIASES.get(name, name)
+    if name not in _ARROW and "(" not in name:
+        name = _of_numpy(name)
     if name.startswith("datetime64["):
         name = "timestamp" + name.removeprefix("datetime64")
-    return _ALIASES.get(name, name), may_change
+    return name
+
+
+def _of_numpy(name: str) -> str:
+    """The usual name of a number's or timestamp's type that NumPy knows by this name, such as `i4`, `<i4` or `intc`."""
+    try:
+        import numpy as np
+
+        found = np.dtype(name)
+    except (ImportError, TypeError, ValueError, SyntaxError):
+        return name
+    return found.name if found.kind in "biufM" else name
+
+
+def _of_polars(dtype: Any) -> str:
+    """The name of a type of polars, which is a class or an object."""
+    kind = str(dtype.base_type())
+    match kind:
+        case "Datetime":
+            unit, zone = getattr(dtype, "time_unit", None) or "us", getattr(dtype, "time_zone", None)
+            return f"timestamp({unit}, {zone})" if zone else f"timestamp({unit})"
+        case "Decimal":
+            return f"decimal({getattr(dtype, 'precision', None) or 38}, {getattr(dtype, 'scale', 0)})"
+        case _:
+            return _POLARS.get(kind, kind.lower())
 
 
 def checked_backend(backend: str) -> Backend:

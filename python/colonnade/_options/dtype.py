@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     import numpy as np
+    import polars as pl
     from pandas.api.extensions import ExtensionDtype
 
 
@@ -20,8 +21,8 @@ class ArrowSchema(Protocol):
 
 
 #: A type's name in spec/TYPES.md (`"int32"`, `"decimal128(12, 2)"`, `"timestamp(us, UTC)"`), in NumPy or in pandas, a
-#: type object of NumPy, pandas or pyarrow, or `lossy` of any of these.
-Dtype: TypeAlias = "str | type | ArrowSchema | np.dtype[Any] | ExtensionDtype | Lossy"
+#: type object of NumPy, pandas, polars or pyarrow, or `lossy` of any of these.
+Dtype: TypeAlias = "str | type | ArrowSchema | np.dtype[Any] | ExtensionDtype | pl.DataType | Lossy"
 
 #: One type for all columns, or types of columns by name.
 Dtypes: TypeAlias = "Mapping[str, Dtype] | Dtype"

@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+from colonnade._cli.progress import scaled
 
 from tests.command_line.commands import failed, run, shown_on_a_terminal
 
@@ -43,6 +44,12 @@ def expected(uri: str) -> pa.Table:
 
 def test_the_version() -> None:
     assert run("--version").stdout == f"colonnade {colonnade.__version__}\n"
+
+
+def test_rates() -> None:
+    rates = [scaled(number, " rows") for number in (0, 999, 1000, 2_500_000)]
+    assert rates == ["0 rows", "999 rows", "1 k rows", "2.5 M rows"]
+    assert [scaled(number, "B") for number in (5, 5000)] == ["5 B", "5 kB"]
 
 
 def test_parquet(uri: str, tmp_path: Path, expected: pa.Table) -> None:

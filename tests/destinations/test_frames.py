@@ -308,6 +308,7 @@ def test_a_dask_frame(uri_of_values: str) -> None:
         ("duckdb", "duckdb", "return_type 'duckdb' needs duckdb: pip install 'colonnade[duckdb]'"),
         ("numpy", "numpy", "return_type 'numpy' needs numpy: pip install 'colonnade[numpy]'"),
         ("pyarrow", "numpy", "return_type 'numpy' needs pyarrow: pip install 'colonnade[numpy]'"),
+        ("pandas", "dask", "return_type 'dask' needs pandas: pip install 'colonnade[dask]'"),
         ("pandas", "pandas", "return_type 'pandas' needs pandas: pip install 'colonnade[pandas]'"),
     ],
 )

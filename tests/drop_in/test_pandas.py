@@ -8,6 +8,7 @@ import colonnade
 import duckdb
 import pandas as pd
 import pytest
+import sqlalchemy as sa
 
 from tests.support.shop import BY_ID, Place
 
@@ -35,6 +36,12 @@ def test_what_is_no_connection(place: Place) -> None:
     for wrong in (object(), 5, duckdb):
         with pytest.raises(colonnade.InterfaceError, match="give a URI"):
             colonnade.read_sql("select 1", wrong)  # type: ignore[call-overload]
+    statement = sa.select(sa.table("readings", sa.column("id")))
+    with pytest.raises(colonnade.InterfaceError, match=r"the query is a Select: give text.*compile"):
+        colonnade.read_sql(statement, place.uri)  # type: ignore[call-overload]
+    with pytest.raises(colonnade.ProgrammingError) as caught:
+        colonnade.read_sql("readings", place.uri)
+    assert caught.value.hint == "a name is no query: write select * from readings, or use read_sql_table"
     with pytest.raises(TypeError, match="a connection and a query"):
         colonnade.read_sql(place.uri)
     with pytest.raises(TypeError, match="two names"):

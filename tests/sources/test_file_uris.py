@@ -95,6 +95,12 @@ def test_a_duckdb_file_to_read_only(tmp_path: Path) -> None:
             assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "[(42,)]\n"
     with colonnade.connect(f"{uri}?access_mode=read_write") as connection:
         assert connection.execute("insert into t values (1)") == 1
+        script = "import colonnade, sys; colonnade.connect(sys.argv[1])"
+        done = subprocess.run([sys.executable, "-c", script, uri], capture_output=True, text=True, check=False)
+        assert (
+            "Hint: several processes can read the file if all of them open it with ?access_mode=read_only"
+            in done.stderr
+        )
     for wrong in ("access_mode=none", "mode=ro", "access_mode="):
         with pytest.raises(colonnade.InterfaceError, match=rf"no parameter {wrong}.*access_mode=read_only"):
             colonnade.connect(f"{uri}?{wrong}")

@@ -45,6 +45,8 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--rows {args.rows} is too small: give at least 1")
     if os.path.lexists(args.file):
         raise FileExistsError(f"{args.file} exists: name another file, or remove it")
+    if not args.file.parent.is_dir():
+        raise NotADirectoryError(f"{args.file.parent} is not a directory: make it first")
     duckdb = require("duckdb", "colonnade demo")
     with tempfile.TemporaryDirectory(dir=args.file.parent, prefix=f".{args.file.name}.") as directory:
         unfinished = Path(directory) / "unfinished.duckdb"

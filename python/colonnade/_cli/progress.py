@@ -75,4 +75,4 @@ def scaled(number: float, unit: str) -> str:
             break
         number /= 1000
         prefix = larger
-    return f"{number:.3g} {prefix}{unit}"
+    return f"{number:.3g} {(prefix + unit).lstrip()}"

@@ -61,7 +61,7 @@ class Shape:
         """Raises ImportError if a library is missing, before the query runs."""
         purpose = f"return_type {self.return_type!r}"
         if self.return_type in _PANDAS:
-            require("pandas", purpose)
+            require("pandas", purpose, self.return_type)
             require(_PANDAS[self.return_type] or "pandas", purpose)
         if self.return_type in ("numpy", "polars", "duckdb"):
             require(self.return_type, purpose)

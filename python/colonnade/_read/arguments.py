@@ -12,6 +12,8 @@ from colonnade._sources.not_a_uri import unusable
 
 #: A scheme, a colon and no space. No query begins so.
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S")
+#: The name of a table, perhaps with its schema.
+_NAME = re.compile(r"[^\W\d][\w.]*")
 
 
 def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connection, str | list[str]]:
@@ -26,15 +28,28 @@ def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str
     if conn is None or query is None:
         raise TypeError("read_sql() needs a connection and a query")
     conn, query = _text(conn), _text(query)
-    if _is_connection(query) and not _is_connection(conn):
+    # A URI is the connection, also beside an object that is neither.
+    if _is_connection(query) and (_is_uri(query) > _is_uri(conn) or not _is_connection(conn)):
         conn, query = query, conn
     if isinstance(conn, Mapping):
         raise NotSupportedError("federated queries over several connections are not supported: query one connection")
     if not isinstance(conn, (str, Connection)):
         raise unusable(conn)
     if not isinstance(query, (str, list, tuple)):
-        raise InterfaceError(f"the query is a {type(query).__name__}: give text, or a list of texts")
+        kind = type(query)
+        is_theirs = kind.__module__.startswith("sqlalchemy.")
+        compiled = '. Its text is str(query.compile(engine, compile_kwargs={"literal_binds": True}))'
+        raise InterfaceError(
+            f"the query is a {kind.__name__}: give text, or a list of texts{compiled if is_theirs else ''}"
+        )
     return conn, query if isinstance(query, str) else list(query)
+
+
+def hint_for(query: str | list[str]) -> str | None:
+    """What to write instead of a query that failed, if it is only a name, which pandas takes for a table."""
+    if isinstance(query, str) and _NAME.fullmatch(query.strip()):
+        return f"a name is no query: write select * from {query.strip()}, or use read_sql_table"
+    return None
 
 
 def _text(value: Any) -> Any:
@@ -57,6 +72,8 @@ def _either(name: str, value: Any, other_name: str, other: Any) -> Any:
 
 
 def _is_connection(value: Any) -> bool:
-    if isinstance(value, str):
-        return _URI.match(value) is not None
-    return not isinstance(value, (list, tuple))
+    return _is_uri(value) or not isinstance(value, (str, list, tuple))
+
+
+def _is_uri(value: Any) -> bool:
+    return isinstance(value, str) and _URI.match(value) is not None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack, overload
 
 from colonnade._connection import Connection
-from colonnade._errors import NotSupportedError
+from colonnade._errors import NotSupportedError, ProgrammingError
 from colonnade._frames.shape import ParseDates, ReturnType, Shape
 from colonnade._options import expected
 from colonnade._options.dtype import Backend
@@ -14,7 +14,7 @@ from colonnade._options.query import Params, QueryOptions
 from colonnade._sources.uri import open_source
 
 from . import partition
-from .arguments import connection_and_query
+from .arguments import connection_and_query, hint_for
 from .reading import Reading
 
 if TYPE_CHECKING:
@@ -207,8 +207,10 @@ def read_sql(
         for statement in before:
             connection.execute(statement)
         return reading.stream() if streams else reading.whole()
-    except BaseException:
+    except BaseException as error:
         streams = False
+        if isinstance(error, ProgrammingError) and error.hint is None:
+            error.hint = hint_for(asked)
         raise
     finally:
         if not streams:

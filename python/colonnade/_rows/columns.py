@@ -38,7 +38,10 @@ def of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
         if not isinstance(name, str):
             raise InterfaceError(f"the data has a column {name!r}: its name must be a text")
         if isinstance(values, (str, bytes, bytearray, memoryview, Set)) or not isinstance(values, Iterable):
-            raise InterfaceError(f'column "{name}" is of type {type(values).__name__}: give an array or a list')
+            raise InterfaceError(
+                f'column "{name}" is of type {type(values).__name__}: give an array or a list',
+                hint="of rows as dicts, pyarrow.Table.from_pylist(rows) makes a table",
+            )
     columns = {name: _column(name, values) for name, values in arrays.items()}
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:

@@ -166,7 +166,8 @@ def reader(rows: Any, index: bool | None = None) -> pa.RecordBatchReader:
     found = _whole(rows, index)
     if found is None:
         raise InterfaceError(
-            f"a part of the data is a {type(rows).__name__}: give a pyarrow.RecordBatch, or another table or frame"
+            f"a part of the data is a {type(rows).__name__}: give a pyarrow.RecordBatch, or another table or frame",
+            hint="of rows, and of an array of NumPy, pandas.DataFrame(data, columns=[…]) makes a frame",
         )
     return pa.RecordBatchReader.from_stream(found)
 

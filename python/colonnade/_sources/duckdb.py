@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 #: DuckDB's access modes. `automatic` depends on the permissions of the file.
 _ACCESS_MODES = ("automatic", "read_only", "read_write")
 
+_READ_ONLY = (
+    "several processes can read the file if all of them open it with ?access_mode=read_only; `colonnade serve` also"
+    " lets them write"
+)
+
 #: The tables and views of the file, but no temporary ones.
 _TABLES = """
     select database_name as catalog, schema_name as schema, table_name as name, 'table' as type,
@@ -70,7 +75,8 @@ class DuckdbSource(ArrowSource[str]):
             if bar.fetchall() == [(True,)]:
                 self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
-            raise OperationalError(str(error), source=self.name) from error
+            hint = _READ_ONLY if "set lock on file" in str(error) and access_mode != "read_only" else None
+            raise OperationalError(str(error), hint=hint, source=self.name) from error
 
     @classmethod
     def from_uri(cls, rest: str) -> DuckdbSource:

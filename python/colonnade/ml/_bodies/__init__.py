@@ -9,3 +9,4 @@ same modules.
 from colonnade._libraries import require
 
 require("numpy", "colonnade.ml", "ml")
+require("pyarrow", "colonnade.ml", "ml")

@@ -200,3 +200,22 @@ def test_categories_with_null(uri: str, backend: Any) -> None:
     sql = "select * from (values (1, 'a'), (2, null)) t(k, v) order by k"
     values = colonnade.read_sql(uri, sql, dtype={"v": "category"}, dtype_backend=backend)["v"]
     assert values.dtype == "category" and values.isna().tolist() == [False, True] and values[0] == "a"
+
+
+def test_lists_are_no_categories(uri: str) -> None:
+    with pytest.raises(colonnade.NotSupportedError, match='column "v": its values cannot be categories'):
+        colonnade.read_sql(uri, "select [1, 2] as v", dtype={"v": "category"})
+
+
+def test_a_refused_result_leaves_the_connection_free(source: tuple[str, str]) -> None:
+    rows = "generate_series(1, 3000000) t(i)"
+    kept = []  # As a notebook keeps the last exception, and its frames the result.
+    with colonnade.connect(source[0]) as connection:
+        for sql, arguments in [
+            (f"select interval '1 day' as v from {rows}", {"return_type": "polars"}),
+            (f"select i from {rows}", {"dtype": {"nothing": "category"}}),
+        ]:
+            with pytest.raises(colonnade.Error) as caught:
+                colonnade.read_sql(connection, sql, **arguments)
+            kept.append(caught.value)
+            assert connection.query("select 1 as one").to_arrow().num_rows == 1

@@ -110,6 +110,9 @@ def test_named_categories(place: Place) -> None:
     ids = pd.CategoricalDtype([*reversed(BY_ID), 77], ordered=True)
     frame = colonnade.read_sql(query, place.uri, dtype={"id": ids})
     assert (frame["id"].dtype, frame["id"].tolist()) == (ids, BY_ID)
+    for kind in ("category", object, ids, "Int64"):
+        with pytest.raises(colonnade.InterfaceError, match=r"'nothing'.*columns are 'id', 'label'"):
+            colonnade.read_sql(query, place.uri, dtype={"nothing": kind})
     # pandas makes NULL of the other values.
     for wrong in (pd.CategoricalDtype(BY_ID[1:]), pd.CategoricalDtype([str(number) for number in BY_ID])):
         with pytest.raises(colonnade.DataError, match=f'column "id": {BY_ID[0]} is none of the categories'):

@@ -79,13 +79,18 @@ def conversions(names: Sequence[str], dtype: Dtypes) -> list[Conversion]:
     """The conversions of the columns that `dtype` names."""
     if not isinstance(dtype, Mapping):
         dtype = dict.fromkeys(names, dtype)
-    unknown = [name for name in dtype if name not in names]
+    check_names(names, dtype)
+    return [(index, *_read(dtype[name])) for index, name in enumerate(names) if name in dtype]
+
+
+def check_names(names: Sequence[str], dtype: Dtypes | None) -> None:
+    """Refuses names that the result does not have."""
+    unknown = [name for name in dtype if name not in names] if isinstance(dtype, Mapping) else []
     if unknown:
         raise InterfaceError(
             f"dtype names {', '.join(map(repr, unknown))}, which the result does not have:"
             f" its columns are {', '.join(map(repr, names))}"
         )
-    return [(index, *_read(dtype[name])) for index, name in enumerate(names) if name in dtype]
 
 
 def _read(dtype: Dtype) -> tuple[str | ArrowSchema, bool]:

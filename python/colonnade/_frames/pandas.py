@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from colonnade._errors import DataError, InterfaceError
+from colonnade._errors import DataError, InterfaceError, NotSupportedError
 from colonnade._options.dtype import Dtype, Dtypes
 
 from . import fixed, gaps, objects
@@ -298,16 +298,26 @@ def _categories(name: str, values: pd.Series, kind: pd.CategoricalDtype) -> pd.S
         # The categories are those of the batches, in the order in which they arrived.
         values = values.cat.remove_unused_categories()
         values = values.cat.reorder_categories(values.cat.categories.sort_values())
-    if kind.categories is not None:
-        distinct = pd.Index(values.dropna().unique())
-        unknown = distinct[kind.categories.get_indexer_for(distinct) < 0]
-        if len(unknown) > 0:
-            raise DataError(
-                f'column "{name}": {unknown.astype(object)[0]!r} is none of the categories of its dtype',
-                hint="add it to the categories, or cast it to NULL in the query",
-                sqlstate="22000",
-            )
-    return values.astype(kind)
+    try:
+        if kind.categories is not None:
+            _require_known(name, values, kind.categories)
+        return values.astype(kind)
+    except TypeError as error:
+        raise NotSupportedError(
+            f'column "{name}": its values cannot be categories', hint="cast the column to text in the query"
+        ) from error
+
+
+def _require_known(name: str, values: pd.Series, categories: pd.Index) -> None:
+    """Refuses values of which pandas would make NULL."""
+    distinct = pd.Index(values.dropna().unique())
+    unknown = distinct[categories.get_indexer_for(distinct) < 0]
+    if len(unknown) > 0:
+        raise DataError(
+            f'column "{name}": {unknown.astype(object)[0]!r} is none of the categories of its dtype',
+            hint="add it to the categories, or cast it to NULL in the query",
+            sqlstate="22000",
+        )
 
 
 def _is_pandas(dtype: Dtype) -> bool:

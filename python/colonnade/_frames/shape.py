@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from colonnade._libraries import require
 
 from . import convert
-from .dtype import checked_backend, is_applied_by_pandas, requested
+from .dtype import check_names, checked_backend, is_applied_by_pandas, requested
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,11 +100,17 @@ class Shape:
                 return dict.fromkeys(self.parse_dates)
 
     def prepare(self, result: Result) -> Result:
-        """Gives the result the types that the shape needs, before it is read."""
-        if self.return_type in _PANDAS:
-            result._retype(self._layout.conversions(result.schema), "read_sql()")
-        if self.return_type in ("polars", "duckdb"):
-            result._require_types(self.return_type)
+        """Gives the result the types that the shape needs, before it is read. A result that cannot have them is closed,
+        so that its connection is free."""
+        try:
+            if self.return_type in _PANDAS:
+                check_names(result.column_names, self.options.get("dtype"))
+                result._retype(self._layout.conversions(result.schema), "read_sql()")
+            if self.return_type in ("polars", "duckdb"):
+                result._require_types(self.return_type)
+        except BaseException:
+            result.close()
+            raise
         return result
 
     def of_result(self, result: Result) -> Any:

@@ -31,6 +31,7 @@ assert_type(read_sql_table("t", uri, columns=["a"]), pd.DataFrame)
 assert_type(read_sql_table("t", uri, return_type="polars"), pl.DataFrame)
 
 read_sql(uri, "select 1", dtype={"a": pa.int32(), "b": np.dtype("int8"), "c": pd.Int64Dtype(), "d": int})
+read_sql(uri, "select 1", dtype={"a": pl.Int8, "b": pl.Decimal(3, 1), "c": pd.CategoricalDtype([1, 2])})
 read_sql(uri, "select 1", dtype={"a": lossy("int32")})
 read_sql(uri, "select 1", dtype=object)
 

@@ -34,6 +34,10 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"compression": 5}, "compression is 5"),
     ({"parallel": True}, "parallel is True: give 'auto', 'on' or 'off'"),
     ({"params": 5}, "params must be a list or tuple"),
+    ({"params": {1: 2}}, r"params is \{1: 2\}: give texts as the names"),
+    ({"coerce_float": "no"}, "coerce_float is 'no': give True or False"),
+    ({"parse_dates": 5}, "parse_dates is 5: give the name of a column"),
+    ({"parse_dates": {"a": 5}}, r"parse_dates is \{'a': 5\}"),
     ({"foo": 1}, r"read_sql\(\) has no argument 'foo': its options are"),
     ({"partiton_on": "a"}, "did you mean partition_on?"),
 ]

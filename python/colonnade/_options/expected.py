@@ -32,6 +32,13 @@ def _is_positive(value: Any) -> bool:
     return _is_whole(value) and 0 < value.__index__() < 1 << 63
 
 
+def _is_dates(value: Any) -> bool:
+    """Whether it can be `parse_dates`: a truth value, columns, or columns with a format, a unit or arguments."""
+    if isinstance(value, Mapping):
+        return all(how is None or isinstance(how, (str, Mapping)) for how in value.values())
+    return isinstance(value, (bool, Collection))
+
+
 #: For each argument: the check of a value, and what to write instead.
 _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "compression": (_is_text, "a text, such as 'auto' or 'light+zstd-3'"),
@@ -49,6 +56,12 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "partition_num": (_is_whole, "a whole number, such as 4"),
     "partition_range": (_is_several, "two values, such as (1, 1000)"),
     "consistent": (lambda value: isinstance(value, bool), "True or False"),
+    "coerce_float": (lambda value: isinstance(value, bool), "True or False"),
+    "parse_dates": (_is_dates, "the name of a column, a list of names, or a mapping such as {'day': '%Y-%m-%d'}"),
+    "params": (
+        lambda value: not isinstance(value, Mapping) or all(map(_is_text, value)),
+        "texts as the names of values, or a list of values",
+    ),
     "chunksize": (_is_whole, "a whole number of rows"),
     "batch_size": (_is_whole, "a whole number of rows"),
     "index_col": (_is_text_or_texts, "the name of a column, or a list of names"),

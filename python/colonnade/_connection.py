@@ -95,7 +95,7 @@ class Connection:
         expected.refuse_unknown("query", options, NAMES)
         expected.require(options)
         reporter = Reporter.of(options.get("progress"), lambda: estimated_rows(self._source, sql, params))
-        return Result(self._source.query(sql, params, **options), options, reporter=reporter)
+        return Result(self._source.query(_text(sql), params, **options), options, reporter=reporter)
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect.
@@ -110,7 +110,7 @@ class Connection:
         Raises:
             Error: The statement failed; the subclass says how.
         """
-        return self._source.execute(sql, params)
+        return self._source.execute(_text(sql), params)
 
     def write(self, data: Data, table: str, **options: Unpack[WriteOptions]) -> WriteStats:
         """Writes data into a table over this connection: all rows, or none.
@@ -227,6 +227,12 @@ class Connection:
 
     def __repr__(self) -> str:
         return f"<colonnade.Connection {self.name}{'' if self.is_open else ', closed'}>"
+
+
+def _text(sql: str) -> str:
+    if not isinstance(sql, str):
+        raise TypeError(f"the query is {sql!r}: give a text")
+    return sql
 
 
 def _tables_schema() -> pa.Schema:

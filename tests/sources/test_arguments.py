@@ -158,6 +158,31 @@ def test_read_sql_table(place: Place) -> None:
     assert len(colonnade.read_sql_table("words", place.uri)) == 8
 
 
+def test_columns_that_a_table_lacks(place: Place) -> None:
+    # SQLite takes an unknown name in double quotes for a text.
+    for arguments in ({"columns": ["id", "nothing"]}, {"columns": ["id"], "index_col": "nothing"}):
+        with pytest.raises(colonnade.ProgrammingError, match="nothing"):
+            colonnade.read_sql_table("readings", place.uri, **arguments)  # type: ignore[call-overload]
+    for wrong in ("id", [], [5], 5):
+        with pytest.raises(TypeError, match=r"columns is .*: give a list of columns"):
+            colonnade.read_sql_table("readings", place.uri, columns=wrong)  # type: ignore[call-overload]
+    frame = colonnade.read_sql_table("readings", place.uri, columns=pd.Index(["label", "id"]))  # type: ignore[call-overload]
+    assert frame.columns.tolist() == ["label", "id"]
+    with pytest.raises(TypeError, match="table_name is 5: give the name of a table"):
+        colonnade.read_sql_table(5, place.uri)  # type: ignore[call-overload]
+    with pytest.raises(colonnade.InterfaceError, match="the connection string is not a URI"):
+        colonnade.read_sql_table(place.uri, "readings")
+
+
+def test_a_query_that_is_no_text(place: Place) -> None:
+    with colonnade.connect(place.uri) as connection:
+        for ask in (connection.query, connection.execute):
+            with pytest.raises(TypeError, match="the query is None: give a text"):
+                ask(None)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="parts is 'x': give a number of parts"):
+        colonnade.plan(place.uri, "select 1", parts="x")  # type: ignore[arg-type]
+
+
 def test_a_table_of_a_schema(stock_place: Place) -> None:
     assert len(colonnade.read_sql_table("readings", stock_place.uri, schema="public")) == 6
     with pytest.raises(colonnade.ProgrammingError, match="nowhere"):

@@ -32,6 +32,11 @@ def _is_positive(value: Any) -> bool:
     return _is_whole(value) and 0 < value.__index__() < 1 << 63
 
 
+def _is_columns(value: Any) -> bool:
+    """Whether it names columns, at least one. It may be an index of pandas."""
+    return isinstance(value, Collection) and not _is_text(value) and len(value) > 0 and all(map(_is_text, value))
+
+
 def _is_dates(value: Any) -> bool:
     """Whether it can be `parse_dates`: a truth value, columns, or columns with a format, a unit or arguments."""
     if isinstance(value, Mapping):
@@ -65,6 +70,10 @@ _RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "chunksize": (_is_whole, "a whole number of rows"),
     "batch_size": (_is_whole, "a whole number of rows"),
     "index_col": (_is_text_or_texts, "the name of a column, or a list of names"),
+    "table_name": (_is_text, "the name of a table"),
+    "schema": (_is_text, "the name of a schema"),
+    "columns": (_is_columns, "a list of columns, such as ['total']"),
+    "parts": (_is_positive, "a number of parts, at least 1"),
     "pre_execution_query": (_is_text_or_texts, "a text, or a list of texts"),
 }
 

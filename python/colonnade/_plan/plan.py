@@ -83,7 +83,7 @@ def plan(
         >>> with colonnade.plan(uri, "select * from lineitem", parts=8) as plan:  # doctest: +SKIP
         ...     tables = pool.map(colonnade.Part.read, plan.parts)
     """
-    arguments = {"partition_on": partition_on, "partition_num": parts, "partition_range": partition_range}
+    arguments = {"partition_on": partition_on, "parts": parts, "partition_range": partition_range}
     expected.refuse_unknown("plan", options, _OPTIONS)
     expected.require({**arguments, **options})
     if spool not in (True, False, "auto"):

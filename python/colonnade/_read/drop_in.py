@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Required, TypeAlias, Ty
 
 from colonnade._connection import Connection, connect
 from colonnade._libraries import require
+from colonnade._options import expected
 from colonnade._sources.names import dialect_of, quoted
+from colonnade._sources.uri import checked_uri
 
 from .arguments import connection_and_query
 from .read_sql import FrameOptions, Index, Place, read_sql
@@ -120,7 +122,7 @@ def read_sql_table(
         schema: The schema of the table; None is the connection's default.
         index_col: With pandas and Dask: the column that becomes the index, or several. It is read in addition to
             `columns`.
-        columns: The columns to read; None is all.
+        columns: The columns to read, at least one; None is all.
         options: The other arguments of `read_sql`.
 
     Returns:
@@ -130,11 +132,14 @@ def read_sql_table(
         NotSupportedError: The source is ADBC or ODBC.
         Error: As for `read_sql`.
     """
-    dialect = con._source.dialect if isinstance(con, Connection) else dialect_of(con)
+    expected.require({"table_name": table_name, "schema": schema, "columns": columns, "index_col": index_col})
+    dialect = con._source.dialect if isinstance(con, Connection) else dialect_of(checked_uri(con))
     wanted = "*"
     if columns is not None:
         index = [index_col] if isinstance(index_col, str) else list(index_col or [])
-        wanted = ", ".join(quoted(dialect, column) for column in dict.fromkeys([*index, *columns]))
+        # SQLite takes an unknown name in double quotes for a text, unless the table stands before it.
+        names = [quoted(dialect, schema, table_name, column) for column in dict.fromkeys([*index, *columns])]
+        wanted = ", ".join(names)
     return read_sql(con, f"select {wanted} from {quoted(dialect, schema, table_name)}", index_col=index_col, **options)
 
 

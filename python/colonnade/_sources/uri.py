@@ -29,16 +29,21 @@ def is_keywords(uri: str) -> bool:
     return _KEYWORDS.match(uri) is not None
 
 
+def checked_uri(uri: object) -> str:
+    """The text, if it has the form of a connection string."""
+    if not isinstance(uri, str):
+        raise unusable(uri)
+    if not is_keywords(uri) and (":" not in uri or uri != uri.strip()):
+        raise unusable_text(uri)
+    return uri
+
+
 def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False, transactions: bool = False) -> Source:
     """Opens the source of a URI. With `only_reads`, the caller does not begin or end transactions; with `transactions`,
     the caller does by `begin` and `end`, where the source is in this process."""
-    if not isinstance(uri, str):
-        raise unusable(uri)
-    if is_keywords(uri):
+    if is_keywords(checked_uri(uri)):
         return connect(uri, gateway)
-    scheme, colon, rest = uri.partition(":")
-    if not colon or uri != uri.strip():
-        raise unusable_text(uri)
+    scheme, _, rest = uri.partition(":")
     # A URI of SQLAlchemy also names a driver, which is ignored.
     scheme = scheme.partition("+")[0].lower()
     if not is_known(scheme):

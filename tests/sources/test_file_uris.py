@@ -106,6 +106,21 @@ def test_a_duckdb_file_to_read_only(tmp_path: Path) -> None:
             colonnade.connect(f"{uri}?{wrong}")
 
 
+def test_an_sqlite_file_is_none_of_duckdb(tmp_path: Path) -> None:
+    # DuckDB would download an extension for it.
+    path = tmp_path / "lab.db"
+    make("sqlite", path)
+    with pytest.raises(colonnade.OperationalError, match="the file is an SQLite database") as caught:
+        colonnade.connect(f"duckdb:///{path}")
+    assert caught.value.hint == f"write sqlite:///{path}"
+    assert answer(f"sqlite:///{path}") == 42
+    with (
+        pytest.raises(RuntimeError, match="is an SQLite database: serve it by --source sqlite:"),
+        serve(path),
+    ):
+        pass
+
+
 def test_serving_creates_a_file_only_when_told_to(tmp_path: Path) -> None:
     path = tmp_path / "new.duckdb"
     for options in ((), ("--read-only",), ("--read-only", "--create")):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from colonnade._core import SourceEngine, Worker
+from colonnade._sources.file_kind import is_sqlite
 from colonnade._sources.uri import open_source
 
 from .functions import begin_local
@@ -96,9 +97,13 @@ def duckdb_engine(database: Database, scratch: Path, worker: Worker, spools: str
 
 
 def must_exist(database: Database, scratch: Path) -> None:
-    """Refuse a file that does not exist, unless this worker is the first and may create it."""
+    """Refuse a file that does not exist, unless this worker is the first and may create it, and an SQLite database."""
     path = database.path
-    if path in (None, ":memory:") or Path(path).exists():
+    if path in (None, ":memory:"):
+        return
+    if is_sqlite(path):
+        raise RuntimeError(f"{path} is an SQLite database: serve it by --source sqlite:///{path}")
+    if Path(path).exists():
         return
     if (scratch / "catalog.duckdb").exists():
         raise RuntimeError(f"{path} is gone: the server opened it before")

@@ -23,6 +23,7 @@ from colonnade._options.write import WriteTarget
 from .arrow import CANCELLED, RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
 from .commit_gate import CommitGate
 from .duckdb_write import DuckdbWriter
+from .file_kind import is_sqlite
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream, Stream
@@ -61,6 +62,8 @@ class DuckdbSource(ArrowSource[str]):
     def __init__(self, name: str, path: str, access_mode: str = "automatic") -> None:
         self._duckdb = require("duckdb", "a duckdb:// URI")
         super().__init__(name, f"DuckDB {self._duckdb.__version__}")
+        if is_sqlite(path):
+            raise OperationalError("the file is an SQLite database", hint=f"write sqlite:///{path}", source=name)
         #: The write that runs.
         self._writer: DuckdbWriter | None = None
         self._gate = CommitGate()

@@ -129,6 +129,8 @@ def test_rows_are_fetched_in_every_way(cursor: dbapi.Cursor) -> None:
     assert cursor.description is None
     assert cursor.rownumber is None
     cursor.execute("select id from readings order by id")
+    with pytest.raises(colonnade.InterfaceError, match=r"fetchmany\(-1\) is no number of rows"):
+        cursor.fetchmany(-1)
     assert (cursor.rowcount, cursor.rownumber) == (-1, 0)
     found = [cursor.fetchone(), *cursor.fetchmany(), *cursor.fetchmany(1000)]
     cursor.arraysize = 500

@@ -106,8 +106,15 @@ class Cursor:
         return self._result().one()
 
     def fetchmany(self, size: int | None = None) -> list[tuple[Any, ...]]:
-        """Returns the next rows, at most `size` (by default `arraysize`)."""
-        return self._result().many(self.arraysize if size is None else size)
+        """Returns the next rows, at most `size` (by default `arraysize`).
+
+        Raises:
+            InterfaceError: The number is negative, which other drivers take for all rows.
+        """
+        number = self.arraysize if size is None else size
+        if number < 0:
+            raise InterfaceError(f"fetchmany({number}) is no number of rows: fetchall() returns all")
+        return self._result().many(number)
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """Returns all remaining rows."""

@@ -14,6 +14,10 @@ from colonnade._sources.not_a_uri import unusable
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S")
 #: The name of a table, perhaps with its schema.
 _NAME = re.compile(r"[^\W\d][\w.]*")
+#: The text of an SQLAlchemy statement. With its driver's own style of parameters, percent signs would be doubled.
+_COMPILED = (
+    'str(query.compile(dialect=type(engine.dialect)(paramstyle="named"), compile_kwargs={"literal_binds": True}))'
+)
 
 
 def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connection, str | list[str]]:
@@ -37,10 +41,9 @@ def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str
         raise unusable(conn)
     if not isinstance(query, (str, list, tuple)):
         kind = type(query)
-        is_theirs = kind.__module__.startswith("sqlalchemy.")
-        compiled = '. Its text is str(query.compile(engine, compile_kwargs={"literal_binds": True}))'
         raise InterfaceError(
-            f"the query is a {kind.__name__}: give text, or a list of texts{compiled if is_theirs else ''}"
+            f"the query is a {kind.__name__}: give text, or a list of texts",
+            hint=f"its text is {_COMPILED}" if kind.__module__.startswith("sqlalchemy.") else None,
         )
     return conn, query if isinstance(query, str) else list(query)
 

@@ -298,6 +298,10 @@ def test_a_dask_frame(uri_of_values: str) -> None:
     assert frame["i"].sum().compute() == 2500000 * 2500001 // 2
     assert frame.groupby("k")["i"].count().compute().sum() == 2500000
     assert colonnade.read_sql(uri_of_values, "select 1 as a where false", return_type="dask").compute().shape == (0, 1)
+    with pytest.raises(ValueError, match="Dask has no index of several columns"):
+        colonnade.read_sql(uri_of_values, "select 1 as a, 2 as b", return_type="dask", index_col=["a", "b"])
+    frame = colonnade.read_sql(uri_of_values, "select 1 as a, 2 as b", return_type="dask", index_col=["a"])
+    assert frame.compute().index.tolist() == [1]
 
 
 @pytest.mark.parametrize(

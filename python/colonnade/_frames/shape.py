@@ -50,6 +50,8 @@ class Shape:
         for name in ("index_col", "dtype_backend", "coerce_float", "parse_dates"):
             if getattr(self, name) is not None and self.return_type not in _PANDAS:
                 raise ValueError(f"{name} needs return_type 'pandas'")
+        if self.return_type == "dask" and not isinstance(self.index_col, (str, type(None))) and len(self.index_col) > 1:
+            raise ValueError("Dask has no index of several columns: name one in index_col")
         if self.dtype_backend is not None:
             checked_backend(self.dtype_backend)
         if self.chunksize is not None and (self.return_type != "pandas" or self.chunksize < 1):

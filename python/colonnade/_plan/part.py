@@ -162,7 +162,7 @@ class Part:
                 database filters by it where it certainly decides as polars does, and polars filters in any case.
             limit: The largest number of rows. Which ones these are depends on the database.
             uri: The database, for a reader elsewhere (see `Part`).
-            index_col: With pandas and Dask: the column that becomes the index, or several.
+            index_col: With pandas and Dask: the column that becomes the index; with pandas also several.
             dtype_backend: With pandas and Dask: the types of the frame's columns, see `Result.to_pandas`.
             coerce_float: With pandas and Dask: whether decimals become the nearest float64.
             parse_dates: With pandas and Dask: a column to parse as dates by the rules of pandas, or several.

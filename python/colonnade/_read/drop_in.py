@@ -72,7 +72,7 @@ def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Any
     Args:
         sql: A query.
         con: A URI (see `connect`) or an open `Connection`.
-        index_col: With pandas and Dask: the column that becomes the index, or several.
+        index_col: With pandas and Dask: the column that becomes the index; with pandas also several.
         options: The other arguments of `read_sql`.
 
     Returns:
@@ -120,8 +120,8 @@ def read_sql_table(
         con: A URI (see `connect`) or an open `Connection`. ADBC and ODBC sources are refused, because the way in which
             they quote names is unknown.
         schema: The schema of the table; None is the connection's default.
-        index_col: With pandas and Dask: the column that becomes the index, or several. It is read in addition to
-            `columns`.
+        index_col: With pandas and Dask: the column that becomes the index; with pandas also several. It is read in
+            addition to `columns`.
         columns: The columns to read, at least one; None is all.
         options: The other arguments of `read_sql`.
 

@@ -149,7 +149,7 @@ def read_sql(
             statistics. It filters nothing: rows outside of it belong to the first and the last part.
         partition_num: The number of parts. Without `partition_on`, a plain table is cut by the place of its rows or by
             its primary key. With a list of queries, the number of queries that run at the same time.
-        index_col: With pandas and Dask: the column that becomes the index, or several.
+        index_col: With pandas and Dask: the column that becomes the index; with pandas also several.
         strategy: ConnectorX's argument for federated queries. It must be None.
         pre_execution_query: Statements to run before the query, such as SET.
         params: Values for `$1`, `$2`, … (a list or a tuple) or for `$name` (a mapping), in every query.

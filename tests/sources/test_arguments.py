@@ -40,6 +40,8 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"parse_dates": {"a": 5}}, r"parse_dates is \{'a': 5\}"),
     ({"foo": 1}, r"read_sql\(\) has no argument 'foo': its options are"),
     ({"partiton_on": "a"}, "did you mean partition_on?"),
+    ({"schema_overrides": {}}, "has no argument 'schema_overrides': did you mean dtype?"),
+    ({"uri": "a"}, "did you mean conn?"),
 ]
 
 

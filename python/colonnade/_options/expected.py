@@ -87,10 +87,20 @@ def require(given: Mapping[str, Any]) -> None:
             raise kind(f"{name} is {value!r}: give {wanted}")
 
 
+#: Arguments of other libraries' functions that have another name here.
+_ELSEWHERE = {
+    "connection": "conn",
+    "execute_options": "params",
+    "iter_batches": "chunksize",
+    "schema_overrides": "dtype",
+    "uri": "conn",
+}
+
+
 def refuse_unknown(function: str, given: Iterable[str], known: Collection[str]) -> None:
     """Raises TypeError for an argument that the function does not have."""
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
+            near = [_ELSEWHERE[name]] if _ELSEWHERE.get(name) in known else difflib.get_close_matches(name, known, 1)
             advice = f"did you mean {near[0]}?" if near else f"its options are {', '.join(sorted(known))}"
             raise TypeError(f"{function}() has no argument {name!r}: {advice}")

@@ -21,6 +21,7 @@ from .fences import Fences, Gate, configure, fence_for
 from .function_store import FunctionStore
 from .functions import SessionFunctions
 from .kept_rows import KeptRows
+from .opening import NO_EXTENSIONS, opened
 from .remembered import MAX_STATEMENTS
 from .session import Session
 from .sight_memory import SightMemory
@@ -46,7 +47,7 @@ class Engine:
         self._fences = fences or Fences()
         if workers is not None:
             register_functions()
-        self._root = duckdb.connect(path, read_only=read_only)
+        self._root = opened(path, NO_EXTENSIONS | ({"access_mode": "read_only"} if read_only else {}))
         ((self._database,),) = self._root.execute("SELECT system.main.current_database()").fetchall()
         query = "SELECT schema_name FROM system.main.duckdb_schemas() WHERE database_name = $1"
         has_public = ("public",) in self._root.execute(query, [self._database]).fetchall()

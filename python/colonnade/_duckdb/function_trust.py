@@ -10,6 +10,7 @@ import duckdb
 from .exact import literal, quoted
 from .function_entry import ANY, macros
 from .function_key import server_key
+from .opening import NO_EXTENSIONS, opened
 from .parse_tree import query_nodes
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ class FunctionFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._connection = duckdb.connect(str(path))
+        self._connection = opened(str(path), NO_EXTENSIONS)
 
     def __enter__(self) -> FunctionFile:
         return self

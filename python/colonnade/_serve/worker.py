@@ -58,6 +58,8 @@ def main() -> None:
             engine.close()
     except Exception as error:
         print(f"colonnade: {str(error).partition(chr(10))[0]}", file=sys.stderr, flush=True)
+        for note in getattr(error, "__notes__", ()):
+            print(f"colonnade: {note}", file=sys.stderr, flush=True)
         status = 1
     # Threads of the engine must not run while the interpreter shuts down.
     os._exit(status)

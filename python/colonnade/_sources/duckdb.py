@@ -68,8 +68,11 @@ class DuckdbSource(ArrowSource[str]):
         self._writer: DuckdbWriter | None = None
         self._gate = CommitGate()
         config = {"access_mode": access_mode} if access_mode != "automatic" else {}
+        # Now that DuckDB is there.
+        from colonnade._duckdb.opening import hint, opened
+
         try:
-            self._connection = self._duckdb.connect(path, config=config)
+            self._connection = opened(path, config)
             # A query must not read Python variables of this process, so that it means the same as on a server.
             self._connection.execute("SET python_enable_replacements = false")
             # A library must not write to the terminal of the program that uses it. In Jupyter without ipywidgets the
@@ -78,8 +81,8 @@ class DuckdbSource(ArrowSource[str]):
             if bar.fetchall() == [(True,)]:
                 self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
-            hint = _READ_ONLY if "set lock on file" in str(error) and access_mode != "read_only" else None
-            raise OperationalError(str(error), hint=hint, source=self.name) from error
+            is_locked = "set lock on file" in str(error) and access_mode != "read_only"
+            raise OperationalError(str(error), hint=_READ_ONLY if is_locked else hint(error), source=self.name) from error
 
     @classmethod
     def from_uri(cls, rest: str) -> DuckdbSource:

@@ -75,6 +75,9 @@ def test_frames_that_are_no_column_and_no_table(session: psycopg.Connection) -> 
         ("BIGINT", "return pandas.DataFrame({'a': i, 'b': i})", "2 dimensions"),
         ("TABLE(*)", "return pandas.DataFrame([[1, 2]], columns=['a', 'a'])", 'the column "a" twice'),
         ("TABLE(*)", "return pandas.DataFrame()", "no columns"),
+        ("TABLE(a BIGINT)", "return pandas.DataFrame([[1, 2]], columns=['a', 'a'])", 'the column "a" twice'),
+        ('TABLE("1" BIGINT)', "return {1: [2], '1': [3]}", 'the column "1" twice'),
+        ("TABLE(a BIGINT)", "return {1: [2]}", 'no column "a"; it has 1'),
     ):
         with session.transaction(force_rollback=True):
             source = f"import pandas; {body}"
@@ -85,3 +88,15 @@ def test_frames_that_are_no_column_and_no_table(session: psycopg.Connection) -> 
             with pytest.raises(psycopg.Error, match=text) as caught:
                 session.execute(query.encode())
             assert caught.value.sqlstate == "39000"
+
+
+def test_columns_that_are_read_once_and_names_that_are_numbers(session: psycopg.Connection) -> None:
+    for returns, body, expected in (
+        ("TABLE(*)", "return {'a': iter([1, 2])}", [(1,), (2,)]),
+        ("TABLE(a BIGINT, b BIGINT)", "return {'a': map(int, '12'), 'b': 3}", [(1, 3), (2, 3)]),
+        ("TABLE(a BIGINT, b BIGINT)", "return (x for x in (1, 2)), [3, 4]", [(1, 3), (2, 4)]),
+        ('TABLE("1" BIGINT)', "import pandas; return pandas.DataFrame({1: [5]})", [(5,)]),
+    ):
+        with session.transaction(force_rollback=True):
+            session.execute(f"CREATE FUNCTION one() RETURNS {returns} LANGUAGE PYTHON AS $$\n{body}\n$$".encode())
+            assert rows(session, "FROM one()") == expected

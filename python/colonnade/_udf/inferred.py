@@ -90,12 +90,12 @@ def of_objects(items: list[Any], name: str, depth: int) -> Inferred:
         return TEXT
     for types, inferred in OBJECTS:
         if all(isinstance(value, types) for value in values):
-            has_zone = any(getattr(value, "tzinfo", None) is not None for value in values)
-            return (
-                ("TIMESTAMP WITH TIME ZONE", ["timestamp", "us"])
-                if has_zone and types[0] is datetime.datetime
-                else inferred
-            )
+            zones = {getattr(value, "tzinfo", None) is not None for value in values}
+            if types[0] is datetime.datetime and True in zones:
+                if False in zones:
+                    raise wrong_result(f'column "{name}": some times have a time zone, and others have none')
+                return "TIMESTAMP WITH TIME ZONE", ["timestamp", "us", "UTC"]
+            return inferred
     if not any(isinstance(value, (bool, np.bool_)) for value in values):
         if all(isinstance(value, INTEGERS) for value in values):
             is_small = all(-(2**63) <= value < 2**63 for value in values)

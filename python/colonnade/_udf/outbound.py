@@ -35,8 +35,8 @@ def writer(column_type: list[Any], type_name: str) -> Writer:
         "uuid": lambda: _packed(lambda found, mask: _uuids(found, mask, type_name)),
         "date": lambda: _packed(lambda found, mask: _times(found, mask, "M8[D]", type_name).astype("<i4").tobytes()),
         "time": lambda: _packed(lambda found, mask: _times(found, mask, "m8[us]", type_name).tobytes()),
-        "timestamp": lambda unit, _zone=None: _packed(
-            lambda found, mask: _times(found, mask, f"M8[{unit}]", type_name).tobytes()
+        "timestamp": lambda unit, zone=None: _packed(
+            lambda found, mask: _times(found, mask, f"M8[{unit}]", type_name, has_zone=zone is not None).tobytes()
         ),
         "interval": lambda: _packed(lambda found, mask: _intervals(found, mask, type_name)),
         "list": lambda item: _list(writer(item, f"an item of {type_name}"), type_name),
@@ -163,14 +163,28 @@ def _uuids(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> bytes:
     return b"".join(parts)
 
 
-def _times(found: np.ndarray, mask: np.ndarray | None, dtype: str, type_name: str) -> np.ndarray:
+def _times(
+    found: np.ndarray, mask: np.ndarray | None, dtype: str, type_name: str, *, has_zone: bool = False
+) -> np.ndarray:
     """Dates and times as counts of the type's unit; 0 for NULL. Each is exact, or refused."""
-    kind = dtype[0]
-    if found.dtype == object:
-        items = _filled(found, mask, None)
-        found = np.array([_numpy_time(item, row, kind, type_name) for row, item in enumerate(items)])
-        found = found if len(found) else np.empty(0, dtype)
-    if found.dtype.kind != kind:
+    if found.dtype != object:
+        return _counts(found, mask, dtype, type_name)
+    given = enumerate(_filled(found, mask, None))
+    items = [_numpy_time(item, row, dtype[0], type_name, has_zone) for row, item in given]
+    counts = np.zeros(len(items), np.int64)
+    # Each unit by itself: numpy would convert all values to the smallest one, where they may wrap around.
+    for unit in dict.fromkeys(item.dtype for item in items):
+        rows = np.array([row for row, item in enumerate(items) if item.dtype == unit])
+        values = np.array([items[row] for row in rows], unit)
+        counts[rows] = _counts(values, None if mask is None else mask[rows], dtype, type_name, rows)
+    return counts
+
+
+def _counts(
+    found: np.ndarray, mask: np.ndarray | None, dtype: str, type_name: str, rows: np.ndarray | None = None
+) -> np.ndarray:
+    """The counts of dates and times of numpy, which are those of `rows`, or all."""
+    if found.dtype.kind != dtype[0]:
         raise wrong_result(f"the function returned {found.dtype} for {type_name}")
     converted = found.astype(dtype)
     wrong = converted.astype(found.dtype) != found
@@ -180,27 +194,38 @@ def _times(found: np.ndarray, mask: np.ndarray | None, dtype: str, type_name: st
     nulls = np.isnat(found) if mask is None else np.isnat(found) | mask
     wrong &= ~nulls
     if wrong.any():
-        row = int(wrong.argmax())
-        raise Fault("22008", f"row {row + 1}: {found[row]} does not fit into {type_name}")
+        at = int(wrong.argmax())
+        row = at if rows is None else int(rows[at])
+        raise Fault("22008", f"row {row + 1}: {found[at]} does not fit into {type_name}")
     return np.where(nulls, 0, counts)
 
 
-def _numpy_time(item: Any, row: int, kind: str, type_name: str) -> Any:
-    """One of Python's or numpy's dates and times as numpy's; those with a time zone are converted to UTC."""
+def _numpy_time(item: Any, row: int, kind: str, type_name: str, has_zone: bool) -> Any:
+    """One of Python's, pandas' or numpy's dates and times as numpy's; for a type with a time zone in UTC."""
     if item is None:
         return np.datetime64("NaT") if kind == "M" else np.timedelta64("NaT")
-    if kind == "M" and isinstance(item, datetime.date):
-        if isinstance(item, datetime.datetime) and item.tzinfo is not None:
-            item = item.astimezone(datetime.UTC).replace(tzinfo=None)
-        return np.datetime64(item)
-    if kind == "m" and isinstance(item, datetime.time) and item.tzinfo is None:
+    if getattr(item, "tzinfo", None) is not None and not has_zone:
+        what = f"row {row + 1}: the function returned a {type(item).__name__} with a time zone for {type_name}"
+        raise wrong_result(f"{what}; convert it and remove the zone, or declare TIMESTAMPTZ")
+    if kind == "m" and isinstance(item, datetime.time):
         seconds = (item.hour * 60 + item.minute) * 60 + item.second
         return np.timedelta64(seconds * 1_000_000 + item.microsecond, "us")
-    if kind == "m" and isinstance(item, datetime.timedelta):
-        return np.timedelta64(item)
+    if isinstance(item, datetime.date if kind == "M" else datetime.timedelta):
+        item = exact_time(item)
     if isinstance(item, (np.datetime64, np.timedelta64)) and item.dtype.kind == kind:
         return item
     raise _refuse_type(row, item, type_name)
+
+
+def exact_time(item: datetime.date | datetime.timedelta) -> Any:
+    """numpy's value of a date, a datetime, in UTC if it has a time zone, or a timedelta. Those of pandas are Python's
+    too, with nanoseconds and years that Python does not have, and make the value themselves."""
+    to_numpy = getattr(item, "to_numpy", None)
+    if to_numpy is not None:
+        return to_numpy()
+    if isinstance(item, datetime.datetime) and item.tzinfo is not None:
+        item = item.astimezone(datetime.UTC).replace(tzinfo=None)
+    return np.timedelta64(item) if isinstance(item, datetime.timedelta) else np.datetime64(item)
 
 
 def _intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> bytes:
@@ -213,7 +238,8 @@ def _intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> by
         return written.tobytes()
     for row, item in enumerate(_filled(found, mask, (0, 0, 0))):
         if isinstance(item, (datetime.timedelta, np.timedelta64)):
-            item = (0, 0, int(_exact_micros(np.array([np.timedelta64(item)]), None, type_name)[0]))
+            length = item if isinstance(item, np.timedelta64) else exact_time(item)
+            item = (0, 0, int(_exact_micros(np.array([length]), None, type_name)[0]))
         if isinstance(item, np.void):
             item = item.item()
         if not isinstance(item, tuple) or len(item) != 3:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -154,13 +154,13 @@ def from_frame(result: Any) -> Any:
 def table(result: Any, names: list[str]) -> list[Any]:
     """The columns of a returned table, in the order of their declaration."""
     if isinstance(result, dict):
-        return by_name(result, list(result), names)
+        return by_name(result, result, names)
     columns = getattr(result, "column_names", getattr(result, "columns", None))
     if columns is not None and not isinstance(result, np.ndarray):
         # pyarrow's tables have columns too, but their names apart.
-        return by_name(result, [str(name) for name in columns], names)
+        return by_name(result, columns, names)
     if isinstance(result, np.ndarray) and result.dtype.names:
-        return by_name(result, list(result.dtype.names), names)
+        return by_name(result, result.dtype.names, names)
     if isinstance(result, np.ndarray) and result.ndim == 2:
         found: list[Any] = [result[:, at] for at in range(result.shape[1])]
     elif len(names) == 1 and not (isinstance(result, (list, tuple)) and len(result) == 1):
@@ -171,7 +171,7 @@ def table(result: Any, names: list[str]) -> list[Any]:
         raise wrong_result(f"the function returned a {type(result).__name__}; return a dict of the columns' arrays")
     if len(found) != len(names):
         raise wrong_result(f"the function returned {len(found)} columns for {len(names)}")
-    return found
+    return [kept(column) for column in found]
 
 
 def any_table(result: Any) -> list[tuple[str, Any]]:
@@ -185,17 +185,28 @@ def any_table(result: Any) -> list[tuple[str, Any]]:
         raise wrong_result(f"the function returned a {type(result).__name__}; for TABLE(*) return a dict or a frame")
     if len(names) == 0:
         raise wrong_result("the returned table has no columns")
-    return [(str(name), result[name]) for name in names]
+    return [(str(name), kept(result[name])) for name in names]
 
 
-def by_name(result: Any, found: list[str], names: list[str]) -> list[Any]:
+def kept(column: Any) -> Any:
+    """A column that can be read more than once: its rows are counted before they are converted."""
+    return list(column) if isinstance(column, Iterator) else column
+
+
+def by_name(result: Any, keys: Iterable[Any], names: list[str]) -> list[Any]:
+    """The columns with these names, of those that have `keys`. Those of pandas may be numbers."""
+    found: dict[str, Any] = {}
+    for key in keys:
+        if str(key) in found:
+            raise wrong_result(f'the returned table has the column "{key}" twice')
+        found[str(key)] = key
     missing = [name for name in names if name not in found]
     if missing:
         raise wrong_result(f'the returned table has no column "{missing[0]}"; it has {", ".join(found) or "none"}')
     surplus = [name for name in found if name not in names]
     if surplus:
         raise wrong_result(f'the returned table has the column "{surplus[0]}", which is not declared')
-    return [result[name] for name in names]
+    return [kept(result[found[name]]) for name in names]
 
 
 def length(columns: list[Any]) -> int:

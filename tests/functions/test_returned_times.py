@@ -1,0 +1,83 @@
+"""Times that functions return as objects of Python, pandas and NumPy: each value is exact, or an error."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from tests.functions.sessions import server_of, value
+
+server = server_of(())
+
+NANOSECONDS = "2025-01-01 00:00:00.123456789"
+MOMENT = f"pandas.Timestamp('{NANOSECONDS}')"
+YEAR_20000 = "pandas.Timestamp(numpy.datetime64('20000-01-01', 's'))"
+ZONED = "datetime.datetime(2025, 1, 1, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))"
+
+
+def returned(session: psycopg.Connection, type_: str, expression: str) -> object:
+    """What a function returns for one row, as a text."""
+    with session.transaction(force_rollback=True):
+        body = f"import datetime, pandas\nreturn {expression}"
+        session.execute(f"CREATE FUNCTION one(i BIGINT) RETURNS {type_} LANGUAGE PYTHON_MAP AS $$\n{body}\n$$".encode())
+        return value(session, "SELECT one(1)::VARCHAR")
+
+
+@pytest.mark.parametrize(
+    ("type_", "expression", "expected"),
+    [
+        ("TIMESTAMP_NS", f"[{MOMENT}]", NANOSECONDS),
+        ("TIMESTAMP_NS", MOMENT, NANOSECONDS),
+        ("TIMESTAMP_NS[]", f"[[{MOMENT}]]", f"['{NANOSECONDS}']"),
+        ("TIMESTAMP", f"[{YEAR_20000}]", "20000-01-01 00:00:00"),
+        ("TIMESTAMPTZ", f"[{YEAR_20000}.tz_localize('UTC')]", "20000-01-01 00:00:00+00"),
+        (
+            "TIMESTAMPTZ",
+            "pandas.Series([pandas.Timestamp('2025-06-01 12:00', tz='Europe/Berlin')])",
+            "2025-06-01 10:00:00+00",
+        ),
+        ("TIMESTAMPTZ", f"[{ZONED}]", "2025-01-01 10:00:00+00"),
+        ("INTERVAL", "[pandas.Timedelta(1, 'us')]", "00:00:00.000001"),
+        ("TIME", "[pandas.Timedelta(1, 'h')]", "01:00:00"),
+        ("DATE", "[pandas.NaT]", None),
+        # numpy makes one array of both by wrapping the first one around.
+        (
+            "TIMESTAMP[]",
+            f"[[numpy.datetime64('0001-01-01'), numpy.datetime64('2025-01-01', 'ns'), {YEAR_20000}, None]]",
+            "['0001-01-01 00:00:00', '2025-01-01 00:00:00', '20000-01-01 00:00:00', NULL]",
+        ),
+    ],
+)
+def test_times_are_exact(session: psycopg.Connection, type_: str, expression: str, expected: str | None) -> None:
+    assert returned(session, type_, expression) == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "expression", "sqlstate"),
+    [
+        ("TIMESTAMP", f"[{MOMENT}]", "22008"),
+        ("TIMESTAMPTZ", f"pandas.Series([{MOMENT}]).dt.tz_localize('UTC')", "22008"),
+        ("TIMESTAMP_NS", f"[{YEAR_20000}]", "22008"),
+        ("INTERVAL", "[pandas.Timedelta(1, 'ns')]", "22008"),
+        ("TIME", "[pandas.Timedelta(1, 'ns')]", "22008"),
+        # Whose time of day it would be is not said: that of the zone, or that of UTC.
+        ("TIMESTAMP", f"[{ZONED}]", "39000"),
+        ("TIMESTAMP", "pandas.Series([pandas.Timestamp('2025-06-01', tz='Europe/Berlin')])", "39000"),
+        ("DATE", f"[{ZONED}]", "39000"),
+        ("TIME", f"[{ZONED}.timetz()]", "39000"),
+    ],
+)
+def test_others_are_refused(session: psycopg.Connection, type_: str, expression: str, sqlstate: str) -> None:
+    with pytest.raises(psycopg.Error, match="row 1") as caught:
+        returned(session, type_, expression)
+    assert caught.value.sqlstate == sqlstate
+
+
+def test_some_times_with_a_zone(session: psycopg.Connection) -> None:
+    session.execute(
+        "CREATE FUNCTION mixed() RETURNS TABLE(*) LANGUAGE PYTHON AS $$\n"
+        f"import datetime; return {{'a': [{ZONED}, datetime.datetime(2025, 1, 1, 12)]}}\n$$"
+    )
+    with pytest.raises(psycopg.Error, match='column "a": some times have a time zone') as caught:
+        session.execute("FROM mixed()")
+    assert caught.value.sqlstate == "39000"

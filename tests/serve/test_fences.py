@@ -238,6 +238,20 @@ def test_files_are_allowed_if_the_operator_says_so(secret: Path) -> None:
         assert refused(client, "select * from statement") == "42P01"
 
 
+def test_an_exported_database_can_be_imported(tmp_path: Path) -> None:
+    with serve("--allow-files") as server, psycopg.connect(server.dsn, autocommit=True) as client:
+        client.execute('create schema s; create table s.t as select 1 as x; create table "a\'b" (y int)')
+        # A comment, because the server puts the name of the database behind it.
+        client.execute(f"/* é */ export /* */ database -- '\n'{tmp_path}/one' (format parquet)")
+        client.execute(f"export database memory to '{tmp_path}/two'")
+    for directory in ("one", "two"):
+        with duckdb.connect() as connection:
+            connection.execute(f"import database '{tmp_path}/{directory}'")
+            assert connection.execute("from s.t").fetchall() == [(1,)]
+            query = "select table_name from duckdb_tables() order by 1"
+            assert connection.execute(query).fetchall() == [("a'b",), ("t",)]
+
+
 def test_memory_and_temporary_space_are_bounded(tmp_path: Path) -> None:
     limits = ("--memory", "100MB", "--threads", "1", "--temp-directory", tmp_path / "spill", "--temp-size", "20MB")
     with serve(*limits) as server, psycopg.connect(server.dsn, autocommit=True) as client:

@@ -12,6 +12,7 @@ from .batch_rows import reader, row_bytes, rows_per_batch
 from .catalog import CatalogColumns, needs_no_conversion
 from .column_names import column_names
 from .exact import check, exact, quoted
+from .export import with_database
 from .fences import ReadOnlyConnection
 from .remembered import RememberedStatement, RememberedStatements
 
@@ -119,6 +120,8 @@ class StatementRunner:
                 columns = enumerate(zip(statement.columns, statement.types, strict=True))
                 check(column for position, column in columns if position not in catalog.texts)
             return self._rows(self._connection.sql(sql, params=parameters), sql, limits, catalog)
+        if statement.kind == "export":
+            sql = with_database(sql, self._connection)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":
             self._settings.changed(self._connection, are_followed=self.beside is not None)

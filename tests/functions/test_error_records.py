@@ -74,6 +74,38 @@ def test_frames_of_libraries_are_not_shown(connection: psycopg.Connection) -> No
     assert failed.value.diag.context == 'function "main.inv", line 2'
 
 
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("error = ValueError('é'); error.add_note('a note'); raise error", "ValueError: é\na note"),
+        (
+            "try:\n  1/0\nexcept Exception as error:\n  raise ValueError('two') from error",
+            "ValueError: two\ncaused by ZeroDivisionError: division by zero",
+        ),
+        (
+            "raise ExceptionGroup('g', [KeyError(1), ExceptionGroup('h', [OSError('two')])])",
+            "ExceptionGroup: g (2 sub-exceptions)\n- KeyError: 1\n"
+            "- ExceptionGroup: h (1 sub-exception)\n- OSError: two",
+        ),
+        (
+            "error = ValueError(); error.__cause__ = error; error.__notes__ = [3]; raise error",
+            "ValueError" + "\ncaused by ValueError" * 3,
+        ),
+        (
+            "raise ExceptionGroup('g', [ValueError(i) for i in range(100000)])",
+            "ExceptionGroup: g (100000 sub-exceptions)" + "".join(f"\n- ValueError: {i}" for i in range(10)),
+        ),
+    ],
+)
+def test_what_a_traceback_would_show(connection: psycopg.Connection, body: str, message: str) -> None:
+    connection.execute(
+        f"CREATE OR REPLACE FUNCTION noted(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$\n{body}\n$$".encode()
+    )
+    with pytest.raises(psycopg.errors.ExternalRoutineException) as failed:
+        connection.execute("SELECT noted(1)")
+    assert failed.value.diag.message_primary == message
+
+
 def test_psql_points_at_the_place_with_the_lines_of_sf(server: Server, connection: psycopg.Connection) -> None:
     connection.execute(f"CREATE FUNCTION shown(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $${BODY}$$".encode())
     lines = psql(server, "SELECT shown(0)").stderr.splitlines()

@@ -9,6 +9,8 @@ from types import TracebackType
 
 #: The most characters of each text of a record.
 MAX_TEXT = 4000
+#: The most exceptions of a group whose texts are shown, and how many levels of groups and causes.
+MAX_MEMBERS, MAX_LEVELS = 10, 4
 #: The most frames of a traceback; of a deeper recursion the innermost ones are shown.
 MAX_FRAMES = 20
 
@@ -80,6 +82,19 @@ class Source:
         return self.starts[line - 1] + min(max(column, 1), len(self.lines[line - 1]) + 1)
 
 
+def text_of(error: BaseException, level: int = 1) -> str:
+    """The text of an exception, with its notes, its causes and those of its group: a traceback would show them, and
+    nobody sees it."""
+    lines = [f"{type(error).__name__}: {error}" if str(error) else type(error).__name__]
+    lines += [note for note in getattr(error, "__notes__", ()) if isinstance(note, str)]
+    if level < MAX_LEVELS:
+        if isinstance(error, BaseExceptionGroup):
+            lines += [f"- {text_of(member, level + 1)}" for member in error.exceptions[:MAX_MEMBERS]]
+        if error.__cause__ is not None:
+            lines.append(f"caused by {text_of(error.__cause__, level + 1)}")
+    return "\n".join(lines)
+
+
 class Failures:
     """Makes records, with the source of each function that the worker has."""
 
@@ -122,8 +137,7 @@ class Failures:
             # The function refuses its arguments, and its message says what to do. Its text would only distract.
             return self.record(own, str(error), context=context)
         state = "53200" if isinstance(error, MemoryError) else "38000"
-        message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        return self.record(state, message, detail=detail, context=context, line=line, position=position)
+        return self.record(state, text_of(error), detail=detail, context=context, line=line, position=position)
 
     def frames(self, traceback: TracebackType | None) -> list[tuple[str, Source, int, int]]:
         """The frames of functions, the outermost first: a text, the source, the line and the column from 1."""

@@ -38,6 +38,10 @@ def returned(session: psycopg.Connection, type_: str, expression: str) -> object
         ),
         ("TIMESTAMPTZ", f"[{ZONED}]", "2025-01-01 10:00:00+00"),
         ("INTERVAL", "[pandas.Timedelta(1, 'us')]", "00:00:00.000001"),
+        # numpy makes 30.436875 days of a month.
+        ("INTERVAL", "numpy.array([14], 'm8[M]')", "1 year 2 months"),
+        ("INTERVAL", "[numpy.timedelta64(2, 'Y')]", "2 years"),
+        ("INTERVAL", "[(1, numpy.int8(2), 3)]", "1 month 2 days 00:00:00.000003"),
         ("TIME", "[pandas.Timedelta(1, 'h')]", "01:00:00"),
         ("DATE", "[pandas.NaT]", None),
         # numpy makes one array of both by wrapping the first one around.
@@ -59,6 +63,20 @@ def test_times_are_exact(session: psycopg.Connection, type_: str, expression: st
         ("TIMESTAMPTZ", f"pandas.Series([{MOMENT}]).dt.tz_localize('UTC')", "22008"),
         ("TIMESTAMP_NS", f"[{YEAR_20000}]", "22008"),
         ("INTERVAL", "[pandas.Timedelta(1, 'ns')]", "22008"),
+        ("INTERVAL", "[(1.5, 2, 3)]", "39000"),
+        ("INTERVAL", "[('1', 2, 3)]", "39000"),
+        ("INTERVAL", "[(2**31, 0, 0)]", "22008"),
+        ("INTERVAL", "[numpy.timedelta64(2**62, 'Y')]", "22008"),
+        (
+            "INTERVAL",
+            "numpy.array([(2**31, 0, 0)], [('months', 'i8'), ('days', 'i8'), ('micros', 'i8')])",
+            "22008",
+        ),
+        (
+            "INTERVAL",
+            "numpy.array([(1, 0.5, 0)], [('months', 'i4'), ('days', 'f8'), ('micros', 'i8')])",
+            "22008",
+        ),
         ("TIME", "[pandas.Timedelta(1, 'ns')]", "22008"),
         # Whose time of day it would be is not said: that of the zone, or that of UTC.
         ("TIMESTAMP", f"[{ZONED}]", "39000"),

@@ -51,7 +51,8 @@ def parse(text: str) -> list[ast.stmt]:
         line = min(max((error.lineno or 1) - shift, 1), text.count("\n") + 1)
         raise SourceError(error.msg, line, error.offset or 1) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        raise SourceError(f"Python cannot read the body: {error}", 1, 1) from None
+        reason = str(error) or "it is nested too deeply"
+        raise SourceError(f"Python cannot read the body: {reason}", 1, 1) from None
     if shift:
         block, *after = statements
         if after or not isinstance(block, ast.If) or block.orelse:

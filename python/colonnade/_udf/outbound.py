@@ -230,25 +230,47 @@ def exact_time(item: datetime.date | datetime.timedelta) -> Any:
 
 def _intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> bytes:
     if found.dtype.names == INTERVAL.names:
-        found = found.astype(INTERVAL)
-        return (found if mask is None else np.where(mask, np.zeros(1, INTERVAL), found)).tobytes()
+        with np.errstate(invalid="ignore"):
+            written = found.astype(INTERVAL)
+        wrong = np.logical_or.reduce([written[part] != found[part] for part in ("months", "days", "micros")])
+        wrong = wrong if mask is None else wrong & ~mask
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise Fault("22008", f"row {row + 1}: {found[row]} does not fit into {type_name}")
+        return (written if mask is None else np.where(mask, np.zeros(1, INTERVAL), written)).tobytes()
     written = np.zeros(len(found), INTERVAL)
-    if found.dtype.kind == "m":
+    if found.dtype.kind == "m" and np.datetime_data(found.dtype)[0] not in MONTHS:
         written["micros"] = _exact_micros(found, mask, type_name)
         return written.tobytes()
+    if found.dtype.kind == "m":
+        found, mask = results.from_items(list(found))
     for row, item in enumerate(_filled(found, mask, (0, 0, 0))):
         if isinstance(item, (datetime.timedelta, np.timedelta64)):
-            length = item if isinstance(item, np.timedelta64) else exact_time(item)
-            item = (0, 0, int(_exact_micros(np.array([length]), None, type_name)[0]))
+            item = _parts(item, type_name)
         if isinstance(item, np.void):
             item = item.item()
-        if not isinstance(item, tuple) or len(item) != 3:
+        if not isinstance(item, tuple) or len(item) != 3 or not all(isinstance(part, INTEGERS) for part in item):
             raise _refuse_type(row, item, type_name)
         try:
             written[row] = item
-        except (OverflowError, TypeError, ValueError):
+        except OverflowError:
             raise Fault("22008", f"row {row + 1}: {item} does not fit into {type_name}") from None
     return written.tobytes()
+
+
+#: The parts of an interval: a float would be rounded, and a text read.
+INTEGERS = (int, np.integer)
+#: How many months the units of numpy have that have no fixed length.
+MONTHS = {"Y": 12, "M": 1}
+
+
+def _parts(item: datetime.timedelta | np.timedelta64, type_name: str) -> tuple[int, int, int]:
+    """The months, days and microseconds of a length. numpy itself would make 30.436875 days of a month."""
+    length = item if isinstance(item, np.timedelta64) else exact_time(item)
+    unit, step = np.datetime_data(length.dtype)
+    if unit in MONTHS:
+        return int(length.astype(np.int64)) * step * MONTHS[unit], 0, 0
+    return 0, 0, int(_exact_micros(np.array([length]), None, type_name)[0])
 
 
 def _exact_micros(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> np.ndarray:

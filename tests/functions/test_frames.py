@@ -75,6 +75,8 @@ def test_frames_that_are_no_column_and_no_table(session: psycopg.Connection) -> 
         ("BIGINT", "return pandas.DataFrame({'a': i, 'b': i})", "2 dimensions"),
         ("TABLE(*)", "return pandas.DataFrame([[1, 2]], columns=['a', 'a'])", 'the column "a" twice'),
         ("TABLE(*)", "return pandas.DataFrame()", "no columns"),
+        ("TABLE(*)", "return {'': [1]}", "a column with the name ''"),
+        ("TABLE(*)", "return {'a\\0': [1]}", "a column with the name 'a"),
         ("TABLE(a BIGINT)", "return pandas.DataFrame([[1, 2]], columns=['a', 'a'])", 'the column "a" twice'),
         ('TABLE("1" BIGINT)', "return {1: [2], '1': [3]}", 'the column "1" twice'),
         ("TABLE(a BIGINT)", "return {1: [2]}", 'no column "a"; it has 1'),
@@ -100,3 +102,12 @@ def test_columns_that_are_read_once_and_names_that_are_numbers(session: psycopg.
         with session.transaction(force_rollback=True):
             session.execute(f"CREATE FUNCTION one() RETURNS {returns} LANGUAGE PYTHON AS $$\n{body}\n$$".encode())
             assert rows(session, "FROM one()") == expected
+
+
+@pytest.mark.parametrize("column", ["['x', None]", "pandas.Series(['x', None], dtype=object)", "['x', float('nan')]"])
+def test_texts_of_pandas_with_nulls(session: psycopg.Connection, column: str) -> None:
+    """pandas has NaN for NULL there, which is no text."""
+    with session.transaction(force_rollback=True):
+        body = f"import pandas; return pandas.DataFrame({{'a': {column}, 'b': [1.5, None]}})"
+        session.execute(f"CREATE FUNCTION one() RETURNS TABLE(*) LANGUAGE PYTHON AS $$ {body} $$".encode())
+        assert rows(session, "FROM one()") == [("x", 1.5), (None, None)]

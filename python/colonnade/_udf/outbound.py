@@ -206,7 +206,7 @@ def _numpy_time(item: Any, row: int, kind: str, type_name: str, has_zone: bool) 
         return np.datetime64("NaT") if kind == "M" else np.timedelta64("NaT")
     if getattr(item, "tzinfo", None) is not None and not has_zone:
         what = f"row {row + 1}: the function returned a {type(item).__name__} with a time zone for {type_name}"
-        raise wrong_result(f"{what}; convert it and remove the zone, or declare TIMESTAMPTZ")
+        raise wrong_result(f"{what}, which has none; convert it, and remove the zone")
     if kind == "m" and isinstance(item, datetime.time):
         seconds = (item.hour * 60 + item.minute) * 60 + item.second
         return np.timedelta64(seconds * 1_000_000 + item.microsecond, "us")

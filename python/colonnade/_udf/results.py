@@ -84,6 +84,10 @@ def from_array(result: np.ndarray, *, items: bool) -> Column:
     if result.dtype == object:
         nulls = nulls_of(result.tolist())
         mask = nulls if mask is None else mask if nulls is None else mask | nulls
+        if mask is not None and mask.any():
+            # What pandas has for NULL in a column of texts is a float.
+            result = result.copy()
+            result[mask] = None
     return result, mask if mask is not None and mask.any() else None
 
 
@@ -185,6 +189,9 @@ def any_table(result: Any) -> list[tuple[str, Any]]:
         raise wrong_result(f"the function returned a {type(result).__name__}; for TABLE(*) return a dict or a frame")
     if len(names) == 0:
         raise wrong_result("the returned table has no columns")
+    for name in map(str, names):
+        if not name or "\0" in name:
+            raise wrong_result(f"the returned table has a column with the name {name!r}")
     return [(str(name), kept(result[name])) for name in names]
 
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.functions.sessions import server_of, value
+from tests.functions.sessions import rows, server_of, value
 
 server = server_of(())
 
 NANOSECONDS = "2025-01-01 00:00:00.123456789"
 MOMENT = f"pandas.Timestamp('{NANOSECONDS}')"
 YEAR_20000 = "pandas.Timestamp(numpy.datetime64('20000-01-01', 's'))"
+ARROW_INTERVALS = "pyarrow.array([(1, 2, 3000)], pyarrow.month_day_nano_interval())"
 ZONED = "datetime.datetime(2025, 1, 1, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))"
 
 
 def returned(session: psycopg.Connection, type_: str, expression: str) -> object:
     """What a function returns for one row, as a text."""
     with session.transaction(force_rollback=True):
-        body = f"import datetime, pandas\nreturn {expression}"
+        body = f"import datetime, pandas, pyarrow\nreturn {expression}"
         session.execute(f"CREATE FUNCTION one(i BIGINT) RETURNS {type_} LANGUAGE PYTHON_MAP AS $$\n{body}\n$$".encode())
         return value(session, "SELECT one(1)::VARCHAR")
 
@@ -42,6 +43,9 @@ def returned(session: psycopg.Connection, type_: str, expression: str) -> object
         ("INTERVAL", "numpy.array([14], 'm8[M]')", "1 year 2 months"),
         ("INTERVAL", "[numpy.timedelta64(2, 'Y')]", "2 years"),
         ("INTERVAL", "[(1, numpy.int8(2), 3)]", "1 month 2 days 00:00:00.000003"),
+        ("INTERVAL", f"{ARROW_INTERVALS}.to_pylist()", "1 month 2 days 00:00:00.000003"),
+        ("INTERVAL", ARROW_INTERVALS, "1 month 2 days 00:00:00.000003"),
+        ("INTERVAL[]", f"[{ARROW_INTERVALS}.to_pylist()]", "['1 month 2 days 00:00:00.000003']"),
         ("TIME", "[pandas.Timedelta(1, 'h')]", "01:00:00"),
         ("DATE", "[pandas.NaT]", None),
         # numpy makes one array of both by wrapping the first one around.
@@ -77,6 +81,7 @@ def test_times_are_exact(session: psycopg.Connection, type_: str, expression: st
             "numpy.array([(1, 0.5, 0)], [('months', 'i4'), ('days', 'f8'), ('micros', 'i8')])",
             "22008",
         ),
+        ("INTERVAL", f"{ARROW_INTERVALS.replace('3000', '3001')}.to_pylist()", "22008"),
         ("TIME", "[pandas.Timedelta(1, 'ns')]", "22008"),
         # Whose time of day it would be is not said: that of the zone, or that of UTC.
         ("TIMESTAMP", f"[{ZONED}]", "39000"),
@@ -99,3 +104,13 @@ def test_some_times_with_a_zone(session: psycopg.Connection) -> None:
     with pytest.raises(psycopg.Error, match='column "a": some times have a time zone') as caught:
         session.execute("FROM mixed()")
     assert caught.value.sqlstate == "39000"
+
+
+def test_intervals_of_pyarrow_in_a_table(session: psycopg.Connection) -> None:
+    session.execute(
+        "CREATE FUNCTION lengths() RETURNS TABLE(*) LANGUAGE PYTHON AS $$\n"
+        f"import pyarrow; return {{'a': {ARROW_INTERVALS}.to_pylist()}}\n$$"
+    )
+    assert rows(session, "SELECT typeof(a), a::VARCHAR FROM lengths()") == [
+        ("INTERVAL", "1 month 2 days 00:00:00.000003")
+    ]

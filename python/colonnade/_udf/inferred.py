@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import arrow_results, inbound
+from . import arrow_results, inbound, outbound
 from .failures import wrong_result
 from .results import nulls_of
 
@@ -104,6 +104,8 @@ def of_objects(items: list[Any], name: str, depth: int) -> Inferred:
             return "DOUBLE", ["float64"]
         if all(isinstance(value, (*INTEGERS, decimal.Decimal)) for value in values):
             return of_decimals(values, name)
+    if all(map(outbound.is_arrow_interval, values)):
+        return "INTERVAL", ["interval"]
     if depth < 8 and all(isinstance(value, (list, tuple, np.ndarray)) for value in values):
         item, description = of_items(values, name, depth)
         return f"{item}[]", ["list", description]

@@ -247,8 +247,13 @@ def _intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> by
     for row, item in enumerate(_filled(found, mask, (0, 0, 0))):
         if isinstance(item, (datetime.timedelta, np.timedelta64)):
             item = _parts(item, type_name)
-        if isinstance(item, np.void):
+        elif isinstance(item, np.void):
             item = item.item()
+        elif is_arrow_interval(item):
+            micros, rest = divmod(item[2], 1000)
+            if rest:
+                raise Fault("22008", f"row {row + 1}: {item} does not fit into {type_name}")
+            item = (item[0], item[1], micros)
         if not isinstance(item, tuple) or len(item) != 3 or not all(isinstance(part, INTEGERS) for part in item):
             raise _refuse_type(row, item, type_name)
         try:
@@ -262,6 +267,11 @@ def _intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> by
 INTEGERS = (int, np.integer)
 #: How many months the units of numpy have that have no fixed length.
 MONTHS = {"Y": 12, "M": 1}
+
+
+def is_arrow_interval(item: Any) -> bool:
+    """Whether it is pyarrow's value of an interval: a tuple of months, days and nanoseconds."""
+    return isinstance(item, tuple) and hasattr(item, "nanoseconds")
 
 
 def _parts(item: datetime.timedelta | np.timedelta64, type_name: str) -> tuple[int, int, int]:

@@ -12,6 +12,7 @@ server = server_of(())
 NANOSECONDS = "2025-01-01 00:00:00.123456789"
 MOMENT = f"pandas.Timestamp('{NANOSECONDS}')"
 YEAR_20000 = "pandas.Timestamp(numpy.datetime64('20000-01-01', 's'))"
+POLARS = f"polars.Series(['{NANOSECONDS}']).str.to_datetime('%F %T%.9f', time_unit='ns')"
 ARROW_INTERVALS = "pyarrow.array([(1, 2, 3000)], pyarrow.month_day_nano_interval())"
 ZONED = "datetime.datetime(2025, 1, 1, 12, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))"
 
@@ -19,7 +20,7 @@ ZONED = "datetime.datetime(2025, 1, 1, 12, tzinfo=datetime.timezone(datetime.tim
 def returned(session: psycopg.Connection, type_: str, expression: str) -> object:
     """What a function returns for one row, as a text."""
     with session.transaction(force_rollback=True):
-        body = f"import datetime, pandas, pyarrow\nreturn {expression}"
+        body = f"import datetime, pandas, polars, pyarrow\nreturn {expression}"
         session.execute(f"CREATE FUNCTION one(i BIGINT) RETURNS {type_} LANGUAGE PYTHON_MAP AS $$\n{body}\n$$".encode())
         return value(session, "SELECT one(1)::VARCHAR")
 
@@ -46,6 +47,11 @@ def returned(session: psycopg.Connection, type_: str, expression: str) -> object
         ("INTERVAL", f"{ARROW_INTERVALS}.to_pylist()", "1 month 2 days 00:00:00.000003"),
         ("INTERVAL", ARROW_INTERVALS, "1 month 2 days 00:00:00.000003"),
         ("INTERVAL[]", f"[{ARROW_INTERVALS}.to_pylist()]", "['1 month 2 days 00:00:00.000003']"),
+        ("TIMESTAMP_NS", f"{POLARS}", NANOSECONDS),
+        ("TIMESTAMP_NS[]", f"{POLARS}.implode()", f"['{NANOSECONDS}']"),
+        ("TIMESTAMPTZ", f"{POLARS}.dt.round('1s').dt.replace_time_zone('Europe/Berlin')", "2024-12-31 23:00:00+00"),
+        ("TIME", f"{POLARS}.dt.round('1us').dt.time()", "00:00:00.123457"),
+        ("INTERVAL", f"{POLARS}.dt.round('1us') - {POLARS}.dt.round('1s')", "00:00:00.123457"),
         ("TIME", "[pandas.Timedelta(1, 'h')]", "01:00:00"),
         ("DATE", "[pandas.NaT]", None),
         # numpy makes one array of both by wrapping the first one around.
@@ -83,6 +89,10 @@ def test_times_are_exact(session: psycopg.Connection, type_: str, expression: st
         ),
         ("INTERVAL", f"{ARROW_INTERVALS.replace('3000', '3001')}.to_pylist()", "22008"),
         ("TIME", "[pandas.Timedelta(1, 'ns')]", "22008"),
+        ("TIMESTAMP", POLARS, "22008"),
+        ("TIME", f"{POLARS}.dt.time()", "22008"),
+        ("INTERVAL", f"{POLARS} - {POLARS}.dt.round('1s')", "22008"),
+        ("TIMESTAMP", f"{POLARS}.dt.round('1s').dt.replace_time_zone('Europe/Berlin')", "39000"),
         # Whose time of day it would be is not said: that of the zone, or that of UTC.
         ("TIMESTAMP", f"[{ZONED}]", "39000"),
         ("TIMESTAMP", "pandas.Series([pandas.Timestamp('2025-06-01', tz='Europe/Berlin')])", "39000"),

@@ -149,9 +149,17 @@ def from_frame(result: Any) -> Any:
     if arrow_results.is_column(result):
         return arrow_results.values(result)
     if library == "polars":
+        kind = str(result.dtype)
         # NumPy has no integers of 128 bits.
-        is_plain = result.null_count() == 0 and result.dtype.is_numeric() and "128" not in str(result.dtype)
-        return result.to_numpy() if is_plain else result.to_list()
+        if result.null_count() == 0 and result.dtype.is_numeric() and "128" not in kind:
+            return result.to_numpy()
+        # Python's times, of which the list would be, have no nanoseconds. Those of polars' Time are nanoseconds.
+        if "'ns'" not in kind and "Time" not in kind:
+            return result.to_list()
+        try:
+            return arrow_results.values(result.to_arrow())
+        except ModuleNotFoundError:
+            raise wrong_result(f"a column of {kind} needs pyarrow in the functions' interpreter") from None
     return result
 
 

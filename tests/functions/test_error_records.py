@@ -106,6 +106,29 @@ def test_what_a_traceback_would_show(connection: psycopg.Connection, body: str, 
     assert failed.value.diag.message_primary == message
 
 
+@pytest.mark.parametrize(
+    ("type_", "value", "row"),
+    [
+        ("INTEGER[]", "[[1, 2], [], [3, 'x'], [4]]", 3),
+        ("INTEGER[]", "[[1, 2], None, [3], [4, 5, 2.5]]", 4),
+        ("INTEGER[][]", "[[[1, 2], [3]], [], [], [[4], [5, 'x']]]", 4),
+        ("INTEGER[2]", "[[1, 2], [3, 4], None, [5, 'x']]", 4),
+        ("MAP(VARCHAR, INTEGER)", "[{'a': 1, 'b': 2}, {}, {'c': 'x'}, {}]", 3),
+        ("STRUCT(a VARCHAR[])", "[{'a': ['x', 'y']}, {'a': []}, {'a': [1]}, {'a': []}]", 3),
+        ("TIMESTAMP[]", "[[], numpy.array(['2025-01-01', '2025-01-02'], 'M8[ns]'), [1], []]", 3),
+    ],
+)
+def test_errors_within_values_name_the_row(connection: psycopg.Connection, type_: str, value: str, row: int) -> None:
+    connection.execute(
+        f"CREATE FUNCTION nested(x BIGINT) RETURNS {type_} LANGUAGE PYTHON_MAP AS $$ return {value} $$".encode()
+    )
+    try:
+        with pytest.raises(psycopg.Error, match=rf"^row {row}: "):
+            connection.execute("SELECT nested(i) FROM range(4) t(i)")
+    finally:
+        connection.execute("DROP FUNCTION nested")
+
+
 def test_psql_points_at_the_place_with_the_lines_of_sf(server: Server, connection: psycopg.Connection) -> None:
     connection.execute(f"CREATE FUNCTION shown(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $${BODY}$$".encode())
     lines = psql(server, "SELECT shown(0)").stderr.splitlines()

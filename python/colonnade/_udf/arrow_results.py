@@ -125,7 +125,7 @@ def exact_micros(found: np.ndarray, nulls: np.ndarray, what: str) -> list[Any]:
     for row, item in enumerate(items):
         # Beyond the years that Python has, numpy gives a number.
         if wrong[row] or isinstance(item, int):
-            raise Fault("22008", f"row {row + 1}: {found[row]} is no {what} in microseconds")
+            raise Fault("22008", f"{found[row]} is no {what} in microseconds", row)
     return items
 
 
@@ -137,7 +137,7 @@ def times(column: Any) -> list[Any]:
     wrong = ((found < zero) | (found >= day)) & ~nulls
     if wrong.any():
         row = int(wrong.argmax())
-        raise Fault("22008", f"row {row + 1}: {found[row]} is no time of day")
+        raise Fault("22008", f"{found[row]} is no time of day", row)
     start = datetime.datetime.min
     return [None if item is None else (start + item).time() for item in exact_micros(found, nulls, "time")]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -24,16 +25,22 @@ LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Fault(Exception):
-    """A result that is not valid, with its SQLSTATE."""
+    """A result that is not valid, with its SQLSTATE, and the number of its row from 0, if it is one row's."""
 
-    def __init__(self, state: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, state: str, message: str, row: int | None = None) -> None:
+        super().__init__(message if row is None else f"row {row + 1}: {message}")
         self.state = state
+        self.message = message
+        self.row = row
+
+    def of(self, row_of: Callable[[int], int]) -> Fault:
+        """The same, for the row that has this row among its items."""
+        return self if self.row is None else Fault(self.state, self.message, row_of(self.row))
 
 
-def wrong_result(message: str) -> Fault:
+def wrong_result(message: str, row: int | None = None) -> Fault:
     """A result of a wrong shape, length or type."""
-    return Fault("39000", message)
+    return Fault("39000", message, row)
 
 
 class SourceError(Exception):

@@ -67,11 +67,11 @@ def from_objects(found: np.ndarray, mask: np.ndarray | None, dtype: np.dtype, ty
     if dtype.kind == "b":
         for row, item in enumerate(items):
             if not isinstance(item, (bool, np.bool_)) and (mask is None or not mask[row]):
-                raise wrong_result(f"row {row + 1}: the function returned a {type(item).__name__} for {type_name}")
+                raise wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
         return np.array(items, bool)
     for row, item in enumerate(items):
         if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, float, np.integer, np.floating)):
-            raise wrong_result(f"row {row + 1}: the function returned a {type(item).__name__} for {type_name}")
+            raise wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
     if dtype.kind == "f":
         for row, item in enumerate(items):
             if isinstance(item, (int, np.integer)) and not fits_float(int(item), dtype):
@@ -97,20 +97,20 @@ def exact_integer(item: Any, row: int, type_name: str) -> int:
     if isinstance(item, (int, np.integer)):
         return int(item)
     if item != item:
-        raise Fault("22004", f"row {row + 1}: NaN is no number of {type_name}; return None for NULL")
+        raise Fault("22004", f"NaN is no number of {type_name}; return None for NULL", row)
     if item in (float("inf"), float("-inf")) or int(item) != item:
         raise out_of_range(row, item, type_name)
     return int(item)
 
 
 def out_of_range(row: int, item: Any, type_name: str) -> Fault:
-    return Fault("22003", f"row {row + 1}: {item} does not fit into {type_name}")
+    return Fault("22003", f"{item} does not fit into {type_name}", row)
 
 
 def refuse(wrong: np.ndarray, found: np.ndarray, type_name: str, *, state: str = "22003", why: str = "") -> None:
     """Raise the error of the first row that is wrong."""
     row = int(wrong.argmax())
-    raise Fault(state, f"row {row + 1}: {found[row]} {why or 'does not fit into'} {type_name}")
+    raise Fault(state, f"{found[row]} {why or 'does not fit into'} {type_name}", row)
 
 
 def large_integers(found: np.ndarray, mask: np.ndarray | None, type_name: str, *, signed: bool) -> bytes:
@@ -119,7 +119,7 @@ def large_integers(found: np.ndarray, mask: np.ndarray | None, type_name: str, *
     parts = []
     for row, item in enumerate(python_items(found, mask)):
         if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, float, np.integer, np.floating)):
-            raise wrong_result(f"row {row + 1}: the function returned a {type(item).__name__} for {type_name}")
+            raise wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
         number = exact_integer(item, row, type_name)
         if not smallest <= number < bound:
             raise out_of_range(row, number, type_name)
@@ -135,10 +135,10 @@ def decimals(found: np.ndarray, mask: np.ndarray | None, type_name: str, width: 
         if isinstance(item, (np.integer, np.floating)):
             item = item.item()
         if isinstance(item, bool) or not isinstance(item, (decimal.Decimal, int, float)):
-            raise wrong_result(f"row {row + 1}: the function returned a {type(item).__name__} for {type_name}")
+            raise wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
         number = decimal.Decimal(item)
         if number.is_nan():
-            raise Fault("22004", f"row {row + 1}: NaN is no number of {type_name}; return None for NULL")
+            raise Fault("22004", f"NaN is no number of {type_name}; return None for NULL", row)
         # Before scaling, so that a huge exponent costs nothing.
         if not number.is_finite() or (number and not -scale - 1600 <= number.adjusted() < width - scale):
             raise out_of_range(row, item, type_name)
@@ -151,9 +151,7 @@ def decimals(found: np.ndarray, mask: np.ndarray | None, type_name: str, width: 
         else:
             integer, rest = divmod(integer, 10**-power)
             if rest:
-                raise Fault(
-                    "22003", f"row {row + 1}: {item} has more than {scale} digits behind the point of {type_name}"
-                )
+                raise Fault("22003", f"{item} has more than {scale} digits behind the point of {type_name}", row)
         if integer >= bound:
             raise out_of_range(row, item, type_name)
         parts.append((-integer if sign else integer).to_bytes(16, "little", signed=True))

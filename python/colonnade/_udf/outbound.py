@@ -101,7 +101,7 @@ def _bytes(type_name: str, encode: Callable[[np.ndarray, Any, str], tuple[np.nda
 
 
 def _refuse_type(row: int, item: Any, type_name: str) -> Fault:
-    return wrong_result(f"row {row + 1}: the function returned a {type(item).__name__} for {type_name}")
+    return wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
 
 
 def text(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> tuple[np.ndarray, bytes]:
@@ -112,13 +112,13 @@ def text(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> tuple[np
             try:
                 items[row] = item.decode()
             except UnicodeDecodeError as error:
-                raise Fault("22021", f"row {row + 1}: a text is not UTF-8: {error}") from None
+                raise Fault("22021", f"a text is not UTF-8: {error}", row) from None
         elif not isinstance(item, str):
             raise _refuse_type(row, item, type_name)
     whole = "".join(items)
     if "\0" in whole:
         row = next(row for row, item in enumerate(items) if "\0" in item)
-        raise Fault("22021", f"row {row + 1}: a text has a NUL, which databases do not store")
+        raise Fault("22021", "a text has a NUL, which databases do not store", row)
     if whole.isascii():
         return np.fromiter(map(len, items), np.int64, len(items)), whole.encode("ascii")
     encoded = []
@@ -126,7 +126,7 @@ def text(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> tuple[np
         try:
             encoded.append(item.encode())
         except UnicodeEncodeError as error:
-            raise Fault("22021", f"row {row + 1}: a text is not Unicode: {error}") from None
+            raise Fault("22021", f"a text is not Unicode: {error}", row) from None
     return np.fromiter(map(len, encoded), np.int64, len(encoded)), b"".join(encoded)
 
 
@@ -151,10 +151,10 @@ def _uuids(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> bytes:
             try:
                 item = uuid.UUID(item)
             except ValueError:
-                raise Fault("22023", f"row {row + 1}: {item!r:.80} is no UUID") from None
+                raise Fault("22023", f"{item!r:.80} is no UUID", row) from None
         if isinstance(item, bytes):
             if len(item) != 16:
-                raise Fault("22023", f"row {row + 1}: {len(item)} bytes are no UUID, which has 16")
+                raise Fault("22023", f"{len(item)} bytes are no UUID, which has 16", row)
             parts.append(item)
         elif isinstance(item, uuid.UUID):
             parts.append(item.bytes)
@@ -196,7 +196,7 @@ def _counts(
     if wrong.any():
         at = int(wrong.argmax())
         row = at if rows is None else int(rows[at])
-        raise Fault("22008", f"row {row + 1}: {found[at]} does not fit into {type_name}")
+        raise Fault("22008", f"{found[at]} does not fit into {type_name}", row)
     return np.where(nulls, 0, counts)
 
 
@@ -205,8 +205,8 @@ def _numpy_time(item: Any, row: int, kind: str, type_name: str, has_zone: bool) 
     if item is None:
         return np.datetime64("NaT") if kind == "M" else np.timedelta64("NaT")
     if getattr(item, "tzinfo", None) is not None and not has_zone:
-        what = f"row {row + 1}: the function returned a {type(item).__name__} with a time zone for {type_name}"
-        raise wrong_result(f"{what}, which has none; convert it, and remove the zone")
+        what = f"the function returned a {type(item).__name__} with a time zone for {type_name}"
+        raise wrong_result(f"{what}, which has none; convert it, and remove the zone", row)
     if kind == "m" and isinstance(item, datetime.time):
         seconds = (item.hour * 60 + item.minute) * 60 + item.second
         return np.timedelta64(seconds * 1_000_000 + item.microsecond, "us")
@@ -236,7 +236,7 @@ def _intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> by
         wrong = wrong if mask is None else wrong & ~mask
         if wrong.any():
             row = int(wrong.argmax())
-            raise Fault("22008", f"row {row + 1}: {found[row]} does not fit into {type_name}")
+            raise Fault("22008", f"{found[row]} does not fit into {type_name}", row)
         return (written if mask is None else np.where(mask, np.zeros(1, INTERVAL), written)).tobytes()
     written = np.zeros(len(found), INTERVAL)
     if found.dtype.kind == "m" and np.datetime_data(found.dtype)[0] not in MONTHS:
@@ -252,14 +252,14 @@ def _intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> by
         elif is_arrow_interval(item):
             micros, rest = divmod(item[2], 1000)
             if rest:
-                raise Fault("22008", f"row {row + 1}: {item} does not fit into {type_name}")
+                raise Fault("22008", f"{item} does not fit into {type_name}", row)
             item = (item[0], item[1], micros)
         if not isinstance(item, tuple) or len(item) != 3 or not all(isinstance(part, INTEGERS) for part in item):
             raise _refuse_type(row, item, type_name)
         try:
             written[row] = item
         except OverflowError:
-            raise Fault("22008", f"row {row + 1}: {item} does not fit into {type_name}") from None
+            raise Fault("22008", f"{item} does not fit into {type_name}", row) from None
     return written.tobytes()
 
 
@@ -289,7 +289,7 @@ def _exact_micros(found: np.ndarray, mask: np.ndarray | None, type_name: str) ->
     wrong = (converted.astype(found.dtype) != found) & ~nulls
     if wrong.any():
         row = int(wrong.argmax())
-        raise Fault("22008", f"row {row + 1}: {found[row]} does not fit into {type_name}")
+        raise Fault("22008", f"{found[row]} does not fit into {type_name}", row)
     return np.where(nulls, 0, converted.view("<i8"))
 
 
@@ -329,7 +329,11 @@ def _write_list(
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in rows], out=offsets[1:])
     _node(ring, nodes, len(rows), mask, write_array(ring, offsets), (ring.at, 0))
-    items(ring, nodes, found, nulls)
+    try:
+        items(ring, nodes, found, nulls)
+    except Fault as fault:
+        # It has the number of an item.
+        raise fault.of(lambda item: int(np.searchsorted(offsets, item, side="right")) - 1) from None
 
 
 def _array(size: int, items: Writer, type_name: str) -> Writer:
@@ -338,9 +342,12 @@ def _array(size: int, items: Writer, type_name: str) -> Writer:
         rows = _sequences(results.from_items(rows)[0], None, type_name)
         for row, item in enumerate(rows):
             if len(item) != size:
-                raise wrong_result(f"row {row + 1}: the function returned {len(item)} items for {type_name}")
+                raise wrong_result(f"the function returned {len(item)} items for {type_name}", row)
         _node(ring, nodes, len(rows), mask, (ring.at, 0), (ring.at, 0))
-        items(ring, nodes, *_joined(rows))
+        try:
+            items(ring, nodes, *_joined(rows))
+        except Fault as fault:
+            raise fault.of(lambda item: item // size) from None
 
     return write
 
@@ -353,7 +360,7 @@ def _struct(names: list[str], fields: list[Writer], type_name: str) -> Writer:
                 raise _refuse_type(row, item, type_name)
             if item.keys() != set(names):
                 keys = ", ".join(map(str, item))
-                raise wrong_result(f"row {row + 1}: the keys {keys} are not the fields of {type_name}")
+                raise wrong_result(f"the keys {keys} are not the fields of {type_name}", row)
         _node(ring, nodes, len(rows), mask, (ring.at, 0), (ring.at, 0))
         for name, field in zip(names, fields, strict=True):
             field(ring, nodes, *results.from_items([item[name] for item in rows]))
@@ -378,7 +385,7 @@ def _union(names: list[str], members: list[Writer], type_name: str) -> Writer:
         rows = _rows(found, mask, (names[0], None))
         for row, item in enumerate(rows):
             if not isinstance(item, tuple) or len(item) != 2 or item[0] not in names:
-                raise wrong_result(f"row {row + 1}: return a pair of a member's name and its value for {type_name}")
+                raise wrong_result(f"return a pair of a member's name and its value for {type_name}", row)
         tags = bytes(names.index(item[0]) for item in rows)
         _node(ring, nodes, len(rows), mask, (ring.write(tags), len(tags)), (ring.at, 0))
         for name, member in zip(names, members, strict=True):

@@ -60,6 +60,9 @@ def test_integers_with_nulls_are_exact(session: psycopg.Connection, column: str)
             [Decimal("12345678901234567890.12"), None],
         ),
         ("DOUBLE", "import pandas; return pandas.Series([1.5, None], dtype='float64[pyarrow]')", [1.5, None]),
+        # What pyarrow's `to_pylist` gives.
+        ("HUGEINT", "import decimal; return [decimal.Decimal(2**126), decimal.Decimal('1E2')]", [2**126, 100]),
+        ("MAP(VARCHAR, INTEGER)", "return [[('a', 1), ('b', None)], []]", ["{a=1, b=NULL}", "{}"]),
     ],
 )
 def test_other_columns_of_frames(session: psycopg.Connection, type_: str, column: str, expected: list[object]) -> None:
@@ -67,7 +70,31 @@ def test_other_columns_of_frames(session: psycopg.Connection, type_: str, column
         session.execute(
             f"CREATE FUNCTION one(i BIGINT) RETURNS {type_} LANGUAGE PYTHON_MAP AS $$\n{column}\n$$".encode()
         )
-        assert [found for (found,) in rows(session, "SELECT one(i) FROM range(2) t(i)")] == expected
+        shown = "one(i)::VARCHAR" if type_.startswith("MAP") else "one(i)"
+        assert [found for (found,) in rows(session, f"SELECT {shown} FROM range(2) t(i)")] == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "value", "sqlstate"),
+    [
+        ("HUGEINT", "decimal.Decimal('1.5')", "22003"),
+        ("HUGEINT", "decimal.Decimal('1E1000000000')", "22003"),
+        ("HUGEINT", "decimal.Decimal('NaN')", "22004"),
+        ("MAP(VARCHAR, INTEGER)", "[('a', 1), ('a', 2)]", "22023"),
+        ("MAP(VARCHAR, INTEGER)", "[('a', 1, 2)]", "39000"),
+        ("MAP(VARCHAR, INTEGER)", "['ab']", "39000"),
+        ("MAP(INTEGER[], INTEGER)", "[([1], 2)]", "39000"),
+    ],
+)
+def test_decimals_and_pairs_that_are_refused(
+    session: psycopg.Connection, type_: str, value: str, sqlstate: str
+) -> None:
+    with session.transaction(force_rollback=True):
+        body = f"import decimal; return [None, {value}]"
+        session.execute(f"CREATE FUNCTION one(i BIGINT) RETURNS {type_} LANGUAGE PYTHON_MAP AS $$ {body} $$".encode())
+        with pytest.raises(psycopg.Error, match=r"^row 2: ") as caught:
+            session.execute("SELECT one(i) FROM range(2) t(i)")
+        assert caught.value.sqlstate == sqlstate
 
 
 def test_frames_that_are_no_column_and_no_table(session: psycopg.Connection) -> None:

@@ -43,6 +43,11 @@ def wrong_result(message: str, row: int | None = None) -> Fault:
     return Fault("39000", message, row)
 
 
+def wrong_type(row: int, item: object, type_name: str) -> Fault:
+    """A value of a wrong type."""
+    return wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
+
+
 class SourceError(Exception):
     """A body that is not valid Python. Line and column count from 1, the column in characters."""
 

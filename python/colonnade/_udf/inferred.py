@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from . import arrow_results, inbound, outbound
+from . import arrow_results, inbound
 from .failures import wrong_result
 from .results import nulls_of
+from .times import is_arrow_interval
 
 #: A type's SQL name, and its description as in `udf/src/description.rs`.
 Inferred = tuple[str, list[Any]]
@@ -104,7 +105,7 @@ def of_objects(items: list[Any], name: str, depth: int) -> Inferred:
             return "DOUBLE", ["float64"]
         if all(isinstance(value, (*INTEGERS, decimal.Decimal)) for value in values):
             return of_decimals(values, name)
-    if all(map(outbound.is_arrow_interval, values)):
+    if all(map(is_arrow_interval, values)):
         return "INTERVAL", ["interval"]
     if depth < 8 and all(isinstance(value, (list, tuple, np.ndarray)) for value in values):
         item, description = of_items(values, name, depth)

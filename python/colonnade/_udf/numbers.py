@@ -11,6 +11,9 @@ from .failures import Fault, wrong_result
 
 #: The kinds of numpy's arrays from which a kind of numbers may come.
 ACCEPTED = {"b": "b", "i": "iuf", "u": "iuf", "f": "iuf"}
+#: The types of values that may be integers of 16 bytes, and the digits of these. pyarrow has a Decimal for them.
+WHOLE = (int, float, np.integer, np.floating, decimal.Decimal)
+MOST_DIGITS = 39
 
 
 def numbers(found: np.ndarray, mask: np.ndarray | None, dtype: np.dtype, type_name: str) -> tuple[np.ndarray, Any]:
@@ -93,12 +96,14 @@ def fits_float(item: int, dtype: np.dtype) -> bool:
 
 
 def exact_integer(item: Any, row: int, type_name: str) -> int:
-    """An integer, or a float that is one."""
+    """An integer, or a float or Decimal that is one."""
     if isinstance(item, (int, np.integer)):
         return int(item)
     if item != item:
         raise Fault("22004", f"NaN is no number of {type_name}; return None for NULL", row)
-    if item in (float("inf"), float("-inf")) or int(item) != item:
+    # Before a Decimal with a huge exponent becomes an integer.
+    is_huge = isinstance(item, decimal.Decimal) and item.adjusted() > MOST_DIGITS
+    if is_huge or item in (float("inf"), float("-inf")) or int(item) != item:
         raise out_of_range(row, item, type_name)
     return int(item)
 
@@ -118,7 +123,7 @@ def large_integers(found: np.ndarray, mask: np.ndarray | None, type_name: str, *
     smallest, bound = (-(2**127), 2**127) if signed else (0, 2**128)
     parts = []
     for row, item in enumerate(python_items(found, mask)):
-        if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, float, np.integer, np.floating)):
+        if isinstance(item, (bool, np.bool_)) or not isinstance(item, WHOLE):
             raise wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
         number = exact_integer(item, row, type_name)
         if not smallest <= number < bound:

@@ -4,7 +4,6 @@ A writer takes a column and its mask, writes its buffers, and adds the words of 
 
 from __future__ import annotations
 
-import datetime
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -12,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from . import numbers, results
-from .failures import Fault, wrong_result
-from .inbound import COUNTS, INTERVAL, NUMBERS
+from .failures import Fault, wrong_result, wrong_type
+from .inbound import NUMBERS
+from .results import filled
 from .ring import Ring
+from .times import intervals, moments
 
 Writer = Callable[[Ring, list[int], np.ndarray, np.ndarray | None], None]
-
-NAT = np.iinfo(np.int64).min
 
 
 def writer(column_type: list[Any], type_name: str) -> Writer:
@@ -33,12 +32,12 @@ def writer(column_type: list[Any], type_name: str) -> Writer:
         "text": lambda: _bytes(type_name, text),
         "blob": lambda: _bytes(type_name, blob),
         "uuid": lambda: _packed(lambda found, mask: _uuids(found, mask, type_name)),
-        "date": lambda: _packed(lambda found, mask: _times(found, mask, "M8[D]", type_name).astype("<i4").tobytes()),
-        "time": lambda: _packed(lambda found, mask: _times(found, mask, "m8[us]", type_name).tobytes()),
+        "date": lambda: _packed(lambda found, mask: moments(found, mask, "M8[D]", type_name).astype("<i4").tobytes()),
+        "time": lambda: _packed(lambda found, mask: moments(found, mask, "m8[us]", type_name).tobytes()),
         "timestamp": lambda unit, zone=None: _packed(
-            lambda found, mask: _times(found, mask, f"M8[{unit}]", type_name, has_zone=zone is not None).tobytes()
+            lambda found, mask: moments(found, mask, f"M8[{unit}]", type_name, has_zone=zone is not None).tobytes()
         ),
-        "interval": lambda: _packed(lambda found, mask: _intervals(found, mask, type_name)),
+        "interval": lambda: _packed(lambda found, mask: intervals(found, mask, type_name)),
         "list": lambda item: _list(writer(item, f"an item of {type_name}"), type_name),
         "array": lambda size, item: _array(size, writer(item, f"an item of {type_name}"), type_name),
         "struct": lambda names, *fields: _struct(names, _named(names, fields, type_name), type_name),
@@ -100,13 +99,9 @@ def _bytes(type_name: str, encode: Callable[[np.ndarray, Any, str], tuple[np.nda
     return write
 
 
-def _refuse_type(row: int, item: Any, type_name: str) -> Fault:
-    return wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
-
-
 def text(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> tuple[np.ndarray, bytes]:
     """The bytes of each text, and all bytes."""
-    items = _filled(found, mask, "")
+    items = filled(found, mask, "")
     for row, item in enumerate(items):
         if isinstance(item, bytes) and found.dtype.kind == "S":
             try:
@@ -114,7 +109,7 @@ def text(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> tuple[np
             except UnicodeDecodeError as error:
                 raise Fault("22021", f"a text is not UTF-8: {error}", row) from None
         elif not isinstance(item, str):
-            raise _refuse_type(row, item, type_name)
+            raise wrong_type(row, item, type_name)
     whole = "".join(items)
     if "\0" in whole:
         row = next(row for row, item in enumerate(items) if "\0" in item)
@@ -131,22 +126,17 @@ def text(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> tuple[np
 
 
 def blob(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> tuple[np.ndarray, bytes]:
-    items = _filled(found, mask, b"")
+    items = filled(found, mask, b"")
     for row, item in enumerate(items):
         if not isinstance(item, (bytes, bytearray, memoryview)):
-            raise _refuse_type(row, item, type_name)
+            raise wrong_type(row, item, type_name)
     items = [bytes(item) for item in items]
     return np.fromiter(map(len, items), np.int64, len(items)), b"".join(items)
 
 
-def _filled(found: np.ndarray, mask: np.ndarray | None, null: Any) -> list[Any]:
-    items = found.tolist()
-    return items if mask is None else [null if no else item for item, no in zip(items, mask.tolist(), strict=True)]
-
-
 def _uuids(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> bytes:
     parts = []
-    for row, item in enumerate(_filled(found, mask, uuid.UUID(int=0))):
+    for row, item in enumerate(filled(found, mask, uuid.UUID(int=0))):
         if isinstance(item, str):
             try:
                 item = uuid.UUID(item)
@@ -159,138 +149,8 @@ def _uuids(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> bytes:
         elif isinstance(item, uuid.UUID):
             parts.append(item.bytes)
         else:
-            raise _refuse_type(row, item, type_name)
+            raise wrong_type(row, item, type_name)
     return b"".join(parts)
-
-
-def _times(
-    found: np.ndarray, mask: np.ndarray | None, dtype: str, type_name: str, *, has_zone: bool = False
-) -> np.ndarray:
-    """Dates and times as counts of the type's unit; 0 for NULL. Each is exact, or refused."""
-    if found.dtype != object:
-        return _counts(found, mask, dtype, type_name)
-    given = enumerate(_filled(found, mask, None))
-    items = [_numpy_time(item, row, dtype[0], type_name, has_zone) for row, item in given]
-    counts = np.zeros(len(items), np.int64)
-    # Each unit by itself: numpy would convert all values to the smallest one, where they may wrap around.
-    for unit in dict.fromkeys(item.dtype for item in items):
-        rows = np.array([row for row, item in enumerate(items) if item.dtype == unit])
-        values = np.array([items[row] for row in rows], unit)
-        counts[rows] = _counts(values, None if mask is None else mask[rows], dtype, type_name, rows)
-    return counts
-
-
-def _counts(
-    found: np.ndarray, mask: np.ndarray | None, dtype: str, type_name: str, rows: np.ndarray | None = None
-) -> np.ndarray:
-    """The counts of dates and times of numpy, which are those of `rows`, or all."""
-    if found.dtype.kind != dtype[0]:
-        raise wrong_result(f"the function returned {found.dtype} for {type_name}")
-    converted = found.astype(dtype)
-    wrong = converted.astype(found.dtype) != found
-    counts = converted.view("<i8")
-    first, end = COUNTS[dtype]
-    wrong |= (counts < first) | (counts >= end)
-    nulls = np.isnat(found) if mask is None else np.isnat(found) | mask
-    wrong &= ~nulls
-    if wrong.any():
-        at = int(wrong.argmax())
-        row = at if rows is None else int(rows[at])
-        raise Fault("22008", f"{found[at]} does not fit into {type_name}", row)
-    return np.where(nulls, 0, counts)
-
-
-def _numpy_time(item: Any, row: int, kind: str, type_name: str, has_zone: bool) -> Any:
-    """One of Python's, pandas' or numpy's dates and times as numpy's; for a type with a time zone in UTC."""
-    if item is None:
-        return np.datetime64("NaT") if kind == "M" else np.timedelta64("NaT")
-    if getattr(item, "tzinfo", None) is not None and not has_zone:
-        what = f"the function returned a {type(item).__name__} with a time zone for {type_name}"
-        raise wrong_result(f"{what}, which has none; convert it, and remove the zone", row)
-    if kind == "m" and isinstance(item, datetime.time):
-        seconds = (item.hour * 60 + item.minute) * 60 + item.second
-        return np.timedelta64(seconds * 1_000_000 + item.microsecond, "us")
-    if isinstance(item, datetime.date if kind == "M" else datetime.timedelta):
-        item = exact_time(item)
-    if isinstance(item, (np.datetime64, np.timedelta64)) and item.dtype.kind == kind:
-        return item
-    raise _refuse_type(row, item, type_name)
-
-
-def exact_time(item: datetime.date | datetime.timedelta) -> Any:
-    """numpy's value of a date, a datetime, in UTC if it has a time zone, or a timedelta. Those of pandas are Python's
-    too, with nanoseconds and years that Python does not have, and make the value themselves."""
-    to_numpy = getattr(item, "to_numpy", None)
-    if to_numpy is not None:
-        return to_numpy()
-    if isinstance(item, datetime.datetime) and item.tzinfo is not None:
-        item = item.astimezone(datetime.UTC).replace(tzinfo=None)
-    return np.timedelta64(item) if isinstance(item, datetime.timedelta) else np.datetime64(item)
-
-
-def _intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> bytes:
-    if found.dtype.names == INTERVAL.names:
-        with np.errstate(invalid="ignore"):
-            written = found.astype(INTERVAL)
-        wrong = np.logical_or.reduce([written[part] != found[part] for part in ("months", "days", "micros")])
-        wrong = wrong if mask is None else wrong & ~mask
-        if wrong.any():
-            row = int(wrong.argmax())
-            raise Fault("22008", f"{found[row]} does not fit into {type_name}", row)
-        return (written if mask is None else np.where(mask, np.zeros(1, INTERVAL), written)).tobytes()
-    written = np.zeros(len(found), INTERVAL)
-    if found.dtype.kind == "m" and np.datetime_data(found.dtype)[0] not in MONTHS:
-        written["micros"] = _exact_micros(found, mask, type_name)
-        return written.tobytes()
-    if found.dtype.kind == "m":
-        found, mask = results.from_items(list(found))
-    for row, item in enumerate(_filled(found, mask, (0, 0, 0))):
-        if isinstance(item, (datetime.timedelta, np.timedelta64)):
-            item = _parts(item, type_name)
-        elif isinstance(item, np.void):
-            item = item.item()
-        elif is_arrow_interval(item):
-            micros, rest = divmod(item[2], 1000)
-            if rest:
-                raise Fault("22008", f"{item} does not fit into {type_name}", row)
-            item = (item[0], item[1], micros)
-        if not isinstance(item, tuple) or len(item) != 3 or not all(isinstance(part, INTEGERS) for part in item):
-            raise _refuse_type(row, item, type_name)
-        try:
-            written[row] = item
-        except OverflowError:
-            raise Fault("22008", f"{item} does not fit into {type_name}", row) from None
-    return written.tobytes()
-
-
-#: The parts of an interval: a float would be rounded, and a text read.
-INTEGERS = (int, np.integer)
-#: How many months the units of numpy have that have no fixed length.
-MONTHS = {"Y": 12, "M": 1}
-
-
-def is_arrow_interval(item: Any) -> bool:
-    """Whether it is pyarrow's value of an interval: a tuple of months, days and nanoseconds."""
-    return isinstance(item, tuple) and hasattr(item, "nanoseconds")
-
-
-def _parts(item: datetime.timedelta | np.timedelta64, type_name: str) -> tuple[int, int, int]:
-    """The months, days and microseconds of a length. numpy itself would make 30.436875 days of a month."""
-    length = item if isinstance(item, np.timedelta64) else exact_time(item)
-    unit, step = np.datetime_data(length.dtype)
-    if unit in MONTHS:
-        return int(length.astype(np.int64)) * step * MONTHS[unit], 0, 0
-    return 0, 0, int(_exact_micros(np.array([length]), None, type_name)[0])
-
-
-def _exact_micros(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> np.ndarray:
-    converted = found.astype("m8[us]")
-    nulls = np.isnat(found) if mask is None else np.isnat(found) | mask
-    wrong = (converted.astype(found.dtype) != found) & ~nulls
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise Fault("22008", f"{found[row]} does not fit into {type_name}", row)
-    return np.where(nulls, 0, converted.view("<i8"))
 
 
 def _sequences(found: np.ndarray, mask: Any, type_name: str) -> list[Any]:
@@ -298,7 +158,7 @@ def _sequences(found: np.ndarray, mask: Any, type_name: str) -> list[Any]:
     rows = _rows(found, mask)
     for row, item in enumerate(rows):
         if isinstance(item, (str, bytes, dict, *results.UNORDERED)) or not hasattr(item, "__len__"):
-            raise _refuse_type(row, item, type_name)
+            raise wrong_type(row, item, type_name)
     return rows
 
 
@@ -357,7 +217,7 @@ def _struct(names: list[str], fields: list[Writer], type_name: str) -> Writer:
         rows = _rows(found, mask, dict.fromkeys(names))
         for row, item in enumerate(rows):
             if not isinstance(item, dict):
-                raise _refuse_type(row, item, type_name)
+                raise wrong_type(row, item, type_name)
             if item.keys() != set(names):
                 keys = ", ".join(map(str, item))
                 raise wrong_result(f"the keys {keys} are not the fields of {type_name}", row)
@@ -368,12 +228,26 @@ def _struct(names: list[str], fields: list[Writer], type_name: str) -> Writer:
     return write
 
 
+def _entries(item: Any, row: int, type_name: str) -> dict[Any, Any]:
+    """The entries of a map: a dict, or a list of pairs, as pyarrow gives them."""
+    if isinstance(item, dict):
+        return item
+    if not isinstance(item, list) or not all(isinstance(pair, tuple) and len(pair) == 2 for pair in item):
+        raise wrong_type(row, item, type_name)
+    try:
+        made = dict(item)
+    except TypeError:
+        raise wrong_result(f"a list cannot be a key of {type_name}", row) from None
+    if len(made) != len(item):
+        raise Fault("22023", "a map has a key twice", row)
+    return made
+
+
 def _map(entries: Writer, type_name: str) -> Writer:
     def write(ring: Ring, nodes: list[int], found: np.ndarray, mask: np.ndarray | None) -> None:
         rows = _rows(found, mask, {})
         for row, item in enumerate(rows):
-            if not isinstance(item, dict):
-                raise _refuse_type(row, item, type_name)
+            rows[row] = _entries(item, row, type_name)
         pairs = [{"key": key, "value": value} for item in rows for key, value in item.items()]
         _write_list(ring, nodes, rows, mask, entries, *results.from_items(pairs))
 

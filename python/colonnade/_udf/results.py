@@ -111,6 +111,12 @@ def from_items(items: list[Any]) -> Column:
     return found, nulls_of(items)
 
 
+def filled(found: np.ndarray, mask: np.ndarray | None, null: Any) -> list[Any]:
+    """The rows as a list, with a value for those that are NULL."""
+    items = found.tolist()
+    return items if mask is None else [null if no else item for item, no in zip(items, mask.tolist(), strict=True)]
+
+
 def nulls_of(items: list[Any]) -> np.ndarray | None:
     """Which objects stand for NULL: None, numpy's masked, NaT, and pandas' NA."""
     nulls = np.fromiter((is_null(item) for item in items), bool, len(items))

@@ -225,6 +225,42 @@ def test_transactions_with_options(connection: psycopg.Connection) -> None:
         connection.execute("DISCARD ALL")
 
 
+def test_set_config_says_what_it_does_not_do(connection: psycopg.Connection) -> None:
+    def set_config(name: str, value: str, prepare: bool = False) -> None:
+        query = "SELECT pg_catalog.set_config(%s, %s, false)"
+        assert connection.execute(query, (name, value), prepare=prepare).fetchone() == (value,)
+
+    connection.execute("SET TimeZone = 'Europe/Berlin'")
+    connection.execute("CREATE SCHEMA IF NOT EXISTS aside")
+    for name, value in [
+        ("timezone", "Europe/Berlin"),
+        ("bytea_output", "hex"),
+        ("DateStyle", "ISO"),
+        ("client_encoding", "utf8"),
+        ("application_name", "another"),
+        ("search_path", ""),
+        ("search_path", '"$user", public'),
+        ("search_path", "pg_catalog, public"),
+    ]:
+        set_config(name, value)
+    for name, value in [
+        ("TimeZone", "UTC"),
+        ("statement_timeout", "100"),
+        ("search_path", "aside"),
+        ("search_path", "public, aside"),
+        ("bytea_output", "escape"),
+        ("role", "another"),
+        ("threads", "1"),
+    ]:
+        for prepare in (False, True):
+            with pytest.raises(psycopg.Error, match=f"write SET {name.lower()} ="):
+                set_config(name, value, prepare)
+    connection.execute("SET search_path = aside")
+    set_config("search_path", "aside")
+    with pytest.raises(psycopg.Error, match="write SET search_path ="):
+        set_config("search_path", "public")
+
+
 def test_what_is_set_by_connecting_holds_from_the_start(server: Server) -> None:
     options = r"-c statement_timeout=300 -c TimeZone=Europe/Berlin --application-name=its\ own"
     # What stands by itself is meant as well.

@@ -49,7 +49,6 @@ CREATE MACRO pg_get_expr(node, relation, pretty) AS node;
 CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_agg', separator);
 CREATE MACRO pg_is_in_recovery() AS false;
 CREATE MACRO pg_advisory_unlock_all() AS NULL;
-CREATE MACRO set_config(name, value, is_local) AS value;
 CREATE MACRO pg_get_constraintdef(number) AS
     (SELECT min(definition) FROM (SELECT number) AS argument(number), definitions WHERE oid = argument.number);
 CREATE MACRO pg_get_constraintdef(number, pretty) AS
@@ -286,6 +285,19 @@ CREATE MACRO current_setting(setting_name, missing_ok) AS
     coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), pg_settings s
               WHERE lower(s.name) = argument.name),
              CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting_name || '"') END);
+-- A macro can change no setting. It accepts the present value, settings whose values have no effect, and an empty search path, with which tools
+-- protect names that they write with a schema anyway. Another value is an error, because the session would keep the present one.
+CREATE MACRO set_config(setting_name, new_value, is_local) AS
+    (SELECT CASE WHEN argument.name IN ('application_name', 'check_function_bodies', 'client_min_messages', 'extra_float_digits', 'jit',
+                                        'lc_messages', 'lc_monetary', 'row_security', 'synchronize_seqscans', 'xmloption')
+                   OR argument.name = 'search_path' AND argument.path = ''
+                   OR argument.name = 'datestyle' AND lower(argument.given) = 'iso'
+                   OR EXISTS (FROM pg_settings s WHERE lower(s.name) = argument.name AND lower(s.setting) IN (lower(argument.given), argument.path))
+                 THEN argument.given
+                 ELSE error('set_config() cannot change "' || argument.name || '" on this server; write SET ' || argument.name || ' = …') END
+     FROM (SELECT lower(setting_name), new_value::VARCHAR,
+                  CASE WHEN lower(setting_name) = 'search_path'
+                       THEN trim(regexp_replace(lower(new_value::VARCHAR), '"\$user"|pg_catalog|\s|"', '', 'g'), ',') END) AS argument(name, given, path));
 
 -- A macro of DuckDB cannot have any number of arguments.
 CREATE MACRO json_build_object(a, b) AS json_object(a::VARCHAR, b);

@@ -119,7 +119,7 @@ fn code(text: &str) -> SqlState {
         "Binder Error" => binder_code(message),
         "Constraint Error" if says("NOT NULL") => SqlState::NOT_NULL_VIOLATION,
         "Constraint Error" if says("foreign key") => SqlState::FOREIGN_KEY_VIOLATION,
-        "Constraint Error" if says("uplicate key") => SqlState::UNIQUE_VIOLATION,
+        "Constraint Error" if says("uplicate key") || says("contains duplicates") => SqlState::UNIQUE_VIOLATION,
         "Constraint Error" if says("CHECK") => SqlState::CHECK_VIOLATION,
         "Constraint Error" => SqlState::INTEGRITY_CONSTRAINT_VIOLATION,
         "Conversion Error" if says("field value out of range") => SqlState::DATETIME_FIELD_OVERFLOW,
@@ -146,6 +146,7 @@ fn code(text: &str) -> SqlState {
         "Invalid Input Error" if message.starts_with("relation \"") => SqlState::UNDEFINED_TABLE,
         "Invalid Input Error" if message.starts_with("function \"") => SqlState::UNDEFINED_FUNCTION,
         "Invalid Input Error" if message.starts_with("schema \"") => SqlState::INVALID_SCHEMA_NAME,
+        "Invalid Input Error" if message.starts_with("set_config() cannot") => SqlState::FEATURE_NOT_SUPPORTED,
         "Invalid Input Error"
             if message.starts_with("type \"") || message.starts_with("unrecognized configuration parameter") =>
         {
@@ -328,6 +329,7 @@ mod tests {
         for (text, expected) in [
             ("INTERRUPT Error: Interrupted!", "57014"),
             ("Constraint Error: Duplicate key \"i: 1\" violates primary key constraint.", "23505"),
+            ("Constraint Error: Data contains duplicates on indexed column(s)", "23505"),
             (
                 "TransactionContext Error: Failed to commit: PRIMARY KEY or UNIQUE constraint violation: duplicate key \"aborted, 1\"",
                 "23505",
@@ -343,6 +345,7 @@ mod tests {
             ("TransactionContext Error: Current transaction is aborted (please ROLLBACK)", "25P02"),
             ("Invalid Input Error: relation \"nope\" does not exist", "42P01"),
             ("Invalid Input Error: type \"nope\" does not exist", "42704"),
+            ("Invalid Input Error: set_config() cannot change \"role\" on this server", "0A000"),
             ("IO Error: No files found that match the pattern \"/nope.parquet\"", "58P01"),
             ("Permission Error: Cannot access file \"/etc/passwd\" - file system operations are disabled", "42501"),
             (

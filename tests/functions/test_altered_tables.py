@@ -24,11 +24,14 @@ INSERT INTO plain VALUES (1, 2);
 INSERT INTO checked VALUES (1, 2);
 INSERT INTO generated (x, y) VALUES (1, 2);
 """
-#: With any of the first five in its log, the database did not open again.
+#: With some of these in its log, the database did not open again.
 REFUSED = (
     "ALTER TABLE plain ALTER x TYPE BIGINT USING f(x)",
     "ALTER TABLE plain ALTER x TYPE BIGINT USING twice(x)",
     "ALTER TABLE checked ADD COLUMN w INTEGER",
+    # DuckDB runs these as several statements.
+    "ALTER TABLE generated ADD COLUMN w INTEGER NOT NULL DEFAULT 3",
+    "ALTER TABLE plain ADD COLUMN w INTEGER DEFAULT f(1)",
     "ALTER TABLE generated RENAME y TO w",
     "COMMENT ON COLUMN checked.x IS 'one'",
     "DROP TABLE child",

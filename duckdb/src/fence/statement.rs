@@ -87,7 +87,9 @@ fn other_kinds(first: &str) -> Option<&'static [&'static str]> {
         "deallocate" => &["drop"],
         "create" => &["create"],
         "drop" => &["drop"],
-        "alter" | "comment" => &["alter"],
+        // DuckDB adds some columns by several statements, in one transaction: with NOT NULL, UNIQUE, or a default that is not constant.
+        "alter" => &["alter", "multi"],
+        "comment" => &["alter"],
         "set" | "reset" | "use" => &["set"],
         "pragma" => &["pragma", "set"],
         // DuckDB has the same kind for both.

@@ -112,6 +112,19 @@ def test_it_is_on_the_search_path(connection: Connection) -> None:
     assert connection.execute("SELECT count(*) FROM orders").fetchall() == [(3,)]
 
 
+def test_the_served_database_stays_on_the_search_path(writer: Connection) -> None:
+    writer.execute("CREATE TEMP TABLE mine AS SELECT 2 AS i")
+    writer.execute("CREATE SCHEMA IF NOT EXISTS below")
+    for path in ("'temp'", "'temp.main'", "'TEMP.main'", "'temp.main,colonnade_catalog.pg'"):
+        writer.execute(f"SET search_path = {path}".encode())
+        assert writer.execute("SELECT count(*), min(i) FROM orders, mine").fetchall() == [(3, 2)], path
+        writer.execute("SET search_path = below")
+        assert writer.execute("SELECT current_schema()").fetchall() == [("below",)]
+        writer.execute("RESET search_path")
+        assert writer.execute("SELECT count(*) FROM orders").fetchall() == [(3,)]
+    writer.execute("DROP SCHEMA below")
+
+
 def test_all_that_show_the_search_path_agree(writer: Connection) -> None:
     writer.execute("CREATE SCHEMA beside")
     for statement, path in (

@@ -12,6 +12,7 @@ from .answers import Answer, Description, ReleasableTable
 from .batch_rows import reader
 from .catalog import CatalogColumns
 from .column_names import column_names
+from .discard import DISCARDS, removals
 from .exact import exact, quoted
 from .fences import Gate, ReadOnlyConnection
 from .inputs import FunctionInputs, NamedFunction
@@ -107,6 +108,8 @@ class Session:
     def _execute(
         self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None, gives_rows: bool
     ) -> Answer:
+        if sql in DISCARDS and not gives_rows:
+            return self._discard(sql)
         checked, self._checked = self._checked, None
         if checked is not None and checked[0] == sql and parameters is None:
             statement = checked[1]
@@ -124,6 +127,15 @@ class Session:
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
             self._connection.check()
         return answer
+
+    def _discard(self, sql: str) -> Answer:
+        """Run each statement of `removals` as one of the client's, so that all that a session remembers follows."""
+        self.lifetime.begin()
+        statements = removals(self._connection, sql, self.user, self._settings)
+        self.lifetime.finish()
+        for statement in statements:
+            self._execute(statement, (1, 1), None, False)
+        return Answer()
 
     @binding
     def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:

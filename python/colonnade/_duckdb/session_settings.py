@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .catalog import CATALOG, keep_catalog, search_path
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
 
 #: The settings that the queries of functions follow, besides the search path.
 FOLLOWED = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
+#: The settings that RESET ALL resets here. The server resets the others, which a client may set when it connects.
+RESET = tuple(name for name in OWN_SETTINGS if name not in ("TimeZone", "schema", "search_path"))
+
+
+def values(connection: DuckDBPyConnection | ReadOnlyConnection, names: Sequence[str]) -> dict[str, object]:
+    # Without its schema, this is a macro of PostgreSQL's catalog, which joins tables and takes milliseconds.
+    settings = (f"system.main.current_setting({literal(name)})" for name in names)
+    (found,) = connection.execute(f"SELECT {', '.join(settings)}").fetchall()
+    return dict(zip(names, found, strict=True))
 
 
 class SessionSettings:
@@ -22,6 +32,7 @@ class SessionSettings:
 
     def __init__(self, connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
         self._path = self._first_path = search_path(connection)
+        self._first_values = values(connection, RESET)
         #: The values of `FOLLOWED`, after the client has set any.
         self._values: dict[str, object] = {}
 
@@ -29,19 +40,24 @@ class SessionSettings:
         """Append PostgreSQL's catalog to the search path, if a setting has removed it. The database `system` is refused
         there, because its functions would come before the macros of `fences.hide_files`."""
         path = search_path(connection)
-        if any(part.partition(".")[0].strip('" ').lower() == "system" for part in path.split(",")):
+        databases = {part.partition(".")[0].strip('" ').lower() for part in path.split(",")}
+        if "system" in databases:
             connection.execute(f"SET search_path = {literal(self._path)}")
             refuse("the database system on the search path")
-        if path in ("", f"{CATALOG}.main"):
-            # RESET has removed the served database, too.
+        if databases <= {"", "temp", CATALOG}:
+            # RESET has removed the served database, too. Without one on the path, DuckDB would not find its schemas for
+            # later paths either. Temporary objects are found anyway.
             connection.execute(f"SET search_path = {literal(self._first_path)}")
         keep_catalog(connection)
         self._path = search_path(connection)
         if are_followed:
-            # Without its schema, this is a macro of PostgreSQL's catalog, which joins tables and takes milliseconds.
-            settings = (f"system.main.current_setting({literal(name)})" for name in FOLLOWED)
-            (values,) = connection.execute(f"SELECT {', '.join(settings)}").fetchall()
-            self._values = dict(zip(FOLLOWED, values, strict=True))
+            self._values = values(connection, FOLLOWED)
+
+    def resets(self, connection: DuckDBPyConnection | ReadOnlyConnection) -> list[str]:
+        """The statements for RESET ALL. USE may have changed the database, to which later names of schemas belong."""
+        path = [] if self._path == self._first_path else [f"SET search_path = {literal(self._first_path)}"]
+        now = values(connection, RESET)
+        return path + [f"RESET {name}" for name, first in self._first_values.items() if now[name] != first]
 
     def follow(self, connection: DuckDBPyConnection | ReadOnlyConnection, others: SessionSettings) -> bool:
         """Take over those of another session. Returns whether any has changed."""

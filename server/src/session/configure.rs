@@ -99,9 +99,18 @@ impl Session {
         Ok(())
     }
 
-    /// Restores the values that all settings had when the session began.
+    /// Restores the values that all settings had when the session began, also those that only the engine knows. USE changes the search path,
+    /// so it is always set.
     pub fn reset_settings(&mut self) -> Result<(), Failure> {
-        self.settings.changed().into_iter().try_for_each(|setting| self.set(setting, None, false))
+        let changed = self.settings.changed();
+        if self.engine.source().is_some() {
+            return changed.into_iter().try_for_each(|setting| self.set(setting, None, false));
+        }
+        let running = self.start()?;
+        self.run_own_statement("RESET ALL")?;
+        drop(running);
+        let is_reset = |setting: &usize| changed.contains(setting) || Settings::is_search_path(*setting);
+        Settings::indices().filter(is_reset).try_for_each(|setting| self.set(setting, None, false))
     }
 
     fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Result<(), Failure> {

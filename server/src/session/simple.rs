@@ -69,7 +69,14 @@ impl Session {
                     .into());
                 }
                 self.prepared.deallocate(None);
+                self.prepared.retain_portals(|_| false);
+                self.discard("DISCARD ALL")?;
                 self.configure(&statement.kind, Command::ResetAll, is_described)
+            }
+            StatementKind::Discard(what) if what.starts_with("TEMP") => {
+                self.discard("DISCARD TEMP")?;
+                self.complete(&statement.kind);
+                Ok(())
             }
             StatementKind::Discard(_) | StatementKind::Unlisten => {
                 self.complete(&statement.kind);
@@ -87,6 +94,12 @@ impl Session {
                 None => self.execute(statement),
             },
         }
+    }
+
+    /// Has the engine discard what statements have left in its session.
+    fn discard(&mut self, statement: &str) -> Result<(), Failure> {
+        let _running = self.start()?;
+        self.run_own_statement(statement)
     }
 
     /// Deallocates a statement that Parse has prepared. If there is none, the engine deallocates one of PREPARE.

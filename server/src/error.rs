@@ -286,7 +286,9 @@ impl Failure {
                 "Leave it out: a transaction sees one snapshot of the database."
             }
             Self::NotSupported(what) if what.contains("SAVEPOINT") => "End the transaction and begin another one.",
-            Self::ResultChanged => "Prepare the statement again.",
+            Self::ResultChanged => {
+                "Prepare the statement again. If a numeric parameter is NaN or infinite, cast it to double precision."
+            }
             Self::DeferredColumns => "Use the simple query protocol for it.",
             _ => return None,
         };

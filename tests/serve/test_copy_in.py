@@ -12,6 +12,7 @@ import pytest
 
 from testbed.serving import Server, connected, own_server
 from tests.support.every_type import EVERY_TYPE
+from tests.support.raw_login import RawClient
 
 FORMATS = ["text", "csv", "binary", "arrow", "colonnade"]
 #: Types whose text is PostgreSQL's and not DuckDB's.
@@ -202,6 +203,42 @@ def test_a_slow_client_keeps_nobody_waiting_and_memory_is_bounded(
         assert other.execute("SELECT count(*) FROM slow").fetchone() == (20_001,)
     # The 200 MB are DuckDB's to hold, since this database has no file; all else is a few batches.
     assert server.memory("VmHWM") - before < 600 << 20
+
+
+@pytest.mark.parametrize("extended", [False, True])
+def test_a_message_that_is_no_data_ends_the_copy_and_not_the_session(server: Server, extended: bool) -> None:
+    with RawClient(server.host, server.port) as client:
+        client.start("tester")
+        client.expect(b"Z")
+        client.send(b"Q", b"CREATE TEMP TABLE interrupted (i integer)\0")
+        client.expect(b"Z")
+        if extended:
+            client.send(b"P", b"\0COPY interrupted FROM STDIN\0\0\0")
+            client.send(b"B", b"\0\0" + bytes(6))
+            client.send(b"E", b"\0" + bytes(4))
+            client.send(b"H", b"")
+        else:
+            client.send(b"Q", b"COPY interrupted FROM STDIN\0")
+        client.expect(b"G")
+        client.send(b"d", b"1\n2\n")
+        client.send(b"Q", b"INSERT INTO interrupted VALUES (3)\0")
+        _, body = client.expect(b"E")
+        assert b"SERROR\0" in body and b"C08P01\0" in body and b"during COPY" in body
+        # What the client sends before it knows has no effect.
+        client.send(b"d", b"4\n")
+        client.send(b"c", b"")
+        if extended:
+            client.send(b"S", b"")
+        assert client.expect(b"ECZ") == (b"Z", b"I")
+        client.send(b"Q", b"SELECT count(*) FROM interrupted\0")
+        assert client.expect(b"D")[1].endswith(b"0")
+        client.expect(b"Z")
+        # The end of the session is not the end of the data.
+        client.send(b"Q", b"COPY interrupted FROM STDIN\0")
+        client.expect(b"G")
+        client.send(b"d", b"5\n")
+        client.send(b"X", b"")
+        client.rest()
 
 
 def test_a_condition_is_refused_by_name(connection: psycopg.Connection) -> None:

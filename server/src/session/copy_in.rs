@@ -20,7 +20,6 @@ use crate::session::state::Session;
 enum Received {
     Data,
     End,
-    Unexpected,
 }
 
 impl Session {
@@ -67,7 +66,6 @@ impl Session {
             let is_end = match message.ok_or(ProtocolError::Eof)?? {
                 Received::Data => false,
                 Received::End => true,
-                Received::Unexpected => return Err(ProtocolError::Unexpected('d').into()),
             };
             self.control.check()?;
             if is_end {
@@ -116,6 +114,8 @@ fn read_message(message: &FrontendMessage<'_>, reader: &mut dyn CopyReader) -> R
         FrontendMessage::CopyFail(reason) => Err(CopyDataError::Failed((*reason).to_owned()).into()),
         // As in PostgreSQL, these are ignored: clients of the extended protocol send them before they know that the statement is a COPY.
         FrontendMessage::Flush | FrontendMessage::Sync => Ok(Received::Data),
-        _ => Ok(Received::Unexpected),
+        FrontendMessage::Terminate => Err(ProtocolError::Eof.into()),
+        // As in PostgreSQL, the session continues: the message is not executed, and data that still arrives is ignored.
+        _ => Err(CopyDataError::Unexpected.into()),
     }
 }

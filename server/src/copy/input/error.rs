@@ -10,6 +10,9 @@ pub enum CopyDataError {
     /// The client has sent CopyFail.
     #[error("COPY from stdin failed: {0}")]
     Failed(String),
+    /// A message that is no part of the data.
+    #[error("unexpected message during COPY from stdin; data, its end (CopyDone) or CopyFail must follow")]
+    Unexpected,
     /// A row has fewer values than there are columns.
     #[error("missing data for column \"{column}\"")]
     Missing {
@@ -99,6 +102,7 @@ impl CopyDataError {
     pub fn code(&self) -> SqlState {
         match self {
             Self::Failed(_) => SqlState::QUERY_CANCELED,
+            Self::Unexpected => SqlState::PROTOCOL_VIOLATION,
             Self::Value { error, .. } => error.code(),
             Self::TooLong | Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::UnknownField(_) => SqlState::UNDEFINED_COLUMN,

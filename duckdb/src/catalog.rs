@@ -40,9 +40,21 @@ const TYPES: &str = "\
        OR t.oid IN (SELECT a.typelem FROM colonnade_catalog.pg.pg_type a WHERE system.main.list_contains($1::BIGINT[], a.oid)) \
     ORDER BY t.typelem";
 
-/// SHOW DATABASES without the catalog's own database.
-const DATABASES: &str = "SELECT database_name FROM system.main.duckdb_databases() \
-                         WHERE NOT internal AND database_name <> 'colonnade_catalog' ORDER BY database_name";
+/// DuckDB's lists of databases and tables, without the catalog's own database.
+const LISTS: [(&[&str], &str); 3] = [
+    (
+        &["show", "databases"],
+        "SELECT database_name FROM system.main.duckdb_databases() \
+         WHERE NOT internal AND database_name <> 'colonnade_catalog' ORDER BY database_name",
+    ),
+    (
+        &["show", "tables"],
+        "SELECT name FROM (SELECT database_name, schema_name, table_name AS name FROM system.main.duckdb_tables() \
+         UNION ALL SELECT database_name, schema_name, view_name FROM system.main.duckdb_views() WHERE NOT internal) AS relations \
+         WHERE system.main.in_search_path(database_name, schema_name) AND database_name <> 'colonnade_catalog' ORDER BY name",
+    ),
+    (&["show", "all", "tables"], "SELECT * FROM (SHOW ALL TABLES) WHERE database <> 'colonnade_catalog'"),
+];
 
 /// The types of a statement's parameters, if the client depends on PostgreSQL's types and DuckDB would infer others.
 pub fn parameter_types(statement: &str) -> &'static [u32] {
@@ -57,8 +69,9 @@ pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
         edits.replace(0..statement.len(), TYPES);
         return edits;
     }
-    if statement.split_whitespace().map(str::to_ascii_lowercase).eq(["show", "databases"]) {
-        edits.replace(0..statement.len(), DATABASES);
+    let words = || statement.split_whitespace().map(str::to_ascii_lowercase);
+    if let Some((_, list)) = LISTS.iter().find(|(show, _)| words().eq(show.iter().copied())) {
+        edits.replace(0..statement.len(), *list);
         return edits;
     }
     let may_match = |at: usize| {

@@ -223,7 +223,10 @@ def test_statements_with_rows_of_all_kinds(server: Server) -> None:
     rows = psql(server, "create temp table p as select * from range(2) t(i)", "pivot p on i using count(*)").stdout
     assert rows == "1|1\n"
     assert psql(server, "from range(2)").stdout == "0\n1\n"
-    assert "customers" in psql(server, "show tables").stdout
+    tables = psql(server, "show tables").stdout.splitlines()
+    assert "customers" in tables and not any(name.startswith("pg_") for name in tables)
+    assert psql(server, "create temp table mine(i int)", "show tables").stdout.splitlines() == sorted([*tables, "mine"])
+    assert "colonnade_catalog" not in psql(server, "show all tables").stdout
     assert psql(server, "prepare add as select $1 + 1", "execute add(3)").stdout == "4\n"
     assert "PROJECTION" in psql(server, "explain select 1").stdout.upper()
     assert psql(server, "with a as (values (1), (2)) select count(*) from a").stdout == "2\n"

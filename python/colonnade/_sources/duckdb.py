@@ -82,7 +82,9 @@ class DuckdbSource(ArrowSource[str]):
                 self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
             is_locked = "set lock on file" in str(error) and access_mode != "read_only"
-            raise OperationalError(str(error), hint=_READ_ONLY if is_locked else hint(error), source=self.name) from error
+            raise OperationalError(
+                str(error), hint=_READ_ONLY if is_locked else hint(error), source=self.name
+            ) from error
 
     @classmethod
     def from_uri(cls, rest: str) -> DuckdbSource:

@@ -215,6 +215,26 @@ def test_a_read_only_user_sees_what_others_have_committed(guarded: Server) -> No
         assert reader.execute("select count(*) from guarded_v").fetchone() == (3,)
 
 
+@pytest.mark.parametrize("prepare", [False, True])
+def test_a_read_only_user_executes_prepared_statements(guarded: Server, prepare: bool) -> None:
+    with connect(guarded, "alice", ALICE) as alice, connect(guarded, "reader", "secret") as reader:
+        alice.execute("create or replace table guarded_x as select 1 as i")
+        reader.execute("prepare numbers as select range from range(100000)")
+        reader.execute("prepare writes as insert into guarded_x values (2) returning i")
+        for begin, end in (("select 1", "select 1"), ("begin", "commit"), ("begin", "rollback")):
+            reader.execute(begin)
+            for _ in range(2):
+                assert len(reader.execute("execute numbers", prepare=prepare).fetchall()) == 100_000
+            assert reader.execute("select count(*) from guarded_x").fetchone() == (1,)
+            reader.execute(end)
+        for begin, end in (("select 1", "select 1"), ("begin", "rollback")):
+            reader.execute(begin)
+            with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+                reader.execute("execute writes", prepare=prepare)
+            reader.execute(end)
+        assert alice.execute("select count(*) from guarded_x").fetchone() == (1,)
+
+
 def test_users_are_read_again_on_sighup(tmp_path: Path) -> None:
     users = tmp_path / "users"
     add_user(users, "first", "one")

@@ -259,6 +259,8 @@ class ReadOnlyConnection:
         self._has_own_transaction = False
         #: DuckDB's number of the client's transaction, if one is open.
         self._client_transaction: int | None = None
+        #: Whether the check of a statement waits until its rows have been read or dropped.
+        self._must_check = False
 
     @property
     def is_idle(self) -> bool:
@@ -307,9 +309,11 @@ class ReadOnlyConnection:
             # The statement has ended it.
             self._close_and_refuse()
 
-    def check(self) -> None:
-        """Check that the client's transaction is still the same. If not, the session is closed."""
-        if self._client_transaction is None:
+    def check(self, *, rows_are_open: bool = False) -> None:
+        """Check that the client's transaction is still the same. If not, the session is closed. While the rows of a
+        statement are open, DuckDB answers no query, so it is done when the statement ends."""
+        self._must_check = rows_are_open
+        if rows_are_open or self._client_transaction is None:
             return
         try:
             number = self._number()
@@ -338,6 +342,8 @@ class ReadOnlyConnection:
     def commit(self) -> None:
         """End the transaction of a finished statement, and keep the temporary tables that it has created. An error has
         undone the statement."""
+        if self._must_check:
+            self.check()
         if not self._has_own_transaction:
             return
         try:

@@ -125,7 +125,7 @@ class Session:
             return Answer()
         answer = self._runner.run_noted(statement, sql, limits, parameters)
         if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
-            self._connection.check()
+            self._connection.check(rows_are_open=answer.stream is not None)
         return answer
 
     def _discard(self, sql: str) -> Answer:

@@ -124,7 +124,8 @@ def test_errors_are_one_line_that_says_what_to_do(uri: str, tmp_path: Path) -> N
     assert "SQLSTATE 42P01" in failed("read", uri, "select * from no_such_table", "-o", out)
     assert "SQLSTATE 42601" in failed("read", uri, "selec 1")
     assert "refused" in failed("read", "postgresql://127.0.0.1:1/", "select 1")
-    assert "use postgresql://" in failed("read", "oracle://h/", "select 1")
+    assert "use postgresql://" in failed("read", "nosuch://h/", "select 1")
+    assert "ODBC driver" in failed("read", "oracle://h/", "select 1")
     assert ".parquet, .csv, .arrow" in failed("read", uri, "select 1", "-o", tmp_path / "out.xlsx")
     no = tmp_path / "no"
     for arguments in (["-o", no / "out.csv"], ["-o", no / "out", "--partition-by", "n"]):

@@ -135,7 +135,7 @@ fn find(transfer: &mut Transfer<'_>, named: &str, adds: bool) -> Result<Option<F
         text(named)
     );
     let rows = transfer.ask(&sql)?;
-    let Some([Some(schema), Some(table), Some(kind), row_security]) = rows.first().map(Vec::as_slice) else {
+    let Some([Some(schema), Some(table), Some(kind), active @ ..]) = rows.first().map(Vec::as_slice) else {
         return Ok(None);
     };
     let schema = quoted(schema);
@@ -145,7 +145,7 @@ fn find(transfer: &mut Transfer<'_>, named: &str, adds: bool) -> Result<Option<F
         // is enough, as for COPY. Nothing runs.
         transfer.ask(&format!("EXPLAIN INSERT INTO {name} DEFAULT VALUES"))?;
     }
-    let target = TargetTable { name, row_security: row_security.as_deref() == Some("t") };
+    let target = TargetTable { name, row_security: active.iter().flatten().any(|active| active == "t") };
     Ok(Some(FoundTable { target, schema }))
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .failures import Fault, wrong_result
+from .failures import Fault, wrong_result, wrong_type
 
 #: The kinds of numpy's arrays from which a kind of numbers may come.
 ACCEPTED = {"b": "b", "i": "iuf", "u": "iuf", "f": "iuf"}
@@ -70,11 +70,11 @@ def from_objects(found: np.ndarray, mask: np.ndarray | None, dtype: np.dtype, ty
     if dtype.kind == "b":
         for row, item in enumerate(items):
             if not isinstance(item, (bool, np.bool_)) and (mask is None or not mask[row]):
-                raise wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
+                raise wrong_type(row, item, type_name)
         return np.array(items, bool)
     for row, item in enumerate(items):
         if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, float, np.integer, np.floating)):
-            raise wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
+            raise wrong_type(row, item, type_name)
     if dtype.kind == "f":
         for row, item in enumerate(items):
             if isinstance(item, (int, np.integer)) and not fits_float(int(item), dtype):
@@ -124,7 +124,7 @@ def large_integers(found: np.ndarray, mask: np.ndarray | None, type_name: str, *
     parts = []
     for row, item in enumerate(python_items(found, mask)):
         if isinstance(item, (bool, np.bool_)) or not isinstance(item, WHOLE):
-            raise wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
+            raise wrong_type(row, item, type_name)
         number = exact_integer(item, row, type_name)
         if not smallest <= number < bound:
             raise out_of_range(row, number, type_name)
@@ -140,7 +140,7 @@ def decimals(found: np.ndarray, mask: np.ndarray | None, type_name: str, width: 
         if isinstance(item, (np.integer, np.floating)):
             item = item.item()
         if isinstance(item, bool) or not isinstance(item, (decimal.Decimal, int, float)):
-            raise wrong_result(f"the function returned a {type(item).__name__} for {type_name}", row)
+            raise wrong_type(row, item, type_name)
         number = decimal.Decimal(item)
         if number.is_nan():
             raise Fault("22004", f"NaN is no number of {type_name}; return None for NULL", row)

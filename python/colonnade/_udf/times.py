@@ -35,11 +35,24 @@ def _counts(
     """The counts of dates and times of numpy, which are those of `rows`, or all."""
     if found.dtype.kind != dtype[0]:
         raise wrong_result(f"the function returned {found.dtype} for {type_name}")
+    return _exact(found, mask, dtype, type_name, rows, COUNTS[dtype])
+
+
+def _exact(
+    found: np.ndarray,
+    mask: np.ndarray | None,
+    dtype: str,
+    type_name: str,
+    rows: np.ndarray | None = None,
+    bounds: tuple[int, int] | None = None,
+) -> np.ndarray:
+    """The counts of another unit of numpy's, 0 for NULL, from the first of `bounds` to before the second. `found` has
+    the values of `rows`, or of all."""
     converted = found.astype(dtype)
     wrong = converted.astype(found.dtype) != found
     counts = converted.view("<i8")
-    first, end = COUNTS[dtype]
-    wrong |= (counts < first) | (counts >= end)
+    if bounds is not None:
+        wrong |= (counts < bounds[0]) | (counts >= bounds[1])
     nulls = np.isnat(found) if mask is None else np.isnat(found) | mask
     wrong &= ~nulls
     if wrong.any():
@@ -89,7 +102,7 @@ def intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> byt
         return (written if mask is None else np.where(mask, np.zeros(1, INTERVAL), written)).tobytes()
     written = np.zeros(len(found), INTERVAL)
     if found.dtype.kind == "m" and np.datetime_data(found.dtype)[0] not in MONTHS:
-        written["micros"] = _exact_micros(found, mask, type_name)
+        written["micros"] = _exact(found, mask, "m8[us]", type_name)
         return written.tobytes()
     if found.dtype.kind == "m":
         found, mask = from_items(list(found))
@@ -129,14 +142,4 @@ def _parts(item: datetime.timedelta | np.timedelta64, type_name: str) -> tuple[i
     unit, step = np.datetime_data(length.dtype)
     if unit in MONTHS:
         return int(length.astype(np.int64)) * step * MONTHS[unit], 0, 0
-    return 0, 0, int(_exact_micros(np.array([length]), None, type_name)[0])
-
-
-def _exact_micros(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> np.ndarray:
-    converted = found.astype("m8[us]")
-    nulls = np.isnat(found) if mask is None else np.isnat(found) | mask
-    wrong = (converted.astype(found.dtype) != found) & ~nulls
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise Fault("22008", f"{found[row]} does not fit into {type_name}", row)
-    return np.where(nulls, 0, converted.view("<i8"))
+    return 0, 0, int(_exact(np.array([length]), None, "m8[us]", type_name)[0])

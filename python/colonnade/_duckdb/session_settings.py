@@ -21,6 +21,7 @@ RESET = tuple(name for name in OWN_SETTINGS if name not in ("TimeZone", "schema"
 
 
 def values(connection: DuckDBPyConnection | ReadOnlyConnection, names: Sequence[str]) -> dict[str, object]:
+    """The session's values of settings."""
     # Without its schema, this is a macro of PostgreSQL's catalog, which joins tables and takes milliseconds.
     settings = (f"system.main.current_setting({literal(name)})" for name in names)
     (found,) = connection.execute(f"SELECT {', '.join(settings)}").fetchall()
@@ -32,7 +33,6 @@ class SessionSettings:
 
     def __init__(self, connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
         self._path = self._first_path = search_path(connection)
-        self._first_values = values(connection, RESET)
         #: The values of `FOLLOWED`, after the client has set any.
         self._values: dict[str, object] = {}
 
@@ -56,8 +56,10 @@ class SessionSettings:
     def resets(self, connection: DuckDBPyConnection | ReadOnlyConnection) -> list[str]:
         """The statements for RESET ALL. USE may have changed the database, to which later names of schemas belong."""
         path = [] if self._path == self._first_path else [f"SET search_path = {literal(self._first_path)}"]
-        now = values(connection, RESET)
-        return path + [f"RESET {name}" for name, first in self._first_values.items() if now[name] != first]
+        # A new session has the values that this one had at first. Each session would otherwise ask for them.
+        with connection.cursor() as new:
+            first, now = values(new, RESET), values(connection, RESET)
+        return path + [f"RESET {name}" for name in RESET if now[name] != first[name]]
 
     def follow(self, connection: DuckDBPyConnection | ReadOnlyConnection, others: SessionSettings) -> bool:
         """Take over those of another session. Returns whether any has changed."""

@@ -61,14 +61,18 @@ impl Stage {
     /// The table has another number of them afterwards, or the database refuses.
     pub(super) fn append(&self, transfer: &mut Transfer<'_>, rows: u64) -> Result<(), AnswerError> {
         let stored = transfer.change(&self.insert())?;
+        Self::end(transfer, rows, stored)
+    }
+
+    /// Drops the temporary table, from which `stored` of `rows` rows have come into the table: in a transaction of the
+    /// user, another write may follow.
+    ///
+    /// # Errors
+    /// The numbers differ, or the database refuses.
+    pub(super) fn end(transfer: &mut Transfer<'_>, rows: u64, stored: u64) -> Result<(), AnswerError> {
         if stored != rows {
             return Err(AnswerError::Refused(other_count(rows, stored)));
         }
-        Self::drop(transfer)
-    }
-
-    /// In a transaction of the user, another write may follow.
-    pub(super) fn drop(transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {
         transfer.ask(&format!("DROP TABLE {STAGE}")).map(drop)
     }
 }

@@ -135,6 +135,7 @@ fn find(transfer: &mut Transfer<'_>, named: &str, adds: bool) -> Result<Option<F
         text(named)
     );
     let rows = transfer.ask(&sql)?;
+    // The recorded answers to older versions do not say whether row-level security is active.
     let Some([Some(schema), Some(table), Some(kind), active @ ..]) = rows.first().map(Vec::as_slice) else {
         return Ok(None);
     };
@@ -145,7 +146,7 @@ fn find(transfer: &mut Transfer<'_>, named: &str, adds: bool) -> Result<Option<F
         // is enough, as for COPY. Nothing runs.
         transfer.ask(&format!("EXPLAIN INSERT INTO {name} DEFAULT VALUES"))?;
     }
-    let target = TargetTable { name, row_security: active.iter().flatten().any(|active| active == "t") };
+    let target = TargetTable { name, row_security: active.first().and_then(Option::as_deref) == Some("t") };
     Ok(Some(FoundTable { target, schema }))
 }
 

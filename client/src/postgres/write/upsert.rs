@@ -6,14 +6,14 @@ use super::stage::{STAGE, Stage};
 use super::table::{TableColumn, quoted, text};
 use super::transfer::{Transfer, WritePlan};
 use crate::shared_connection::AnswerError;
-use crate::write::{other_count, repeated_key};
+use crate::write::repeated_key;
 use crate::{Error, ErrorKind};
 
 const SAVEPOINT: &str = "colonnade_upsert";
 /// The SQLSTATE of a row that ON CONFLICT would change a second time.
 const SECOND_CHANGE: &str = "21000";
 
-/// The rows that wait in a temporary table.
+/// The rows of an upsert.
 pub(super) struct UpsertStage {
     stage: Stage,
     /// The names of the key's columns, quoted.
@@ -63,10 +63,7 @@ impl UpsertStage {
     /// Two rows have one key, the table has another number of them afterwards, or the database refuses.
     pub(super) fn merge(&self, transfer: &mut Transfer<'_>, rows: u64) -> Result<(), AnswerError> {
         let stored = if self.replaced.is_empty() { self.add_keys(transfer)? } else { self.replace(transfer)? };
-        if stored != rows {
-            return Err(AnswerError::Refused(other_count(rows, stored)));
-        }
-        Stage::drop(transfer)
+        Stage::end(transfer, rows, stored)
     }
 
     /// Inserts or updates every row. Returns their number.

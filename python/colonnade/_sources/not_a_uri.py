@@ -6,14 +6,13 @@ import difflib
 import os
 from contextlib import suppress
 from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
 
 from colonnade._errors import InterfaceError, NotSupportedError
 
-#: The schemes of all sources.
-_SCHEMES = (
-    *("postgresql", "postgres", "colonnade", "mysql", "mariadb"),
-    *("sqlite", "duckdb", "adbc", "odbc"),
-)
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _ALL = "use postgresql://, colonnade://, mysql://, sqlite:, duckdb:, adbc: or odbc:"
 _ODBC = "read it by its ODBC driver: odbc:Driver={name of the driver};Server=host;…"
 _ADBC = "read it by its ADBC driver: adbc:DRIVER?uri=…"
@@ -29,14 +28,9 @@ _ELSEWHERE = {
 _ENDINGS = (".db", ".db3", ".sqlite", ".sqlite3", ".duckdb", ".ddb")
 
 
-def is_known(scheme: str) -> bool:
-    """Whether a source has this scheme."""
-    return scheme in _SCHEMES
-
-
-def unknown_scheme(scheme: str) -> NotSupportedError:
-    """The error for a URI with this scheme."""
-    near = difflib.get_close_matches(scheme, _SCHEMES, 1, 0.8)
+def unknown_scheme(scheme: str, known: Sequence[str]) -> NotSupportedError:
+    """The error for a URI with this scheme, which is none of the known ones."""
+    near = difflib.get_close_matches(scheme, known, 1, 0.8)
     hint = _ELSEWHERE.get(scheme) or (f"did you mean {near[0]}:? Otherwise {_ALL}" if near else _ALL)
     return NotSupportedError(f"there is no source for {scheme}: in this version", hint=hint)
 

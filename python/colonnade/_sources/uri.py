@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from colonnade._core import connect
 
-from .not_a_uri import is_known, unknown_scheme, unusable, unusable_text
+from .not_a_uri import unknown_scheme, unusable, unusable_text
 
 if TYPE_CHECKING:
     from colonnade._core import Source
+
+#: The schemes of the client library's own sources.
+_OWN = ("postgresql", "postgres", "colonnade", "mysql", "mariadb", "sqlite")
 
 #: Sources that use other libraries: module and class, by the scheme of the URI.
 _LIBRARIES = {
@@ -46,8 +49,8 @@ def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False, tr
     scheme, _, rest = uri.partition(":")
     # A URI of SQLAlchemy also names a driver, which is ignored.
     scheme = scheme.partition("+")[0].lower()
-    if not is_known(scheme):
-        raise unknown_scheme(scheme)
+    if scheme not in (known := (*_OWN, *_LIBRARIES)):
+        raise unknown_scheme(scheme, known)
     if scheme in _LIBRARIES:
         module, name = _LIBRARIES[scheme]
         kind = getattr(importlib.import_module(f".{module}", __package__), name)

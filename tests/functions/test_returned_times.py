@@ -106,6 +106,15 @@ def test_others_are_refused(session: psycopg.Connection, type_: str, expression:
     assert caught.value.sqlstate == sqlstate
 
 
+def test_an_interval_is_refused_with_its_row(session: psycopg.Connection) -> None:
+    session.execute(
+        "CREATE FUNCTION lengths_of(x INTEGER) RETURNS INTERVAL LANGUAGE PYTHON_MAP AS $$\n"
+        "import numpy; return [numpy.timedelta64(1 if at == 2 else 1000, 'ns') for at in range(len(x))]\n$$"
+    )
+    with pytest.raises(psycopg.Error, match="row 3: 1 nanoseconds does not fit into INTERVAL"):
+        session.execute("SELECT lengths_of(i::INTEGER) FROM range(5) t(i)")
+
+
 def test_some_times_with_a_zone(session: psycopg.Connection) -> None:
     session.execute(
         "CREATE FUNCTION mixed() RETURNS TABLE(*) LANGUAGE PYTHON AS $$\n"

@@ -108,7 +108,7 @@ def intervals(found: np.ndarray, mask: np.ndarray | None, type_name: str) -> byt
         found, mask = from_items(list(found))
     for row, item in enumerate(filled(found, mask, (0, 0, 0))):
         if isinstance(item, (datetime.timedelta, np.timedelta64)):
-            item = _parts(item, type_name)
+            item = _parts(item, row, type_name)
         elif isinstance(item, np.void):
             item = item.item()
         elif is_arrow_interval(item):
@@ -136,10 +136,10 @@ def is_arrow_interval(item: Any) -> bool:
     return isinstance(item, tuple) and hasattr(item, "nanoseconds")
 
 
-def _parts(item: datetime.timedelta | np.timedelta64, type_name: str) -> tuple[int, int, int]:
+def _parts(item: datetime.timedelta | np.timedelta64, row: int, type_name: str) -> tuple[int, int, int]:
     """The months, days and microseconds of a length. numpy itself would make 30.436875 days of a month."""
     length = item if isinstance(item, np.timedelta64) else exact_time(item)
     unit, step = np.datetime_data(length.dtype)
     if unit in MONTHS:
         return int(length.astype(np.int64)) * step * MONTHS[unit], 0, 0
-    return 0, 0, int(_exact(np.array([length]), None, "m8[us]", type_name)[0])
+    return 0, 0, int(_exact(np.array([length]), None, "m8[us]", type_name, np.array([row]))[0])

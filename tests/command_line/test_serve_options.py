@@ -20,7 +20,6 @@ from tests.command_line.commands import run
         (("--max-result-bytes", "5XB"), "--max-result-bytes: '5XB' is not a size: write one such as 10GB"),
         (("--max-session-memory=-1GB",), "--max-session-memory: '-1GB' is not a size"),
         (("--spool-size", "inf"), "--spool-size: 'inf' is not a size"),
-        (("--udf-memory", "5XB"), "--udf-memory: '5XB' is not a size"),
         (("--temp-size", "1e400"), "--temp-size 1e400 is not a size"),
         # Unset variables of a script. Without the check, the first one is a database in memory.
         (("",), "FILE.duckdb is empty"),

@@ -128,7 +128,7 @@ def _add_functions(group: argparse._ArgumentGroup) -> None:
         help="processes for functions at a time (default: 4 a CPU)",
     )
     group.add_argument("--udf-workers", metavar="N", type=int, help="processes for functions of a session at a time")
-    group.add_argument("--udf-memory", metavar="BYTES", type=byte_size, help="memory of each of them (default: 2GiB)")
+    group.add_argument("--udf-memory", metavar="BYTES", type=size, help="memory of each of them (default: 2GiB)")
     group.add_argument(
         "--udf-timeout", metavar="SECONDS", type=seconds, help="a call's time (default: 0, the statement's)"
     )

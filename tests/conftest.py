@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Generator, Iterator
 
 import colonnade
 import pytest
@@ -18,6 +19,17 @@ from tests.support.sqlite_files import make
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so. Processes of tests would inherit it, and not notice Ctrl-C.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds what a failed program said, which `CalledProcessError` keeps to itself."""
+    report = yield
+    if call.excinfo is not None and isinstance(failed := call.excinfo.value, subprocess.CalledProcessError):
+        for name, said in (("stdout", failed.stdout), ("stderr", failed.stderr)):
+            if said:
+                report.sections.append((f"{name} of the program", said if isinstance(said, str) else repr(said)))
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ mod thread;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::channel::lost;
 use crate::feed::{self, NoItem, POLL, spawn};
@@ -22,6 +22,7 @@ use thread::IdleThread;
 
 /// The time within which a cancelled query must end. Afterwards its connection is closed.
 pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+const CLOSED: &str = "the connection is closed: open a new one";
 const BUSY: &str = "the connection still delivers a result: read it to its end, drop it, or open a second connection";
 
 /// Called after each timeout without bytes, and before each message. An error ends the wait.
@@ -69,6 +70,10 @@ pub(crate) struct SharedConnection<P: Peer> {
     pub(crate) siblings: Siblings,
     state: Mutex<State<P::ServerConnection>>,
     changed: Condvar,
+    /// Set when the user closes the connection. The running query ends first.
+    closing: AtomicBool,
+    /// Whether the receiving thread waits for the reader.
+    is_handing_over: AtomicBool,
     thread: IdleThread,
 }
 
@@ -128,6 +133,8 @@ impl<P: Peer> SharedConnection<P> {
             siblings: Siblings::default(),
             state,
             changed: Condvar::new(),
+            closing: AtomicBool::new(false),
+            is_handing_over: AtomicBool::new(false),
             thread: IdleThread::default(),
         }))
     }
@@ -137,7 +144,7 @@ impl<P: Peer> SharedConnection<P> {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        !matches!(*self.state(), State::Closed)
+        !self.closing.load(Ordering::Acquire) && !matches!(*self.state(), State::Closed)
     }
 
     /// Reads the connection's state, if no query runs.
@@ -158,7 +165,8 @@ impl<P: Peer> SharedConnection<P> {
         let mut state = self.state();
         loop {
             match &*state {
-                State::Closed => return Err(unavailable("the connection is closed: open a new one")),
+                _ if self.closing.load(Ordering::Acquire) => return Err(unavailable(CLOSED)),
+                State::Closed => return Err(unavailable(CLOSED)),
                 State::Busy(_, stop) if !stop.load(Ordering::Acquire) => return Err(unavailable(BUSY)),
                 State::Busy(..) => {
                     state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
@@ -215,8 +223,38 @@ impl<P: Peer> SharedConnection<P> {
         matches!(*self.state(), State::Busy(running, _) if running == told)
     }
 
-    /// Closes the connection, and ends a running query.
+    /// Closes the connection, after a running query has been cancelled: a server notices a closed connection only when it
+    /// sends something, which may be hours later.
     pub(crate) fn close(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.end_query();
+        self.abandon();
+    }
+
+    /// Cancels a running query, and waits until it has ended, for a limited time.
+    fn end_query(&self) {
+        let (number, stop) = match &*self.state() {
+            State::Busy(number, stop) => (*number, Arc::clone(stop)),
+            State::Idle(..) | State::Closed => return,
+        };
+        stop.store(true, Ordering::Release);
+        if self.cancel_query(Some(number)).is_err() {
+            return;
+        }
+        // The thread that receives repeats the request. While it waits for the reader it cannot, and need not: the
+        // server has begun to send.
+        let deadline = Instant::now() + DRAIN_LIMIT;
+        let mut state = self.state();
+        while matches!(*state, State::Busy(running, _) if running == number)
+            && !self.is_handing_over.load(Ordering::Acquire)
+            && Instant::now() < deadline
+        {
+            state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Closes the connection whatever the server does.
+    fn abandon(&self) {
         let before = std::mem::replace(&mut *self.state(), State::Closed);
         self.changed.notify_all();
         if let State::Busy(..) = before {

@@ -101,7 +101,7 @@ impl<P: Peer, T> EventReader<P, T> {
         if let Some(events) = &self.events {
             let ended = feed::drain(events, DRAIN_LIMIT, |event| !matches!(event, Ok(Event::Part(_))));
             if ended.is_err() {
-                self.session.close();
+                self.session.abandon();
             }
         }
     }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::event_reader::{EventReader, interruption};
-use super::{AnswerOutcome, DRAIN_LIMIT, Event, Finished, Peer, SharedConnection, Tick};
+use super::{AnswerOutcome, DRAIN_LIMIT, Event, Finished, Peer, SharedConnection, Tick, interrupted};
 use crate::feed::AHEAD;
 use crate::stats::Meter;
 use crate::{Error, ErrorKind, Keep};
@@ -88,7 +88,7 @@ impl<P: Peer> SharedConnection<P> {
                 let session = self.clone();
                 self.thread
                     .run(move || session.receive(connection, number, &stop, before, &sender, rest))
-                    .inspect_err(|_| self.close())?;
+                    .inspect_err(|_| self.abandon())?;
                 reader.events = Some(events);
             }
             Err(error) => reader.early.push_back(self.ended(None, number, before, Err(error))),
@@ -113,16 +113,22 @@ impl<P: Peer> SharedConnection<P> {
     ) {
         let paused = Cell::new(Duration::ZERO);
         let mut stopping = Stopping::new(&paused);
+        let mut is_whole = true;
         let outcome = rest(&mut connection, &mut || stopping.tick(self, number, stop), &mut |part| {
-            if stop.load(Ordering::Acquire) {
+            is_whole &= !stop.load(Ordering::Acquire);
+            if !is_whole {
                 return;
             }
             let handing = Instant::now();
+            self.is_handing_over.store(true, Ordering::Release);
             if events.send(Ok(Event::Part(part))).is_err() {
                 stop.store(true, Ordering::Release);
             }
+            self.is_handing_over.store(false, Ordering::Release);
             paused.set(paused.get() + handing.elapsed());
         });
+        // The connection may have been closed while its reader waits. What was discarded is missing.
+        let outcome = outcome.map(|ended| if is_whole { ended } else { ended.and(Err(interrupted())) });
         let last = match outcome {
             Ok(outcome) => self.ended(Some(connection), number, before, outcome),
             Err(error) => self.ended(None, number, before, Err(error)),
@@ -141,9 +147,8 @@ impl<P: Peer> SharedConnection<P> {
     ) -> Result<Event<T>, Error> {
         let received = connection.as_ref().map_or(0, |connection| P::received(connection) - before);
         let outcome = match outcome {
-            // `close` also ends the socket. It changes the state before, which distinguishes it from an end by the
-            // server.
-            Err(error) if connection.is_none() && error.kind() == ErrorKind::ConnectionLost && !self.is_open() => {
+            // The server's errors are those of the cancel request, or of the socket.
+            Err(_) if self.closing.load(Ordering::Acquire) => {
                 let message = "the connection was closed before its result was read: read it first";
                 Err(Error::new(ErrorKind::ConnectionLost, message))
             }

@@ -16,6 +16,7 @@ use super::route::Route;
 use super::server_connection::{ServerConnection, ServerProperties};
 use super::servers;
 use super::simple::{self, Copying, Job};
+use super::state::{checked, checked_begin};
 use super::target::Conninfo;
 use crate::partition::{Offer, Spooling};
 use crate::rows::RowStream;
@@ -373,32 +374,6 @@ impl PostgresConnection {
         let error = Error::new(ErrorKind::Usage, message).with_hint("reset it: RESET client_encoding");
         Err(error.with_origin(self.name()))
     }
-}
-
-/// As [`checked`], for a statement whose answer may be received on another thread.
-pub(super) fn checked_begin<T: 'static>(
-    connection: &mut ServerConnection,
-    begin: impl FnOnce(&mut ServerConnection) -> Result<Begun<ServerConnection, T>, Error>,
-) -> Result<Begun<ServerConnection, T>, Error> {
-    connection.check_state()?;
-    match begin(connection)? {
-        Begun::Ended(outcome) => connection.check_state().map(|()| Begun::Ended(outcome)),
-        Begun::Open(rest) => Ok(Begun::Open(Box::new(move |connection, tick, tell| {
-            let outcome = rest(connection, tick, tell)?;
-            connection.check_state().map(|()| outcome)
-        }))),
-    }
-}
-
-/// Runs a statement of the user. Checks before and after that the settings by which statements are read are unchanged.
-fn checked(
-    connection: &mut ServerConnection,
-    run: impl FnOnce(&mut ServerConnection) -> AnswerOutcome,
-) -> AnswerOutcome {
-    connection.check_state()?;
-    let outcome = run(connection)?;
-    connection.check_state()?;
-    Ok(outcome)
 }
 
 impl Drop for PostgresConnection {

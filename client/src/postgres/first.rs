@@ -8,10 +8,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::binary::{self, Wanted};
-use super::connection::{Postgres, PostgresConnection, checked_begin};
+use super::connection::{Postgres, PostgresConnection};
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::Delivery;
 use super::request;
+use super::state::checked_begin;
 use crate::shared_connection::{Begun, EventReader};
 use crate::{Error, Keep, QueryOptions, ResultStream, Statement};
 

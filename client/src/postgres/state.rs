@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::message;
 use super::server_connection::ServerConnection;
-use crate::shared_connection::Tick;
+use crate::shared_connection::{AnswerOutcome, Begun, Tick};
 use crate::{Error, ErrorKind};
 
 /// The settings that a gateway announces, in the form of the reports.
@@ -112,6 +112,32 @@ pub(crate) fn changed(name: &str, now: &str, announced: &str) -> Error {
         .with_sqlstate(CANNOT_CHANGE)
         .with_detail(Some(format!("clients were told of {announced:?}, and write values accordingly")))
         .with_hint("leave it as it is; open a new connection")
+}
+
+/// Runs a statement of the user. Checks before and after that the settings by which statements are read are unchanged.
+pub(super) fn checked(
+    connection: &mut ServerConnection,
+    run: impl FnOnce(&mut ServerConnection) -> AnswerOutcome,
+) -> AnswerOutcome {
+    connection.check_state()?;
+    let outcome = run(connection)?;
+    connection.check_state()?;
+    Ok(outcome)
+}
+
+/// As [`checked`], for a statement whose answer may be received on another thread.
+pub(super) fn checked_begin<T: 'static>(
+    connection: &mut ServerConnection,
+    begin: impl FnOnce(&mut ServerConnection) -> Result<Begun<ServerConnection, T>, Error>,
+) -> Result<Begun<ServerConnection, T>, Error> {
+    connection.check_state()?;
+    match begin(connection)? {
+        Begun::Ended(outcome) => connection.check_state().map(|()| Begun::Ended(outcome)),
+        Begun::Open(rest) => Ok(Begun::Open(Box::new(move |connection, tick, tell| {
+            let outcome = rest(connection, tick, tell)?;
+            connection.check_state().map(|()| outcome)
+        }))),
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,11 @@ pub(super) struct TypeRef {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CatalogEntry {
     Domain(TypeRef),
-    Array(TypeRef),
+    Array {
+        item: TypeRef,
+        /// What separates items in the text of an array: a semicolon for box, a colon for PostGIS's types.
+        delimiter: u8,
+    },
     /// Attributes, without dropped ones.
     Composite(Vec<(String, TypeRef)>),
     /// Labels in the type's order.
@@ -77,8 +81,8 @@ pub(super) fn question(columns: &[ResultColumn]) -> String {
             FROM asked
         UNION ALL SELECT 'domain', t.oid, 0, NULL, t.typbasetype, t.typtypmod,
             pg_catalog.format_type(t.typbasetype, t.typtypmod) FROM types t WHERE t.typtype = 'd'
-        UNION ALL SELECT 'array', t.oid, 0, NULL, t.typelem, -1, pg_catalog.format_type(t.typelem, -1)
-            FROM types t WHERE {IS_ARRAY}
+        UNION ALL SELECT 'array', t.oid, 0, item.typdelim::text, t.typelem, -1, pg_catalog.format_type(t.typelem, -1)
+            FROM types t JOIN pg_catalog.pg_type item ON item.oid = t.typelem WHERE {IS_ARRAY}
         UNION ALL SELECT 'composite', t.oid, 0, NULL, 0::pg_catalog.oid, -1, NULL FROM types t WHERE t.typtype = 'c'
         UNION ALL SELECT 'attribute', t.oid, a.attnum, a.attname::text, a.atttypid, a.atttypmod,
             pg_catalog.format_type(a.atttypid, a.atttypmod)
@@ -120,7 +124,10 @@ impl Catalog {
             ("style", _) => self.styles.push(name),
             ("money", _) => self.money_scale = place.and_then(|text| text.parse().ok()).ok_or_else(odd)?,
             ("domain", None) => self.insert(oid, CatalogEntry::Domain(other)),
-            ("array", None) => self.insert(oid, CatalogEntry::Array(other)),
+            ("array", None) => {
+                let [delimiter] = *name.as_bytes() else { return Err(odd()) };
+                self.insert(oid, CatalogEntry::Array { item: other, delimiter });
+            }
             ("composite", None) => self.insert(oid, CatalogEntry::Composite(Vec::new())),
             ("enum", None) => self.insert(oid, CatalogEntry::Enum(Vec::new())),
             ("attribute", Some(CatalogEntry::Composite(attributes))) => attributes.push((name, other)),
@@ -174,6 +181,7 @@ mod tests {
             ["style", "0", "0", "ISO, MDY", "0", "-1", "NULL"],
             ["composite", "700", "0", "NULL", "0", "-1", "NULL"],
             ["attribute", "700", "1", "a", "23", "-1", "integer"],
+            ["array", "699", "0", ":", "700", "-1", "pair"],
             ["enum", "701", "0", "NULL", "0", "-1", "NULL"],
             ["label", "701", "1", "sad", "0", "-1", "NULL"],
         ] {
@@ -181,6 +189,8 @@ mod tests {
         }
         let integer = TypeRef { oid: 23, typmod: -1, name: "integer".to_owned() };
         assert_eq!(catalog.entries[&700], CatalogEntry::Composite(vec![("a".to_owned(), integer)]));
+        let pair = TypeRef { oid: 700, typmod: -1, name: "pair".to_owned() };
+        assert_eq!(catalog.entries[&699], CatalogEntry::Array { item: pair, delimiter: b':' });
         assert_eq!(catalog.entries[&701], CatalogEntry::Enum(vec!["sad".to_owned()]));
         assert_eq!((catalog.names[0].as_str(), catalog.money_scale), ("pair", 2));
         assert_eq!(catalog.restore_styles(), "SELECT pg_catalog.set_config('datestyle', 'ISO, MDY', true)");
@@ -190,6 +200,7 @@ mod tests {
     fn rows_that_nobody_asked_for_are_refused() {
         let mut catalog = Catalog::default();
         assert!(catalog.take(&row(["label", "701", "1", "sad", "0", "-1", "NULL"])).is_err());
+        assert!(catalog.take(&row(["array", "699", "0", "NULL", "700", "-1", "pair"])).is_err());
         assert!(catalog.take(&row(["column", "x", "1", "sad", "0", "-1", "NULL"])).is_err());
         assert!(catalog.take(b"\0\x01").is_err());
     }

@@ -99,7 +99,7 @@ impl ColumnBuilder {
             ColumnKind::Jsonb => strings(Writing::Jsonb),
             ColumnKind::Char => strings(Writing::Char),
             ColumnKind::Enum(labels) => Values::Enum(Vec::new(), Labels::new(labels)),
-            ColumnKind::List(item) => Values::List(List::new(ColumnBuilder::new(item))),
+            ColumnKind::List(item, _) => Values::List(List::new(ColumnBuilder::new(item))),
             ColumnKind::Literal(node) => Values::Literal(Literal::new(node)),
             ColumnKind::Struct(nodes) => Values::Struct(Struct::new(nodes.iter().map(ColumnBuilder::new).collect())),
         };

@@ -22,10 +22,11 @@ const PAIRS: u32 = 16392;
 /// Types as the catalog describes them: `create type pair as (a int, b text)`.
 fn catalog() -> Catalog {
     let named = |oid, name: &str| TypeRef { oid, typmod: -1, name: name.to_owned() };
+    let array = |item| CatalogEntry::Array { item, delimiter: b',' };
     let mut catalog = Catalog::default();
     let attributes = vec![("a".to_owned(), named(INT4, "integer")), ("b".to_owned(), named(TEXT, "text"))];
-    catalog.entries.insert(INT4_ARRAY, CatalogEntry::Array(named(INT4, "integer")));
-    catalog.entries.insert(PAIRS, CatalogEntry::Array(named(PAIR, "pair")));
+    catalog.entries.insert(INT4_ARRAY, array(named(INT4, "integer")));
+    catalog.entries.insert(PAIRS, array(named(PAIR, "pair")));
     catalog.entries.insert(PAIR, CatalogEntry::Composite(attributes));
     catalog
 }

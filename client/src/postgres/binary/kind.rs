@@ -77,7 +77,8 @@ pub(super) enum ColumnKind {
     Char,
     Bytes,
     Enum(Arc<[String]>),
-    List(Box<Node>),
+    /// The items, and what separates them in text.
+    List(Box<Node>, u8),
     Struct(Vec<Node>),
     /// The node in text. Nested types without another form are text in it.
     Literal(Box<Node>),
@@ -201,11 +202,11 @@ impl Build<'_> {
             _ if self.is_foreign(source) || depth >= MAX_DEPTH => Err(without_form(source, path)),
             None => Err(without_form(source, path)),
             Some(CatalogEntry::Domain(base)) => self.node(base, name, path, depth),
-            Some(CatalogEntry::Array(item)) => {
+            Some(CatalogEntry::Array { item, delimiter }) => {
                 let item = item_of(source, item);
                 let child = self.node(&item, "item", path, depth + 1)?;
                 let field = child.field.clone();
-                let mut node = leaf(ColumnKind::List(Box::new(child)), source, name, path, DataType::List);
+                let mut node = leaf(ColumnKind::List(Box::new(child), *delimiter), source, name, path, DataType::List);
                 node.field.children.push(field);
                 Ok(node)
             }

@@ -8,8 +8,6 @@ use super::scalars;
 use super::value::{ValueFault, value};
 
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
-/// The only type whose arrays have a delimiter other than a comma.
-const SEMICOLON_TYPE: &str = "box";
 
 /// A column that arrives as text and is decoded as if it were binary.
 #[derive(Debug)]
@@ -57,7 +55,7 @@ fn write(node: &Node, text: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Valu
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
     match &node.kind {
-        ColumnKind::List(item) => write_array(item, text, out)?,
+        ColumnKind::List(item, delimiter) => write_array(item, *delimiter, text, out)?,
         ColumnKind::Struct(attributes) => write_record(attributes, text, out)?,
         ColumnKind::Bool => match text {
             b"t" => out.push(1),
@@ -112,7 +110,7 @@ fn write_bytes(text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
 }
 
 /// `{…}`, with the dimensions before it if one does not start at 1.
-fn write_array(item: &Node, text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
+fn write_array(item: &Node, delimiter: u8, text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
     let header = |out: &mut Vec<u8>, dimensions: i32| {
         [dimensions, 0, 0].iter().for_each(|number| out.extend_from_slice(&number.to_be_bytes()));
     };
@@ -139,7 +137,6 @@ fn write_array(item: &Node, text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueF
     if first != 1 {
         return Ok(());
     }
-    let delimiter = if item.type_name == SEMICOLON_TYPE { b';' } else { b',' };
     let mut parts = Parts { rest: &items[1..], delimiter, end: b'}', unquoted: Vec::new() };
     let mut count = 0i32;
     loop {

@@ -69,11 +69,12 @@ pub(super) enum ColumnType {
 impl ColumnType {
     /// The type of a column, if this client writes it.
     pub(super) fn of(column: &TableColumn) -> Option<Self> {
+        let number = |type_oid| if column.is_received_as_text { oid::TEXT } else { type_oid };
         if let Some(element) = column.element {
-            let of = Self::scalar(element, column.typmod)?;
+            let of = Self::scalar(number(element), column.typmod)?;
             return Some(Self::Array { element, of: Box::new(of) });
         }
-        if column.is_enum { Some(Self::Enum) } else { Self::scalar(column.type_oid, column.typmod) }
+        if column.is_enum { Some(Self::Enum) } else { Self::scalar(number(column.type_oid), column.typmod) }
     }
 
     fn scalar(type_oid: u32, typmod: i32) -> Option<Self> {

@@ -20,6 +20,8 @@ pub(super) struct TableColumn {
     pub(super) is_enum: bool,
     /// The number of the elements' type, if it is an array.
     pub(super) element: Option<u32>,
+    /// Whether this is a type of the user, as citext, or an array of one, that is received as text is.
+    pub(super) is_received_as_text: bool,
     /// The type as PostgreSQL shows it.
     pub(super) type_name: String,
 }
@@ -105,9 +107,13 @@ pub(super) fn columns(transfer: &mut Transfer<'_>, table: &str) -> Result<Vec<Ta
            UNION ALL \
            SELECT c.attnum, c.attname, t.typbasetype, CASE WHEN c.typmod = -1 THEN t.typtypmod ELSE c.typmod END \
            FROM columns c JOIN pg_catalog.pg_type t ON t.oid = c.type WHERE t.typtype = 'd') \
-         SELECT c.attname, c.type, c.typmod, t.typtype, e.oid, pg_catalog.format_type(c.type, c.typmod) \
+         SELECT c.attname, c.type, c.typmod, t.typtype, e.oid, pg_catalog.format_type(c.type, c.typmod), \
+           coalesce(e.oid, t.oid) <> 'pg_catalog.text'::pg_catalog.regtype \
+           AND r.prosrc = 'textrecv' AND l.lanname = 'internal' \
          FROM columns c JOIN pg_catalog.pg_type t ON t.oid = c.type \
          LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid \
+         LEFT JOIN pg_catalog.pg_proc r ON r.oid = coalesce(e.typreceive, t.typreceive) \
+         LEFT JOIN pg_catalog.pg_language l ON l.oid = r.prolang \
          WHERE t.typtype <> 'd' ORDER BY c.attnum",
         text(table)
     );
@@ -121,6 +127,7 @@ pub(super) fn columns(transfer: &mut Transfer<'_>, table: &str) -> Result<Vec<Ta
             typmod: row.get(2).and_then(number).and_then(|typmod| i32::try_from(typmod).ok()).unwrap_or(-1),
             is_enum: row.get(3).is_some_and(|kind| kind.as_deref() == Some("e")),
             element: row.get(4).and_then(number).and_then(|oid| u32::try_from(oid).ok()),
+            is_received_as_text: row.get(6).is_some_and(|yes| yes.as_deref() == Some("t")),
             type_name: row.get(5).cloned().flatten().unwrap_or_default(),
         })
         .collect())

@@ -203,6 +203,10 @@ fn no_index(table: &str, key: &[String], is_limited: bool, usable: &[Vec<IndexCo
 /// Whether values that the type takes for equal are the same value. 0.0 and -0.0 are equal, as are 1 day and 24 hours.
 fn is_identity(column: &TableColumn) -> bool {
     use ColumnType as T;
+    if column.is_received_as_text {
+        // It has an equality of its own: citext's ignores case.
+        return false;
+    }
     matches!(
         ColumnType::of(column),
         Some(

@@ -105,14 +105,37 @@ def test_every_query_on_a_fresh_backend(postgres: pg.Cluster) -> None:
 
 def test_a_pinned_backend_within_a_transaction(postgres: pg.Cluster) -> None:
     with pooled(postgres, "transaction", server_lifetime=0) as uri, colonnade.connect(uri) as connection:
-        connection.execute("begin")
-        # In a transaction block nothing can be tried again: the user is told, and told what to do.
-        with pytest.raises(colonnade.DataError, match="colonnade") as caught:
-            connection.query("select 1 as one")
-        assert caught.value.sqlstate == "22023"
-        assert "session_preload_libraries" in (caught.value.hint or "")
-        connection.execute("rollback")
+        for _ in range(3):
+            connection.execute("begin")
+            # In a transaction block nothing could be tried again, so the extension is loaded with each query.
+            for number in (1, 100_000):
+                table = connection.query(f"select generate_series(1, {number}) as i").to_arrow()
+                assert table["i"].to_pylist() == list(range(1, number + 1))
+            with pytest.raises(colonnade.DataError) as caught:
+                connection.query("select 1 / 0 as q")
+            assert caught.value.sqlstate == "22012"
+            connection.execute("rollback")
         assert connection.query("select 1 as one").to_arrow().num_rows == 1
+
+
+@pytest.mark.parametrize("lifetime", [0, 3600])
+@pytest.mark.parametrize("key", ["a", None])
+def test_parts_on_fresh_backends(postgres: pg.Cluster, lifetime: int, key: str | None) -> None:
+    """Each part has a backend of the pool, and needs the extension there."""
+    setup = "create table parted as select i as a, 'row ' || i as b from generate_series(1, 20000) i"
+    with (
+        postgres.prepared(setup, "drop table parted"),
+        pooled(postgres, "transaction", server_lifetime=lifetime, default_pool_size=8) as uri,
+    ):
+        for _ in range(2):
+            table = colonnade.read_sql(
+                uri, "select * from parted", partition_on=key, partition_num=4, return_type="arrow"
+            )
+            assert sorted(table["a"].to_pylist()) == list(range(1, 20_001))
+        with colonnade.plan(uri, "select * from parted", partition_on=key, parts=3) as plan:
+            counts = [part.read("arrow").num_rows for part in plan.parts]
+        assert sum(counts) == 20_000
+        assert len(counts) == 3
 
 
 def test_writes_on_a_fresh_backend(postgres: pg.Cluster) -> None:

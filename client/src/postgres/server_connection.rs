@@ -33,6 +33,9 @@ pub(crate) struct ServerConnection {
     pub(crate) route: Arc<Route>,
     /// The transaction's state after the last query.
     pub(crate) transaction: Transaction,
+    /// Whether the backend of the open transaction has sent a stream, so that the extension is loaded in it. A pooler may
+    /// give the next transaction another backend.
+    pub(super) is_extended: bool,
     /// The statements that were described on this connection.
     pub(super) known: KnownStatements,
     /// What the last write has measured of the link.
@@ -154,7 +157,8 @@ impl ServerConnection {
         let server = login(&mut incoming, &route.target, given, tick).map_err(|error| route.explain(error))?;
         let (route, transaction) = (Arc::new(route), Transaction::None);
         let known = KnownStatements::default();
-        let mut connection = Self { incoming, server, route, transaction, known, link_estimate: None };
+        let mut connection =
+            Self { incoming, server, route, transaction, is_extended: false, known, link_estimate: None };
         if connection.is_gateways() && (given == Given::All || connection.server.reports.are_known()) {
             state::settle(&mut connection, tick)?;
         }
@@ -205,6 +209,7 @@ impl ServerConnection {
             b'E' => Transaction::Failed,
             _ => Transaction::Open,
         };
+        self.is_extended &= !self.is_idle();
     }
 
     /// Whether no transaction is open.

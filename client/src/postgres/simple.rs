@@ -46,7 +46,8 @@ pub(crate) fn answer(connection: &mut ServerConnection, tick: Tick<'_>, job: Job
 /// A COPY that sends streams.
 pub(crate) struct Copying {
     pub(crate) query: Vec<u8>,
-    /// Sent in its place if the backend does not know the format. It begins with another statement.
+    /// The same after a statement that loads the extension. It is sent if the backend does not know the format: a pooler
+    /// gives each transaction a backend, in which the extension may not be loaded.
     pub(crate) again: Option<Vec<u8>>,
     pub(crate) pool: Pool,
     /// The requested size of chunks.
@@ -66,8 +67,11 @@ impl Copying {
         tick: Tick<'_>,
         tell: &mut dyn FnMut(Bytes),
     ) -> Result<Begun<ServerConnection, Bytes>, Error> {
-        send(connection, &self.query)?;
-        self.begin_answer(connection, tick, tell)
+        // Within a transaction, nothing could be sent again after an error. So its first COPY loads the extension.
+        let loading = self.again.as_ref().filter(|_| !connection.is_idle() && !connection.is_extended);
+        send(connection, loading.unwrap_or(&self.query))?;
+        let preceded = loading.is_some();
+        self.begin_answer(connection, preceded, tick, tell)
     }
 
     /// As [`Copying::begin`], for the first statement of a connection whose server probably has the extension: `load`,
@@ -93,50 +97,47 @@ impl Copying {
         let loaded = Delivery::loaded(load, version).check()?;
         connection.server.delivery = Some(loaded.clone());
         *delivery = Some(loaded);
-        self.begin_answer(connection, tick, tell)
+        self.begin_answer(connection, false, tick, tell)
     }
 
+    /// `preceded` says whether rows of another statement come before the COPY.
     fn begin_answer(
         self,
         connection: &mut ServerConnection,
+        preceded: bool,
         tick: Tick<'_>,
         tell: &mut dyn FnMut(Bytes),
     ) -> Result<Begun<ServerConnection, Bytes>, Error> {
         connection.incoming.peek(tick)?;
         if !connection.incoming.has_rest(tick) {
             return Ok(Begun::Open(Box::new(move |connection, tick, tell| {
-                match self.receive(connection, tick, tell) {
+                match self.receive(connection, preceded, tick, tell) {
                     None => self.repeat(connection, tick, tell),
                     Some(outcome) => outcome,
                 }
             })));
         }
-        match self.receive(connection, tick, tell) {
+        match self.receive(connection, preceded, tick, tell) {
             None => Ok(Begun::Open(Box::new(move |connection, tick, tell| self.repeat(connection, tick, tell)))),
             Some(outcome) => outcome.map(Begun::Ended),
         }
     }
 
     /// Receives the answer up to ReadyForQuery. `None` means that the backend does not know the format, and that the
-    /// COPY can be sent again: no data has come, and in a transaction block nothing could follow the error.
+    /// COPY can be sent again: no data has come, and no transaction has failed.
     fn receive(
         &self,
         connection: &mut ServerConnection,
+        preceded: bool,
         tick: Tick<'_>,
         tell: &mut dyn FnMut(Bytes),
     ) -> Option<AnswerOutcome> {
-        let mut answer = Answer { connection, tick, job: self.job(tell), preceded: false, copied: false };
+        let mut answer = Answer { connection, tick, job: self.job(tell), preceded, copied: false };
         let outcome = answer.read();
+        answer.connection.is_extended |= answer.copied && !answer.connection.is_idle();
+        let can_repeat = self.again.is_some() && !preceded && !answer.copied && answer.connection.is_idle();
         match outcome {
-            Ok(Err(error)) if self.again.is_some() && is_unknown_format(&error) => {
-                if !answer.copied && answer.connection.is_idle() {
-                    return None;
-                }
-                Some(Ok(Err(error.with_hint(
-                    "a pooler has brought a backend in which the extension is not loaded, and within a transaction it \
-                     cannot be: let every backend load it (session_preload_libraries = 'colonnade')",
-                ))))
-            }
+            Ok(Err(error)) if can_repeat && is_unknown_format(&error) => None,
             outcome => Some(outcome),
         }
     }

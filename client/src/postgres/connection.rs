@@ -92,7 +92,7 @@ impl Connection for PostgresConnection {
             First::Stream(stream) => return Ok(stream),
             First::Known(delivery) => delivery,
         };
-        if *delivery == Delivery::Stock {
+        if !delivery.copies(statement.sql) {
             let reader = self.binary(statement, options, Wanted::Rows, keep)?;
             return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?));
         }

@@ -92,9 +92,17 @@ impl Delivery {
         }
     }
 
-    /// The COPY that is sent again after `error`, which came before any data: a pooler may have switched to a backend
-    /// without the loaded extension. One message loads the extension and sends the COPY, because a pooler may switch
-    /// between two messages.
+    /// Whether the rows of a statement come as a stream, and not in the server's own protocol.
+    pub(crate) fn copies(&self, sql: &str) -> bool {
+        match self {
+            Self::Served(_) => true,
+            Self::Extension { .. } => request::is_copied(sql),
+            Self::Stock => false,
+        }
+    }
+
+    /// The COPY for a backend in which the extension may not be loaded, because a pooler has switched to it. One message
+    /// loads the extension and sends the COPY, because a pooler may switch between two messages.
     pub(crate) fn reload(&self, copy: &str) -> Option<String> {
         match self {
             Self::Extension { load: Some(load), .. } => Some(format!("{load};\n{copy}")),

@@ -92,7 +92,7 @@ impl PostgresConnection {
         // The names of types are asked for before a COPY.
         let is_copied = !options.type_names
             && match wanted {
-                Wanted::Rows => true,
+                Wanted::Rows => request::is_copied(statement.sql),
                 Wanted::Any => statement.parameters.is_none() && request::is_read(statement.sql),
             };
         let sends_utf8 = self.session.look(|connection| connection.server.sends_utf8()) == Some(true);

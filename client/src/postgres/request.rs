@@ -105,13 +105,26 @@ fn check(options: &QueryOptions) -> Result<(), Error> {
     Ok(())
 }
 
+/// The first words of queries.
+const QUERIES: [&str; 5] = ["SELECT", "WITH", "VALUES", "TABLE", "("];
+/// The first words of statements that change rows.
+const CHANGES: [&str; 4] = ["INSERT", "UPDATE", "DELETE", "MERGE"];
+
 /// Whether COPY accepts a statement, as far as its words show: it returns rows and does nothing else.
 pub(crate) fn is_read(sql: &str) -> bool {
-    const READS: [&str; 5] = ["SELECT", "WITH", "VALUES", "TABLE", "("];
-    const MORE: [&str; 5] = ["INTO", "INSERT", "UPDATE", "DELETE", "MERGE"];
+    starts_with(sql, &QUERIES)
+        && !code(sql, Dialect::POSTGRES).any(|token| token.is_one_of(&CHANGES) || token.is_one_of(&["INTO"]))
+}
+
+/// Whether PostgreSQL's COPY has a place for a statement. It has none for others that return rows: EXPLAIN, SHOW, FETCH,
+/// CALL, EXECUTE.
+pub(crate) fn is_copied(sql: &str) -> bool {
+    starts_with(sql, &QUERIES) || starts_with(sql, &CHANGES)
+}
+
+fn starts_with(sql: &str, words: &[&str]) -> bool {
     let first = first_word(sql, Dialect::POSTGRES);
-    READS.iter().any(|word| first.eq_ignore_ascii_case(word))
-        && !code(sql, Dialect::POSTGRES).any(|token| token.is_one_of(&MORE))
+    words.iter().any(|word| first.eq_ignore_ascii_case(word))
 }
 
 fn sizes(options: &QueryOptions) -> [(&'static str, Option<u64>); 3] {

@@ -294,7 +294,41 @@ def test_foreign_tables_need_one(postgres: pg.Cluster) -> None:
         with pytest.raises(colonnade.NotSupportedError, match="Foreign Scan"):
             read(postgres, "select * from parts.outside", partition_num=2)
         query = "select * from parts.outside"
-        assert rows(read(postgres, query, partition_on="a", partition_num=2)) == rows(read(postgres, query))
+        found = read(postgres, query, partition_on="a", partition_num=2, consistent=False)
+        assert rows(found) == rows(read(postgres, query))
+
+
+#: Queries that read a foreign table, and their keys.
+OUTSIDE = [
+    ("select * from parts.outside", "a"),
+    ("select * from parts.through", "a"),
+    ("select * from parts.spread", "a"),
+    ("select id from parts.keys where hash in (select a from parts.outside)", "id"),
+    ("select id, (select count(*) from parts.outside) as n from parts.keys", None),
+]
+
+
+@pytest.mark.parametrize(("query", "key"), OUTSIDE)
+def test_foreign_tables_are_no_part_of_one_state(postgres: pg.Cluster, query: str, key: str | None) -> None:
+    setup = (
+        "create extension file_fdw; create server files foreign data wrapper file_fdw; "
+        "create foreign table parts.outside (a text) server files options (filename '/etc/passwd'); "
+        "create view parts.through as select upper(a) as a from parts.outside; "
+        "create table parts.spread (a text) partition by list (a); "
+        "create foreign table parts.far partition of parts.spread default server files options (filename '/etc/passwd')"
+    )
+    undo = "drop extension file_fdw cascade; drop table parts.spread"
+    with postgres.prepared(setup, undo):
+        with pytest.raises(colonnade.NotSupportedError, match=r"foreign tables.*: parts\.(outside|far)") as caught:
+            read(postgres, query, partition_on=key, partition_num=2)
+        assert "consistent=False" in str(caught.value.hint)
+        with pytest.raises(colonnade.NotSupportedError, match=r"foreign tables.*: parts\.(outside|far)"):
+            colonnade.plan(postgres.uri(), query, partition_on=key, parts=2)
+        # A partition that the query does not read changes nothing.
+        with postgres.connect() as session:
+            session.execute("create table parts.near partition of parts.spread for values in ('x')")
+        near = "select * from parts.spread where a = 'x'"
+        assert read(postgres, near, partition_on="a", partition_num=2).num_rows == 0
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

@@ -101,10 +101,16 @@ impl Partitioning for PostgresConnection {
         }
         let Some(key) = &split.key else {
             let is_whole = split.count == 1 && split.range.is_none();
-            return if is_whole { Ok(vec![query.to_owned()]) } else { self.blocks(query, split, keep) };
+            if is_whole {
+                return Ok(vec![query.to_owned()]);
+            }
+            let parts = self.blocks(query, split, keep)?;
+            self.check_local(split.repeatable, keep)?;
+            return Ok(parts);
         };
         let key = keys::find(&described.columns, key)?;
         if split.consistent {
+            self.check_local(split.repeatable, keep)?;
             self.check_repeatable(query, key.origin == (0, 0), keep)?;
         }
         let key = self.key(key, keep)?;
@@ -154,7 +160,7 @@ impl Place {
         for statement in &self.setup {
             sibling.execute(statement.into(), keep)?;
         }
-        begin(&sibling, self.consistent, keep)?;
+        begin(&sibling, self.consistent, keep).map_err(crowded)?;
         Ok(sibling)
     }
 
@@ -243,10 +249,23 @@ fn apart(error: Error) -> Error {
         .with_cause(error)
 }
 
-/// The error of a server without a free connection.
+/// The error of a server without a free connection. 08P01 is a pooler's, after its time to wait for one: the parts hold those that it has.
 fn crowded(error: Error) -> Error {
     match error.sqlstate() {
-        Some("53300") => error.with_hint("ask for fewer parts: each needs a connection"),
+        Some("53300" | "08P01") => error.with_hint("ask for fewer parts: each needs a connection"),
         _ => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_or_a_pooler_without_a_free_connection_takes_fewer_parts() {
+        for (sqlstate, expected) in [("53300", true), ("08P01", true), ("28000", false)] {
+            let error = crowded(Error::new(ErrorKind::Connect, "query_wait_timeout").with_sqlstate(sqlstate));
+            assert_eq!(error.hint().is_some_and(|hint| hint.contains("fewer parts")), expected, "{sqlstate}");
+        }
     }
 }

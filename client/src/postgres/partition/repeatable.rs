@@ -2,9 +2,17 @@
 
 use colonnade_sql::{Dialect, TokenKind, code, quote};
 
+use crate::partition::key::unsupported;
 use crate::partition::text;
 use crate::postgres::connection::PostgresConnection;
 use crate::{Error, Keep};
+
+/// The foreign tables that this transaction has locked, also those behind views and in partitioned tables. Other servers and files do not take
+/// part in a snapshot.
+const FOREIGN: &str = "\
+    SELECT pg_catalog.string_agg(DISTINCT c.oid::pg_catalog.regclass::pg_catalog.text, ', ') \
+    FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation \
+    WHERE l.pid = pg_catalog.pg_backend_pid() AND c.relkind = 'f'";
 
 /// Functions and words that return the start time of a transaction or statement, and whether they are called as functions.
 const CLOCKS: [(&str, bool); 9] = [
@@ -20,6 +28,20 @@ const CLOCKS: [(&str, bool); 9] = [
 ];
 
 impl PostgresConnection {
+    /// Refuses foreign tables, after the query has been described: each part would read them at a time of its own.
+    pub(super) fn check_local(&self, repeatable: bool, keep: Keep<'_>) -> Result<(), Error> {
+        let found = self.ask(FOREIGN, keep)?;
+        let Some(tables) = found.text(0, 0) else { return Ok(()) };
+        let hint = if repeatable {
+            "copy them into a table of this database"
+        } else {
+            "pass consistent=False if their rows do not change meanwhile, or read without partition_num"
+        };
+        let message =
+            format!("no snapshot covers foreign tables, so that a row could be in two parts or in none: {tables}");
+        Err(unsupported(&message).with_hint(hint))
+    }
+
     /// Refuses a query with a function that is not deterministic, such as random(): a row could be in two parts or in
     /// none. The same applies to a key that is computed from the time.
     pub(super) fn check_repeatable(&self, query: &str, computed: bool, keep: Keep<'_>) -> Result<(), Error> {

@@ -234,3 +234,28 @@ def test_a_format_that_is_refused_in_a_function(session: psycopg.Connection) -> 
             session.execute(f"do $$ begin {body}{options}; end $$")
         assert caught.value.diag.message_primary is not None
     assert payloads(session, f"copy (select 1 as one) {COLONNADE})")
+
+
+def test_the_owner_of_a_database_creates_the_extension(postgres: pg.Cluster) -> None:
+    """As every trusted extension: the right CREATE on the database is enough."""
+    setup = "create role keeper login; create role taker login; create database kept owner keeper"
+    with postgres.connect() as session:
+        for statement in setup.split(";"):
+            session.execute(statement)
+        try:
+            with postgres.connect("kept", "taker") as taker, pytest.raises(psycopg.Error) as caught:
+                taker.execute("create extension colonnade")
+            assert caught.value.sqlstate == "42501"
+            with postgres.connect("kept", "keeper") as keeper:
+                keeper.execute("create schema tools; grant usage on schema tools to taker")
+                keeper.execute("create extension colonnade schema tools")
+                keeper.execute("alter extension colonnade update")
+            with colonnade.connect(postgres.uri("kept", "taker")) as connection:
+                assert connection.query("select 1 as one").to_arrow().to_pylist() == [{"one": 1}]
+                assert "with colonnade" in connection.server
+            with postgres.connect("kept", "keeper") as keeper:
+                keeper.execute("drop extension colonnade")
+        finally:
+            session.execute("drop database kept with (force)")
+            session.execute("drop role keeper")
+            session.execute("drop role taker")

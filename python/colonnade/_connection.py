@@ -201,7 +201,7 @@ class Connection:
         self._source.cancel()
 
     def close(self) -> None:
-        """Ends the connection and the query that runs on it."""
+        """Cancels the query that runs on it, waits until it has ended, 10 s at most, and ends the connection."""
         self._source.close()
 
     @property

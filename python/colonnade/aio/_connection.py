@@ -93,7 +93,7 @@ class Connection:
         await apart(self._connection.cancel)
 
     async def close(self) -> None:
-        """Ends the connection and the query that runs on it."""
+        """Cancels the query that runs on it, waits until it has ended, 10 s at most, and ends the connection."""
         if not self._is_closed:
             self._is_closed = True
             try:

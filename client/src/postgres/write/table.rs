@@ -20,7 +20,7 @@ pub(super) struct TableColumn {
     pub(super) is_enum: bool,
     /// The number of the elements' type, if it is an array.
     pub(super) element: Option<u32>,
-    /// Whether this is a type of the user, as citext, or an array of one, that is received as text is.
+    /// Whether this is a type of the user, as citext, or an array of one, that is read and received as text is.
     pub(super) is_received_as_text: bool,
     /// The type as PostgreSQL shows it.
     pub(super) type_name: String,
@@ -109,10 +109,11 @@ pub(super) fn columns(transfer: &mut Transfer<'_>, table: &str) -> Result<Vec<Ta
            FROM columns c JOIN pg_catalog.pg_type t ON t.oid = c.type WHERE t.typtype = 'd') \
          SELECT c.attname, c.type, c.typmod, t.typtype, e.oid, pg_catalog.format_type(c.type, c.typmod), \
            coalesce(e.oid, t.oid) <> 'pg_catalog.text'::pg_catalog.regtype \
-           AND r.prosrc = 'textrecv' AND l.lanname = 'internal' \
+           AND r.prosrc = 'textrecv' AND i.prosrc = 'textin' AND i.prolang = r.prolang AND l.lanname = 'internal' \
          FROM columns c JOIN pg_catalog.pg_type t ON t.oid = c.type \
          LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND e.typarray = t.oid \
          LEFT JOIN pg_catalog.pg_proc r ON r.oid = coalesce(e.typreceive, t.typreceive) \
+         LEFT JOIN pg_catalog.pg_proc i ON i.oid = coalesce(e.typinput, t.typinput) \
          LEFT JOIN pg_catalog.pg_language l ON l.oid = r.prolang \
          WHERE t.typtype <> 'd' ORDER BY c.attnum",
         text(table)

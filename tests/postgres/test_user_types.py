@@ -26,6 +26,7 @@ create type own."box" (input = own_in, output = own_out);
 create domain colons as colon[];
 create domain covered as colon;
 create domain boxes as pg_catalog.box[];
+create table own.text (a int);
 create type mixed as (a colon[], b pg_catalog.box[], c own."box"[], d covered[], e inet[]);
 """
 

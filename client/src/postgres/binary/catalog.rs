@@ -77,21 +77,23 @@ pub(super) fn question(columns: &[ResultColumn]) -> String {
                     WHERE t.typtype = 'c' AND a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
             ) below
         ), types AS (SELECT t.* FROM pg_catalog.pg_type t JOIN reached ON reached.type = t.oid)
-        SELECT 'column', 0::pg_catalog.oid, place, NULL::text, type, typmod, pg_catalog.format_type(type, typmod)
-            FROM asked
+        SELECT 'column', 0::pg_catalog.oid, place, NULL::pg_catalog.text, type, typmod,
+            pg_catalog.format_type(type, typmod) FROM asked
         UNION ALL SELECT 'domain', t.oid, 0, NULL, t.typbasetype, t.typtypmod,
             pg_catalog.format_type(t.typbasetype, t.typtypmod) FROM types t WHERE t.typtype = 'd'
-        UNION ALL SELECT 'array', t.oid, 0, item.typdelim::text, t.typelem, -1, pg_catalog.format_type(t.typelem, -1)
+        UNION ALL SELECT 'array', t.oid, 0, item.typdelim::pg_catalog.text, t.typelem, -1,
+            pg_catalog.format_type(t.typelem, -1)
             FROM types t JOIN pg_catalog.pg_type item ON item.oid = t.typelem WHERE {IS_ARRAY}
         UNION ALL SELECT 'composite', t.oid, 0, NULL, 0::pg_catalog.oid, -1, NULL FROM types t WHERE t.typtype = 'c'
-        UNION ALL SELECT 'attribute', t.oid, a.attnum, a.attname::text, a.atttypid, a.atttypmod,
+        UNION ALL SELECT 'attribute', t.oid, a.attnum, a.attname::pg_catalog.text, a.atttypid, a.atttypmod,
             pg_catalog.format_type(a.atttypid, a.atttypmod)
             FROM types t JOIN pg_catalog.pg_attribute a ON a.attrelid = t.typrelid
             WHERE t.typtype = 'c' AND a.attnum > 0 AND NOT a.attisdropped
         UNION ALL SELECT 'enum', t.oid, 0, NULL, 0::pg_catalog.oid, -1, NULL FROM types t WHERE t.typtype = 'e'
         UNION ALL SELECT 'label', t.oid,
-            (pg_catalog.row_number() OVER (PARTITION BY t.oid ORDER BY e.enumsortorder))::int, e.enumlabel::text,
-            0::pg_catalog.oid, -1, NULL FROM types t JOIN pg_catalog.pg_enum e ON e.enumtypid = t.oid
+            (pg_catalog.row_number() OVER (PARTITION BY t.oid ORDER BY e.enumsortorder))::int,
+            e.enumlabel::pg_catalog.text, 0::pg_catalog.oid, -1, NULL
+            FROM types t JOIN pg_catalog.pg_enum e ON e.enumtypid = t.oid
         UNION ALL SELECT 'money', 0::pg_catalog.oid, pg_catalog.scale(1::pg_catalog.money::pg_catalog.numeric), NULL,
             0::pg_catalog.oid, -1, NULL{styles}
         ORDER BY 2, 3"

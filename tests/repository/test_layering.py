@@ -74,7 +74,7 @@ ROOMS = {
     "_plan": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection", "_read", "_lazy"},
     "dbapi": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames"},
     "": {"_options", "_core", "_errors", "_frames", "_rows", "_connection", "_read", "_write", "_lazy", "_plan"},
-    "aio": {"_options", "_errors", "_frames", "_rows", "_connection"},
+    "aio": {"_options", "_errors", "_sources", "_frames", "_rows", "_connection", "_read"},
     "_udf": set[str](),
     "_devudf": {"_libraries", "_core", "_errors", "_connection", "_duckdb", "_udf"},
     "distributed": {"_options", "_libraries", "_errors", "_frames", "_connection", "_plan"},

@@ -8,6 +8,18 @@
 
 from ._append import Append
 from ._connection import Connecting, Connection, connect, write_sql
+from ._read import read_sql, read_sql_table, schema, tables
 from ._result import Result
 
-__all__ = ["Append", "Connecting", "Connection", "Result", "connect", "write_sql"]
+__all__ = [
+    "Append",
+    "Connecting",
+    "Connection",
+    "Result",
+    "connect",
+    "read_sql",
+    "read_sql_table",
+    "schema",
+    "tables",
+    "write_sql",
+]

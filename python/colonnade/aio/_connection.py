@@ -172,8 +172,9 @@ class Connection:
 class Connecting:
     """What `connect` returns: `await` gives a `Connection`, `async with` also closes it."""
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, open_: Callable[[str], sync.Connection] = sync.connect) -> None:
         self._uri = uri
+        self._open = open_
         self._connection: Connection | None = None
 
     def __await__(self) -> Generator[Any, None, Connection]:
@@ -183,7 +184,7 @@ class Connecting:
         worker = Worker()
         try:
             # An attempt cannot be stopped. Its connection is closed when it comes.
-            opened = await worker.run(lambda: sync.connect(self._uri), discard=lambda connection: connection.close())
+            opened = await worker.run(lambda: self._open(self._uri), discard=lambda connection: connection.close())
         except BaseException:
             worker.end()
             raise

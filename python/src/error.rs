@@ -31,12 +31,16 @@ pub(crate) fn printable(text: &str, lines: bool) -> String {
 
 /// PEP 249's classes, by the first two characters of a SQLSTATE (PostgreSQL's appendix A). Class 70 of MySQL and MariaDB
 /// means that a query was interrupted.
-const BY_SQLSTATE: [(&str, &str); 18] = [
+const BY_SQLSTATE: [(&str, &str); 20] = [
     ("08", "OperationalError"),
     ("0A", "NotSupportedError"),
+    // More than one row of a subquery.
+    ("21", "ProgrammingError"),
     ("22", "DataError"),
     ("23", "IntegrityError"),
     ("26", "ProgrammingError"),
+    // No such user, a wrong password, or no right to connect.
+    ("28", "OperationalError"),
     ("2B", "ProgrammingError"),
     ("34", "ProgrammingError"),
     ("3D", "ProgrammingError"),

@@ -114,6 +114,8 @@ fn value(object: &Bound<'_, PyAny>) -> PyResult<Value> {
         decimal(object)
     } else if object.is_instance(UUID.import(py, "uuid", "UUID")?)? {
         Ok(Value::Uuid(object.getattr("bytes")?.extract::<[u8; 16]>()?))
+    } else if let Some(interval) = interval(object) {
+        interval
     } else if object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>() {
         py_list(object)
     } else if let Some(plain) = numpy(object)? {
@@ -189,6 +191,19 @@ fn duration(delta: &Bound<'_, PyDelta>) -> PyResult<Value> {
         return Err(PyValueError::new_err("the duration has nanoseconds, or is longer than a timedelta: round it"));
     }
     Ok(Value::Duration { days, microseconds: i64::from(seconds) * 1_000_000 + i64::from(microseconds) })
+}
+
+/// An interval of pyarrow (`MonthDayNano`), which is a tuple of three numbers with names. `None` for other values.
+fn interval(object: &Bound<'_, PyAny>) -> Option<PyResult<Value>> {
+    let part = |name: &str| object.getattr(name).and_then(|value| value.extract::<i64>()).ok();
+    let is_tuple = object.is_instance_of::<PyTuple>();
+    let (months, days, nanoseconds) = (part("months").filter(|_| is_tuple)?, part("days")?, part("nanoseconds")?);
+    let days = i32::try_from(days).ok().filter(|_| months == 0 && nanoseconds % 1000 == 0);
+    let Some(days) = days else {
+        let instead = "pass it as text, such as '1 mon 2 days', and cast it";
+        return Some(Err(PyValueError::new_err(format!("the interval has months or nanoseconds: {instead}"))));
+    };
+    Some(Ok(Value::Duration { days, microseconds: nanoseconds / 1000 }))
 }
 
 /// Whether an attribute that the object has is not this number. A subclass can have other values than its base class.

@@ -35,7 +35,7 @@ def test_a_password_lets_in(maria: mariadb.Server) -> None:
 def test_a_wrong_password_does_not_and_is_not_shown(maria: mariadb.Server, login: str) -> None:
     # Over TCP without TLS, MySQL asks for the password itself, and the client refuses.
     uri = maria.unix_uri(login=login) if mariadb.is_mysql() else maria.uri(login=login)
-    with pytest.raises(colonnade.Error, match="Access denied") as caught:
+    with pytest.raises(colonnade.OperationalError, match="Access denied") as caught:
         colonnade.connect(uri)
     assert caught.value.sqlstate == "28000"
     assert "wr0ng" not in str(caught.value)

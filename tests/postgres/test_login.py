@@ -73,7 +73,7 @@ def test_other_ways_to_log_in_can_be_excluded(guarded: pg.Cluster, role: str, mo
 
 @pytest.mark.parametrize("role", [*ROLES, "nobody_s"])
 def test_a_wrong_password_does_not_and_is_not_shown(guarded: pg.Cluster, role: str) -> None:
-    with pytest.raises(colonnade.Error, match="authentication failed") as caught:
+    with pytest.raises(colonnade.OperationalError, match="authentication failed") as caught:
         colonnade.connect(guarded.uri(user=f"{role}:hunter2", tcp=True, require_auth="password,md5,scram-sha-256"))
     assert caught.value.sqlstate == "28P01"
     assert "hunter2" not in str(caught.value)

@@ -133,6 +133,7 @@ TYPES: list[tuple[Any, str, Any]] = [
     (np.array([1, 2]), "INTEGER[]", [1, 2]),
     (pd.Timestamp("2024-02-29 12:00:00.000001"), "TIMESTAMP", dt.datetime(2024, 2, 29, 12, 0, 0, 1)),
     (pd.Timedelta(days=-1, microseconds=1), "INTERVAL", pa.MonthDayNano([0, -1, 1000])),
+    (pa.MonthDayNano([0, -1, 1000]), "INTERVAL", pa.MonthDayNano([0, -1, 1000])),
 ]
 
 
@@ -165,6 +166,8 @@ class Odd:
         (pd.Timestamp(np.datetime64("20000-03-01", "s"), tz="UTC"), ValueError, "years 1 to 9999"),
         (pd.Timedelta(1), ValueError, "nanoseconds"),
         (pd.Timedelta(-1), ValueError, "nanoseconds"),
+        (pa.MonthDayNano([1, 0, 0]), ValueError, "months"),
+        (pa.MonthDayNano([0, 1, 1]), ValueError, "nanoseconds"),
         ("\ud800", ValueError, r"\$1: the text has a surrogate"),
         (np.datetime64("2024-01-01"), TypeError, "datetime64"),
     ],

@@ -208,6 +208,7 @@ impl Failure {
             Self::NoPortal(_) | Self::NoCursor(_) => SqlState::new("34000"),
             Self::TooManyPrepared(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
             Self::Setting(SettingError::Fixed(_)) => SqlState::new("55P02"),
+            Self::Setting(SettingError::Role { .. }) => SqlState::INSUFFICIENT_PRIVILEGE,
             Self::Setting(SettingError::Value { .. }) => SqlState::INVALID_PARAMETER_VALUE,
             Self::Setting(SettingError::Transaction) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Setting(SettingError::LateMode) => SqlState::ACTIVE_SQL_TRANSACTION,
@@ -284,6 +285,9 @@ impl Failure {
             Self::Input(InputError::NoBinary(_)) => "Send the value as text.",
             Self::Setting(SettingError::Transaction) => {
                 "Leave it out: a transaction sees one snapshot of the database."
+            }
+            Self::Setting(SettingError::Role { .. }) => {
+                "A session has the role with which its client has logged in. Connect as the other one."
             }
             Self::NotSupported(what) if what.contains("SAVEPOINT") => "End the transaction and begin another one.",
             Self::ResultChanged => {

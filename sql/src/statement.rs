@@ -70,6 +70,11 @@ pub enum StatementKind {
     Show(Option<String>),
     /// SET TRANSACTION or SET SESSION CHARACTERISTICS.
     SetTransaction(Modes),
+    /// SET CONSTRAINTS.
+    SetConstraints {
+        /// Whether it says ALL, and no names.
+        are_all: bool,
+    },
     /// BEGIN.
     Begin(Modes),
     /// START TRANSACTION, which differs from BEGIN in its tag.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .session_settings import SessionSettings
 
 #: The statements by which the server asks for it. It never passes on those of clients.
-DISCARDS = frozenset(("DISCARD ALL", "DISCARD TEMP", "RESET ALL"))
+DISCARDS = frozenset(("DISCARD ALL", "DISCARD TEMP", "RESET ALL", "DEALLOCATE ALL"))
 #: What can be temporary, with the name of DuckDB's function and the prefix of its columns. The queries use no operator
 #: and no other function, because a macro of the database or of the client could have its name.
 OBJECTS = {"TABLE": "table", "VIEW": "view", "SEQUENCE": "sequence", "TYPE": "type"}
@@ -31,12 +31,13 @@ def removals(
     """The statements to run for one of `DISCARDS`, for a session of `user`."""
     if sql == "RESET ALL":
         return settings.resets(connection)
+    if sql == "DEALLOCATE ALL":
+        return list(deallocations(connection))
     # Dependents are younger than what they depend on.
     found = sorted(temporary(connection), reverse=True)
     statements = [f"DROP {kind} IF EXISTS temp.main.{quoted(name)} CASCADE" for _, kind, name in found]
     if sql == "DISCARD ALL":
-        for (name,) in connection.execute("SELECT name FROM system.main.duckdb_prepared_statements()").fetchall():
-            statements.append(f"DEALLOCATE {quoted(name)}")
+        statements.extend(deallocations(connection))
         for (name,) in connection.execute("SELECT name FROM system.main.duckdb_variables()").fetchall():
             # The first two are those of `catalog_functions.sql`.
             if name == "colonnade_user":
@@ -44,6 +45,12 @@ def removals(
             elif name != "colonnade_process":
                 statements.append(f"RESET VARIABLE {quoted(name)}")
     return statements
+
+
+def deallocations(connection: DuckDBPyConnection | ReadOnlyConnection) -> Iterator[str]:
+    """A statement for each one of PREPARE."""
+    for (name,) in connection.execute("SELECT name FROM system.main.duckdb_prepared_statements()").fetchall():
+        yield f"DEALLOCATE {quoted(name)}"
 
 
 def temporary(connection: DuckDBPyConnection | ReadOnlyConnection) -> Iterator[tuple[int, str, str]]:

@@ -50,6 +50,19 @@ impl Session {
         Ok(())
     }
 
+    /// SET CONSTRAINTS. The engine checks all constraints at once, so that ALL changes nothing: none is deferrable.
+    pub fn set_constraints(&mut self, kind: &StatementKind, are_all: bool) -> Result<(), Failure> {
+        if !are_all {
+            return Err(Failure::NotSupported("SET CONSTRAINTS with the name of a constraint"));
+        }
+        if !self.transaction.is_any() {
+            let message = "SET CONSTRAINTS can only be used in transaction blocks";
+            self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message);
+        }
+        self.complete(kind);
+        Ok(())
+    }
+
     /// The result of SHOW; `None` for other commands.
     pub fn listing(&mut self, command: &Command) -> Result<Option<Listing>, Failure> {
         Ok(match command {

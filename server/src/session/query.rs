@@ -48,7 +48,9 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         StatementKind::Set(_) | StatementKind::Reset(_) | StatementKind::Show(_) | StatementKind::SetTransaction(_) => {
             settings::session_command(kind, source).is_none()
         }
-        StatementKind::Savepoint(_) | StatementKind::Unlisten => source.is_some(),
+        StatementKind::Savepoint(_) | StatementKind::Unlisten | StatementKind::SetConstraints { .. } => {
+            source.is_some()
+        }
         StatementKind::Discard(what) => what != "ALL" && source.is_some(),
         // Of the sources, only PostgreSQL has SQL's cursors. For the others, the session has them.
         StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
@@ -79,7 +81,7 @@ pub fn cursor_request(kind: &StatementKind) -> Result<Option<&CursorStatement>, 
 /// Whether a statement can run with others in a transaction that the session begins.
 pub fn may_share_transaction(kind: &StatementKind, source: Option<Dialect>) -> bool {
     match kind {
-        StatementKind::Copy(_) | StatementKind::Cursor(_) => true,
+        StatementKind::Copy(_) | StatementKind::Cursor(_) | StatementKind::SetConstraints { .. } => true,
         StatementKind::CreateFunction(_) | StatementKind::DropFunction(_) | StatementKind::CommentOnFunction(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) if settings::command(kind).is_none() => false,
         StatementKind::Other(word) if runs_alone(word) => false,
@@ -89,8 +91,8 @@ pub fn may_share_transaction(kind: &StatementKind, source: Option<Dialect>) -> b
 
 /// Whether a statement with this first word changes the session or the transaction, or must not be in one.
 fn runs_alone(word: &str) -> bool {
-    matches!(word, "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "PRAGMA")
-        || matches!(word, "INSTALL" | "LOAD" | "FORCE" | "PREPARE" | "COMMIT" | "ROLLBACK")
+    matches!(word, "ATTACH" | "DETACH" | "CHECKPOINT" | "VACUUM" | "EXPORT" | "IMPORT" | "USE" | "SET" | "RESET")
+        || matches!(word, "PRAGMA" | "INSTALL" | "LOAD" | "FORCE" | "PREPARE" | "COMMIT" | "ROLLBACK")
 }
 
 /// Whether a statement of this kind certainly writes nothing.
@@ -133,6 +135,7 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Merge => counted("MERGE"),
         StatementKind::Copy(_) => counted("COPY"),
         StatementKind::Set(_) | StatementKind::SetTransaction(_) => "SET".to_owned(),
+        StatementKind::SetConstraints { .. } => "SET CONSTRAINTS".to_owned(),
         StatementKind::Reset(_) => "RESET".to_owned(),
         StatementKind::Show(_) => "SHOW".to_owned(),
         StatementKind::Explain { .. } | StatementKind::ExplainInputs(_) => "EXPLAIN".to_owned(),

@@ -30,6 +30,13 @@ pub enum SettingError {
     },
     #[error("parameter \"{0}\" cannot be changed")]
     Fixed(&'static str),
+    /// Another role than the client's own.
+    #[error("permission denied to set {name} to \"{value}\"")]
+    Role {
+        /// The setting.
+        name: &'static str,
+        value: String,
+    },
     /// The engine has no such transactions.
     #[error("serializable transactions, and read-only transactions by SET, are not supported")]
     Transaction,
@@ -51,6 +58,8 @@ enum Effect {
     /// The value is a time limit of the session. The server's own limit still applies.
     TimeLimit(Timeout),
     SearchPath,
+    /// The only value is the client's role, and for `role` also `none`, which is the same one.
+    Role,
     /// The value is the time zone of the session and of the engine.
     TimeZone,
 }
@@ -67,15 +76,19 @@ const fn known(name: &'static str, default: &'static str, effect: Effect, is_rep
     KnownSetting { name, default, effect, is_reported }
 }
 
-use Effect::{IgnoredTime, Kept, Only, ReadOnly, SearchPath, TimeLimit, TimeZone};
+use Effect::{IgnoredTime, Kept, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone};
 
-const KNOWN: [KnownSetting; 35] = [
+const ROLE: &str = "role";
+const SESSION_AUTHORIZATION: &str = "session_authorization";
+
+const KNOWN: [KnownSetting; 37] = [
     known("application_name", "", Kept, true),
     known("bytea_output", "hex", Only(&["hex"]), false),
     known("check_function_bodies", "on", Kept, false),
     known("client_encoding", "UTF8", Only(&["utf8", "utf-8", "unicode"]), true),
     known("client_min_messages", "notice", Kept, false),
     known("DateStyle", "ISO, MDY", Only(&["iso", "iso, mdy", "iso,mdy"]), true),
+    known("default_transaction_deferrable", "off", Kept, false),
     known("default_transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
     known("default_transaction_read_only", "off", Only(&["off", "false", "0"]), true),
     // It has no effect, because floats always have the shortest text that reads back as the same number.
@@ -92,13 +105,14 @@ const KNOWN: [KnownSetting; 35] = [
     known("lc_monetary", "C", Kept, false),
     known("lock_timeout", "0", IgnoredTime, false),
     known("max_identifier_length", "63", ReadOnly, false),
+    known(ROLE, "none", Role, false),
     known("row_security", "on", Kept, false),
     // As in PostgreSQL 15, it is not reported. The engine has its value.
     known("search_path", "main", SearchPath, false),
     known("server_encoding", "UTF8", ReadOnly, true),
     known("server_version", "", ReadOnly, true),
     known("server_version_num", "150000", ReadOnly, false),
-    known("session_authorization", "", ReadOnly, true),
+    known(SESSION_AUTHORIZATION, "", Role, true),
     known("standard_conforming_strings", "on", Only(&["on", "true", "1"]), true),
     known("statement_timeout", "0", TimeLimit(Timeout::Statement), false),
     known("synchronize_seqscans", "on", Kept, false),
@@ -162,6 +176,11 @@ impl Settings {
         &self.values[setting].now
     }
 
+    /// The name with which the client has logged in.
+    fn own_role(&self) -> &str {
+        find(SESSION_AUTHORIZATION).map_or("", |setting| self.value(setting))
+    }
+
     /// The indices of all settings.
     pub fn indices() -> std::ops::Range<usize> {
         0..KNOWN.len()
@@ -189,6 +208,8 @@ impl Settings {
             Only(_) => invalid(known.default),
             ReadOnly if value == self.value(setting) => Ok(change),
             ReadOnly => Err(SettingError::Fixed(known.name)),
+            Role if value == self.own_role() || known.name == ROLE && value == known.default => Ok(change),
+            Role => Err(SettingError::Role { name: known.name, value: value.to_owned() }),
             TimeLimit(_) | IgnoredTime => match time::parse(value) {
                 Some(milliseconds) => {
                     let limit = (milliseconds > 0).then(|| Duration::from_millis(milliseconds.into()));

@@ -1,6 +1,6 @@
 //! The simple query protocol.
 
-use colonnade_sql::{Statement, StatementKind};
+use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::copy::CopyRequest;
 use crate::engine::EngineError;
@@ -83,6 +83,7 @@ impl Session {
                 Ok(())
             }
             StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
+            StatementKind::SetConstraints { are_all } => self.set_constraints(&statement.kind, *are_all),
             StatementKind::Notification(_) => Err(Failure::NotSupported("LISTEN or NOTIFY")),
             StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
             StatementKind::Cursor(_) => self.cursors(statement),
@@ -102,10 +103,14 @@ impl Session {
         self.run_own_statement(statement)
     }
 
-    /// Deallocates a statement that Parse has prepared. If there is none, the engine deallocates one of PREPARE.
+    /// Deallocates a statement that Parse has prepared. If there is none, the engine deallocates one of PREPARE. ALL is both.
     pub fn deallocate(&mut self, statement: &Statement<'_>, name: Option<&str>) -> Result<(), Failure> {
         if !self.prepared.deallocate(name) {
             return self.execute(statement);
+        }
+        if name.is_none() && self.engine.source().is_none_or(Dialect::is_postgres) {
+            let _running = self.start()?;
+            self.run_own_statement("DEALLOCATE ALL")?;
         }
         self.complete(&statement.kind);
         Ok(())

@@ -7,13 +7,16 @@ use crate::{Token, TokenKind};
 /// SET name TO value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// The setting's name; `timezone` for SET TIME ZONE, `client_encoding` for SET NAMES.
+    /// The setting's name; `timezone` for SET TIME ZONE, `client_encoding` for SET NAMES, `session_authorization` for SET SESSION AUTHORIZATION.
     pub name: String,
     /// Its value, of several with commas between them; `None` for DEFAULT.
     pub value: Option<String>,
     /// Whether for the transaction alone.
     pub is_local: bool,
 }
+
+/// The setting that is written as two words.
+const AUTHORIZATION: &str = "session_authorization";
 
 /// What BEGIN and SET TRANSACTION ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,6 +36,12 @@ pub(super) fn set(mut parser: Parser<'_>) -> Option<StatementKind> {
         return (parser.word("as") && parser.word("transaction")).then(|| StatementKind::SetTransaction(modes(parser)));
     }
     let is_local = !is_session && parser.word("local");
+    if (is_session || parser.word("session")) && parser.word("authorization") {
+        return Some(StatementKind::Set(Set { name: AUTHORIZATION.to_owned(), value: value(parser), is_local }));
+    }
+    if parser.word("constraints") {
+        return Some(StatementKind::SetConstraints { are_all: parser.word("all") });
+    }
     if parser.word("transaction") {
         return Some(StatementKind::SetTransaction(modes(parser)));
     }
@@ -43,30 +52,37 @@ pub(super) fn set(mut parser: Parser<'_>) -> Option<StatementKind> {
     }
     let name = parser.name()?.folded().into_owned();
     let is_names = name == "names";
-    if !parser.word("to") && !parser.symbol(b'=') && !is_names && name != "timezone" {
+    if !parser.word("to") && !parser.symbol(b'=') && !is_names && !matches!(name.as_str(), "timezone" | "role") {
         return None;
     }
     let name = if is_names { "client_encoding".to_owned() } else { name };
     Some(StatementKind::Set(Set { name, value: value(parser), is_local }))
 }
 
-/// RESET, after that word.
-pub(super) fn reset(mut parser: Parser<'_>) -> Option<StatementKind> {
-    let name = parser.name()?;
-    Some(StatementKind::Reset((!name.is_word("all")).then(|| name.folded().into_owned())))
+/// RESET, after that word; `None` if it is of another grammar than PostgreSQL's.
+pub(super) fn reset(parser: Parser<'_>) -> Option<StatementKind> {
+    which(parser).map(StatementKind::Reset)
 }
 
 /// SHOW, after that word; `None` if it is of another grammar than PostgreSQL's.
-pub(super) fn show(mut parser: Parser<'_>) -> Option<StatementKind> {
-    if parser.word("time") {
-        return Some(StatementKind::Show(Some("timezone".to_owned())));
-    }
-    if parser.word("transaction") {
-        return parser.word("isolation").then(|| StatementKind::Show(Some("transaction_isolation".to_owned())));
-    }
-    let name = parser.name()?;
-    let name = (!name.is_word("all")).then(|| name.folded().into_owned());
-    parser.peek().is_none().then_some(StatementKind::Show(name))
+pub(super) fn show(parser: Parser<'_>) -> Option<StatementKind> {
+    which(parser).map(StatementKind::Show)
+}
+
+/// The setting that RESET and SHOW name, and nothing after it; within, `None` for ALL.
+fn which(mut parser: Parser<'_>) -> Option<Option<String>> {
+    let first = parser.name()?;
+    let words: &[(&str, &[&str], &str)] = &[
+        ("time", &["zone"], "timezone"),
+        ("transaction", &["isolation", "level"], "transaction_isolation"),
+        ("session", &["authorization"], AUTHORIZATION),
+    ];
+    let name = match words.iter().find(|(word, ..)| first.is_word(word) && parser.peek().is_some()) {
+        Some((_, rest, name)) => rest.iter().all(|word| parser.word(word)).then(|| (*name).to_owned())?,
+        None => first.folded().into_owned(),
+    };
+    let is_all = first.is_word("all");
+    parser.peek().is_none().then_some((!is_all).then_some(name))
 }
 
 /// The modes that come next.
@@ -111,4 +127,58 @@ fn hours(value: &str, fields: &[Token<'_>]) -> Option<String> {
     let (hours, minutes) = value.split_once(':').unwrap_or((value, "00"));
     let hours: i8 = hours.parse().ok()?;
     (minutes == "00").then(|| hours.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dialect, Statement};
+
+    fn kind(sql: &str) -> StatementKind {
+        Statement::of(sql, Dialect::DuckDb).kind
+    }
+
+    #[test]
+    fn settings_have_a_name_and_a_value() {
+        let set = |name: &str, value: Option<&str>, is_local| {
+            StatementKind::Set(Set { name: name.to_owned(), value: value.map(ToOwned::to_owned), is_local })
+        };
+        for (sql, expected) in [
+            ("SET DateStyle = ISO, 'MDY'", set("datestyle", Some("iso, MDY"), false)),
+            ("set session x to default", set("x", None, false)),
+            ("set local \"X\" to 'it''s'", set("X", Some("it's"), true)),
+            ("set time zone local", set("timezone", None, false)),
+            ("set time zone interval '+02:00' hour to minute", set("timezone", Some("2"), false)),
+            ("set timezone 'UTC'", set("timezone", Some("UTC"), false)),
+            ("set names 'utf8'", set("client_encoding", Some("utf8"), false)),
+            ("set x = -1.5", set("x", Some("-1.5"), false)),
+            ("set variable x = 1", StatementKind::Other("SET".to_owned())),
+            ("set session authorization default", set("session_authorization", None, false)),
+            ("set local session authorization 'a'", set("session_authorization", Some("a"), true)),
+            ("set role none", set("role", Some("none"), false)),
+            ("set local role \"A\"", set("role", Some("A"), true)),
+            ("set role = a", set("role", Some("a"), false)),
+            ("set constraints all deferred", StatementKind::SetConstraints { are_all: true }),
+            ("set constraints a, b immediate", StatementKind::SetConstraints { are_all: false }),
+            ("reset session authorization", StatementKind::Reset(Some("session_authorization".to_owned()))),
+            ("reset time zone", StatementKind::Reset(Some("timezone".to_owned()))),
+            ("reset local x", StatementKind::Other("RESET".to_owned())),
+            ("show session authorization", StatementKind::Show(Some("session_authorization".to_owned()))),
+            ("reset all", StatementKind::Reset(None)),
+            ("reset DateStyle", StatementKind::Reset(Some("datestyle".to_owned()))),
+            ("show all", StatementKind::Show(None)),
+            ("show transaction isolation level", StatementKind::Show(Some("transaction_isolation".to_owned()))),
+            ("show time zone", StatementKind::Show(Some("timezone".to_owned()))),
+            ("show all tables", StatementKind::Other("SHOW".to_owned())),
+        ] {
+            assert_eq!(kind(sql), expected, "{sql}");
+        }
+        let modes = |read_only, serializable| Modes { read_only, serializable, are_any: true };
+        assert_eq!(kind("begin work"), StatementKind::Begin(Modes::default()));
+        assert_eq!(kind("start transaction read only"), StatementKind::Start(modes(true, false)));
+        assert_eq!(
+            kind("set session characteristics as transaction isolation level serializable"),
+            StatementKind::SetTransaction(modes(false, true))
+        );
+    }
 }

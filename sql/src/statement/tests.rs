@@ -88,39 +88,6 @@ fn with_belongs_to_what_follows_its_queries() {
 }
 
 #[test]
-fn settings_have_a_name_and_a_value() {
-    let set = |name: &str, value: Option<&str>, is_local| {
-        StatementKind::Set(Set { name: name.to_owned(), value: value.map(ToOwned::to_owned), is_local })
-    };
-    for (sql, expected) in [
-        ("SET DateStyle = ISO, 'MDY'", set("datestyle", Some("iso, MDY"), false)),
-        ("set session x to default", set("x", None, false)),
-        ("set local \"X\" to 'it''s'", set("X", Some("it's"), true)),
-        ("set time zone local", set("timezone", None, false)),
-        ("set time zone interval '+02:00' hour to minute", set("timezone", Some("2"), false)),
-        ("set timezone 'UTC'", set("timezone", Some("UTC"), false)),
-        ("set names 'utf8'", set("client_encoding", Some("utf8"), false)),
-        ("set x = -1.5", set("x", Some("-1.5"), false)),
-        ("set variable x = 1", StatementKind::Other("SET".to_owned())),
-        ("reset all", StatementKind::Reset(None)),
-        ("reset DateStyle", StatementKind::Reset(Some("datestyle".to_owned()))),
-        ("show all", StatementKind::Show(None)),
-        ("show transaction isolation level", StatementKind::Show(Some("transaction_isolation".to_owned()))),
-        ("show time zone", StatementKind::Show(Some("timezone".to_owned()))),
-        ("show all tables", StatementKind::Other("SHOW".to_owned())),
-    ] {
-        assert_eq!(kind(sql), expected, "{sql}");
-    }
-    let modes = |read_only, serializable| Modes { read_only, serializable, are_any: true };
-    assert_eq!(kind("begin work"), StatementKind::Begin(Modes::default()));
-    assert_eq!(kind("start transaction read only"), StatementKind::Start(modes(true, false)));
-    assert_eq!(
-        kind("set session characteristics as transaction isolation level serializable"),
-        StatementKind::SetTransaction(modes(false, true))
-    );
-}
-
-#[test]
 fn cursors_are_read_as_drivers_write_them() {
     for (sql, name, is_held, query) in [
         ("DECLARE c1 CURSOR FOR\nSELECT 1", "c1", false, "SELECT 1"),

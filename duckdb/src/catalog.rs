@@ -7,13 +7,17 @@
 //! - `OPERATOR(pg_catalog.~)` becomes a call or an operator (`operators.rs`), and the default collation is removed.
 //! - Casts to `regclass` and similar types become calls of functions (`casts.rs`).
 //! - Subscripts of vectors count from 0 (`vectors.rs`), and a series of subscripts gives rows (`series.rs`).
+//! - The method and the operator classes of CREATE INDEX are removed (`index.rs`).
+//! - UNNEST of several arrays becomes that of one list (`unnest.rs`).
 //! - `public` becomes `main`, and the database's own name before a schema is accepted (`served_database.rs`).
 
 mod casts;
+mod index;
 mod names;
 mod operators;
 mod series;
 mod served_database;
+mod unnest;
 mod vectors;
 
 use casts::Casts;
@@ -75,18 +79,27 @@ pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
         return edits;
     }
     let may_match = |at: usize| {
-        [SCHEMA, INFORMATION, "array"].iter().chain(&casts::TYPES).any(|name| begins(&statement[at..], name))
+        [SCHEMA, INFORMATION, "array", "unnest", "index"]
+            .iter()
+            .chain(&casts::TYPES)
+            .any(|name| begins(&statement[at..], name))
     };
-    if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'r') && may_match(at)) {
+    if !statement
+        .bytes()
+        .enumerate()
+        .any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'r' | b'u') && may_match(at))
+    {
         return edits;
     }
     let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     let mut casts = Casts::new(&tokens);
     remove_quantified_arrays(&tokens, &mut edits);
     vectors::count_from_0(&tokens, &mut edits);
+    index::methods(&tokens, &mut edits);
     let mut at = 0;
     while at < tokens.len() {
         series::subscripts(&tokens, at, &mut edits);
+        unnest::of_several(&tokens, at, &mut edits);
         at += casts
             .rewrite(at, &mut edits)
             .or_else(|| operators::rewrite(&tokens, at, &casts, &mut edits))
@@ -219,8 +232,8 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn arbitrary_statements_never_panic(given in "(pg_catalog|information_schema|OPERATOR|COLLATE|default|::regclass|cast|\
-                                                 as regtype|[.()~' é\"a:$1]|\\[|\\]){0,16}") {
+        fn arbitrary_statements_never_panic(given in "(pg_catalog|information_schema|from unnest|create index|x_ops|OPERATOR|COLLATE|default|::regclass|cast|\
+                                                 as regtype|[,.()~' é\"a:$1]|\\[|\\]){0,16}") {
             let _ = rewritten(&given);
         }
     }

@@ -49,6 +49,12 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
         let hint = Some(ARGUMENTS_HINT.to_owned());
         return EngineError { detail, hint, position, ..EngineError::new(SqlState::UNDEFINED_FUNCTION, message) };
     }
+    if is_row_lock(message, statement, position) {
+        return EngineError {
+            position,
+            ..refused("row locks (FOR UPDATE, FOR SHARE) are not supported".to_owned(), ROW_LOCK_HINT)
+        };
+    }
     if message.starts_with(DISPATCHER_MISPLACED) {
         let message = "a function in Python cannot be used in this expression";
         let hint = Some(MISPLACED_HINT.to_owned());
@@ -105,6 +111,20 @@ const DISK_FULL_HINT: &str =
 const LATE_DUPLICATE: &str = "Failed to commit: PRIMARY KEY or UNIQUE constraint violation";
 const LATE_DUPLICATE_HINT: &str =
     "Another session has committed a row with this key meanwhile. Repeat the transaction.";
+
+/// What to do without row locks. The clause is not ignored, because a lock also protects rows that its transaction does not change.
+const ROW_LOCK_HINT: &str = "Leave the clause out. If another transaction changes a row that this one changes too, \
+                             one of them fails with 40001, and has to be repeated.";
+
+/// Whether the parser has stopped at FOR UPDATE, FOR NO KEY UPDATE, FOR SHARE or FOR KEY SHARE.
+fn is_row_lock(message: &str, statement: &str, position: Option<usize>) -> bool {
+    let is_for = message.to_ascii_lowercase().ends_with("syntax error at or near \"for\"");
+    let Some((start, _)) = position.filter(|_| is_for).and_then(|at| statement.char_indices().nth(at)) else {
+        return false;
+    };
+    let clause = colonnade_sql::code(&statement[start..], Dialect::DuckDb).skip(1).take(2);
+    clause.into_iter().any(|word| word.is_one_of(&["update", "share", "key"]))
+}
 
 /// The SQLSTATE of a message, by its class and, if a class has several, by its words.
 fn code(text: &str) -> SqlState {

@@ -1,4 +1,4 @@
-"""Roles and prepared statements in front of a source: who the client is, is the server's matter; roles are the source's."""
+"""Roles and prepared statements in front of a source: the server knows who the client is, the source has the roles."""
 
 from __future__ import annotations
 

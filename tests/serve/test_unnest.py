@@ -54,6 +54,17 @@ def test_an_insert_of_many_rows(connection: psycopg.Connection) -> None:
     assert connection.execute(query).fetchone() == ("499750.00", "2019-12-31 22:00:00+00")
 
 
+def test_deletes_and_merges_of_many_rows(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE TEMP TABLE kept AS SELECT range AS i, 'a' AS t FROM range(4)")
+    changes = [[1, 2, 9], ["a", "b", "a"]]
+    query = "DELETE FROM kept USING unnest(%s::int[], %s::text[]) u(i, t) WHERE kept.i = u.i AND kept.t = u.t"
+    assert connection.execute(query, changes).rowcount == 1
+    source = "unnest(%s::int[], %s::text[]) u(i, t)"
+    query = f"MERGE INTO kept USING {source} ON kept.i = u.i WHEN MATCHED THEN UPDATE SET t = u.t".encode()
+    assert connection.execute(query, changes).rowcount == 1
+    assert connection.execute("SELECT * FROM kept ORDER BY i").fetchall() == [(0, "a"), (2, "b"), (3, "a")]
+
+
 def test_what_is_no_array_is_an_error(connection: psycopg.Connection) -> None:
     for query in ("SELECT * FROM unnest(ARRAY[1], 2)", "SELECT * FROM unnest(ARRAY[1, 2], true)"):
         with pytest.raises(psycopg.Error):

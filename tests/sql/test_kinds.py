@@ -27,7 +27,7 @@ DUCKDB = {
     "COPY": {"Copy"},
     # COPY FROM DATABASE, which DuckDB rewrites; statements that DuckDB runs as functions.
     "PRAGMA": {"Other PRAGMA", "Other IMPORT", "Copy"},
-    "SET": {"Set", "Reset", "Other SET", "Other USE", "Other PRAGMA"},
+    "SET": {"Set", "Reset", "Other SET", "Other RESET", "Other USE", "Other PRAGMA"},
     "TRANSACTION": {"Begin", "Start", "Commit", "Rollback"},
     "CREATE": {"CreateTable", "Define CREATE"},
     "DROP": {"Define DROP", "Deallocate"},

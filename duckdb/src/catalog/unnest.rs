@@ -1,4 +1,4 @@
-//! Rewrites UNNEST of several arrays, which PostgreSQL has in FROM: a column for each array, and NULL where an array is shorter. DuckDB's has one
+//! Rewrites UNNEST of several arrays, which PostgreSQL has in FROM (and in USING of DELETE and MERGE): a column for each array, and NULL where an array is shorter. DuckDB's has one
 //! argument. Its `list_zip` makes one list of several, in the same way.
 
 use colonnade_sql::edit::Edits;
@@ -57,7 +57,7 @@ const OTHERS: [&str; 11] =
 fn is_in_from(before: &[Token<'_>]) -> bool {
     let Some(last) = before.last() else { return false };
     if !last.is_symbol(b',') {
-        return last.is_one_of(&["from", "join", "lateral"]);
+        return last.is_one_of(&["from", "join", "lateral", "using"]);
     }
     let mut depth = 0_usize;
     for token in before.iter().rev() {
@@ -65,7 +65,7 @@ fn is_in_from(before: &[Token<'_>]) -> bool {
             _ if token.is_symbol(b')') => depth += 1,
             0 if token.is_symbol(b'(') => return false,
             _ if token.is_symbol(b'(') => depth -= 1,
-            0 if token.is_one_of(&["from", "join"]) => return true,
+            0 if token.is_one_of(&["from", "join", "using"]) => return true,
             0 if token.is_one_of(&OTHERS) => return false,
             _ => {}
         }

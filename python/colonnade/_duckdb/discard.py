@@ -1,4 +1,4 @@
-"""DISCARD and RESET ALL: the statements that remove what a client has left in its session.
+"""DISCARD, RESET ALL and DEALLOCATE ALL: the statements that remove what a client has left in its session.
 
 A pool of connections gives a session to the next client after one of them.
 """

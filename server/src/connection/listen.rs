@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt as _, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -81,10 +81,14 @@ impl fmt::Display for ListenAddress {
     }
 }
 
+/// The device of a file, and its number there.
+type FileId = (u64, u64);
+
 #[derive(Debug)]
 pub enum Listener {
     Tcp(TcpListener),
-    Unix(UnixListener, PathBuf),
+    /// The path, and the device and the number of its file.
+    Unix(UnixListener, PathBuf, FileId),
     /// For metrics, not for clients.
     Metrics(TcpListener),
 }
@@ -110,8 +114,9 @@ impl Listener {
                 let shown = path.display().to_string();
                 let listener = UnixListener::bind(&path).map_err(failed(shown.clone()))?;
                 // Everybody who can connect acts with the rights of the server's user.
-                fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed(shown))?;
-                Ok(Self::Unix(listener, path))
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(failed(shown.clone()))?;
+                let id = file_id(&path).map_err(failed(shown))?;
+                Ok(Self::Unix(listener, path, id))
             }
         }
     }
@@ -120,14 +125,14 @@ impl Listener {
     pub fn address(&self) -> io::Result<ListenAddress> {
         match self {
             Self::Tcp(listener) | Self::Metrics(listener) => listener.local_addr().map(ListenAddress::Tcp),
-            Self::Unix(_, path) => Ok(ListenAddress::Unix(path.clone())),
+            Self::Unix(_, path, _) => Ok(ListenAddress::Unix(path.clone())),
         }
     }
 
     pub fn accept(&self) -> io::Result<OwnedFd> {
         match self {
             Self::Tcp(listener) | Self::Metrics(listener) => listener.accept().map(|(stream, _)| stream.into()),
-            Self::Unix(listener, _) => listener.accept().map(|(stream, _)| stream.into()),
+            Self::Unix(listener, ..) => listener.accept().map(|(stream, _)| stream.into()),
         }
     }
 
@@ -137,12 +142,20 @@ impl Listener {
         // Failures are ignored: the process is about to end.
         let _ = match self {
             Self::Tcp(listener) | Self::Metrics(listener) => shutdown(listener, Shutdown::Both),
-            Self::Unix(listener, path) => {
-                let _ = fs::remove_file(path);
+            Self::Unix(listener, path, id) => {
+                // Another server may have replaced the file, after somebody had removed it.
+                if file_id(path).is_ok_and(|present| present == *id) {
+                    let _ = fs::remove_file(path);
+                }
                 shutdown(listener, Shutdown::Both)
             }
         };
     }
+}
+
+fn file_id(path: &Path) -> io::Result<FileId> {
+    let metadata = fs::symlink_metadata(path)?;
+    Ok((metadata.dev(), metadata.ino()))
 }
 
 /// Removes the socket file that a dead server has left.
@@ -193,6 +206,13 @@ mod tests {
         let second = Listener::bind(&address, None).unwrap();
         second.close();
         assert!(!path.exists());
+        // One that is alive but has lost its file leaves the file of its successor.
+        let third = Listener::bind(&address, None).unwrap();
+        fs::rename(&path, directory.join("moved")).unwrap();
+        let fourth = Listener::bind(&address, None).unwrap();
+        third.close();
+        assert!(path.exists());
+        fourth.close();
         fs::write(&path, "precious").unwrap();
         assert!(matches!(Listener::bind(&address, None), Err(AddressError::NotASocket(_))));
         let in_directory = Listener::bind(&ListenAddress::Unix(directory.clone()), Some(7)).unwrap();

@@ -97,7 +97,13 @@ impl PySupervisor {
         self.supervisor().metrics().map(|address| address.to_string())
     }
 
-    /// Reads the users file and the certificates again.
+    /// What the operator should know of the certificates that were read last.
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.supervisor().warnings()
+    }
+
+    /// Reads the users file and the certificates again, and opens the log again.
     fn reload(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.supervisor().reload()).map_err(|error| to_py(&error))
     }

@@ -2,9 +2,11 @@
 
 mod http;
 mod log;
+mod log_sink;
 mod statement;
 
 use std::fmt::Write as _;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -45,6 +47,14 @@ impl Observer {
     pub fn log_event(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
+        }
+    }
+
+    /// Writes further lines of the log to another file, if there is a log.
+    pub fn replace_log(&self, descriptor: OwnedFd) {
+        if let Some(log) = &self.log {
+            // If no thread can be started, the old file stays.
+            let _ = log.replace(descriptor);
         }
     }
 

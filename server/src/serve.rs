@@ -212,6 +212,11 @@ impl Server {
         }
     }
 
+    /// Writes further lines of the log to another file.
+    pub(crate) fn replace_log(&self, file: OwnedFd) {
+        self.shared.observer.replace_log(file);
+    }
+
     /// Refuses new sessions. Open ones end after their statements and transactions. `done` is called when all have ended.
     pub(crate) fn drain(&self, done: impl FnOnce() + Send + 'static) {
         self.shared.is_draining.store(true, Ordering::SeqCst);

@@ -14,6 +14,7 @@ mod listening;
 pub(crate) mod memory;
 mod memory_file;
 mod process;
+mod restart;
 pub(crate) mod sandbox;
 mod supervisor;
 pub(crate) mod worker;

@@ -2,7 +2,9 @@
 
 mod config;
 mod stream;
+mod validity;
 
 pub(crate) use config::{Config, Pem};
 pub use config::{TlsError, TlsFiles};
 pub(crate) use stream::Tls;
+pub use validity::ValidityFault;

@@ -13,18 +13,22 @@ from colonnade._core import __version__
 from colonnade._errors import Error
 
 from . import adbc, bench, completion, demo, doctor, ml, read, serve, tables, udf, user, write
+from .process import ending_by_exception, reserve_standard_streams
 from .terminal import say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command. Returns the exit status: 0, 1 after an error, 2 after a wrong argument, 130 after Ctrl-C."""
+    """Runs the command. Returns the exit status: 0, 1 after an error, 2 after a wrong argument, 130 after Ctrl-C.
+    SIGTERM and SIGHUP are a SystemExit with 143 and 129."""
+    reserve_standard_streams()
     if sys.stderr is None:
         # It is closed. Messages have no reader, but must not end the command.
         sys.stderr = io.StringIO()
     args = parser().parse_args(arguments)
     verbose = bool(args.verbose)
     try:
-        status = args.run(args)
+        with ending_by_exception():
+            status = args.run(args)
         # An error of standard output must not wait for the interpreter's exit, where it has another status.
         if sys.stdout is not None:
             sys.stdout.flush()

@@ -64,6 +64,7 @@ def start(listening: Listening, settings: Settings, *, verbose: bool) -> Supervi
             raise
         # If the worker did not start, it has printed the reason.
         raise SystemExit(f"colonnade: {first_line(error)}" if str(error) else 1) from None
+    show_warnings(supervisor)
     for address in supervisor.addresses:
         print(f"listening on {address}", flush=True)
     if supervisor.metrics is not None:
@@ -71,11 +72,19 @@ def start(listening: Listening, settings: Settings, *, verbose: bool) -> Supervi
     return supervisor
 
 
+def show_warnings(supervisor: Supervisor) -> None:
+    """Tells the operator what will keep clients from connecting."""
+    for warning in supervisor.warnings:
+        print(f"colonnade: {warning}", file=sys.stderr, flush=True)
+
+
 def wait_for_signal(supervisor: Supervisor) -> int:
-    """Returns the signal that ends the server. After SIGHUP, users and certificates are read again."""
+    """Returns the signal that ends the server. After SIGHUP, users and certificates are read again, and the log is
+    opened again."""
     while (received := signal.sigwait(SIGNALS)) == signal.SIGHUP:
         try:
             supervisor.reload()
+            show_warnings(supervisor)
         except OSError as error:
             print(f"colonnade: the old users and certificates stay: {first_line(error)}", file=sys.stderr, flush=True)
     return received

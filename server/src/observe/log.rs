@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::log_sink::LogSink;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FieldValue<'a> {
@@ -18,7 +20,9 @@ pub(crate) enum FieldValue<'a> {
 /// A log file, or standard error.
 #[derive(Debug)]
 pub struct Log {
-    file: Mutex<File>,
+    sink: RwLock<LogSink>,
+    /// The path that was opened; `None` for standard error, and in a process that got a descriptor.
+    path: Option<PathBuf>,
 }
 
 impl Log {
@@ -28,28 +32,51 @@ impl Log {
     /// If the file cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {
-            return Ok(io::stderr().as_fd().try_clone_to_owned()?.into());
+            return Self::from_descriptor(io::stderr().as_fd().try_clone_to_owned()?);
         }
-        Ok(OwnedFd::from(OpenOptions::new().append(true).create(true).open(path)?).into())
+        let log = Self::from_descriptor(append(path)?.into())?;
+        Ok(Self { path: Some(path.to_owned()), ..log })
+    }
+
+    /// The log that another process has opened.
+    pub(crate) fn from_descriptor(descriptor: OwnedFd) -> io::Result<Self> {
+        Ok(Self { sink: RwLock::new(LogSink::new(descriptor.into())?), path: None })
     }
 
     /// The same log for another process.
     pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
-        Ok(self.file.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?.into())
+        self.sink.read().unwrap_or_else(PoisonError::into_inner).descriptor()
+    }
+
+    /// Opens the path again, for programs that rename the file. `None` if the log has no path. [`Log::replace`] takes the descriptor.
+    pub(crate) fn open_again(&self) -> io::Result<Option<OwnedFd>> {
+        self.path.as_deref().map(|path| append(path).map(OwnedFd::from)).transpose()
+    }
+
+    /// Writes further lines to another file.
+    pub(crate) fn replace(&self, descriptor: OwnedFd) -> io::Result<()> {
+        let sink = LogSink::new(descriptor.into())?;
+        *self.sink.write().unwrap_or_else(PoisonError::into_inner) = sink;
+        Ok(())
     }
 
     pub(crate) fn line(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let text = line(now.as_secs_f64(), event, fields);
-        // A failing log must not stop the server.
-        let _ = self.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(text.as_bytes());
+        self.sink.read().unwrap_or_else(PoisonError::into_inner).write(line(now(), event, fields));
     }
 }
 
-impl From<OwnedFd> for Log {
-    fn from(file: OwnedFd) -> Self {
-        Self { file: Mutex::new(file.into()) }
-    }
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
+}
+
+/// The line that takes the place of lines that could not be written.
+pub(super) fn lost_lines(count: u64) -> String {
+    line(now(), "log_lost", &[("lines", FieldValue::Number(count))])
+}
+
+/// Seconds since 1970.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 /// The text of a line; `time` in seconds since 1970.

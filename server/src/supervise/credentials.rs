@@ -5,11 +5,12 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::memory_file;
 use crate::auth::Users;
 use crate::serve::ServeError;
-use crate::tls::{self, Pem, TlsFiles};
+use crate::tls::{self, Pem, TlsFiles, ValidityFault};
 
 /// The files of users and certificates.
 #[derive(Clone, Debug, Default)]
@@ -20,9 +21,17 @@ pub struct CredentialFiles {
     pub tls: Option<TlsFiles>,
 }
 
+/// What the files contain.
+pub(super) struct CredentialContents {
+    /// For another process, which reads it with [`Credentials::take`].
+    pub memory_file: std::fs::File,
+    /// Certificates that can be used, but that clients will not accept.
+    pub faults: Vec<ValidityFault>,
+}
+
 impl CredentialFiles {
-    /// Reads and checks the files. Another process gets the contents with [`Credentials::take`].
-    pub(super) fn read(&self) -> Result<std::fs::File, ServeError> {
+    /// Reads and checks the files.
+    pub(super) fn read(&self) -> Result<CredentialContents, ServeError> {
         let users = match &self.users {
             None => None,
             Some(path) => {
@@ -40,7 +49,8 @@ impl CredentialFiles {
             pem.as_ref().map(|pem| &pem.key[..]),
             authorities,
         ];
-        Ok(memory_file::write(&parts)?)
+        let faults = pem.as_ref().map(|pem| pem.validity_faults(SystemTime::now())).unwrap_or_default();
+        Ok(CredentialContents { memory_file: memory_file::write(&parts)?, faults })
     }
 }
 
@@ -57,7 +67,7 @@ impl Credentials {
     /// # Errors
     /// If one of the files cannot be used.
     pub fn load(files: &CredentialFiles) -> Result<Self, ServeError> {
-        Self::take(files.read()?.into())
+        Self::take(files.read()?.memory_file.into())
     }
 
     /// Parses the contents that another process has read.

@@ -1,7 +1,6 @@
-//! The supervisor listens, passes connections to the worker, and restarts the worker after its death.
+//! The supervisor listens and passes connections to the worker, which [`super::restart`] starts.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
@@ -14,19 +13,17 @@ use std::time::{Duration, Instant};
 use super::board::Board;
 use super::channel::{Channel, ChannelMessage};
 use super::credentials::CredentialFiles;
-use super::death::{self, Death, disconnect_client};
-use super::helper::{HelperProgram, Helpers};
+use super::death::Death;
+use super::helper::HelperProgram;
 use super::listening;
-use super::process::{Process, Program, Setup};
+use super::process::Program;
 use crate::connection::listen::{AddressError, ListenAddress, Listener};
 use crate::observe::{FieldValue, Log};
 use crate::serve::ServeError;
+use crate::tls::ValidityFault;
 
 /// How long a worker may take to end its sessions after it was told to stop.
-const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-/// The pause before a worker is started if the last one did not become ready. It doubles each time.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+pub(super) const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The options of a supervisor.
 #[derive(Clone, Debug)]
@@ -56,40 +53,44 @@ pub struct Supervisor {
 
 /// The state that the supervisor's threads share.
 pub(super) struct SupervisorContext {
-    options: SupervisorOptions,
-    log: Option<Log>,
+    pub options: SupervisorOptions,
+    pub log: Option<Log>,
     state: Mutex<State>,
-    changed: Condvar,
+    pub changed: Condvar,
     pub is_stopping: AtomicBool,
 }
 
 #[derive(Default)]
-struct State {
+pub(super) struct State {
     /// Users and certificates, for the next worker.
-    credentials: Option<std::fs::File>,
+    pub credentials: Option<std::fs::File>,
+    /// What is wrong with the certificates, as texts.
+    pub warnings: Vec<String>,
+    /// How often they were read again.
+    pub reloads: u64,
     /// The channel to the worker, while one is ready.
-    channel: Option<Arc<Channel>>,
-    board: Option<Arc<Board>>,
+    pub channel: Option<Arc<Channel>>,
+    pub board: Option<Arc<Board>>,
     /// Duplicates of the worker's sockets, by slot.
-    sockets: BTreeMap<u32, OwnedFd>,
+    pub sockets: BTreeMap<u32, OwnedFd>,
     /// Sockets that the last worker had not taken when it died.
-    not_taken: Vec<OwnedFd>,
+    pub not_taken: Vec<OwnedFd>,
     /// Whether a worker has become ready.
-    was_ever_ready: bool,
-    is_draining: bool,
-    has_drained: bool,
-    deaths: u64,
-    last_death: Option<Death>,
+    pub was_ever_ready: bool,
+    pub is_draining: bool,
+    pub has_drained: bool,
+    pub deaths: u64,
+    pub last_death: Option<Death>,
     /// The exit status of the last worker, after which none is started.
-    end: Option<ExitStatus>,
+    pub end: Option<ExitStatus>,
 }
 
 impl SupervisorContext {
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&'a self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
+    pub fn wait<'a>(&'a self, state: MutexGuard<'a, State>, time: Duration) -> MutexGuard<'a, State> {
         self.changed.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0
     }
 
@@ -128,122 +129,30 @@ impl SupervisorContext {
         }
     }
 
-    fn log_event(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
+    /// Writes a line, if there is a log.
+    pub fn log_event(&self, event: &str, fields: &[(&str, FieldValue<'_>)]) {
         if let Some(log) = &self.log {
             log.line(event, fields);
         }
     }
 
-    /// Starts workers, one after the other, until the supervisor stops. One thread starts all of them, because the kernel kills a worker
-    /// when the thread that started it ends (`PR_SET_PDEATHSIG`).
-    fn run_workers(&self) {
-        let mut pause = FIRST_PAUSE;
-        loop {
-            let (status, was_ready) = match self.run_worker() {
-                Ok((status, was_ready)) => (Some(status), was_ready),
-                Err(error) => {
-                    self.log_event("worker_failed", &[("reason", FieldValue::Text(&error.to_string()))]);
-                    (None, false)
-                }
-            };
-            let mut state = self.state();
-            let is_over = self.is_stopping.load(Ordering::SeqCst) || state.is_draining || !state.was_ever_ready;
-            if is_over {
-                state.has_drained = true;
-                state.end = Some(status.unwrap_or_default());
-                self.changed.notify_all();
-                return;
-            }
-            if was_ready {
-                pause = FIRST_PAUSE;
-                continue;
-            }
-            let end = Instant::now() + pause;
-            pause = (pause * 2).min(LONGEST_PAUSE);
-            while Instant::now() < end && !self.is_stopping.load(Ordering::SeqCst) {
-                state = self.wait(state, end.saturating_duration_since(Instant::now()));
-            }
+    /// Logs and keeps what clients will find wrong with the certificates.
+    fn note_faults(&self, faults: &[ValidityFault]) {
+        for fault in faults {
+            let (path, reason) = (fault.path.display().to_string(), fault.to_string());
+            let fields = [("path", &*path), ("reason", &*reason)];
+            self.log_event("certificate", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
         }
+        self.state().warnings = faults.iter().map(ValidityFault::to_string).collect();
     }
 
-    /// Starts a worker and reads its messages until it ends. Gives its exit status, and whether it had become ready.
-    fn run_worker(&self) -> io::Result<(ExitStatus, bool)> {
-        let begun = Instant::now();
-        let board = Arc::new(Board::new()?);
-        let (setup, credentials) = {
-            let mut state = self.state();
-            state.board = Some(Arc::clone(&board));
-            let metrics = death::metrics(state.deaths, state.last_death.as_ref());
-            let credentials = state.credentials.as_ref().map(std::fs::File::try_clone).transpose()?;
-            (Setup { settings: self.options.settings.clone(), metrics }, credentials)
-        };
-        let credentials = credentials.ok_or(io::ErrorKind::InvalidInput)?;
-        let (mut process, channel) =
-            Process::start(&self.options.program, &board, &setup, &credentials, self.log.as_ref())?;
-        let (channel, mut was_ready, mut helpers) = (Arc::new(channel), false, Helpers::default());
-        while let Ok(Some(received)) = channel.receive() {
-            let mut state = self.state();
-            match received.message {
-                ChannelMessage::Ready => {
-                    was_ready = true;
-                    state.was_ever_ready = true;
-                    state.channel = Some(Arc::clone(&channel));
-                    self.repeat_requests(&state, &channel);
-                    let id = FieldValue::Number(process.id().into());
-                    self.log_event(
-                        "worker",
-                        &[("pid", id), ("seconds", FieldValue::Seconds(begun.elapsed().as_secs_f64()))],
-                    );
-                    let not_taken = std::mem::take(&mut state.not_taken);
-                    drop(state);
-                    // If a socket cannot be passed on, this worker has died too, and the socket is closed.
-                    not_taken.into_iter().for_each(|socket| drop(self.pass_client(socket, Duration::ZERO)));
-                }
-                ChannelMessage::Ended => drop(state.sockets.remove(&received.slot)),
-                ChannelMessage::Drained => state.has_drained = true,
-                ChannelMessage::StartHelper => {
-                    drop(state);
-                    if let Err(error) = helpers.answer(self.options.helper.as_ref(), &channel) {
-                        self.log_event("helper_failed", &[("reason", FieldValue::Text(&error.to_string()))]);
-                    }
-                }
-                _ => {}
-            }
-            self.changed.notify_all();
-        }
-        // The worker has closed its end of the channel, so it is exiting or dead.
-        let status = process.end_within(STOP_TIMEOUT)?;
-        let mut state = self.state();
-        state.channel = None;
-        let sockets = std::mem::take(&mut state.sockets);
-        let records: Vec<_> = sockets.keys().map(|slot| board.record(*slot)).collect();
-        if was_ready && !self.is_stopping.load(Ordering::SeqCst) {
-            let death = Death::new(Some(status), &records, board.stuck_statement());
-            self.log.iter().for_each(|log| death.log(log));
-            state.deaths += 1;
-            state.last_death = Some(death);
-        }
-        for (socket, record) in sockets.into_values().zip(&records) {
-            // The next worker can serve a connection that this one had not taken.
-            if record.is_not_taken && !self.is_stopping.load(Ordering::SeqCst) {
-                state.not_taken.push(socket);
-            } else {
-                disconnect_client(&socket, record);
-            }
-        }
-        Ok((status, was_ready))
-    }
-
-    /// Tells a worker that has just become ready what was requested while none was.
-    fn repeat_requests(&self, state: &State, channel: &Channel) {
-        let requests = [
-            (self.is_stopping.load(Ordering::SeqCst), ChannelMessage::Stop),
-            (state.is_draining, ChannelMessage::Drain),
-        ];
-        if let Some((_, request)) = requests.into_iter().find(|(is_requested, _)| *is_requested) {
-            // It fails if the worker has died. Then its thread ends too.
-            let _ = channel.send(request, 0, &[]);
-        }
+    /// Sends a worker the present users, certificates and log. It fails if the worker is dying. The next one gets them at its start.
+    pub fn send_reload(&self, state: &State, channel: &Channel) {
+        let Some(credentials) = &state.credentials else { return };
+        let log = self.log.as_ref().and_then(|log| log.descriptor().ok());
+        let descriptors: Vec<_> =
+            std::iter::once(credentials.as_fd()).chain(log.as_ref().map(|log| log.as_fd())).collect();
+        let _ = channel.send(ChannelMessage::Reload, 0, &descriptors);
     }
 }
 
@@ -262,10 +171,10 @@ impl Supervisor {
         if let (Some(ListenAddress::Tcp(remote)), true) = (remote, files.users.is_none() || files.tls.is_none()) {
             return Err(AddressError::NotProtected(*remote).into());
         }
-        let credentials = Some(files.read()?);
+        let credentials = files.read()?;
         let log = options.log.as_deref().map(Log::open).transpose();
         let log = log.map_err(|error| ServeError::Log(options.log.clone().unwrap_or_default(), error))?;
-        let state = Mutex::new(State { credentials, ..State::default() });
+        let state = Mutex::new(State { credentials: Some(credentials.memory_file), ..State::default() });
         let metrics = options.metrics;
         let shared =
             SupervisorContext { options, log, state, changed: Condvar::new(), is_stopping: AtomicBool::new(false) };
@@ -275,6 +184,7 @@ impl Supervisor {
         if let Some(address) = metrics {
             own.listen_for_metrics(address)?;
         }
+        own.shared.note_faults(&credentials.faults);
         own.start_worker()?;
         for listener in &own.listeners {
             own.threads.push(listening::start(&own.shared, listener)?);
@@ -329,23 +239,38 @@ impl Supervisor {
         &self.addresses
     }
 
+    /// What the operator should know of the certificates that were read last.
+    pub fn warnings(&self) -> Vec<String> {
+        self.shared.state().warnings.clone()
+    }
+
     /// The address of `/metrics` and `/health`, with its actual port.
     pub fn metrics(&self) -> Option<SocketAddr> {
         self.metrics
     }
 
-    /// Reads users and certificates again, for new connections. Open sessions stay.
+    /// Reads users and certificates again, for new connections, and opens the log again. Open sessions stay.
     ///
     /// # Errors
     /// If one of the files cannot be used. Then nothing changes.
     pub fn reload(&self) -> Result<(), ServeError> {
-        let credentials = self.shared.options.credentials.read()?;
-        let mut state = self.shared.state();
-        if let Some(channel) = &state.channel {
-            // It fails if the worker is dying. The next one gets them at its start.
-            let _ = channel.send(ChannelMessage::Reload, 0, &[credentials.as_fd()]);
+        let (shared, options) = (&self.shared, &self.shared.options);
+        let credentials = options.credentials.read()?;
+        let failed = |error| ServeError::Log(options.log.clone().unwrap_or_default(), error);
+        if let Some(log) = &shared.log
+            && let Some(descriptor) = log.open_again().map_err(failed)?
+        {
+            log.replace(descriptor).map_err(failed)?;
         }
-        state.credentials = Some(credentials);
+        let mut state = shared.state();
+        state.credentials = Some(credentials.memory_file);
+        state.reloads += 1;
+        // A worker that is starting gets them when it is ready.
+        if let Some(channel) = &state.channel {
+            shared.send_reload(&state, channel);
+        }
+        drop(state);
+        shared.note_faults(&credentials.faults);
         Ok(())
     }
 

@@ -23,7 +23,8 @@ pub struct Worker {
     board: Arc<Board>,
     setup: Setup,
     credentials: Credentials,
-    log: Option<Log>,
+    /// A log may start a thread, which would be outside of a sandbox that begins later. So it is opened when this serves.
+    log: Option<OwnedFd>,
     helpers: HelperStarter,
     /// Passes what the supervisor sends on to `helpers`.
     started: Sender<Option<OwnedFd>>,
@@ -71,7 +72,7 @@ impl Worker {
         let mut next = || descriptors.next().ok_or_else(missing);
         let (board, setup, credentials) = (Board::from_descriptor(next()?), Setup::read(next()?)?, next()?);
         let credentials = Credentials::take(credentials)?;
-        let log = descriptors.next().map(Log::from);
+        let log = descriptors.next();
         let channel = Arc::new(channel);
         let (helpers, started) = HelperStarter::new(Arc::clone(&channel));
         Ok(Self { channel, board: Arc::new(board), setup, credentials, log, helpers, started })
@@ -93,18 +94,20 @@ impl Worker {
     /// If the operating system provides no threads or descriptors.
     pub fn serve(self, engine: Arc<dyn Engine>, options: ServeOptions) -> Result<End, ServeError> {
         let Self { channel, board, setup, credentials, log, started, .. } = self;
+        let log = log.map(Log::from_descriptor).transpose()?;
         let mut server =
             Server::start(engine, credentials, ServeOptions { log, metrics: setup.metrics.clone(), ..options })?;
         let channel_to_close = Arc::clone(&channel);
         server.on_exit_request(move || channel_to_close.stop_receiving());
         channel.send(ChannelMessage::Ready, 0, &[])?;
         loop {
-            let Some(Received { message, slot, mut descriptors }) = channel.receive()? else {
+            let Some(Received { message, slot, descriptors }) = channel.receive()? else {
                 let Some(cause) = server.exit_cause() else { return Ok(End::Orphaned) };
                 server.stop();
                 return Ok(End::Failed(cause));
             };
-            let descriptor = descriptors.pop();
+            let mut descriptors = descriptors.into_iter();
+            let descriptor = descriptors.next();
             match message {
                 ChannelMessage::Client => {
                     let end = EndNotifier { channel: Arc::clone(&channel), slot };
@@ -115,7 +118,10 @@ impl Worker {
                 ChannelMessage::Metrics => {
                     descriptor.into_iter().for_each(|stream| server.answer_metrics(stream.into()))
                 }
-                ChannelMessage::Reload => replace(&server, descriptor),
+                ChannelMessage::Reload => {
+                    replace(&server, descriptor);
+                    descriptors.next().into_iter().for_each(|log| server.replace_log(log));
+                }
                 ChannelMessage::Drain => {
                     let channel = Arc::clone(&channel);
                     server.drain(move || drop(channel.send(ChannelMessage::Drained, 0, &[])));

@@ -81,7 +81,7 @@ pub(crate) struct Config {
 
 /// The contents of the files.
 pub(crate) struct Pem {
-    files: TlsFiles,
+    pub(super) files: TlsFiles,
     pub certificate: Vec<u8>,
     pub key: Vec<u8>,
     pub client_authorities: Option<Vec<u8>>,
@@ -148,7 +148,7 @@ impl Config {
     }
 }
 
-fn certificates(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(super) fn certificates(path: &Path, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let invalid = |reason: String| TlsError::Pem { path: path.to_owned(), what: "certificate", reason };
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
     let found = found.map_err(|error| invalid(error.to_string()))?;

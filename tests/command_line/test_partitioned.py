@@ -133,6 +133,20 @@ def test_a_disk_that_takes_no_more_leaves_nothing(uri: str, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def test_an_error_of_writing_does_not_abort_the_process(tmp_path: Path) -> None:
+    """A thread of pyarrow that waited for a further batch used Python's objects while the interpreter ended."""
+    limit = "import resource, os, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (2**20,) * 2); " + (
+        "os.execv(sys.executable, sys.argv[1:])"
+    )
+    sql = "select i % 3 as k, md5(i::varchar) as m from range(3000000) t(i)"
+    read = ["read", "duckdb:///:memory:", sql, "-o", tmp_path / "out", "--partition-by", "k"]
+    command = [sys.executable, "-c", limit, sys.executable, "-m", "colonnade", *map(str, read)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "File too large" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_ctrl_c_leaves_nothing(uri: str, tmp_path: Path) -> None:
     endless = "select i, i % 3 as k from range(1000000000000) t(i)"
     command = [sys.executable, "-m", "colonnade", "read", uri, endless, "-o", tmp_path / "out", "--partition-by", "k"]

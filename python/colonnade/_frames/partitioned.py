@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from queue import Empty, Full, Queue
 from threading import Event, Thread
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from colonnade._errors import DataError, InterfaceError, NotSupportedError
 from colonnade._libraries import require
@@ -30,6 +32,8 @@ _GROUP_ROWS = 4_096
 _OPEN_FILES = 512
 #: pyarrow's limit for the values of one batch. Whether a result can be written must not depend on its batches.
 _MAX_VALUES = 2**31 - 1
+#: Seconds that pyarrow may take to drop the batches.
+_RELEASE_TIMEOUT = 10
 #: Seconds between two checks of whether the other thread has ended.
 _POLL = 0.1
 
@@ -105,7 +109,7 @@ def _checked(keys: list[str], batches: Iterable[Any]) -> Iterator[Any]:
 def _write(path: Path, keys: list[str], schema: pa.Schema, batches: Iterable[Any]) -> None:
     """Reads on this thread, so that Ctrl-C ends the read, and writes on another one."""
     waiting: Queue[Any] = Queue(_AHEAD)
-    is_abandoned, has_ended = Event(), Event()
+    is_abandoned, has_ended, is_released = Event(), Event(), Event()
     failed: list[BaseException] = []
 
     def received() -> Iterator[Any]:
@@ -120,11 +124,16 @@ def _write(path: Path, keys: list[str], schema: pa.Schema, batches: Iterable[Any
         raise InterfaceError("the result is incomplete")
 
     def work() -> None:
+        taken = received()
+        finalize(taken, is_released.set)
         try:
-            _write_dataset(path, keys, schema, received())
+            _write_dataset(path, keys, schema, taken)
         except BaseException as error:
+            # The frames of the traceback hold the batches too.
+            clear_frames(error.__traceback__)
             failed.append(error)
         finally:
+            del taken
             has_ended.set()
 
     def put(item: Any) -> None:
@@ -144,11 +153,12 @@ def _write(path: Path, keys: list[str], schema: pa.Schema, batches: Iterable[Any
                 break
         put(None)
         has_ended.wait()
-    except BaseException:
-        is_abandoned.set()
-        raise
     finally:
+        # After an error, a thread of pyarrow may still wait for a batch. A thread that uses Python's objects when the
+        # interpreter ends aborts the process.
+        is_abandoned.set()
         writer.join()
+        is_released.wait(_RELEASE_TIMEOUT)
     if failed:
         raise failed[0]
 

@@ -21,8 +21,8 @@ pub(crate) enum ChannelMessage {
     Client = 2,
     /// To the worker: the descriptor is the socket of a request for metrics.
     Metrics = 3,
-    /// To the worker: the first descriptor holds users and certificates that replace the present ones. If the log was opened again, the
-    /// second one is the log.
+    /// To the worker: the first descriptor holds users and certificates that replace the present ones. The second one is
+    /// the log, if there is one.
     Reload = 4,
     /// To the worker: refuse new sessions, and send `Drained` when the open ones have ended.
     Drain = 5,

@@ -306,7 +306,8 @@ impl Supervisor {
         }
         self.shared.changed.notify_all();
         let end = Instant::now() + STOP_TIMEOUT;
-        while state.end.is_none() && Instant::now() < end {
+        // Without a thread no worker was started, as after an address that cannot be used.
+        while !self.threads.is_empty() && state.end.is_none() && Instant::now() < end {
             state = self.shared.wait(state, end.saturating_duration_since(Instant::now()));
         }
         if let Some(channel) = state.channel.take() {
@@ -325,5 +326,23 @@ impl Supervisor {
 impl Drop for Supervisor {
     fn drop(&mut self) {
         self.stop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_in_use_is_an_error_at_once() {
+        let other = TcpListener::bind("127.0.0.1:0").unwrap();
+        let program = Program { path: "/nonexistent".into(), arguments: Vec::new(), environment: Vec::new() };
+        let credentials = CredentialFiles::default();
+        let options =
+            SupervisorOptions { program, helper: None, settings: Vec::new(), credentials, log: None, metrics: None };
+        let begun = Instant::now();
+        let started = Supervisor::start(&[ListenAddress::Tcp(other.local_addr().unwrap())], options);
+        assert!(matches!(started.err(), Some(ServeError::Address(AddressError::Bind { .. }))));
+        assert!(begun.elapsed() < STOP_TIMEOUT);
     }
 }

@@ -257,9 +257,9 @@ def connect(uri: str) -> Connection:
               the time to wait for locks, `?immutable=1` says that nobody writes to the file
             * `duckdb:///relative/path`, `duckdb:////absolute/path`, `duckdb:///:memory:`: DuckDB in this process, with
               an existing file; with `?access_mode=read_only` other processes can open the file too
-            * `adbc:DRIVER?option=value&…`: an ADBC driver, by its name or its library's path. Options are the
-              database's (most drivers have `uri`); those that begin with `adbc.connection.` or `adbc.statement.` are
-              the connection's and the statement's
+            * `adbc:DRIVER?option=value&…`: an ADBC driver, by its Python package (`adbc_driver_snowflake`), its
+              manifest's name or its library's path. Options are the database's (most drivers have `uri`); those that
+              begin with `adbc.connection.` or `adbc.statement.` are the connection's and the statement's
             * `odbc:DSN=name;UID=user;PWD=password`, `odbc:Driver={name};Server=host;…`: an ODBC data source, by ODBC's
               connection string
 

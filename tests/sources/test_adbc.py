@@ -153,10 +153,30 @@ def test_errors(shop: str) -> None:
         with pytest.raises(colonnade.Error, match="no such table: nowhere") as caught:
             connection.query("select * from nowhere")
         assert caught.value.source == f"adbc:{SQLITE}"
-    with pytest.raises(colonnade.OperationalError, match="no_such_driver"):
-        colonnade.connect("adbc:no_such_driver_at_all")
+    for missing in ("no_such_driver_at_all", "adbc_driver_at_all"):
+        with pytest.raises(colonnade.OperationalError, match=missing) as unknown:
+            colonnade.connect(f"adbc:{missing}")
+        assert unknown.value.hint is not None and "adbc:adbc_driver_snowflake?" in unknown.value.hint
+    # The driver was loaded.
+    with pytest.raises(colonnade.OperationalError) as unreachable:
+        colonnade.connect(uri(SQLITE, uri="file:/no/such/folder/file?mode=ro"))
+    assert unreachable.value.hint is None
     with pytest.raises(colonnade.InterfaceError, match="names a driver"):
         colonnade.connect("adbc:?uri=x")
+
+
+@pytest.mark.parametrize(
+    ("package", "options", "server"),
+    [
+        ("adbc_driver_sqlite", {"uri": ":memory:"}, "SQLite"),
+        ("adbc_driver_duckdb", {"entrypoint": "duckdb_adbc_init", "path": ":memory:"}, "duckdb"),
+    ],
+)
+def test_a_driver_is_named_by_its_package(package: str, options: dict[str, str], server: str) -> None:
+    with colonnade.connect(uri(package, **options)) as connection:
+        assert connection.name == f"adbc:{package}"
+        assert connection.server.startswith(server)
+        assert connection.query("select 1 as n").to_arrow().to_pylist() == [{"n": 1}]
 
 
 def test_options_go_where_they_belong(shop: str) -> None:

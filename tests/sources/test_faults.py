@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import resource
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -303,31 +302,6 @@ def test_ctrl_c_cancels_and_the_connection_goes_on(request: pytest.FixtureReques
         preexec_fn=interruptible,
     )
     assert (done.stdout, done.stderr) == ("interrupted\n42\n", "")
-
-
-def test_ctrl_c_while_connecting() -> None:
-    code = """
-import sys, colonnade
-try:
-    colonnade.connect(sys.argv[1])
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        uri = f"postgresql://tester@127.0.0.1:{listener.getsockname()[1]}/"
-        with subprocess.Popen(
-            [sys.executable, "-c", code, uri],
-            stdout=subprocess.PIPE,
-            text=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        ) as process:
-            client, _ = listener.accept()
-            with client:
-                # It has said who it is, and waits for an answer that does not come.
-                assert client.recv(65536)
-                process.send_signal(signal.SIGINT)
-                assert process.stdout is not None
-                assert process.stdout.read() == "interrupted\n"
 
 
 def stop_from_outside(connection: colonnade.Connection, ended: threading.Event) -> threading.Thread:

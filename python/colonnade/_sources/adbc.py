@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 from urllib.parse import unquote
@@ -17,6 +19,7 @@ from colonnade._options.write import WriteTarget
 
 from .adbc_write import OWN, AdbcWriter
 from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
+from .calls import Calls
 from .commit_gate import CommitGate
 from .secrets import redacted, secrets
 
@@ -45,6 +48,14 @@ _CONNECTION, _STATEMENT = "adbc.connection.", "adbc.statement."
 _AUTOCOMMIT = "adbc.connection.autocommit"
 
 
+#: How Python's packages of drivers are called.
+_PACKAGE = "adbc_driver_"
+_DRIVERS = (
+    f"a driver is named by its Python package, such as adbc:{_PACKAGE}snowflake?… after pip install"
+    " adbc-driver-snowflake, by its manifest, or by the path of its library"
+)
+
+
 class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
     """One connection of a driver. Rows arrive as the driver exports them, with its types."""
 
@@ -58,16 +69,17 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         self._is_manual = connection.get(_AUTOCOMMIT, "true") != "true"
         database = {key: value for key, value in options.items() if key not in {*self._statement_options, *connection}}
         failed: Error | None = None
+        library = _library(driver)
         try:
-            self._database = self._adbc.AdbcDatabase(driver=driver, **database)
-            try:
-                self._connection = self._adbc.AdbcConnection(self._database, **connection)
-            except BaseException:
-                self._database.close()
-                raise
+            # On the main thread, Ctrl-C would wait until the driver returns, and it may wait for a server.
+            self._database, self._connection, told = Calls().run(
+                lambda: self._opened(library, database, connection), undo=_close
+            )
         except self._adbc.Error as error:
             message = redacted(str(error), self._secrets)
-            failed = OperationalError(message, sqlstate=_sqlstate(error), source=name)
+            # The driver manager could not load the driver.
+            hint = _DRIVERS if "[Driver Manager]" in message else None
+            failed = OperationalError(message, sqlstate=_sqlstate(error), hint=hint, source=name)
         if failed is not None:
             # Outside of `except`, so that the library's error, which may contain a password, is not attached to it.
             raise failed
@@ -77,7 +89,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         #: Whether `begin` has begun a transaction that `end` has not ended.
         self._has_begun = False
         #: The database's name and version and the driver's name, as far as the driver tells them.
-        self._product, version, self._driver = self._told_product()
+        self._product, version, self._driver = told
         super().__init__(name, " ".join(filter(None, (self._product, version))) or f"ADBC driver {Path(driver).stem}")
 
     @classmethod
@@ -89,14 +101,25 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         pairs = [pair.partition("=") for pair in query.split("&") if pair]
         return cls(unquote(driver), {unquote(key): unquote(value) for key, _, value in pairs})
 
-    def _told_product(self) -> tuple[str, str, str]:
+    def _opened(
+        self, driver: str, database: Mapping[str, str], connection: Mapping[str, str]
+    ) -> tuple[Any, Any, tuple[str, str, str]]:
+        """The driver's database and connection, and what `_told_product` returns."""
+        with ExitStack() as opened:
+            of_driver = opened.enter_context(closing(self._adbc.AdbcDatabase(driver=driver, **database)))
+            session = opened.enter_context(closing(self._adbc.AdbcConnection(of_driver, **connection)))
+            told = self._told_product(session)
+            opened.pop_all()
+        return of_driver, session, told
+
+    def _told_product(self, connection: Any) -> tuple[str, str, str]:
         """The vendor's name and version and the driver's name, each empty if the driver lacks it or pyarrow cannot read
         it."""
         codes = self._adbc.AdbcInfoCode
         wanted = [codes.VENDOR_NAME, codes.VENDOR_VERSION, codes.DRIVER_NAME]
         with suppress(ImportError, self._adbc.Error, ValueError):
             pa = require("pyarrow", "an ADBC driver's version")
-            info = pa.RecordBatchReader.from_stream(self._connection.get_info(wanted)).read_all().to_pylist()
+            info = pa.RecordBatchReader.from_stream(connection.get_info(wanted)).read_all().to_pylist()
             texts = {row["info_name"]: str(row["info_value"]) for row in info}
             name, version, driver = (texts.get(code, "") for code in wanted)
             return name, version, driver
@@ -332,6 +355,24 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             return self._cancelled()
         kind = class_like(self._adbc, error)
         return kind(redacted(str(error), self._secrets), sqlstate=_sqlstate(error), source=self.name)
+
+
+def _library(driver: str) -> str:
+    """The path of the library in a Python package of a driver, such as `adbc_driver_sqlite`. The driver manager finds
+    drivers by other names."""
+    if not driver.startswith(_PACKAGE) or not driver.isidentifier() or find_spec(driver) is None:
+        return driver
+    package = import_module(driver)
+    # Arrow's packages call it `_driver_path`.
+    path = getattr(package, "driver_path", None) or getattr(package, "_driver_path", None)
+    return driver if path is None else str(path())
+
+
+def _close(opened: tuple[Any, Any, object]) -> None:
+    """Closes a database and its connection that nobody uses."""
+    database, connection, _ = opened
+    connection.close()
+    database.close()
 
 
 def _sqlstate(error: Any) -> str | None:

@@ -16,6 +16,8 @@ from colonnade._errors import Error, InterfaceError, NotSupportedError, Programm
 from colonnade._options.query import Params, QueryOptions
 from colonnade._options.write import WriteTarget
 
+from .calls import POLL_SECONDS
+
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream, Production
 
@@ -25,8 +27,6 @@ Query = TypeVar("Query")
 
 #: Seconds for which an abandoned result may keep its connection busy.
 RELEASE_SECONDS = 10.0
-#: Seconds after which a wait looks for signals, as in the extension module.
-POLL_SECONDS = 0.05
 
 #: They are closed at exit, because a running query would use objects that the interpreter's shutdown has removed.
 _sources: WeakSet[ArrowSource[Any]] = WeakSet()
@@ -260,8 +260,6 @@ class ArrowSource(ABC, Generic[Query]):
         try:
             # Ctrl-C may arrive while `start` waits for the thread.
             thread.start()
-            # A library may have a handler of its own for Ctrl-C with SA_RESTART, as polars has. A wait without a limit
-            # would not be interrupted then.
             while not ended.wait(POLL_SECONDS):
                 pass
         except BaseException:

@@ -18,9 +18,9 @@ from colonnade._libraries import require
 from colonnade._options.query import Params, QueryOptions
 from colonnade._options.write import WriteTarget
 from colonnade._sources.arrow import RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
+from colonnade._sources.calls import Abandoned, Calls
 from colonnade._sources.secrets import redacted, secrets
 
-from .calls import Abandoned, Calls
 from .describe import Describer
 
 if TYPE_CHECKING:

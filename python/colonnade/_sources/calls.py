@@ -8,13 +8,17 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
+#: Seconds after which a wait looks for signals, as in the extension module. A library may have a handler of its own for
+#: Ctrl-C with SA_RESTART, as polars has. A wait without a limit would not be interrupted then.
+POLL_SECONDS = 0.05
+
 
 class Abandoned(Exception):
     """The caller has stopped waiting. The call continues."""
 
 
 class _Call(Generic[T]):
-    def __init__(self, work: Callable[[], T]) -> None:
+    def __init__(self, work: Callable[[], T], undo: Callable[[T], object] | None) -> None:
         #: Emptied on use, because a call must not keep objects of the library alive.
         self.work = [work]
         self.values: list[T] = []
@@ -22,14 +26,37 @@ class _Call(Generic[T]):
         self.ended = Event()
         #: Set when the wait is over: the call has ended or was abandoned.
         self.woken = Event()
+        self._undo = undo
+        #: Held while it is decided whether the caller gets the value.
+        self._lock = Lock()
+        self._is_unwanted = False
 
     def run(self) -> None:
         try:
-            self.values.append(self.work.pop()())
+            value = self.work.pop()()
+            with self._lock:
+                self.values.append(value)
+                is_unwanted = self._is_unwanted
+            del value
+            if is_unwanted:
+                self._clear()
         except BaseException as error:
             self.failed.append(error)
         self.ended.set()
         self.woken.set()
+
+    def drop(self) -> None:
+        """Undoes the call, now or when it has ended: its caller was interrupted."""
+        with self._lock:
+            self._is_unwanted = True
+            has_value = bool(self.values)
+        if has_value:
+            self._clear()
+
+    def _clear(self) -> None:
+        value = self.values.pop()
+        if self._undo is not None:
+            self._undo(value)
 
 
 class Calls:
@@ -40,14 +67,20 @@ class Calls:
         #: The last call.
         self._call: _Call[Any] | None = None
 
-    def run(self, work: Callable[[], T]) -> T:
-        """Does the work and returns its result. Raises Abandoned if `abandon` was called meanwhile."""
-        call = _Call(work)
+    def run(self, work: Callable[[], T], undo: Callable[[T], object] | None = None) -> T:
+        """Does the work and returns its result. Raises Abandoned if `abandon` was called meanwhile. After an interrupt,
+        such as Ctrl-C, `undo` gets the result as soon as there is one."""
+        call = _Call(work, undo)
         del work
         with self._lock:
             self._call = call
         Thread(target=call.run, name="colonnade-call", daemon=True).start()
-        call.woken.wait()
+        try:
+            while not call.woken.wait(POLL_SECONDS):
+                pass
+        except BaseException:
+            call.drop()
+            raise
         if not call.ended.is_set():
             raise Abandoned
         if call.failed:

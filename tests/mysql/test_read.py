@@ -51,6 +51,17 @@ def test_whatever_returns_rows_is_read(maria: mariadb.Server, mysql: colonnade.C
     maria.run("drop table written", mariadb.DATABASE)
 
 
+@pytest.mark.parametrize("sql", ["show engines", "-- all\nSHOW PROCESSLIST", "show plugins", "show warnings"])
+def test_what_has_no_columns_before_it_runs_is_read(maria: mariadb.Server, sql: str) -> None:
+    """MariaDB and MySQL describe these only when they run."""
+    with colonnade.connect(maria.uri()) as connection:
+        table = connection.query(sql).to_arrow()
+        printed = maria.run(sql.removeprefix("-- all\n"), mariadb.DATABASE, "--column-names").splitlines()
+        assert not printed or table.column_names == printed[0].split("\t")
+        assert "WARNINGS" in sql.upper() or table.num_rows > 0
+        assert rows(connection, "select 1 as one") == [{"one": 1}]
+
+
 def test_a_procedure_returns_one_result(maria: mariadb.Server, mysql: colonnade.Connection) -> None:
     maria.run(
         "create procedure one(n int) select seq as i from seq_1_to_3 where seq <= n;\n"

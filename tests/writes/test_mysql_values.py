@@ -109,6 +109,17 @@ def test_a_column_refuses_other_types(in_mariadb: Place, declared: str, column: 
     assert caught.value.sqlstate == "0A000"
 
 
+def test_a_refused_character_set_is_named(in_mariadb: Place) -> None:
+    in_mariadb.execute("create table t (a varchar(3) character set sjis, b text character set sjis)")
+    with pytest.raises(colonnade.NotSupportedError, match="with the collation sjis_japanese_ci") as caught:
+        append(pa.table({"a": ["a"]}), in_mariadb.uri)
+    assert caught.value.hint is not None and "CONVERT TO CHARACTER SET utf8mb4" in caught.value.hint
+    # Another character set would not help.
+    with pytest.raises(colonnade.NotSupportedError) as other:
+        append(pa.table({"b": [1]}), in_mariadb.uri)
+    assert "collation" not in str(other.value)
+
+
 def test_booleans_go_into_a_tinyint(either_mariadb: Place) -> None:
     either_mariadb.execute("create table t (a boolean)")
     append(pa.table({"a": [True, False, None]}), either_mariadb.uri)

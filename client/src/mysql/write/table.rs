@@ -18,6 +18,9 @@ pub(super) const NO_SUCH_TABLE: i32 = 1146;
 /// ER_TABLEACCESS_DENIED_ERROR
 const DENIED: i32 = 1142;
 const ADVICE: &str = "convert the data: dtype={…: …}; spec/TYPES.md lists what a column accepts";
+const CONVERT: &str = "convert the table: ALTER TABLE … CONVERT TO CHARACTER SET utf8mb4";
+/// A collation of a character set that every text is written to.
+const EXACT_COLLATION: &str = "utf8mb4_bin";
 const CREATE_TEMPORARY: &str = "CREATE TEMPORARY TABLE";
 /// What stands before the engine in the last line of CREATE TABLE. Line feeds in comments are escaped.
 const BEFORE_ENGINE: &str = "\n) ENGINE=";
@@ -204,7 +207,15 @@ fn accepted(found: &[TableColumn], name: &str, meaning: &ColumnMeaning) -> Resul
     let to = ColumnType::of(&column.type_name, column.collation.as_deref()).filter(|to| to.accepts(meaning));
     let to = to.ok_or_else(|| {
         let what = format!("the table's column of type {} cannot hold these values exactly", column.type_name);
-        unsupported_column(name, &what, ADVICE)
+        // The type is accepted with another character set.
+        let is_character_set =
+            ColumnType::of(&column.type_name, Some(EXACT_COLLATION)).is_some_and(|to| to.accepts(meaning));
+        match &column.collation {
+            Some(collation) if is_character_set => {
+                unsupported_column(name, &format!("{what} with the collation {collation}"), CONVERT)
+            }
+            _ => unsupported_column(name, &what, ADVICE),
+        }
     })?;
     let no_null = match column {
         TableColumn { is_auto_increment: true, .. } => {

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import struct
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 import adbc_driver_postgresql
 import adbc_driver_sqlite
@@ -206,6 +208,17 @@ def test_types_pass_as_the_driver_gives_them() -> None:
     assert table.num_rows == 1
 
 
+def test_polars_lacks_a_type_of_a_driver() -> None:
+    """polars ends by a panic, which `except Exception` would not catch."""
+    from adbc_driver_duckdb import driver_path
+
+    with colonnade.connect(uri(driver_path(), entrypoint="duckdb_adbc_init")) as connection:
+        with pytest.raises(colonnade.NotSupportedError, match=r"polars lacks a type of the result: .*Union") as caught:
+            connection.query("select union_value(a := 1) as u").to_polars()
+        assert caught.value.hint is not None and "cast the column" in caught.value.hint
+        assert connection.query("select 1 as n").to_polars()["n"].to_list() == [1]
+
+
 # --- PostgreSQL -------------------------------------------------------------------------------------------------------
 
 
@@ -223,6 +236,18 @@ def test_postgres(stock: pg.Cluster) -> None:
         with pytest.raises(colonnade.ProgrammingError, match="nowhere") as caught:
             connection.query("select * from nowhere")
         assert caught.value.sqlstate == "42P01"
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable"])
+def test_extension_types_in_pandas(stock: pg.Cluster, backend: Any) -> None:
+    """pandas has no type for them: their stored values arrive, as texts, bytes and objects."""
+    sql = """select '{"a": 1}'::json as j, 1.50::numeric as n, timetz '00:00:01+00' as t,
+                    'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid as u union all select null, null, null, null"""
+    frame = colonnade.read_sql(uri(POSTGRES, uri=stock.uri()), sql, dtype_backend=backend)
+    stored = struct.pack(">qi", 1_000_000, 0)
+    assert list(frame.iloc[0]) == ['{"a": 1}', "1.50", stored, UUID("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11")]
+    assert frame.iloc[1].isna().all()
+    assert isinstance(frame["j"].dtype, pd.StringDtype)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from colonnade._errors import NotSupportedError
 from colonnade._libraries import require
 
 from . import gaps
@@ -26,7 +27,14 @@ def polars(data: Any) -> pl.DataFrame:
     pl = require("polars", "to_polars()")
     # polars changes 24:00:00 to NULL, and does not check the multiplication of seconds for overflow.
     gaps.refuse(data, "polars", "cast the column to text in the query", midnight=True, seconds=True)
-    return pl.DataFrame(data)
+    try:
+        return pl.DataFrame(data)
+    except (pl.exceptions.PanicException, ValueError) as error:
+        # The first is no Exception of Python's. polars raises either for types of ADBC drivers that it lacks.
+        raise NotSupportedError(
+            f"polars lacks a type of the result: {error}",
+            hint="cast the column to text in the query, or use return_type 'arrow'",
+        ) from error
 
 
 def duckdb(table: pa.Table, connection: DuckDBPyConnection | None) -> DuckDBPyRelation:

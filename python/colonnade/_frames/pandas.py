@@ -153,14 +153,31 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.concat_batches(held)
 
 
-def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects | _Chunks:
+def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects | _Chunks | _Stored:
     backend = layout.backend
     if backend == "pyarrow":
         return _Chunks(field, layout)
+    if isinstance(field.type, pa.BaseExtensionType) and not isinstance(field.type, pa.UuidType):
+        return _Stored(field, layout)
     keeps = layout.keeps(field.name)
     found = fixed.column(field, backend, widens=backend != "exact" and not keeps)
     found = found or objects.column(field, texts=backend == "connectorx", digits=not keeps and is_digits(field))
     return found or _Chunks(field, layout)
+
+
+class _Stored:
+    """A column of an extension type that pandas lacks, such as ADBC's JSON: the values as they are stored."""
+
+    def __init__(self, field: pa.Field, layout: Layout) -> None:
+        # Booleans of 8 bits are stored as integers.
+        self._kind = pa.bool_() if isinstance(field.type, pa.Bool8Type) else field.type.storage_type
+        self._stored = _column(field.with_type(self._kind), layout)
+
+    def add(self, array: pa.Array) -> None:
+        self._stored.add(array.storage.cast(self._kind))
+
+    def finish(self) -> Any:
+        return self._stored.finish()
 
 
 class _Chunks:

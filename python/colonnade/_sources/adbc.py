@@ -108,9 +108,9 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         with ExitStack() as opened:
             of_driver = opened.enter_context(closing(self._adbc.AdbcDatabase(driver=driver, **database)))
             session = opened.enter_context(closing(self._adbc.AdbcConnection(of_driver, **connection)))
-            told = self._told_product(session)
+            result = (of_driver, session, self._told_product(session))
             opened.pop_all()
-        return of_driver, session, told
+            return result
 
     def _told_product(self, connection: Any) -> tuple[str, str, str]:
         """The vendor's name and version and the driver's name, each empty if the driver lacks it or pyarrow cannot read

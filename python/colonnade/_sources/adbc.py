@@ -69,7 +69,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         self._is_manual = connection.get(_AUTOCOMMIT, "true") != "true"
         database = {key: value for key, value in options.items() if key not in {*self._statement_options, *connection}}
         failed: Error | None = None
-        library = _library(driver)
+        library, told = _library(driver), ("", "", "")
         try:
             # On the main thread, Ctrl-C would wait until the driver returns, and it may wait for a server.
             self._database, self._connection, told = Calls().run(

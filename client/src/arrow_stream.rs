@@ -15,7 +15,7 @@ use crate::chunks::Chunks;
 use crate::feed;
 use crate::produced::{self, Produced};
 use crate::stats::Meter;
-use crate::{Cancel, ChunkLimits, Error, ErrorKind, arrow_text};
+use crate::{Cancel, ChunkLimits, Error, ErrorKind, arrow_decimals, arrow_text};
 
 /// The metadata key of a column that has text instead of a type that Arrow lacks. TYPES.md.
 pub(crate) const TYPE_KEY: &str = "colonnade.type";
@@ -41,7 +41,7 @@ pub type Meanings = HashMap<String, (String, String)>;
 /// interrupted; `canceller` then stops the producer. `texts` has the database's types of the columns that were cast to
 /// text, by number (TYPES.md). `finish` is called once after the producer is released, with `true` if the stream was
 /// read to its end. With `finish`, a stream without columns is refused. `meanings` are those of the stream's errors. A text
-/// that is not UTF-8 ends the stream with an error.
+/// that is not UTF-8 ends the stream with an error. Decimals of 32 and 64 bits become decimal128.
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.
@@ -57,7 +57,7 @@ pub fn take(
     let meter = Meter::start();
     let failed = move |cause: ArrowError| failed(&cause, &meanings);
     let mut reader = RecordBatchStreamReader::try_new(stream).map_err(|cause| failed(cause).with_origin(name))?;
-    let schema = annotated(&reader.schema(), texts);
+    let schema = arrow_decimals::widened(&annotated(&reader.schema(), texts));
     let finish = match finish {
         Some(finish) if schema.fields().is_empty() => {
             drop(reader);
@@ -78,7 +78,7 @@ pub fn take(
                 arrow_text::check(batch, rows)?;
                 rows += batch.num_rows() as u64;
             }
-            batch.map(|batch| batch.with_schema(shown.clone()).map_err(&failed)).transpose()
+            batch.map(|batch| arrow_decimals::widen(batch, &shown).map_err(&failed)).transpose()
         });
         // The producer is released before the reader learns of the end and may start another query.
         drop(reader);

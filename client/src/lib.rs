@@ -16,6 +16,7 @@
 
 mod allowance;
 mod arrays;
+mod arrow_decimals;
 pub mod arrow_stream;
 mod arrow_text;
 mod batch;

@@ -219,6 +219,28 @@ def test_polars_lacks_a_type_of_a_driver() -> None:
         assert connection.query("select 1 as n").to_polars()["n"].to_list() == [1]
 
 
+def test_decimals_of_32_and_64_bits() -> None:
+    """polars 2.1 takes the bytes behind such a value for its upper half."""
+    from adbc_driver_duckdb import driver_path
+
+    sql = """select d, e, [d] as l, {'e': e} as s from (values (1.50::decimal(5, 2), 12345678.5::decimal(10, 1)),
+             (null, null), (-2.25, -0.1)) t(d, e)"""
+    expected = [
+        {"d": d, "e": e, "l": [d], "s": {"e": e}}
+        for d, e in ((Decimal("1.50"), Decimal("12345678.5")), (None, None), (Decimal("-2.25"), Decimal("-0.1")))
+    ]
+    with colonnade.connect(uri(driver_path(), entrypoint="duckdb_adbc_init")) as connection:
+        # Before this version, DuckDB gives decimals of 128 bits.
+        connection.execute("set arrow_output_version = '1.5'")
+        table = connection.query(sql).to_arrow()
+        assert table.schema.field("d").type == pa.decimal128(5, 2)
+        assert table.schema.field("l").type.value_type == pa.decimal128(5, 2)
+        assert table.to_pylist() == expected
+        assert connection.query(sql).to_polars().to_dicts() == expected
+        frame = colonnade.read_sql(connection, sql)
+        assert frame["d"].tolist()[::2] == [1.5, -2.25] and frame["e"].tolist()[::2] == [12345678.5, -0.1]
+
+
 # --- PostgreSQL -------------------------------------------------------------------------------------------------------
 
 

@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from psycopg import errors
 
 from testbed.serving import Server, serve
 from tests.attacks.killing import kill
+from tests.support import disks
 from tests.support.raw_client import wait_until
 
 #: Rows of a transaction.
@@ -114,19 +114,8 @@ def test_a_loss_of_power_loses_nothing_that_was_committed(tmp_path: Path) -> Non
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 24 MB."""
-    path = tmp_path / "disk"
-    path.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(path)]
-    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
-        pytest.skip("only root can make a file system")
-    try:
+    with disks.small_disk(tmp_path / "disk", "24m") as path:
         yield path
-    finally:
-        subprocess.run(["umount", "-l", str(path)], check=True)
-
-
-def resize(disk: Path, size: str) -> None:
-    subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], check=True)
 
 
 #: What may be said of a disk without room: that, or that the engine's process was ended for it.
@@ -158,7 +147,7 @@ def test_a_full_disk_is_an_error_and_the_server_goes_on(small_disk: Path, how: s
                 client.execute(FILLING[how])
                 client.execute("checkpoint")
                 raise AssertionError("there was room")
-        resize(small_disk, "400m")
+        disks.resize(small_disk, "400m")
         wait_until(lambda: answers(server))
         with psycopg.connect(server.dsn, autocommit=True) as client:
             # What failed is not there, what was before is.
@@ -182,7 +171,7 @@ def test_a_checkpoint_without_room_loses_nothing(small_disk: Path) -> None:
                 if committed % 7 == 0:
                     client.execute("checkpoint")
         assert committed > 0
-        resize(small_disk, "400m")
+        disks.resize(small_disk, "400m")
         wait_until(lambda: answers(server))
         with psycopg.connect(server.dsn, autocommit=True) as client:
             rows = client.execute(COUNTS).fetchall()

@@ -15,6 +15,7 @@ import psycopg
 import pytest
 
 from testbed.serving import TIMEOUT, Server, children, command_line, listening, serve
+from tests.support import disks
 from tests.support.raw_client import wait_until
 
 #: A pipe holds 64 KiB.
@@ -84,15 +85,8 @@ def test_a_reader_of_the_log_that_stalls_stops_nobody() -> None:
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 64 KiB."""
-    path = tmp_path / "disk"
-    path.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(path)]
-    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode != 0:
-        pytest.skip("only root can make a file system")
-    try:
+    with disks.small_disk(tmp_path / "disk", "64k") as path:
         yield path
-    finally:
-        subprocess.run(["umount", "-l", str(path)], check=True)
 
 
 def test_a_full_disk_loses_lines_and_tears_none(small_disk: Path) -> None:
@@ -101,7 +95,7 @@ def test_a_full_disk_loses_lines_and_tears_none(small_disk: Path) -> None:
         with psycopg.connect(server.dsn, autocommit=True) as client:
             for number in range(200):
                 client.execute(f"select {number}, '{'x' * 1000}'")
-            subprocess.run(["mount", "-o", "remount,size=1m", str(small_disk)], check=True)
+            disks.resize(small_disk, "1m")
             client.execute("select 'there is room'")
         wait_until(lambda: "event=end" in log.read_text())
     lines = log.read_text().splitlines()

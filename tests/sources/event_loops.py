@@ -1,10 +1,12 @@
-"""A limit of time for tests of `colonnade.aio`."""
+"""A limit of time, and a cancelled task, for tests of `colonnade.aio`."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
 from typing import Any
+
+import pytest
 
 
 def within(work: Coroutine[Any, Any, Any]) -> Any:
@@ -15,3 +17,13 @@ def within(work: Coroutine[Any, Any, Any]) -> Any:
             return await work
 
     return asyncio.run(limited())
+
+
+async def cancelled(work: Coroutine[Any, Any, Any]) -> None:
+    """Cancels work that does not end by itself."""
+    task = asyncio.create_task(work)
+    done, _ = await asyncio.wait([task], timeout=0.3)
+    assert not done
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task

@@ -11,18 +11,13 @@ import colonnade
 import pytest
 from colonnade import aio
 
-from tests.sources.event_loops import within
+from tests.sources.event_loops import cancelled, within
 from tests.sources.every_source import Dialect
 
 
 async def stopped(connection: aio.Connection, work: Coroutine[Any, Any, Any]) -> None:
     """Cancels work that does not end by itself. Afterwards the connection is usable."""
-    task = asyncio.create_task(work)
-    done, _ = await asyncio.wait([task], timeout=0.3)
-    assert not done
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
+    await cancelled(work)
     # It waits for the statement's end.
     assert (await (await connection.query("select 7 as i")).arrow())["i"][0].as_py() == 7
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,7 @@ import colonnade
 import pytest
 from colonnade import aio
 
-from tests.sources.event_loops import within
+from tests.sources.event_loops import cancelled, within
 from tests.sources.every_source import Dialect
 from tests.support import sqlite_files
 
@@ -59,14 +57,6 @@ def test_tables(tmp_path: Path) -> None:
 def test_a_cancelled_task_cancels_its_query(aio_place: tuple[str, Dialect], parts: bool) -> None:
     uri, dialect = aio_place
     sql: Any = [dialect.silent, dialect.silent] if parts else dialect.silent
-
-    async def cancelled(work: Coroutine[Any, Any, Any]) -> None:
-        task = asyncio.create_task(work)
-        done, _ = await asyncio.wait([task], timeout=0.3)
-        assert not done
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
 
     async def read() -> None:
         await cancelled(aio.read_sql(uri, sql))

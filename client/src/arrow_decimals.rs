@@ -20,7 +20,7 @@ pub(crate) fn widened(schema: &SchemaRef) -> SchemaRef {
 /// # Errors
 /// The batch is not of the schema before.
 pub(crate) fn widen(batch: RecordBatch, to: &SchemaRef) -> Result<RecordBatch, ArrowError> {
-    if batch.schema_ref().fields() == to.fields() {
+    if batch.columns().iter().zip(to.fields()).all(|(column, field)| column.data_type() == field.data_type()) {
         return batch.with_schema(SchemaRef::clone(to));
     }
     let exact = CastOptions { safe: false, ..CastOptions::default() };

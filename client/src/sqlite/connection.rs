@@ -307,7 +307,8 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let mut state = self.shared.state();
-        if let State::Busy(_) = *state {
+        // After `give_back`, another thread may have begun the next query.
+        if matches!(*state, State::Busy(running) if running == self.number) {
             *state = State::Closed;
         }
         drop(state);

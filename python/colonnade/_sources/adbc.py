@@ -127,7 +127,6 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
     def begin(self) -> None:
         if not self._is_manual:
-            self._claim()
             self._run(lambda: self._connection.set_autocommit(False))
         self._has_begun = True
 
@@ -140,21 +139,23 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
                     self._connection.set_autocommit(True)
                 self._has_begun = False
 
-        self._claim()
         self._run(work)
 
     def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
         rows.check_target(target["if_exists"], target["key"])
-        self._claim()
-        writer = AdbcWriter(self._adbc, self._connection, self._driver, self.name, target)
-        in_transaction = self._is_manual or self._has_begun
-        writer.refuse(in_transaction=in_transaction)
-        self._gate.open()
-        self._writer = writer
-        try:
-            return self._run(lambda: self._written(writer, rows, in_transaction))
-        finally:
-            self._writer = None
+
+        def work() -> int:
+            writer = AdbcWriter(self._adbc, self._connection, self._driver, self.name, target)
+            in_transaction = self._is_manual or self._has_begun
+            writer.refuse(in_transaction=in_transaction)
+            self._gate.open()
+            self._writer = writer
+            try:
+                return self._written(writer, rows, in_transaction)
+            finally:
+                self._writer = None
+
+        return self._run(work)
 
     def _written(self, writer: AdbcWriter, rows: Stream, in_transaction: bool) -> int:
         """Writes in a transaction of its own; this project's driver has one for each write."""
@@ -194,10 +195,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             self._end_statement()
 
     def tables(self) -> Stream:
-        self._claim()
-        listed = self._run(self._tables)
-        stream, self._current = Stream.from_arrow(listed, self.name, self.server)
-        return stream
+        return self._run(lambda: Stream.from_arrow(self._tables(), self.name, self.server)[0])
 
     def _tables(self) -> pa.Table:
         """The driver's tables and views, without those of information_schema and of PostgreSQL's own schemas."""

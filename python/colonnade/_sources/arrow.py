@@ -6,13 +6,14 @@ import atexit
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
 
 from colonnade._core import Stream, refuse_for_plain_source
-from colonnade._errors import Error, InterfaceError, NotSupportedError, ProgrammingError
+from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
 from colonnade._options.query import Params, QueryOptions
 from colonnade._options.write import WriteTarget
 
@@ -35,7 +36,9 @@ _sources: WeakSet[ArrowSource[Any]] = WeakSet()
 @atexit.register
 def _close_all() -> None:
     for source in list(_sources):
-        source.close()
+        # A library that does not end its statement must not keep the program from ending.
+        with suppress(Error):
+            source.close()
 
 
 class NoRows(NotSupportedError):
@@ -81,7 +84,7 @@ class ArrowSource(ABC, Generic[Query]):
         #: The connection's work for the last query's stream.
         self._current: Production | None = None
         self.is_open = True
-        #: Held while a statement runs. A thread that comes meanwhile is refused.
+        #: Held while a statement runs, and for every change of `_current`. A thread that comes meanwhile is refused.
         self._working = Lock()
         #: In a process that was forked from this one, the library's threads do not exist.
         self._process = os.getpid()
@@ -116,6 +119,13 @@ class ArrowSource(ABC, Generic[Query]):
     def _interrupt(self) -> object:
         """Stops the running statement. It is called from any thread."""
 
+    def _settle(self) -> None:
+        """Waits until what was abandoned has ended.
+
+        Raises:
+            InterfaceError: It does not end.
+        """
+
     @abstractmethod
     def _end(self) -> None:
         """Closes the library's connection."""
@@ -127,7 +137,6 @@ class ArrowSource(ABC, Generic[Query]):
     def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream:
         refuse_for_plain_source(self.name, self.has_as_text, **options)
         bound = self._bind(sql, params)
-        self._claim()
 
         def start() -> Stream:
             finish = self._protect(bound)
@@ -161,7 +170,6 @@ class ArrowSource(ABC, Generic[Query]):
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         bound = self._bind(sql, params)
-        self._claim()
         return self._run(lambda: self._effect(bound))
 
     def run(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream | int | None:
@@ -170,7 +178,6 @@ class ArrowSource(ABC, Generic[Query]):
             return self.execute(sql, params)
         refuse_for_plain_source(self.name, self.has_as_text, **options)
         bound = self._bind(sql, params)
-        self._claim()
         try:
             stream = self._run(lambda: self._stream(bound, options, None))
         except NoRows as refused:
@@ -207,43 +214,58 @@ class ArrowSource(ABC, Generic[Query]):
         self.is_open = False
         if self._is_forked():
             return
-        if self._current is not None:
-            self._current.close()
-            self._current.wait(RELEASE_SECONDS)
-            self._current = None
-        self._end()
+        limit = monotonic() + RELEASE_SECONDS
+        while not self._working.acquire(timeout=POLL_SECONDS):
+            if monotonic() > limit:
+                message = "the connection could not be closed: another thread uses it"
+                raise OperationalError(message, source=self.name)
+            # Another thread's statement is stopped.
+            self._interrupt()
+        try:
+            if self._current is not None:
+                self._current.close()
+                self._current.wait(RELEASE_SECONDS)
+                self._current = None
+            self._end()
+        finally:
+            self._working.release()
 
     def _is_forked(self) -> bool:
         return self._process != os.getpid()
 
     def _claim(self) -> None:
+        """Acquires `_working`, if no statement runs and no result is being read."""
         if self._is_forked():
             raise InterfaceError(
                 "the connection belongs to the process from which this one was forked",
                 hint="connect in each process, after the fork",
                 source=self.name,
             )
-        if not self.is_open:
-            raise InterfaceError("the connection is closed: open a new one", source=self.name)
-        # Another thread may claim it too.
-        current = self._current
-        if current is not None:
-            if current.is_open:
-                raise InterfaceError(_BUSY, source=self.name)
-            current.wait(RELEASE_SECONDS)
-            self._current = None
+        if not self._working.acquire(blocking=False):
+            raise InterfaceError(_BUSY, source=self.name)
+        try:
+            if not self.is_open:
+                raise InterfaceError("the connection is closed: open a new one", source=self.name)
+            if self._current is not None:
+                if self._current.is_open:
+                    raise InterfaceError(_BUSY, source=self.name)
+                self._current.wait(RELEASE_SECONDS)
+                self._current = None
+            self._settle()
+        except BaseException:
+            self._working.release()
+            raise
 
     def _run(self, work: Callable[[], T]) -> T:
-        """Does the work on another thread. On the main thread, Ctrl-C would wait until the library returns."""
+        """Does the work on another thread, while no other work and no result uses the connection. On the main thread,
+        Ctrl-C would wait until the library returns."""
+        self._claim()
         done: list[T] = []
         failed: list[BaseException] = []
         # Thread.join() is not used: after an interrupt, it reports that the thread has ended (bpo-45274).
         ended = Event()
         # The thread acquires it before the work. If the caller acquires it first, the work does not begin.
         begun = Lock()
-
-        if not self._working.acquire(blocking=False):
-            raise InterfaceError(_BUSY, source=self.name)
 
         def target() -> None:
             if not begun.acquire(blocking=False):
@@ -271,9 +293,10 @@ class ArrowSource(ABC, Generic[Query]):
                     # It is repeated, because it has no effect before the query has started.
                     self._interrupt()
                     ended.wait(0.1)
-            # Nobody will read the result.
-            if self._current is not None:
-                self._current.close()
+            for result in done:
+                # Nobody will read it.
+                if isinstance(result, Stream):
+                    result.close()
             raise
         if failed:
             # The list must not keep the error, whose traceback has this list.

@@ -136,14 +136,21 @@ class DuckdbSource(ArrowSource[str]):
 
     def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
         rows.check_target(target["if_exists"], target["key"])
-        self._claim()
-        writer = DuckdbWriter(self._connection, self.name, target)
-        self._writer = writer
-        self._gate.open()
-        try:
-            return self._run(lambda: self._written(writer, rows))
-        finally:
-            self._writer = None
+
+        def work() -> int:
+            writer = DuckdbWriter(self._connection, self.name, target)
+            self._gate.open()
+            self._writer = writer
+            try:
+                return self._written(writer, rows)
+            except self._duckdb.Error as error:
+                if (found := writer.translated(error)) is not None:
+                    raise found from error
+                raise
+            finally:
+                self._writer = None
+
+        return self._run(work)
 
     def _written(self, writer: DuckdbWriter, rows: Stream) -> int:
         """Writes in a transaction of its own, or in the one that is open."""
@@ -207,8 +214,6 @@ class DuckdbSource(ArrowSource[str]):
             return None
         if isinstance(error, self._duckdb.InterruptException):
             return self._cancelled()
-        if self._writer is not None and (found := self._writer.translated(error)) is not None:
-            return found
         kind = class_like(self._duckdb, error)
         # DuckDB's errors have no SQLSTATE. Its class says that a constraint was violated.
         sqlstate = "23000" if kind is IntegrityError else None

@@ -96,7 +96,6 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             raise NotSupportedError("arrow-odbc cannot switch autocommit off on an open connection", source=self.name)
 
     def end(self, *, commit: bool) -> None:
-        self._claim()
         connection = self._connection
         self._run(lambda: self._calls.run(connection.commit if commit else connection.rollback))
 
@@ -231,8 +230,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             self._calls.run(connection.commit)
         return None
 
-    def _claim(self) -> None:
-        super()._claim()
+    def _settle(self) -> None:
         if not self._calls.wait(RELEASE_SECONDS):
             raise InterfaceError(
                 "the driver still runs an abandoned query, which cannot be stopped: open a second connection",

@@ -1,0 +1,79 @@
+"""Threads of one process that share a connection: one of them uses it at a time, and the others are refused."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter
+from collections.abc import Iterator
+
+import colonnade
+import pytest
+
+from tests.sources.every_source import ROWS, Source
+from tests.support.raw_client import wait_until
+
+BUSY = "the connection still delivers a result"
+
+
+@pytest.fixture
+def many_switches() -> Iterator[None]:
+    """Python's threads alternate at almost every step, so that they meet everywhere."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("many_switches")
+def test_threads_that_do_not_take_turns_are_refused(source: Source) -> None:
+    found: Counter[str] = Counter()
+
+    def read(connection: colonnade.Connection) -> None:
+        for _ in range(50):
+            try:
+                table = connection.query("select count(*) as n from readings").to_arrow()
+                found[str(table.column(0)[0].as_py())] += 1
+            except colonnade.Error as error:
+                found[error.message.partition(":")[0]] += 1
+
+    for _ in range(3):
+        with colonnade.connect(source.uri) as connection:
+            threads = [threading.Thread(target=read, args=(connection,)) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+    assert set(found) <= {str(ROWS), BUSY}
+    assert found.total() == 600
+    assert found[str(ROWS)] > 0
+
+
+def test_closing_while_another_thread_reads(source: Source) -> None:
+    """The thread gets all rows or an error of this package, and a library's connection is not closed under it."""
+    rows = 500_000
+    found: list[int | colonnade.Error] = []
+
+    def read() -> None:
+        try:
+            found.append(connection.query(source.dialect.series.format(rows)).to_arrow().num_rows)
+        except colonnade.Error as error:
+            found.append(error)
+
+    def is_refused() -> bool:
+        try:
+            connection.query("select 1 as a").to_arrow()
+        except colonnade.InterfaceError as error:
+            assert error.message.startswith(BUSY)
+            return True
+        return bool(found)
+
+    connection = colonnade.connect(source.uri)
+    thread = threading.Thread(target=read)
+    thread.start()
+    wait_until(is_refused)
+    connection.close()
+    thread.join()
+    assert not connection.is_open
+    (end,) = found
+    assert end == rows or isinstance(end, (colonnade.InterfaceError, colonnade.OperationalError))

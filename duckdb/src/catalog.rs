@@ -1,4 +1,4 @@
-//! Rewrites what PostgreSQL's clients write about its catalog and DuckDB's parser refuses.
+//! Rewrites what PostgreSQL's clients write and DuckDB refuses or reads differently, about the catalog above all.
 //!
 //! - `pg_catalog.` before a name becomes the schema of the catalog's relations and functions (`python/colonnade/_duckdb/catalog.sql`), or that
 //!   of DuckDB's functions (`names.rs`). Before the name of a type it is removed.
@@ -8,11 +8,13 @@
 //! - Casts to `regclass` and similar types become calls of functions (`casts.rs`).
 //! - Subscripts of vectors count from 0 (`vectors.rs`), and a series of subscripts gives rows (`series.rs`).
 //! - The method and the operator classes of CREATE INDEX are removed (`index.rs`).
+//! - LIKE gets PostgreSQL's escape character (`like.rs`).
 //! - UNNEST of several arrays becomes that of one list (`unnest.rs`).
 //! - `public` becomes `main`, and the database's own name before a schema is accepted (`served_database.rs`).
 
 mod casts;
 mod index;
+mod like;
 mod names;
 mod operators;
 mod series;
@@ -23,6 +25,7 @@ mod vectors;
 use casts::Casts;
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Token, TokenKind, code};
+use like::Patterns;
 pub use names::CatalogNames;
 pub use served_database::ServedDatabase;
 
@@ -79,7 +82,7 @@ pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
         return edits;
     }
     let may_match = |at: usize| {
-        [SCHEMA, INFORMATION, "array", "unnest", "index"]
+        [SCHEMA, INFORMATION, "array", "unnest", "index", "like", "ilike"]
             .iter()
             .chain(&casts::TYPES)
             .any(|name| begins(&statement[at..], name))
@@ -87,12 +90,13 @@ pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
     if !statement
         .bytes()
         .enumerate()
-        .any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'r' | b'u') && may_match(at))
+        .any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'l' | b'r' | b'u') && may_match(at))
     {
         return edits;
     }
     let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     let mut casts = Casts::new(&tokens);
+    let patterns = Patterns::new(&tokens);
     remove_quantified_arrays(&tokens, &mut edits);
     vectors::count_from_0(&tokens, &mut edits);
     index::methods(&tokens, &mut edits);
@@ -100,6 +104,7 @@ pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
     while at < tokens.len() {
         series::subscripts(&tokens, at, &mut edits);
         unnest::of_several(&tokens, at, &mut edits);
+        patterns.escape(at, &mut edits);
         at += casts
             .rewrite(at, &mut edits)
             .or_else(|| operators::rewrite(&tokens, at, &casts, &mut edits))
@@ -232,7 +237,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn arbitrary_statements_never_panic(given in "(pg_catalog|information_schema|from unnest|create index|x_ops|OPERATOR|COLLATE|default|::regclass|cast|\
+        fn arbitrary_statements_never_panic(given in "(pg_catalog|information_schema|from unnest|create index|x_ops| like | ilike |case | end|OPERATOR|COLLATE|default|::regclass|cast|\
                                                  as regtype|[,.()~' é\"a:$1]|\\[|\\]){0,16}") {
             let _ = rewritten(&given);
         }

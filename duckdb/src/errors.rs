@@ -134,6 +134,7 @@ fn code(text: &str) -> SqlState {
         return SqlState::DISK_FULL;
     }
     match class {
+        "Syntax Error" if says("escape character") || says("escape string") => SqlState::INVALID_ESCAPE_SEQUENCE,
         "Parser Error" | "Syntax Error" => SqlState::SYNTAX_ERROR,
         "Catalog Error" => catalog_code(message),
         "Binder Error" => binder_code(message),

@@ -44,6 +44,7 @@ impl SqlState {
     pub const DATETIME_FIELD_OVERFLOW: Self = Self::new("22008");
     pub const DIVISION_BY_ZERO: Self = Self::new("22012");
     pub const INVALID_PARAMETER_VALUE: Self = Self::new("22023");
+    pub const INVALID_ESCAPE_SEQUENCE: Self = Self::new("22025");
     pub const INVALID_TEXT_REPRESENTATION: Self = Self::new("22P02");
     pub const INTEGRITY_CONSTRAINT_VIOLATION: Self = Self::new("23000");
     pub const NOT_NULL_VIOLATION: Self = Self::new("23502");

@@ -90,6 +90,7 @@ def test_the_steps_of_pandas(context: Context, tmp_path: Path) -> None:
     assert len(pandas_breakdown.EXPERIMENT.findings(rows)) == 3
 
 
+@pytest.mark.study
 def test_parts(context: Context, tmp_path: Path) -> None:
     rows = partitions.EXPERIMENT.run(context)
     client = those(rows, part="client")
@@ -127,6 +128,7 @@ def test_a_cell_of_several_readings_has_their_spread() -> None:
     assert cell([{"system": "c", "error": "why"}], "wall", system="c") == "why"
 
 
+@pytest.mark.study
 def test_into_arrow(context: Context, tmp_path: Path) -> None:
     rows = arrow.EXPERIMENT.run(context)
     ours = {named(name, parts) for name in (POSTGRES.name, EXTENSION.name, "SQLite, Colonnade") for parts in (0, 4)}
@@ -135,6 +137,7 @@ def test_into_arrow(context: Context, tmp_path: Path) -> None:
     assert all(finding.holds is None for finding in arrow.EXPERIMENT.findings(rows))
 
 
+@pytest.mark.study
 def test_queries_with_joins(context: Context, tmp_path: Path) -> None:
     rows = queries.EXPERIMENT.run(context)
     check_readings(rows, {PANDAS.name, POSTGRES.name, named(POSTGRES.name, 4), EXTENSION.name})
@@ -149,6 +152,7 @@ def test_every_query_begins_with_its_key() -> None:
         assert query.removeprefix("SELECT ").partition(",")[0].endswith("key")
 
 
+@pytest.mark.study
 def test_links_need_root_and_the_shaper(context: Context) -> None:
     with pytest.raises(Unmeasurable, match="colonnade-shaper is missing" if os.geteuid() == 0 else "need root"):
         bandwidth.EXPERIMENT.run(context)

@@ -33,6 +33,7 @@ def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Context
         yield Context(SIZES["tiny"], "", Path(), scratch)
 
 
+@pytest.mark.study
 def test_every_part_is_measured_and_right(context: Context, tmp_path: Path) -> None:
     rows = embedded.run(context)
     measured = [row for row in rows if not row.get("paper")]

@@ -126,6 +126,7 @@ PRESENT = [
 ]
 
 
+@pytest.mark.study
 def test_awkward_values_come_through_every_system(context: Context) -> None:
     chosen = systems.by_name(*PRESENT)
     with databases.started(
@@ -168,6 +169,7 @@ def test_what_does_not_start_or_cannot_read_says_why(context: Context) -> None:
     assert read["rows"] == ROWS
 
 
+@pytest.mark.study
 @is_root
 def test_networks(context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = {"CSV through a socket", "PostgreSQL with the extension, Colonnade", "colonnade serve, Colonnade"}
@@ -184,6 +186,7 @@ def test_networks(context: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(networks.findings(rows)) == 4
 
 
+@pytest.mark.study
 @is_root
 def test_latency_and_throughput(context: Context, tmp_path: Path) -> None:
     rows = links.run(context)
@@ -197,6 +200,7 @@ def test_latency_and_throughput(context: Context, tmp_path: Path) -> None:
     assert len(links.findings(rows)) == 4
 
 
+@pytest.mark.study
 @is_root
 def test_codecs_by_link(context: Context, tmp_path: Path) -> None:
     rows = codec_links.run(context)

@@ -169,10 +169,12 @@ impl<P: Peer> SharedConnection<P> {
                 State::Closed => return Err(unavailable(CLOSED)),
                 State::Busy(_, stop) if !stop.load(Ordering::Acquire) => return Err(unavailable(BUSY)),
                 State::Busy(..) => {
-                    state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
+                    drop(self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner));
+                    // It may wait for a lock whose holder asks for the state.
                     if !keep() {
                         return Err(interrupted().with_origin(&self.name));
                     }
+                    state = self.state();
                 }
                 State::Idle(_, last) => {
                     let (number, stop) = (last + 1, Arc::<AtomicBool>::default());

@@ -296,7 +296,9 @@ impl Connection {
 
     fn close(&self, py: Python<'_>) {
         let Some(inner) = self.inner.get() else { return };
-        if let Some(inner) = inner.write().unwrap_or_else(PoisonError::into_inner).take() {
+        // The lock is released at once: whoever waits for it has the interpreter's lock.
+        let taken = inner.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(inner) = taken {
             self.server.get_or_init(|| inner.server().to_owned());
             py.detach(|| inner.close());
         }

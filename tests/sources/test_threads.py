@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import threading
 from collections import Counter
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 import colonnade
 import pytest
 
+from testbed import postgres as pg
 from tests.sources.every_source import ROWS, Source
 from tests.support.raw_client import wait_until
 
@@ -77,3 +79,73 @@ def test_closing_while_another_thread_reads(source: Source) -> None:
     assert not connection.is_open
     (end,) = found
     assert end == rows or isinstance(end, (colonnade.InterfaceError, colonnade.OperationalError))
+
+
+#: Threads that wait for each other hold the interpreter's lock, so that only another process can end them.
+CLOSED_BY_SEVERAL = """
+import sys, threading
+import colonnade
+
+sys.setswitchinterval(1e-6)
+
+def use():
+    start.wait()
+    try:
+        connection.query("select 42 as a").to_arrow()
+    except colonnade.Error:
+        pass
+
+def close():
+    start.wait()
+    connection.close()
+
+for _ in range(10):
+    connection = colonnade.connect(sys.argv[1])
+    start = threading.Barrier(4)
+    threads = [threading.Thread(target=target) for target in (use, close, close, use)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not connection.is_open
+print("closed")
+"""
+#: The query does not end at the first request. Meanwhile one thread waits for it and another one asks for the state.
+ASKED_WHILE_WAITING = """
+import sys, threading
+import colonnade
+
+sys.setswitchinterval(1e-6)
+connection = colonnade.connect(sys.argv[1])
+connection.execute(sys.argv[2])
+connection.query("select pg_temp.slow() as a").close()
+found = []
+waiting = threading.Thread(target=lambda: found.append(connection.query("select 42 as a").to_arrow()))
+waiting.start()
+while not found:
+    assert connection.is_open
+print(found[0].column(0)[0])
+"""
+SLOW = """
+create function pg_temp.slow() returns int language plpgsql as $$
+begin
+    perform pg_sleep(600);
+    return 1;
+exception when query_canceled then
+    perform pg_sleep(600);
+    return 1;
+end $$
+"""
+
+
+def said(program: str, *arguments: str) -> str:
+    command = [sys.executable, "-c", program, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+
+
+def test_several_threads_close_a_connection(source: Source) -> None:
+    assert said(CLOSED_BY_SEVERAL, source.uri) == "closed\n"
+
+
+def test_the_state_of_a_connection_that_another_thread_waits_for(stock: pg.Cluster) -> None:
+    assert said(ASKED_WHILE_WAITING, stock.uri(), SLOW) == "42\n"

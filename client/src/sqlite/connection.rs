@@ -251,10 +251,12 @@ impl Shared {
                     ));
                 }
                 State::Busy(_) => {
-                    state = self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner).0;
+                    drop(self.changed.wait_timeout(state, POLL).unwrap_or_else(PoisonError::into_inner));
+                    // It may wait for a lock whose holder asks for the state.
                     if !keep() {
                         return Err(no_item(&NoItem::Interrupted).with_origin(&self.name));
                     }
+                    state = self.state();
                 }
                 State::Idle(_, last) => {
                     let number = last + 1;

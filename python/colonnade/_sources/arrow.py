@@ -84,6 +84,8 @@ class ArrowSource(ABC, Generic[Query]):
         #: The connection's work for the last query's stream.
         self._current: Production | None = None
         self.is_open = True
+        #: Whether the library's connection is closed. `close` may have been interrupted before that.
+        self._has_ended = False
         #: Held while a statement runs, and for every change of `_current`. A thread that comes meanwhile is refused.
         self._working = Lock()
         #: In a process that was forked from this one, the library's threads do not exist.
@@ -209,10 +211,8 @@ class ArrowSource(ABC, Generic[Query]):
             self._interrupt()
 
     def close(self) -> None:
-        if not self.is_open:
-            return
         self.is_open = False
-        if self._is_forked():
+        if self._has_ended or self._is_forked():
             return
         limit = monotonic() + RELEASE_SECONDS
         while not self._working.acquire(timeout=POLL_SECONDS):
@@ -222,13 +222,33 @@ class ArrowSource(ABC, Generic[Query]):
             # Another thread's statement is stopped.
             self._interrupt()
         try:
+            # Another thread may have closed it.
+            if self._has_ended:
+                return
             if self._current is not None:
                 self._current.close()
                 self._current.wait(RELEASE_SECONDS)
                 self._current = None
             self._end()
+            self._has_ended = True
         finally:
             self._working.release()
+
+    def __del__(self) -> None:
+        """Closes a connection that was dropped: some libraries would keep its session."""
+        if not getattr(self, "is_open", False):
+            return
+        if self._current is None or self._current.wait(0):
+            self._close_dropped()
+        else:
+            # This may be the thread that works for the last result, whose end it would wait for.
+            _sources.add(self)
+            Thread(target=self._close_dropped, name="colonnade-close", daemon=True).start()
+
+    def _close_dropped(self) -> None:
+        # Nobody waits for the outcome.
+        with suppress(Exception):
+            self.close()
 
     def _is_forked(self) -> bool:
         return self._process != os.getpid()
@@ -305,6 +325,10 @@ class ArrowSource(ABC, Generic[Query]):
 
     def _raise(self, error: BaseException) -> NoReturn:
         translated = self._translated(error)
-        if translated is None:
-            raise error
-        raise translated from error
+        try:
+            if translated is None:
+                raise error
+            raise translated from error
+        finally:
+            # An error whose traceback has this frame must not keep itself, and this connection.
+            del translated, error

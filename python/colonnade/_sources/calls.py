@@ -93,8 +93,8 @@ class Calls:
             if self._call is not None:
                 self._call.woken.set()
 
-    def wait(self, seconds: float) -> bool:
-        """Waits for the end of an abandoned call; False if that takes longer."""
+    def wait(self, seconds: float | None) -> bool:
+        """Waits for the end of an abandoned call; False if that takes longer. None is without a limit."""
         with self._lock:
             call = self._call
         return call is None or call.ended.wait(seconds)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack
 
 from colonnade._core import count_statements
@@ -248,6 +249,13 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         del self._connection
         if self._calls.wait(0):
             self._describer.close()
+        else:
+            # An abandoned call may use it.
+            Thread(target=self._close_describer, name="colonnade-close", daemon=True).start()
+
+    def _close_describer(self) -> None:
+        self._calls.wait(None)
+        self._describer.close()
 
     def _translated(self, error: BaseException) -> Error | None:
         if isinstance(error, Abandoned):

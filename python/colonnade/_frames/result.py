@@ -108,6 +108,8 @@ class Result:
         """`options` are those of the query. This class applies the ones that all sources have."""
         limit, dtype = options.get("max_result_bytes"), options.get("dtype")
         stream = converted(stream if limit is None else stream.limited(limit), dtype)
+        #: The first use of the stream, for the error of a second use. `__del__` needs it as soon as there is a stream.
+        self._used: str | None = None
         self._stream: Stream | None = stream
         #: The columns with requested types, which the stream has already; None means all columns.
         self._requested = requested(options)
@@ -119,8 +121,6 @@ class Result:
         #: The whole result, encoded, once `column` has received it.
         self._kept: Table | None = None
         self._columns: dict[int, pa.ChunkedArray] = {}
-        #: The first use of the stream, for the error of a second use.
-        self._used: str | None = None
         self._source = stream
 
     @property

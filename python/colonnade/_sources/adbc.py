@@ -86,8 +86,6 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
         self._gate = CommitGate()
         #: The write that runs.
         self._writer: AdbcWriter | None = None
-        #: Whether `begin` has begun a transaction that `end` has not ended.
-        self._has_begun = False
         #: The database's name and version and the driver's name, as far as the driver tells them.
         self._product, version, self._driver = told
         super().__init__(name, " ".join(filter(None, (self._product, version))) or f"ADBC driver {Path(driver).stem}")
@@ -125,28 +123,24 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             return name, version, driver
         return "", "", ""
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         if not self._is_manual:
-            self._run(lambda: self._connection.set_autocommit(False))
-        self._has_begun = True
+            self._connection.set_autocommit(False)
 
-    def end(self, *, commit: bool) -> None:
-        def work() -> None:
-            try:
-                (self._connection.commit if commit else self._connection.rollback)()
-            finally:
-                if not self._is_manual:
-                    self._connection.set_autocommit(True)
-                self._has_begun = False
-
-        self._run(work)
+    def _finish(self, *, commit: bool) -> None:
+        try:
+            (self._connection.commit if commit else self._connection.rollback)()
+        finally:
+            if not self._is_manual:
+                self._connection.set_autocommit(True)
+            self.has_begun = False
 
     def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
         rows.check_target(target["if_exists"], target["key"])
 
         def work() -> int:
             writer = AdbcWriter(self._adbc, self._connection, self._driver, self.name, target)
-            in_transaction = self._is_manual or self._has_begun
+            in_transaction = self._is_manual or self.has_begun
             writer.refuse(in_transaction=in_transaction)
             self._gate.open()
             self._writer = writer

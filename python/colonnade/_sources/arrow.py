@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
+from _thread import start_new_thread
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Event, Lock, Thread
+from threading import Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NoReturn, TypeVar, Unpack
 from weakref import WeakSet
@@ -17,7 +18,7 @@ from colonnade._errors import Error, InterfaceError, NotSupportedError, Operatio
 from colonnade._options.query import Params, QueryOptions
 from colonnade._options.write import WriteTarget
 
-from .calls import POLL_SECONDS
+from .calls import POLL_SECONDS, Signal
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream, Production
@@ -84,6 +85,9 @@ class ArrowSource(ABC, Generic[Query]):
         #: The connection's work for the last query's stream.
         self._current: Production | None = None
         self.is_open = True
+        #: Whether `begin` has begun a transaction that `end` has not ended. The thread that works sets it, because the
+        #: caller may be interrupted.
+        self.has_begun = False
         #: Whether the library's connection is closed. `close` may have been interrupted before that.
         self._has_ended = False
         #: Held while a statement runs, and for every change of `_current`. A thread that comes meanwhile is refused.
@@ -196,11 +200,32 @@ class ArrowSource(ABC, Generic[Query]):
         Raises:
             NotSupportedError: The source has no transactions.
         """
-        self.execute("begin transaction")
+        self._transact(self._begin, begins=True)
 
     def end(self, *, commit: bool) -> None:
         """Commits the transaction, or rolls it back."""
-        self.execute("commit" if commit else "rollback")
+        self._transact(lambda: self._finish(commit=commit), begins=False)
+
+    def _transact(self, step: Callable[[], object], *, begins: bool) -> None:
+        def work() -> None:
+            try:
+                step()
+            except BaseException:
+                self.has_begun = self._is_in_transaction()
+                raise
+            self.has_begun = begins
+
+        self._run(work)
+
+    def _begin(self) -> object:
+        return self._effect(self._bind("begin transaction", None))
+
+    def _finish(self, *, commit: bool) -> object:
+        return self._effect(self._bind("commit" if commit else "rollback", None))
+
+    def _is_in_transaction(self) -> bool:
+        """Whether there is a transaction after an attempt to begin or to end one has failed."""
+        return self.has_begun
 
     def _is_effect(self, sql: str) -> bool:
         """Whether a statement certainly returns no rows, and should be run by `execute`."""
@@ -278,12 +303,12 @@ class ArrowSource(ABC, Generic[Query]):
 
     def _run(self, work: Callable[[], T]) -> T:
         """Does the work on another thread, while no other work and no result uses the connection. On the main thread,
-        Ctrl-C would wait until the library returns."""
-        self._claim()
+        Ctrl-C would wait until the library returns, and might arrive between the claim and its release."""
         done: list[T] = []
         failed: list[BaseException] = []
-        # Thread.join() is not used: after an interrupt, it reports that the thread has ended (bpo-45274).
-        ended = Event()
+        # A `threading.Thread` is not used: Ctrl-C may damage the `Event` in its start(), and after an interrupt join()
+        # reports that the thread has ended (bpo-45274).
+        claimed, ended = Signal(), Signal()
         # The thread acquires it before the work. If the caller acquires it first, the work does not begin.
         begun = Lock()
 
@@ -291,27 +316,28 @@ class ArrowSource(ABC, Generic[Query]):
             if not begun.acquire(blocking=False):
                 return
             try:
-                done.append(work())
+                self._claim()
+                claimed.set()
+                try:
+                    done.append(work())
+                finally:
+                    self._working.release()
             except BaseException as error:
                 failed.append(error)
             finally:
-                self._working.release()
                 ended.set()
 
-        thread = Thread(target=target, name="colonnade-source", daemon=True)
         try:
-            # Ctrl-C may arrive while `start` waits for the thread.
-            thread.start()
+            start_new_thread(target, ())
             while not ended.wait(POLL_SECONDS):
                 pass
         except BaseException:
-            if begun.acquire(blocking=False):
-                self._working.release()
-            else:
+            if not begun.acquire(blocking=False):
                 limit = monotonic() + RELEASE_SECONDS
-                while not ended.is_set() and monotonic() < limit:
+                while not ended.is_set and monotonic() < limit:
                     # It is repeated, because it has no effect before the query has started.
-                    self._interrupt()
+                    if claimed.is_set:
+                        self._interrupt()
                     ended.wait(0.1)
             for result in done:
                 # Nobody will read it.

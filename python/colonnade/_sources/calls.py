@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from _thread import start_new_thread
 from collections.abc import Callable
-from threading import Event, Lock, Thread
+from contextlib import suppress
+from threading import Lock
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -11,6 +13,33 @@ T = TypeVar("T")
 #: Seconds after which a wait looks for signals, as in the extension module. A library may have a handler of its own for
 #: Ctrl-C with SA_RESTART, as polars has. A wait without a limit would not be interrupted then.
 POLL_SECONDS = 0.05
+
+
+class Signal:
+    """What a thread waits for, once. Ctrl-C in a wait for a `threading.Event` may leave the lock within it locked, so
+    that nobody can set it any more, or become a RuntimeError."""
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._lock = Lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        """Ends all waits."""
+        self.is_set = True
+        self._release()
+
+    def wait(self, seconds: float) -> bool:
+        """Waits until it is set; False if that takes longer."""
+        # If Ctrl-C arrives between the two, others see that it is set.
+        if not self.is_set and self._lock.acquire(timeout=seconds):
+            self._release()
+        return self.is_set
+
+    def _release(self) -> None:
+        # Another thread may have released it.
+        with suppress(RuntimeError):
+            self._lock.release()
 
 
 class Abandoned(Exception):
@@ -23,9 +52,9 @@ class _Call(Generic[T]):
         self.work = [work]
         self.values: list[T] = []
         self.failed: list[BaseException] = []
-        self.ended = Event()
+        self.ended = Signal()
         #: Set when the wait is over: the call has ended or was abandoned.
-        self.woken = Event()
+        self.woken = Signal()
         self._undo = undo
         #: Held while it is decided whether the caller gets the value.
         self._lock = Lock()
@@ -74,14 +103,14 @@ class Calls:
         del work
         with self._lock:
             self._call = call
-        Thread(target=call.run, name="colonnade-call", daemon=True).start()
         try:
+            start_new_thread(call.run, ())
             while not call.woken.wait(POLL_SECONDS):
                 pass
         except BaseException:
             call.drop()
             raise
-        if not call.ended.is_set():
+        if not call.ended.is_set:
             raise Abandoned
         if call.failed:
             raise call.failed.pop()
@@ -93,8 +122,8 @@ class Calls:
             if self._call is not None:
                 self._call.woken.set()
 
-    def wait(self, seconds: float | None) -> bool:
-        """Waits for the end of an abandoned call; False if that takes longer. None is without a limit."""
+    def wait(self, seconds: float) -> bool:
+        """Waits for the end of an abandoned call; False if that takes longer."""
         with self._lock:
             call = self._call
         return call is None or call.ended.wait(seconds)

@@ -182,6 +182,13 @@ class DuckdbSource(ArrowSource[str]):
         sql = "SELECT system.main.txid_current()"
         return self._connection.execute(sql).fetchall() == self._connection.execute(sql).fetchall()
 
+    def _is_in_transaction(self) -> bool:
+        try:
+            return self._in_transaction()
+        except self._duckdb.Error:
+            # A transaction that has failed refuses all statements.
+            return True
+
     def _interrupt(self) -> None:
         self._gate.stop()
         # DuckDB notices an interrupt only between its own steps, so the rows end, too.

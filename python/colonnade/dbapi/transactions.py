@@ -36,7 +36,7 @@ class Transactions:
 
     @property
     def is_open(self) -> bool:
-        """Whether a transaction is open, as the database reports it, or as far as this object knows."""
+        """Whether a transaction is open, as the source reports it, or as far as this object knows."""
         reported = self._reported()
         return self._begun if reported is None else reported != "none"
 
@@ -44,6 +44,7 @@ class Transactions:
         """Begins a transaction, unless one is open or autocommit is on."""
         if self._autocommit or not self._has_transactions or self.is_open:
             return
+        self._failed = False
         try:
             if isinstance(self._source, CoreConnection):
                 self._source.execute("start transaction" if "mysql" in self._source.dialect else "begin")
@@ -52,7 +53,7 @@ class Transactions:
         except NotSupportedError:
             self._has_transactions = False
             return
-        self._begun, self._failed = True, False
+        self._begun = True
 
     def fail(self) -> None:
         """Notes that a statement failed."""
@@ -89,4 +90,7 @@ class Transactions:
         return isinstance(self._source, CoreConnection) or cast("ArrowSource", self._source).tells_failures
 
     def _reported(self) -> str | None:
-        return self._source.transaction if isinstance(self._source, CoreConnection) else None
+        """None if a result is still being read."""
+        if isinstance(self._source, CoreConnection):
+            return self._source.transaction
+        return "open" if cast("ArrowSource", self._source).has_begun else "none"

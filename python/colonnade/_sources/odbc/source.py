@@ -91,14 +91,13 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         """The source of the URI `odbc:` and the connection string `rest`, which has no escapes."""
         return cls(rest, only_reads=only_reads, transactions=transactions)
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         # A transaction begins with its first statement.
         if not self._has_transactions:
             raise NotSupportedError("arrow-odbc cannot switch autocommit off on an open connection", source=self.name)
 
-    def end(self, *, commit: bool) -> None:
-        connection = self._connection
-        self._run(lambda: self._calls.run(connection.commit if commit else connection.rollback))
+    def _finish(self, *, commit: bool) -> None:
+        self._calls.run(self._connection.commit if commit else self._connection.rollback)
 
     def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int:
         raise NotSupportedError(
@@ -254,7 +253,8 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             Thread(target=self._close_describer, name="colonnade-close", daemon=True).start()
 
     def _close_describer(self) -> None:
-        self._calls.wait(None)
+        while not self._calls.wait(RELEASE_SECONDS):
+            pass
         self._describer.close()
 
     def _translated(self, error: BaseException) -> Error | None:

@@ -304,10 +304,11 @@ impl Production {
         self.shared.upgrade().is_some_and(|shared| py.detach(|| shared.is_open()))
     }
 
-    /// Closes the stream, also for a consumer of its capsule.
-    fn close(&self, py: Python<'_>) {
-        let shared = self.shared.upgrade();
-        py.detach(|| shared.inspect(|shared| shared.close()));
+    /// Closes the stream, also for a consumer of its capsule; False if a reader waits for its next batch for longer than
+    /// `seconds`.
+    fn close(&self, py: Python<'_>, seconds: f64) -> bool {
+        let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
+        self.shared.upgrade().is_none_or(|shared| py.detach(|| shared.close_within(limit)))
     }
 
     /// Waits until the producer is released; False if that takes longer than `seconds`.

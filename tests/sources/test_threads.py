@@ -7,6 +7,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 
 import colonnade
 import pytest
@@ -79,6 +80,36 @@ def test_closing_while_another_thread_reads(source: Source) -> None:
     assert not connection.is_open
     (end,) = found
     assert end == rows or isinstance(end, (colonnade.InterfaceError, colonnade.OperationalError))
+
+
+@pytest.mark.lack("adbc-sqlite", reason="its driver cannot stop a statement")
+def test_closing_while_another_thread_waits_for_rows(source: Source) -> None:
+    """Meanwhile a third thread is refused at once."""
+    ends: list[colonnade.Error] = []
+
+    def wait() -> None:
+        while connection.is_open and not ends:
+            # It is refused if the other one comes first.
+            with suppress(colonnade.InterfaceError):
+                try:
+                    connection.query(source.dialect.silent).to_arrow()
+                except colonnade.OperationalError as error:
+                    ends.append(error)
+
+    connection = source.connect()
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    refused = 0
+    # Some of them while it waits for the columns, most of them while it waits for rows.
+    while refused < 300 and not ends:
+        try:
+            connection.query("select 1 as a").to_arrow()
+        except colonnade.InterfaceError as error:
+            assert error.message.startswith(BUSY)
+            refused += 1
+    connection.close()
+    waiting.join()
+    assert refused == 300
 
 
 #: Threads that wait for each other hold the interpreter's lock, so that only another process can end them.

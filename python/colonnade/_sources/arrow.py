@@ -241,23 +241,26 @@ class ArrowSource(ABC, Generic[Query]):
             return
         limit = monotonic() + RELEASE_SECONDS
         while not self._working.acquire(timeout=POLL_SECONDS):
-            if monotonic() > limit:
-                message = "the connection could not be closed: another thread uses it"
-                raise OperationalError(message, source=self.name)
-            # Another thread's statement is stopped.
-            self._interrupt()
+            self._insist(limit)
         try:
             # Another thread may have closed it.
             if self._has_ended:
                 return
             if self._current is not None:
-                self._current.close()
+                while not self._current.close(POLL_SECONDS):
+                    self._insist(limit)
                 self._current.wait(RELEASE_SECONDS)
                 self._current = None
             self._end()
             self._has_ended = True
         finally:
             self._working.release()
+
+    def _insist(self, limit: float) -> None:
+        """Stops what another thread runs or reads, whose end `close` waits for until the time `limit`."""
+        if monotonic() > limit:
+            raise OperationalError("the connection could not be closed: another thread uses it", source=self.name)
+        self._interrupt()
 
     def __del__(self) -> None:
         """Closes a connection that was dropped: some libraries would keep its session."""

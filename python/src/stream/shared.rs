@@ -1,7 +1,9 @@
 //! The part of a stream that the stream and a consumer of its capsule share.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+use std::{mem, thread};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
@@ -10,6 +12,9 @@ use colonnade_client as client;
 use pyo3::prelude::*;
 
 use crate::of_process::{OfProcess, forked};
+
+/// The time between two attempts to get a stream that another thread reads.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// The state that the stream and a consumer of its capsule share.
 pub(super) struct Shared {
@@ -93,7 +98,13 @@ impl Shared {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        self.reading().is_some_and(|reading| matches!(*reading, Reading::Open(_)))
+        let Some(reading) = self.reading.get() else { return false };
+        match reading.try_lock() {
+            Ok(reading) => matches!(*reading, Reading::Open(_)),
+            Err(TryLockError::Poisoned(reading)) => matches!(*reading.into_inner(), Reading::Open(_)),
+            // Whoever holds the lock may wait for the next batch.
+            Err(TryLockError::WouldBlock) => true,
+        }
     }
 
     pub(super) fn stats(&self) -> Stats {
@@ -104,11 +115,37 @@ impl Shared {
     }
 
     pub(super) fn close(&self) {
-        let Some(mut reading) = self.reading() else { return };
-        if let Reading::Open(source) = &*reading {
-            *reading = Reading::Over(source.stats());
+        if let Some(reading) = self.reading() {
+            end(reading);
         }
     }
+
+    /// Closes the stream, unless another thread waits for its next batch for longer than `limit`; whether it is closed.
+    pub(super) fn close_within(&self, limit: Duration) -> bool {
+        let Some(reading) = self.reading.get() else { return true };
+        let deadline = Instant::now() + limit;
+        loop {
+            match reading.try_lock() {
+                Ok(reading) => end(reading),
+                Err(TryLockError::Poisoned(reading)) => end(reading.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    thread::sleep(LOOK);
+                    continue;
+                }
+                Err(TryLockError::WouldBlock) => return false,
+            }
+            return true;
+        }
+    }
+}
+
+fn end(mut reading: MutexGuard<'_, Reading>) {
+    let Reading::Open(source) = &*reading else { return };
+    let over = Reading::Over(source.stats());
+    let source = mem::replace(&mut *reading, over);
+    // Its end may need the interpreter's lock, which a thread may hold that waits for this one.
+    drop(reading);
+    drop(source);
 }
 
 /// Closes the stream when a consumer of its capsule releases it.

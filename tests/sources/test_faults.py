@@ -232,18 +232,20 @@ def test_a_message_above_the_limit_is_refused_by_the_server(remote: colonnade.Co
 
 # --- stopped ----------------------------------------------------------------------------------------------------------
 
-INTERRUPTED = """
+INTERRUPTED = '''
 import contextlib, os, signal, sys, threading, time
 from pathlib import Path
 # pyarrow first: a module whose import was interrupted is not what is tested here.
 import colonnade, pyarrow
 
-def thread_names():
+def threads():
+    """The names of Rust's threads, and the files whose code Python's others run."""
     for path in Path("/proc/self/task").glob("*/comm"):
         # A thread may end just now.
         with contextlib.suppress(OSError):
             yield path.read_text()
-    yield from (thread.name for thread in threading.enumerate())
+    main = threading.main_thread().ident
+    yield from (frame.f_code.co_filename for thread, frame in sys._current_frames().items() if thread != main)
 
 def receives():
     # Whether the main thread waits in recv(2) for the answer.
@@ -252,7 +254,7 @@ def receives():
 
 def interrupt():
     # Only once the query is under way: the main thread waits for the answer, or a thread of Rust's or of Python's does.
-    while not (receives() or any("colonnade" in name for name in thread_names())):
+    while not (receives() or any("colonnade" in name for name in threads())):
         time.sleep(0.01)
     {when}
     os.kill(os.getpid(), signal.SIGINT)
@@ -265,7 +267,7 @@ try:
 except KeyboardInterrupt:
     print("interrupted")
 print(connection.query("select 42 as n").to_arrow()["n"][0])
-"""
+'''
 
 USES = {
     "while the server works": ("pass", f'connection.query("{SILENT}").to_arrow()'),

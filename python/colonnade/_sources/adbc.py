@@ -167,6 +167,7 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
                 # Autocommit would commit what is left.
                 self.is_open = False
                 self._end()
+                self._has_ended = True
                 raise
             self._connection.set_autocommit(True)
             raise

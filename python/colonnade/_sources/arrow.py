@@ -264,7 +264,7 @@ class ArrowSource(ABC, Generic[Query]):
 
     def __del__(self) -> None:
         """Closes a connection that was dropped: some libraries would keep its session."""
-        if not getattr(self, "is_open", False):
+        if not getattr(self, "is_open", False) or self._is_forked():
             return
         if self._current is None or self._current.wait(0):
             self._close_dropped()

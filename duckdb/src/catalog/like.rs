@@ -30,21 +30,29 @@ impl<'t, 'a> Patterns<'t, 'a> {
         let mut open: Vec<usize> = Vec::new();
         for (at, token) in tokens.iter().enumerate() {
             let opens = match token.kind {
-                TokenKind::Symbol(b')') => "(",
-                TokenKind::Symbol(b']') => "[",
-                TokenKind::Symbol(b'}') => "{",
-                TokenKind::Word if token.is_word("end") => "case",
                 TokenKind::Symbol(b'(' | b'[' | b'{') => {
                     open.push(at);
                     continue;
                 }
+                TokenKind::Symbol(b')') => b'(',
+                TokenKind::Symbol(b']') => b'[',
+                TokenKind::Symbol(b'}') => b'{',
+                TokenKind::Word if is_name(&tokens[..at]) => continue,
                 TokenKind::Word if token.is_word("case") => {
                     open.push(at);
                     continue;
                 }
+                TokenKind::Word if token.is_word("end") => {
+                    if let Some(start) = open.pop_if(|start| tokens[*start].kind == TokenKind::Word) {
+                        closings[start] = Some(at);
+                    }
+                    continue;
+                }
                 _ => continue,
             };
-            if let Some(start) = open.pop_if(|start| tokens[*start].text.eq_ignore_ascii_case(opens)) {
+            // What is open within the brackets is not closed any more.
+            while open.pop_if(|start| tokens[*start].kind == TokenKind::Word).is_some() {}
+            if let Some(start) = open.pop_if(|start| tokens[*start].is_symbol(opens)) {
                 closings[start] = Some(at);
             }
         }
@@ -213,13 +221,21 @@ fn has_left_operand(before: &[Token<'_>]) -> bool {
     })
 }
 
+/// A word behind a point or AS is a name, also if it is a keyword.
+fn is_name(before: &[Token<'_>]) -> bool {
+    before.last().is_some_and(|last| last.is_symbol(b'.') || last.is_word("as"))
+}
+
 /// Whether a pattern is a constant without a backslash, or a cast of one.
 fn is_plain(pattern: &[Token<'_>]) -> bool {
     let texts = pattern.iter().take_while(|token| token.kind == TokenKind::Text).count();
-    let is_cast = pattern.get(texts).is_none_or(|next| next.is_symbol(b':'));
+    // This comes first, because patterns within patterns are looked at again with each one around them.
+    if texts == 0 || pattern.get(texts).is_some_and(|next| !next.is_symbol(b':')) {
+        return false;
+    }
     let has_operator =
         pattern[texts..].iter().any(|token| matches!(token.kind, TokenKind::Text | TokenKind::Positional));
-    texts > 0 && is_cast && !has_operator && !pattern[..texts].iter().any(|token| token.text.contains('\\'))
+    !has_operator && !pattern[..texts].iter().any(|token| token.text.contains('\\'))
 }
 
 #[cfg(test)]
@@ -260,6 +276,10 @@ mod tests {
             ("a like ", "b operator(pg.||) c", " union all"),
             ("a like ", r"text 'a\b'", " c"),
             ("create view v as select f(a) ilike ", "b", " as c"),
+            ("a like ", "f(b.case)", " or c"),
+            ("a like ", "(select b as case)", " or c"),
+            ("a like ", "f({case: b}.case)", " or c"),
+            ("a like ", "case when b.end then c.case end || d", " end"),
         ] {
             let escaped = format!(r"{given}{pattern} ESCAPE '\'{rest}");
             assert_eq!(rewritten(&format!("{given}{pattern}{rest}")), escaped);

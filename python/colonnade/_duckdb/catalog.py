@@ -29,7 +29,7 @@ CATALOG = "colonnade_catalog"
 # They are read on import, because the process gives up its access to files later.
 CATALOG_SQL = [
     Path(__file__).with_name(part).read_text()
-    for part in ("catalog.sql", "catalog_functions.sql", "information_schema.sql")
+    for part in ("catalog.sql", "catalog_functions.sql", "postgres_functions.sql", "information_schema.sql")
 ]
 
 
@@ -61,8 +61,8 @@ def make_catalog(main_name: str, path: Path, fence: Fence | None) -> None:
     draft.rename(path)
 
 
-def fill_catalog(connection: DuckDBPyConnection, main_name: str) -> None:
-    """Create the catalog's objects in the empty database `CATALOG`."""
+def fill_catalog(connection: DuckDBPyConnection, main_name: str) -> QualifiedCatalog:
+    """Create the catalog's objects in the empty database `CATALOG`. Returns what knows them."""
     # In one transaction, it takes half of the time.
     connection.execute("BEGIN")
     for schema in (SCHEMA, ENGINE, "information"):
@@ -70,6 +70,7 @@ def fill_catalog(connection: DuckDBPyConnection, main_name: str) -> None:
     catalog = QualifiedCatalog(connection, CATALOG)
     catalog.create(";".join((f"CREATE MACRO main_name() AS {literal(main_name)}", *CATALOG_SQL)))
     connection.execute("COMMIT")
+    return catalog
 
 
 class CatalogNames(NamedTuple):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .exact import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from duckdb import DuckDBPyConnection
 
@@ -96,7 +96,7 @@ class QualifiedCatalog:
             kind, schema, name, parameters, table, text = found.groups()
             if kind == "MACRO":
                 place = Place(self._database, schema or SCHEMA, name, table is not None)
-                variant = Variant(re.findall(r"\w+", parameters), text.rstrip().removesuffix(";"))
+                variant = Variant(re.findall(r"\w+(?: := \w+)?", parameters), text.rstrip().removesuffix(";"))
                 self._macros.setdefault(place, []).append(variant)
         self._connection.execute(f"USE {self._database}.{SCHEMA}")
         for statement, found in zip(statements, created, strict=True):
@@ -112,6 +112,20 @@ class QualifiedCatalog:
                 # All variants are created with the first.
                 self._create_macro(found[2] or SCHEMA, found[3], found[5] is not None, variants)
 
+    def stand_ins(self) -> Iterator[str]:
+        """Statements that create macros and types with short names, which stand for the scalar macros and the types of
+        the database. They are for places where DuckDB has no search path."""
+        for place, variants in self._macros.items():
+            if place[:2] == (self._database, SCHEMA) and not place.gives_table:
+                called = self._written(SCHEMA, place.name)
+                listed = [list(map(written_parameter, parameters)) for parameters, _ in variants]
+                passed = [[quoted(parameter.split(" ")[0]) for parameter in parameters] for parameters, _ in variants]
+                pairs = zip(listed, passed, strict=True)
+                calls = (f"({', '.join(given)}) AS {called}({', '.join(names)})" for given, names in pairs)
+                yield f"CREATE MACRO {quoted(place.name)}{', '.join(calls)}"
+        for name in sorted(self._types):
+            yield f"CREATE TYPE {quoted(name)} AS {self._written(SCHEMA, name)}"
+
     def _create_view(self, schema: str, name: str, text: str) -> None:
         self._connection.execute(f"CREATE VIEW {self._written(schema, name)} AS {self._qualified(text)}")
 
@@ -122,7 +136,7 @@ class QualifiedCatalog:
         self._created.add(place)
         written = []
         for parameters, text in variants:
-            listed = ", ".join(map(quoted, parameters))
+            listed = ", ".join(map(written_parameter, parameters))
             if gives_table:
                 written.append(f"({listed}) AS TABLE {self._qualified(text)}")
             else:
@@ -240,6 +254,12 @@ class QualifiedCatalog:
 
 #: The position of what is in no text.
 NOWHERE = {"query_location": 0, "query_location_length": 0}
+
+
+def written_parameter(parameter: str) -> str:
+    """The parameter of a macro, which may have a default: `days := 0`."""
+    name, *default = parameter.partition(" := ")
+    return "".join((quoted(name), *default))
 
 
 def call_of(name: str, arguments: list[Node], alias: str) -> Node:

@@ -1,0 +1,38 @@
+-- PostgreSQL's functions for dates, texts and JSON that DuckDB lacks or calls otherwise.
+
+-- DuckDB's only reading of the clock within a transaction is the time in a new UUID, in milliseconds. now() is the beginning of the transaction.
+CREATE MACRO clock_timestamp() AS greatest(now(), uuid_extract_timestamp(uuidv7()));
+-- A subquery is computed once for a statement.
+CREATE MACRO statement_timestamp() AS (SELECT greatest(now(), uuid_extract_timestamp(uuidv7())));
+CREATE MACRO timeofday() AS strftime(greatest(now(), uuid_extract_timestamp(uuidv7())), '%a %b %d %H:%M:%S.%f %Y %Z');
+CREATE MACRO make_interval(years := 0, months := 0, weeks := 0, days := 0, hours := 0, mins := 0, secs := 0) AS
+    to_years(years) + to_months(months) + to_days(7 * weeks + days) + to_hours(hours) + to_minutes(mins)
+    + to_microseconds(round(1000000 * secs::DOUBLE)::BIGINT);
+CREATE MACRO date_bin(stride, source, origin) AS time_bucket(stride::INTERVAL, source, origin);
+
+-- A word is letters and digits.
+CREATE MACRO initcap(given) AS
+    CASE WHEN given = '' THEN '' ELSE
+        array_to_string(list_transform(regexp_extract_all(given, '[\pL\pN]+|[^\pL\pN]+'), lambda part: upper(part[1]) || lower(part[2:])), '')
+    END;
+CREATE MACRO btrim(given) AS trim(given);
+CREATE MACRO btrim(given, characters) AS trim(given, characters);
+CREATE MACRO every(condition) AS bool_and(condition);
+
+CREATE MACRO json_agg(item) AS to_json(list(item));
+CREATE MACRO jsonb_agg(item) AS to_json(list(item));
+CREATE MACRO json_object_agg(name, item) AS CASE WHEN count(*) > 0 THEN json_group_object(name, item) END;
+CREATE MACRO jsonb_object_agg(name, item) AS CASE WHEN count(*) > 0 THEN json_group_object(name, item) END;
+CREATE MACRO to_jsonb(given) AS to_json(given);
+CREATE MACRO jsonb_array_length(given) AS json_array_length(given)::INTEGER;
+CREATE MACRO json_typeof(given) AS
+    CASE json_type(given) WHEN 'ARRAY' THEN 'array' WHEN 'OBJECT' THEN 'object' WHEN 'VARCHAR' THEN 'string' WHEN 'BOOLEAN' THEN 'boolean'
+                          WHEN 'NULL' THEN 'null' ELSE CASE WHEN given IS NOT NULL THEN 'number' END END;
+CREATE MACRO jsonb_typeof(given) AS json_typeof(given);
+CREATE MACRO jsonb_build_object(a, b) AS json_build_object(a, b);
+CREATE MACRO jsonb_build_object(a, b, c, d) AS json_build_object(a, b, c, d);
+CREATE MACRO jsonb_build_object(a, b, c, d, e, f) AS json_build_object(a, b, c, d, e, f);
+CREATE MACRO jsonb_build_object(a, b, c, d, e, f, g, h) AS json_build_object(a, b, c, d, e, f, g, h);
+CREATE MACRO jsonb_build_object(a, b, c, d, e, f, g, h, i, j) AS json_build_object(a, b, c, d, e, f, g, h, i, j);
+CREATE MACRO jsonb_build_object(a, b, c, d, e, f, g, h, i, j, k, l) AS json_build_object(a, b, c, d, e, f, g, h, i, j, k, l);
+CREATE MACRO jsonb_build_object(a, b, c, d, e, f, g, h, i, j, k, l, m, n) AS json_build_object(a, b, c, d, e, f, g, h, i, j, k, l, m, n);

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
 import colonnade
@@ -82,6 +83,35 @@ def test_a_served_database_opens_after_a_crash(tmp_path: Path) -> None:
         wait_until(lambda: comes_in(server))
         with psycopg.connect(server.dsn, autocommit=True) as client:
             assert {table: client.execute(f"FROM {table}".encode()).fetchall() for table in ROWS} == ROWS
+
+
+def test_changes_that_call_functions_of_the_catalog_are_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "served.duckdb"
+    setup = """
+        CREATE TABLE dated (x VARCHAR);
+        INSERT INTO dated VALUES ('31.01.2024');
+        ALTER TABLE dated ALTER x TYPE DATE USING to_date(x, 'DD.MM.YYYY');
+        CREATE TABLE spans (x VARCHAR);
+        INSERT INTO spans VALUES ('3');
+        ALTER TABLE spans ALTER x TYPE INTERVAL USING make_interval(days => x::integer);
+        CREATE TABLE documents (x VARCHAR);
+        INSERT INTO documents VALUES ('{}');
+        ALTER TABLE documents ALTER x TYPE JSON USING x::jsonb;
+        CREATE MACRO bare(x) AS btrim(x);
+        CREATE TABLE checked (x VARCHAR, CHECK (quote_literal(bare(x)) <> ''));
+        INSERT INTO checked VALUES ('a');
+        ALTER TABLE checked ADD COLUMN y INTEGER DEFAULT 7
+    """
+    rows = {"dated": date(2024, 1, 31), "spans": timedelta(days=3), "documents": {}, "checked": "a"}
+    with serve(path, "--create") as server:
+        with psycopg.connect(server.dsn, autocommit=True) as client:
+            client.execute(setup)
+            os.kill(server.worker, signal.SIGKILL)
+        wait_until(lambda: comes_in(server))
+        with psycopg.connect(server.dsn, autocommit=True) as client:
+            found = {table: client.execute(f"SELECT x FROM {table}".encode()).fetchall() for table in rows}
+            assert found == {table: [(value,)] for table, value in rows.items()}
+    assert list(contents(tmp_path)) == ["served.duckdb"]
 
 
 # DuckDB calls `memory.duckdb` as it calls a database in memory.

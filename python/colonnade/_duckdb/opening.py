@@ -5,6 +5,10 @@ crash, and binds the expressions of the table for it. It does so before it has l
 `core_functions`, `json` and `icu` are extensions that are linked statically. So a file does not open after
 `ALTER TABLE t ALTER x TYPE INTEGER USING round(x)`, nor after an ALTER of a table with `CHECK (abs(x) < 10)`.
 A database in memory has these functions, and makes the changes in the log of a file that it attaches.
+
+If a client of `colonnade serve` has made the changes, their expressions may also call functions of PostgreSQL's catalog
+(`USING to_date(x, 'DD.MM.YYYY')`), which are in a database beside the served one. DuckDB makes the changes in a log
+without a search path, and finds only the functions of the file, of the database in memory, and its own.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from .catalog import CATALOG, fill_catalog
 from .exact import literal, quoted
 
 if TYPE_CHECKING:
@@ -39,7 +44,10 @@ def opened(path: str, config: Mapping[str, str]) -> DuckDBPyConnection:
             error.add_note("open it once for writing, which writes the changes in its log into the file")
             raise
         try:
-            write_log_into_file(path, config)
+            try:
+                write_log_into_file(path, config)
+            except duckdb.Error:
+                write_log_into_file(path, config, has_catalog=True)
         except duckdb.Error as second:
             reason = str(second).partition("\n")[0]
             error.add_note(f"the changes in {path}.wal cannot be made with all functions of DuckDB either: {reason}")
@@ -47,10 +55,16 @@ def opened(path: str, config: Mapping[str, str]) -> DuckDBPyConnection:
     return duckdb.connect(path, config=dict(config))
 
 
-def write_log_into_file(path: str, config: Mapping[str, str]) -> None:
+def write_log_into_file(path: str, config: Mapping[str, str], *, has_catalog: bool = False) -> None:
     """Make the changes in the log of a file, and write them into the file."""
     own = {"access_mode": "automatic", "temp_directory": f"{path}.tmp"}
     with duckdb.connect(config={**config, **own}) as connection:
+        if has_catalog:
+            connection.execute(f"ATTACH ':memory:' AS {CATALOG}")
+            catalog = fill_catalog(connection, "public")
+            connection.execute("USE memory")
+            for statement in catalog.stand_ins():
+                connection.execute(statement)
         try:
             # Expressions may have the name that the file has as a database by itself.
             connection.execute(f"ATTACH {literal(path)} (READ_WRITE)")

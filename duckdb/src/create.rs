@@ -95,7 +95,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             let column = value::ColumnWriter::new(field, array.as_ref(), "a text").map_err(internal)?;
             for row in (0..batch.num_rows()).filter(|row| !column.is_null(*row)) {
                 let mut text = Vec::new();
-                column.write_text(row, &mut text).map_err(internal)?;
+                column.write_text(row, value::IntervalStyle::default(), &mut text).map_err(internal)?;
                 found.push(String::from_utf8_lossy(&text).into_owned());
             }
         }

@@ -3,6 +3,7 @@
 
 mod binary;
 mod instant;
+mod interval;
 mod text;
 
 pub use binary::from_binary;

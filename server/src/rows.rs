@@ -19,7 +19,7 @@ use crate::message::backend;
 use crate::rows::spool::Spool;
 use crate::value::oid::{self, TypeInfo};
 use crate::value::types::{Type, TypeKind};
-use crate::value::{ColumnWriter, Unsupported, ValueError};
+use crate::value::{ColumnWriter, IntervalStyle, Unsupported, ValueError};
 
 /// The names of the formats, for error messages.
 const TEXT: &str = "a text result";
@@ -128,13 +128,14 @@ impl Cursor {
         output: &mut Output,
         control: &Control,
         formats: &Formats,
+        style: IntervalStyle,
         limit: Option<u64>,
     ) -> Result<SentRows, Failure> {
         let mut sent = 0;
         while limit.is_none_or(|limit| sent < limit) {
             let Some(batch) = self.next(control)? else { return Ok(SentRows::All(sent)) };
             let count = self.take_rows(&control.budget, &batch, limit.map(|limit| limit - sent))?;
-            self.write(output, &batch, count, formats)?;
+            self.write(output, &batch.slice(0, count), formats, style)?;
             sent += count as u64;
             if limit.is_none() {
                 // Rows are sent before the engine computes the next ones.
@@ -201,10 +202,16 @@ impl Cursor {
         Ok(())
     }
 
-    fn write(&self, output: &mut Output, batch: &RecordBatch, count: usize, formats: &Formats) -> Result<(), Failure> {
+    fn write(
+        &self,
+        output: &mut Output,
+        batch: &RecordBatch,
+        formats: &Formats,
+        style: IntervalStyle,
+    ) -> Result<(), Failure> {
         let columns = lines::column_writers(&self.schema, batch, TEXT)?;
         let fields = (columns.len() as i16).to_be_bytes();
-        for row in 0..count {
+        for row in 0..batch.num_rows() {
             let buffer = output.buffer();
             let start = buffer.len();
             let mut result = Ok(());
@@ -212,8 +219,11 @@ impl Cursor {
                 out.extend_from_slice(&fields);
                 for (at, column) in columns.iter().enumerate() {
                     if result.is_ok() {
-                        result =
-                            if formats.is_binary(at) { column.write_binary(row, out) } else { text(column, row, out) };
+                        result = if formats.is_binary(at) {
+                            column.write_binary(row, out)
+                        } else {
+                            text(column, row, style, out)
+                        };
                     }
                 }
             });
@@ -235,14 +245,14 @@ pub fn interrupted(control: &Control, error: EngineError) -> Failure {
     control.check().err().unwrap_or_else(|| error.into())
 }
 
-fn text(column: &ColumnWriter<'_>, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+fn text(column: &ColumnWriter<'_>, row: usize, style: IntervalStyle, out: &mut Vec<u8>) -> Result<(), ValueError> {
     if column.is_null(row) {
         out.extend_from_slice(&NULL);
         return Ok(());
     }
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
-    column.write_text(row, out)?;
+    column.write_text(row, style, out)?;
     let length = (out.len() - start - 4) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
     Ok(())

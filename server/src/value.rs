@@ -1,7 +1,7 @@
 //! Writes one value of an Arrow column in PostgreSQL's text form ([`ColumnWriter::write_text`]) or binary form
 //! ([`ColumnWriter::write_binary`]).
 //!
-//! The text is that of PostgreSQL 15 with `DateStyle = ISO`, `IntervalStyle = postgres`, `bytea_output = hex`. A timestamp with a zone is
+//! The text is that of PostgreSQL 15 with `DateStyle = ISO`, `bytea_output = hex`, and the session's [`IntervalStyle`]. A timestamp with a zone is
 //! shown in the zone of its Arrow type. Types that PostgreSQL lacks have these forms:
 //!
 //! - unsigned and 128-bit integers: numbers
@@ -26,6 +26,7 @@ mod zone;
 
 pub(crate) use binary::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS};
 pub use column::ColumnWriter;
+pub use interval::IntervalStyle;
 pub use text::is_unquoted_byte;
 pub(crate) use zone::Zone;
 

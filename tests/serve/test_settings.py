@@ -9,6 +9,7 @@ import colonnade
 import psycopg
 import pytest
 
+from testbed import postgres as pg
 from testbed.serving import Server
 
 
@@ -92,6 +93,48 @@ def test_values_that_would_change_the_answers_are_refused(connection: psycopg.Co
     connection.add_notice_handler(lambda notice: notices.append(notice.message_primary))
     connection.execute("SET lock_timeout = 1000")
     assert notices == ["lock_timeout has no effect; the server's own limits apply"]
+
+
+SPANS = "SELECT i::interval FROM (VALUES ('14 months 3 days 04:05:06.7'), ('0 s'), ('-1 day'), ('-01:01:00.5')) t(i)"
+
+
+def texts(connection: psycopg.Connection, query: str) -> list[bytes | None]:
+    """The first column as the server sends it: psycopg refuses to read intervals of another style."""
+    result = connection.pgconn.exec_(query.encode())
+    assert result.status == psycopg.pq.ExecStatus.TUPLES_OK, result.error_message
+    return [result.get_value(row, 0) for row in range(result.ntuples)]
+
+
+def copied(connection: psycopg.Connection, options: str) -> bytes:
+    with connection.cursor().copy(f"COPY ({SPANS}) TO STDOUT ({options})") as copy:
+        return b"".join(copy)
+
+
+def test_intervals_follow_their_style(connection: psycopg.Connection, stock: pg.Cluster) -> None:
+    with stock.connect() as postgres:
+        for style in ("iso_8601", "POSTGRES", "iso_8601"):
+            for each in (connection, postgres):
+                each.execute(f"SET IntervalStyle = {style}".encode())
+                assert each.pgconn.parameter_status(b"IntervalStyle") == style.lower().encode()
+            assert show(connection, "intervalstyle") == style.lower()
+            assert texts(connection, SPANS) == texts(postgres, SPANS)
+            for options in ("FORMAT text", "FORMAT csv"):
+                assert copied(connection, options) == copied(postgres, options)
+    with connection.transaction():
+        connection.execute("SET LOCAL IntervalStyle = postgres")
+        assert texts(connection, SPANS)[2] == b"-1 days"
+    assert texts(connection, SPANS)[2] == b"P-1D"
+    connection.execute("RESET IntervalStyle")
+    assert texts(connection, SPANS)[2] == b"-1 days"
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="postgres or iso_8601"):
+        connection.execute("SET IntervalStyle = sql_standard")
+
+
+@pytest.mark.parametrize("text", ["P1Y2M3DT4H5M6.7S", "P-1Y2M-3DT-0.5S", "P2W", "P1.5D", "PT36H", "-1 days +01:00:00"])
+def test_intervals_of_both_styles_are_read(connection: psycopg.Connection, stock: pg.Cluster, text: str) -> None:
+    with stock.connect() as postgres:
+        query = "SELECT %s::interval"
+        assert connection.execute(query, [text]).fetchall() == postgres.execute(query, [text]).fetchall()
 
 
 def test_a_session_shortens_its_times(connection: psycopg.Connection) -> None:

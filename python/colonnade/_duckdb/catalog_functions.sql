@@ -268,7 +268,7 @@ CREATE MACRO to_date(given, template) AS
 CREATE TABLE fixed_settings (name VARCHAR, setting VARCHAR);
 INSERT INTO fixed_settings VALUES
     ('server_version', '15.0'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'),
-    ('standard_conforming_strings', 'on'), ('integer_datetimes', 'on'), ('DateStyle', 'ISO, MDY'), ('IntervalStyle', 'postgres'),
+    ('standard_conforming_strings', 'on'), ('integer_datetimes', 'on'), ('DateStyle', 'ISO, MDY'),
     ('bytea_output', 'hex'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('block_size', '8192'), ('is_superuser', 'off'),
     ('default_table_access_method', 'heap'), ('default_transaction_isolation', 'repeatable read'), ('lc_collate', 'C'), ('lc_ctype', 'C'), ('in_hot_standby', 'off');
 CREATE VIEW pg_settings AS

@@ -42,6 +42,7 @@ pub(super) fn write(
     }
     let marks = [options.delimiter, options.csv.quote];
     let never_quotes = options.null.is_empty() && !marks.into_iter().any(is_unquoted_byte);
+    let style = context.interval_style;
     let mut text = Vec::new();
     lines::write(context, schema, FORMAT, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {
@@ -49,10 +50,10 @@ pub(super) fn write(
             if column.is_null(row) {
                 out.extend_from_slice(options.null.as_bytes());
             } else if never_quotes && !forced[at] && column.is_never_quoted() {
-                column.write_text(row, out)?;
+                column.write_text(row, style, out)?;
             } else {
                 text.clear();
-                column.write_text(row, &mut text)?;
+                column.write_text(row, style, &mut text)?;
                 write_value(&text, options, forced[at], is_single, out);
             }
         }

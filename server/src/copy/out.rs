@@ -9,12 +9,14 @@ use crate::copy::options::{CopyOptions, Format};
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;
+use crate::value::IntervalStyle;
 
 /// What a format needs to send a result.
 pub(crate) struct Context<'a> {
     pub output: &'a mut Output,
     pub control: &'a Control,
     pub encode_cpu: f64,
+    pub interval_style: IntervalStyle,
     /// The estimate of the link from the session's earlier streams.
     pub link_estimate: &'a mut Option<LinkEstimate>,
     pub rows: Box<dyn Rows>,

@@ -31,6 +31,7 @@ pub(super) fn write(
         });
     }
     let never_escapes = !is_unquoted_byte(options.delimiter);
+    let style = context.interval_style;
     let mut text = Vec::new();
     lines::write(context, schema, FORMAT, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {
@@ -38,10 +39,10 @@ pub(super) fn write(
             if column.is_null(row) {
                 out.extend_from_slice(options.null.as_bytes());
             } else if never_escapes && column.is_never_quoted() {
-                column.write_text(row, out)?;
+                column.write_text(row, style, out)?;
             } else {
                 text.clear();
-                column.write_text(row, &mut text)?;
+                column.write_text(row, style, &mut text)?;
                 escape(&text, options.delimiter, out);
             }
         }

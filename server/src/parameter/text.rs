@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{InputError, ParameterValue};
+use super::{InputError, ParameterValue, interval};
 use crate::value::types::{Type, TypeKind};
 
 /// Reads a value's text.
@@ -30,7 +30,10 @@ fn scalar<'a>(type_: &Type, text: &'a str) -> Result<Cow<'a, str>, InputError> {
         TypeKind::Timestamp => Ok(timestamp(text.trim(), false)),
         TypeKind::Time => Ok(Cow::from(without_zone(text.trim()))),
         TypeKind::TimestampTz => Ok(timestamp(text.trim(), true)),
-        TypeKind::Interval if text.contains('+') => Ok(Cow::from(text.replace('+', ""))),
+        TypeKind::Interval => {
+            let text = interval::from_iso_8601(text.trim()).map_or(Cow::from(text), Cow::from);
+            Ok(if text.contains('+') { Cow::from(text.replace('+', "")) } else { text })
+        }
         TypeKind::Numeric(_) => Ok(without_exponent(text.trim())),
         TypeKind::Uuid | TypeKind::Bits | TypeKind::TimeTz => Ok(Cow::from(text.trim())),
         _ => Ok(Cow::from(text)),

@@ -91,6 +91,7 @@ impl Session {
         let _running = self.start()?;
         // The portal is removed while it runs, because the other portals are set aside first.
         let mut portal = self.prepared.take_portal(name).map_err(|_| Failure::NoCursor(name.clone()))?;
+        let style = self.settings.interval_style();
         let rows = match portal.cursor() {
             None => Err(Failure::PortalDone(name.clone())),
             Some(cursor) if is_move => cursor.skip(&self.control, count),
@@ -99,7 +100,7 @@ impl Session {
                     cursor.describe(self.output.buffer(), formats);
                 }
                 let (SentRows::All(rows) | SentRows::Some(rows)) =
-                    cursor.send(&mut self.output, &self.control, formats, count)?;
+                    cursor.send(&mut self.output, &self.control, formats, style, count)?;
                 Ok(rows)
             }),
         };

@@ -46,8 +46,9 @@ impl Session {
         let tag = match self.run_client_statement(statement, &[], &formats)? {
             Outcome::Rows(mut cursor) => {
                 cursor.describe(self.output.buffer(), &formats);
+                let style = self.settings.interval_style();
                 let (SentRows::All(sent) | SentRows::Some(sent)) =
-                    cursor.send(&mut self.output, &self.control, &formats, None)?;
+                    cursor.send(&mut self.output, &self.control, &formats, style, None)?;
                 query::tag(&statement.kind, Some(sent), None)
             }
             Outcome::Done(changed) => query::tag(&statement.kind, None, changed),

@@ -14,7 +14,7 @@ use colonnade_sql::{Dialect, quote};
 
 use crate::limits::Timeout;
 use crate::limits::budget::Charge;
-use crate::value::Zone;
+use crate::value::{self, Zone};
 
 pub use command::{Command, command, session_command};
 
@@ -57,6 +57,8 @@ enum Effect {
     IgnoredTime,
     /// The value is a time limit of the session. The server's own limit still applies.
     TimeLimit(Timeout),
+    /// The form of intervals in text.
+    IntervalStyle,
     SearchPath,
     /// The only value is the client's role, and for `role` also `none`, which is the same one.
     Role,
@@ -76,8 +78,9 @@ const fn known(name: &'static str, default: &'static str, effect: Effect, is_rep
     KnownSetting { name, default, effect, is_reported }
 }
 
-use Effect::{IgnoredTime, Kept, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone};
+use Effect::{IgnoredTime, IntervalStyle, Kept, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone};
 
+const INTERVAL_STYLE: &str = "IntervalStyle";
 const ROLE: &str = "role";
 const SESSION_AUTHORIZATION: &str = "session_authorization";
 
@@ -97,7 +100,7 @@ const KNOWN: [KnownSetting; 37] = [
     known("idle_session_timeout", "0", TimeLimit(Timeout::Idle), false),
     known("in_hot_standby", "off", ReadOnly, true),
     known("integer_datetimes", "on", ReadOnly, true),
-    known("IntervalStyle", "postgres", Only(&["postgres"]), true),
+    known(INTERVAL_STYLE, "postgres", IntervalStyle, true),
     known("is_superuser", "off", ReadOnly, true),
     known("jit", "off", Kept, false),
     known("lc_collate", "C", ReadOnly, false),
@@ -176,6 +179,12 @@ impl Settings {
         &self.values[setting].now
     }
 
+    /// The form of intervals in text.
+    pub fn interval_style(&self) -> value::IntervalStyle {
+        let value = find(INTERVAL_STYLE).map(|setting| self.value(setting));
+        value.and_then(value::IntervalStyle::named).unwrap_or_default()
+    }
+
     /// The name with which the client has logged in.
     fn own_role(&self) -> &str {
         find(SESSION_AUTHORIZATION).map_or("", |setting| self.value(setting))
@@ -206,6 +215,10 @@ impl Settings {
                 Ok(Change { value: known.default.to_owned(), ..change })
             }
             Only(_) => invalid(known.default),
+            IntervalStyle => match value::IntervalStyle::named(value) {
+                Some(style) => Ok(Change { value: style.name().to_owned(), ..change }),
+                None => invalid("postgres or iso_8601"),
+            },
             ReadOnly if value == self.value(setting) => Ok(change),
             ReadOnly => Err(SettingError::Fixed(known.name)),
             Role if value == self.own_role() || known.name == ROLE && value == known.default => Ok(change),

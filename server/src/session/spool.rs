@@ -140,6 +140,7 @@ impl Session {
                     output: &mut self.output,
                     control: &self.control,
                     encode_cpu: self.encode_cpu,
+                    interval_style: self.settings.interval_style(),
                     link_estimate: &mut self.link_estimate,
                     rows: Box::new(PartReader::new(&spooled, parts, selection)?),
                 };

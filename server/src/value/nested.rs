@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::ValueError;
 use super::column::{ColumnWriter, Values};
+use super::{IntervalStyle, ValueError};
 use crate::value::oid;
 
 /// The maximum length of the text of a nested value. Each level doubles the escapes, so the text of a value of some hundred bytes in forty
@@ -11,7 +11,12 @@ use crate::value::oid;
 const MAX_TEXT_BYTES: usize = 256 << 20;
 
 /// Appends `{a,"b c",NULL}`.
-pub(super) fn write_list(items: &ColumnWriter<'_>, rows: Range<usize>, out: &mut Vec<u8>) -> Result<(), ValueError> {
+pub(super) fn write_list(
+    items: &ColumnWriter<'_>,
+    rows: Range<usize>,
+    style: IntervalStyle,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
     out.push(b'{');
     let mut text = Vec::new();
     for (at, row) in rows.enumerate() {
@@ -22,10 +27,10 @@ pub(super) fn write_list(items: &ColumnWriter<'_>, rows: Range<usize>, out: &mut
             out.extend_from_slice(b"NULL");
         } else if matches!(items.values, Values::List { .. }) {
             // An array of arrays is one array with more dimensions, so its braces are not quoted.
-            items.write_text(row, out)?;
+            items.write_text(row, style, out)?;
         } else {
             text.clear();
-            items.write_text(row, &mut text)?;
+            items.write_text(row, style, &mut text)?;
             check_length(&text, out)?;
             write_item(&text, out);
         }
@@ -57,7 +62,12 @@ fn write_item(text: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Appends `(1,"b c",)`. NULL has no text.
-pub(super) fn write_record(fields: &[ColumnWriter<'_>], row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+pub(super) fn write_record(
+    fields: &[ColumnWriter<'_>],
+    row: usize,
+    style: IntervalStyle,
+    out: &mut Vec<u8>,
+) -> Result<(), ValueError> {
     out.push(b'(');
     let mut text = Vec::new();
     for (at, field) in fields.iter().enumerate() {
@@ -66,7 +76,7 @@ pub(super) fn write_record(fields: &[ColumnWriter<'_>], row: usize, out: &mut Ve
         }
         if !field.is_null(row) {
             text.clear();
-            field.write_text(row, &mut text)?;
+            field.write_text(row, style, &mut text)?;
             check_length(&text, out)?;
             write_attribute(&text, out);
         }

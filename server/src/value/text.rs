@@ -4,7 +4,7 @@ use arrow_schema::TimeUnit;
 
 use super::column::{ColumnWriter, Values};
 use super::datetime::{date, time, timestamp};
-use super::interval::interval;
+use super::interval::IntervalStyle;
 use super::number::{decimal, float32, float64, integer};
 use super::{ValueError, nested};
 
@@ -34,7 +34,7 @@ impl ColumnWriter<'_> {
     ///
     /// # Errors
     /// If it is a nested value whose text is too long. Then the caller must remove the appended bytes.
-    pub fn write_text(&self, row: usize, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    pub fn write_text(&self, row: usize, style: IntervalStyle, out: &mut Vec<u8>) -> Result<(), ValueError> {
         match &self.values {
             Values::Null => {}
             Values::Bool(array) => out.push(if array.value(row) { b't' } else { b'f' }),
@@ -75,23 +75,23 @@ impl ColumnWriter<'_> {
             Values::Time32(values, unit) => time(i64::from(values[row]), *unit, out),
             Values::Time64(values, unit) => time(values[row], *unit, out),
             Values::Timestamp { values, unit, zone } => timestamp(values[row], *unit, zone.as_ref(), out),
-            Values::Duration(values, unit) => duration(values[row], *unit, out),
-            Values::Months(values) => interval(values[row], 0, 0, out),
+            Values::Duration(values, unit) => duration(values[row], *unit, style, out),
+            Values::Months(values) => style.write(values[row], 0, 0, out),
             Values::DayTime(values) => {
                 let value = values[row];
-                interval(0, value.days, i64::from(value.milliseconds) * NANOS_PER_MILLI, out);
+                style.write(0, value.days, i64::from(value.milliseconds) * NANOS_PER_MILLI, out);
             }
             Values::MonthDayNano(values) => {
                 let value = values[row];
-                interval(value.months, value.days, value.nanoseconds, out);
+                style.write(value.months, value.days, value.nanoseconds, out);
             }
-            Values::List { offsets, child } => return nested::write_list(child, offsets.range(row), out),
-            Values::Struct(children) => return nested::write_record(children, row, out),
-            Values::Map { offsets, entries } => return nested::write_list(entries, offsets.range(row), out),
-            Values::Dictionary { indices, values } => return values.write_text(indices[row], out),
+            Values::List { offsets, child } => return nested::write_list(child, offsets.range(row), style, out),
+            Values::Struct(children) => return nested::write_record(children, row, style, out),
+            Values::Map { offsets, entries } => return nested::write_list(entries, offsets.range(row), style, out),
+            Values::Dictionary { indices, values } => return values.write_text(indices[row], style, out),
             Values::Union { array, children } => {
                 if let Some((_, child)) = children.iter().find(|(id, _)| *id == array.type_id(row)) {
-                    return child.write_text(array.value_offset(row), out);
+                    return child.write_text(array.value_offset(row), style, out);
                 }
             }
         }
@@ -110,14 +110,14 @@ fn scaled(value: i128, scale: i8, out: &mut Vec<u8>) {
 }
 
 /// Appends a duration as an interval. One of more than 2^63 nanoseconds (292 years) is shown in days and time.
-fn duration(value: i64, unit: TimeUnit, out: &mut Vec<u8>) {
+fn duration(value: i64, unit: TimeUnit, style: IntervalStyle, out: &mut Vec<u8>) {
     const NANOS_PER_DAY: i128 = 86_400_000_000_000;
     let nanos = i128::from(value) * i128::from(1_000_000_000 / super::datetime::per_second(unit));
     match i64::try_from(nanos) {
-        Ok(nanos) => interval(0, 0, nanos, out),
+        Ok(nanos) => style.write(0, 0, nanos, out),
         Err(_) => {
             let days = (nanos / NANOS_PER_DAY).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
-            interval(0, days, (nanos % NANOS_PER_DAY) as i64, out);
+            style.write(0, days, (nanos % NANOS_PER_DAY) as i64, out);
         }
     }
 }

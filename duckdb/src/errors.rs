@@ -38,6 +38,7 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     let class_and_text = message.split_once(": ");
     let is_late_duplicate = class_and_text.is_some_and(|(_, text)| text.starts_with(LATE_DUPLICATE));
     let hint = hint.or_else(|| is_late_duplicate.then(|| LATE_DUPLICATE_HINT.to_owned()));
+    let hint = hint.or_else(|| message.ends_with(INDEXED).then(|| INDEXED_HINT.to_owned()));
     let hint = match NUMBERED.iter().any(|words| message.contains(words)) {
         true => Some(NUMBERED_HINT.to_owned()),
         false => hint,
@@ -86,6 +87,11 @@ const HINT_PREFIXES: [&str; 4] = ["Did you mean", "Candidate bindings", "Either 
 const NUMBERED: [&str; 4] = ["name serial ", "name bigserial ", "name smallserial ", "at or near \"identity\""];
 const NUMBERED_HINT: &str =
     "It is supported in CREATE TABLE only; elsewhere write CREATE SEQUENCE s, and DEFAULT nextval('s') for the column.";
+
+/// The end of the errors for changes of a column with an index. Migrations drop the index in the same transaction.
+const INDEXED: &str = "an index depends on it!";
+const INDEXED_HINT: &str = "Drop the index and commit, then run this statement: DuckDB sees an index until the \
+                            transaction that drops it has ended.";
 
 /// The error of a macro, which may be a function in Python, for arguments of other types.
 const MACRO: &str = "Binder Error: Macro ";
@@ -212,6 +218,7 @@ fn catalog_code(message: &str) -> SqlState {
         "Scalar" | "Aggregate" | "Macro" if !is_new => SqlState::UNDEFINED_FUNCTION,
         _ if message.contains("Function with name") && !is_new => SqlState::UNDEFINED_FUNCTION,
         _ if is_new => SqlState::DUPLICATE_OBJECT,
+        _ if message.contains(" depends on it") => SqlState::DEPENDENT_OBJECTS_STILL_EXIST,
         _ if message.contains("write-write conflict") => SqlState::SERIALIZATION_FAILURE,
         _ => SqlState::UNDEFINED_OBJECT,
     }
@@ -361,6 +368,7 @@ mod tests {
             ("Invalid Input Error: Division by zero in expression (1 // 0).", "22012"),
             ("Catalog Error: Scalar Function with name nofunc does not exist!", "42883"),
             ("Catalog Error: Table with name \"t\" already exists!", "42P07"),
+            ("Catalog Error: Cannot drop this column: an index depends on it!", "2BP01"),
             ("Catalog Error: Schema with name nope does not exist!", "3F000"),
             ("Binder Error: Referenced column \"nope\" not found in FROM clause!", "42703"),
             ("TransactionContext Error: Current transaction is aborted (please ROLLBACK)", "25P02"),

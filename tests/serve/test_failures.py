@@ -57,6 +57,17 @@ def test_constraints_have_their_errors(connection: psycopg.Connection) -> None:
             connection.execute(f"INSERT INTO strict VALUES {values}")
 
 
+def test_a_column_whose_index_was_dropped_needs_a_commit(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE TABLE indexed (i integer, j integer)")
+    connection.execute("CREATE INDEX by_j ON indexed (j)")
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist) as found, connection.transaction():
+        connection.execute("DROP INDEX by_j")
+        connection.execute("ALTER TABLE indexed DROP COLUMN j")
+    assert "Drop the index and commit" in (found.value.diag.message_hint or "")
+    connection.execute("DROP INDEX by_j")
+    connection.execute("ALTER TABLE indexed DROP COLUMN j")
+
+
 @pytest.mark.parametrize("form", ["text", "csv", "binary", "arrow", "colonnade", AHEAD])
 def test_a_query_that_fails_half_way_is_an_error(connection: psycopg.Connection, form: str) -> None:
     received = 0

@@ -82,15 +82,16 @@ pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
         return edits;
     }
     let may_match = |at: usize| {
-        [SCHEMA, INFORMATION, "array", "unnest", "index", "like", "ilike"]
+        [SCHEMA, INFORMATION, "array", "unnest", "index", "like", "ilike", series::SUBSCRIPTS]
             .iter()
             .chain(&casts::TYPES)
+            .chain(&vectors::VECTORS)
             .any(|name| begins(&statement[at..], name))
     };
     if !statement
         .bytes()
         .enumerate()
-        .any(|(at, b)| matches!(b | 0x20, b'a' | b'p' | b'i' | b'l' | b'r' | b'u') && may_match(at))
+        .any(|(at, b)| matches!(b | 0x20, b'a' | b'g' | b'p' | b'i' | b'l' | b'r' | b'u') && may_match(at))
     {
         return edits;
     }

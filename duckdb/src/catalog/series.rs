@@ -1,17 +1,25 @@
 //! Rewrites the series of an array's subscripts, `generate_series(array_lower(a, 1), array_upper(a, 1))`. In PostgreSQL it gives rows. In
-//! DuckDB it is a list among a query's columns. In FROM it accepts no subqueries, and no other function can be beside it.
+//! DuckDB it is a list among a query's columns. In FROM it accepts no subqueries, and no other function can be beside it. So does
+//! `generate_subscripts(a, 1)` in FROM.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind, closing};
 
 use super::names::CATALOG;
 
+/// PostgreSQL's function for the same. Among a query's columns it is a macro of the catalog.
+pub(super) const SUBSCRIPTS: &str = "generate_subscripts";
+
 /// Adds the changes of a call that begins at `at`, if there is one, and of the functions beside it in FROM.
 pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     let Some(call) = Call::at(tokens, at) else { return };
-    edits.replace(tokens[at].start..call.array.0, format!("{CATALOG}generate_subscripts("));
     let is_item = at > 0 && tokens[at - 1].is_word("from");
-    let Some((alias, mut next)) = alias(tokens, call.next).filter(|_| is_item) else {
+    let item = alias(tokens, call.next).filter(|_| is_item);
+    if item.is_none() && !is_series(&tokens[at]) {
+        return;
+    }
+    edits.replace(tokens[at].start..call.array.0, format!("{CATALOG}{SUBSCRIPTS}("));
+    let Some((alias, mut next)) = item else {
         edits.replace(call.array.1..call.end, ", 1)");
         return;
     };
@@ -31,9 +39,13 @@ pub(super) fn subscripts(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     }
 }
 
-/// Whether such a call begins at `at`.
+/// Whether such a series begins at `at`.
 pub(super) fn is_call(tokens: &[Token<'_>], at: usize) -> bool {
-    Call::at(tokens, at).is_some()
+    tokens.get(at).is_some_and(is_series) && Call::at(tokens, at).is_some()
+}
+
+fn is_series(function: &Token<'_>) -> bool {
+    function.is_word("generate_series")
 }
 
 struct Call {
@@ -50,6 +62,12 @@ impl Call {
             tokens.get(at).is_some_and(|token| token.is_word(name))
                 && tokens.get(at + 1).is_some_and(|open| open.is_symbol(b'('))
         };
+        if begins(at, SUBSCRIPTS) {
+            let close = closing(tokens, at + 1)?;
+            let array = array_argument(&tokens[at + 2..close])?;
+            let place = (array.first()?.start, array.last()?.end());
+            return Some(Self { array: place, end: tokens[close].end(), next: close + 1 });
+        }
         if !begins(at, "generate_series") || !begins(at + 2, "array_lower") {
             return None;
         }
@@ -77,7 +95,10 @@ fn alias<'a>(tokens: &[Token<'a>], at: usize) -> Option<(&'a str, usize)> {
     let at = at + usize::from(tokens.get(at)?.is_word("as"));
     let name = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))?;
     let is_end = tokens.get(at + 1).is_none_or(|next| {
-        next.is_symbol(b',') || next.is_symbol(b')') || next.is_symbol(b';') || next.is_word("where")
+        next.is_symbol(b',')
+            || next.is_symbol(b')')
+            || next.is_symbol(b';')
+            || next.is_one_of(&["where", "group", "order", "limit"])
     });
     is_end.then_some((name.text, at + 1))
 }
@@ -108,6 +129,15 @@ mod tests {
             (
                 "select pg_catalog.generate_series(array_lower(k, 1), array_upper(k, 1))",
                 "select colonnade_catalog.pg.generate_subscripts(k, 1)",
+            ),
+            (
+                "array(select f(k) from generate_subscripts(d.k, 1) AS k order by k)",
+                "array(select f(k) from (SELECT colonnade_catalog.pg.generate_subscripts(d.k, 1) AS k) AS k order by k)",
+            ),
+            ("select generate_subscripts(k, 1) as i", "select generate_subscripts(k, 1) as i"),
+            (
+                "select pg_catalog.generate_subscripts(k, 1) as i",
+                "select colonnade_catalog.pg.generate_subscripts(k, 1) as i",
             ),
             ("select generate_series(array_lower(k, 1), 5)", "select generate_series(array_lower(k, 1), 5)"),
             (

@@ -26,10 +26,11 @@ CREATE MACRO view_query(number) AS
 CREATE MACRO pg_get_viewdef(view) AS view_query(view);
 CREATE MACRO pg_get_viewdef(view, pretty) AS view_query(view);
 CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM (SELECT type) AS argument(name), pg_type WHERE typname = argument.name);
-CREATE MACRO array_upper(list, dimension) AS len(list);
-CREATE MACRO array_lower(list, dimension) AS 1;
+-- The subscripts of vectors (`catalog.sql`) count from 0.
+CREATE MACRO array_lower(list, dimension) AS CASE WHEN typeof(list) IN ('USMALLINT[]', 'UINTEGER[]') THEN 0 ELSE 1 END;
+CREATE MACRO array_upper(list, dimension) AS (len(list) - 1 + array_lower(list, dimension))::INTEGER;
 CREATE MACRO generate_subscripts(list, dimension) AS
-    unnest(CASE typeof(list) WHEN 'USMALLINT[]' THEN range(len(list)) ELSE range(1, len(list) + 1) END);
+    unnest(CASE array_lower(list, dimension) WHEN 0 THEN range(len(list)) ELSE range(1, len(list) + 1) END);
 CREATE MACRO pg_get_statisticsobjdef_columns(statistics) AS '';
 CREATE MACRO pg_get_function_result(function) AS
     coalesce((SELECT min(result) FROM (SELECT function) AS argument(number), python_procedures WHERE oid = argument.number),

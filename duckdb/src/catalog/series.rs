@@ -62,7 +62,7 @@ impl Call {
             tokens.get(at).is_some_and(|token| token.is_word(name))
                 && tokens.get(at + 1).is_some_and(|open| open.is_symbol(b'('))
         };
-        if begins(at, SUBSCRIPTS) {
+        if begins(at, SUBSCRIPTS) && at > 0 && tokens[at - 1].is_word("from") {
             let close = closing(tokens, at + 1)?;
             let array = array_argument(&tokens[at + 2..close])?;
             let place = (array.first()?.start, array.last()?.end());

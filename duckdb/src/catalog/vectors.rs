@@ -9,52 +9,49 @@ use colonnade_sql::{Token, TokenKind};
 
 pub(super) const VECTORS: [&str; 4] = ["indkey", "indclass", "indcollation", "indoption"];
 
-/// Adds the changes of `i.indkey[n]`.
+/// Adds the changes of `i.indkey[n]`. Slices stay.
 pub(super) fn count_from_0(tokens: &[Token<'_>], edits: &mut Edits) {
-    for at in 0..tokens.len() {
-        if let [column, open, ..] = &tokens[at..]
-            && open.is_symbol(b'[')
-            && VECTORS.iter().any(|name| column.is_name(name))
-            && let Some(qualifier) = qualifier(&tokens[..at])
-            && let Some(close) = closing(tokens, at + 1)
-        {
-            let column = format!("{qualifier}{}", column.text);
-            let first = format!(
-                "CASE system.main.typeof({column}) WHEN 'USMALLINT[]' THEN 1 WHEN 'UINTEGER[]' THEN 1 ELSE 0 END"
-            );
-            edits.insert(open.end(), format!("{first} + ("));
-            edits.insert(tokens[close].start, ")");
-        }
-    }
-}
-
-/// The relation before a column, with its dot. `None` for a field of a value.
-fn qualifier(before: &[Token<'_>]) -> Option<String> {
-    match before {
-        [.., relation, dot] if dot.is_symbol(b'.') => {
-            matches!(relation.kind, TokenKind::Word | TokenKind::Name).then(|| format!("{}.", relation.text))
-        }
-        _ => Some(String::new()),
-    }
-}
-
-/// The bracket that closes the one at `open`; `None` for a slice.
-fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate().skip(open) {
+    // For each open bracket: behind which token it is, if it is of a subscript, and the column.
+    let mut open: Vec<Option<(usize, String)>> = Vec::new();
+    let is_colon = |at: usize| tokens.get(at).is_some_and(|token| token.is_symbol(b':'));
+    for (at, token) in tokens.iter().enumerate() {
         match token.kind {
-            TokenKind::Symbol(b'[' | b'(') => depth += 1,
-            TokenKind::Symbol(b']' | b')') => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return token.is_symbol(b']').then_some(at);
+            TokenKind::Symbol(b'[') => open.push(column(&tokens[..at]).map(|column| (at, column))),
+            TokenKind::Symbol(b'(' | b'{') => open.push(None),
+            TokenKind::Symbol(b':') if !(is_colon(at + 1) || at > 0 && is_colon(at - 1)) => {
+                if let Some(last) = open.last_mut() {
+                    *last = None;
                 }
             }
-            TokenKind::Symbol(b':') if depth == 1 => return None,
+            TokenKind::Symbol(b']' | b')' | b'}') => {
+                if let Some((start, column)) = open.pop().flatten()
+                    && at > start + 1
+                {
+                    let first = format!(
+                        "CASE system.main.typeof({column}) WHEN 'USMALLINT[]' THEN 1 WHEN 'UINTEGER[]' THEN 1 ELSE 0 END"
+                    );
+                    edits.insert(tokens[start].end(), format!("{first} + ("));
+                    edits.insert(token.start, ")");
+                }
+            }
             _ => {}
         }
     }
-    None
+}
+
+/// The column with a vector's name at the end, and the relation in front of it. `None` for a field of a value.
+fn column(before: &[Token<'_>]) -> Option<String> {
+    let (column, before) = before.split_last()?;
+    if !VECTORS.iter().any(|name| column.is_name(name)) {
+        return None;
+    }
+    match before {
+        [.., relation, dot] if dot.is_symbol(b'.') => {
+            let is_name = matches!(relation.kind, TokenKind::Word | TokenKind::Name);
+            is_name.then(|| format!("{}.{}", relation.text, column.text))
+        }
+        _ => Some(column.text.to_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -67,9 +64,9 @@ mod tests {
             format!("CASE system.main.typeof({column}) WHEN 'USMALLINT[]' THEN 1 WHEN 'UINTEGER[]' THEN 1 ELSE 0 END")
         };
         assert_eq!(
-            rewritten("select i.indkey[a.n-1], INDKEY[0] from pg_index i, a"),
+            rewritten("select i.indkey[a.n::int-1], INDKEY[0] from pg_index i, a"),
             format!(
-                "select i.indkey[{} + (a.n-1)], INDKEY[{} + (0)] from pg_index i, a",
+                "select i.indkey[{} + (a.n::int-1)], INDKEY[{} + (0)] from pg_index i, a",
                 first("i.indkey"),
                 first("INDKEY")
             )
@@ -78,8 +75,13 @@ mod tests {
             rewritten("select x.pg_index.indclass[f(y)[1]]"),
             format!("select x.pg_index.indclass[{} + (f(y)[1])]", first("pg_index.indclass"))
         );
-        for given in ["select i.indkey[0:1] from pg_index i", "select i.conkey[1]", "select (i).indkey[0]", "indkey[0"]
-        {
+        for given in [
+            "select i.indkey[0:1] from pg_index i",
+            "select i.conkey[1]",
+            "select (i).indkey[0]",
+            "indkey[0",
+            "x::indkey[]",
+        ] {
             assert_eq!(rewritten(given), given);
         }
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
 class Append:
     """Rows on their way into a table, made by `Connection.append`: a `colonnade.Append` for `async with`.
 
-    A task that is cancelled while it waits for `write` rolls back.
+    A task that is cancelled while it waits for `write` rolls back. One that is cancelled at the end of the block has
+    written all rows or none.
     """
 
     def __init__(self, connection: Connection, rows: SyncAppend) -> None:
@@ -40,4 +43,9 @@ class Append:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        await self._connection._run(lambda: self._rows.__exit__(kind, error, traceback))
+        try:
+            await self._connection._run(lambda: self._rows.__exit__(kind, error, traceback))
+        except asyncio.CancelledError as cancelled:
+            # If this has not begun, nothing else ends the writer.
+            self._connection._post(partial(self._rows.__exit__, type(cancelled), cancelled, None))
+            raise

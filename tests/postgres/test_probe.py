@@ -17,6 +17,7 @@ import pytest
 
 from testbed import postgres as pg
 from tests.support.proxy import READY, SSL_REQUEST, WELCOME, message
+from tests.support.raw_client import wait_until
 
 #: The newest one may be a release candidate, such as 19rc1.
 NAME = re.compile(rf"PostgreSQL {pg.version()}\D")
@@ -129,6 +130,36 @@ def test_a_library_that_is_not_there_is_an_error_that_says_so(postgres: pg.Clust
         ):
             connection.query("select 1 as one")
         session.execute("drop extension colonnade")
+
+
+@pytest.mark.parametrize("values", [None, [1]])
+def test_a_cancelled_question_is_a_cancelled_query(installation: pg.Installation, values: list[int] | None) -> None:
+    """The server may have the extension nevertheless, and the statement does not run."""
+    caught: list[colonnade.Error] = []
+
+    def query(connection: colonnade.Connection) -> None:
+        try:
+            connection.query(f"select {'$1' if values else '1'}::int as one", values).to_arrow()
+        except colonnade.Error as error:
+            caught.append(error)
+
+    # This process knows nothing of a new server.
+    with pg.cluster(installation) as cluster, cluster.connect() as session:
+        session.execute("create extension colonnade")
+        with colonnade.connect(cluster.uri()) as connection:
+            with session.transaction():
+                session.execute("lock table pg_catalog.pg_extension in access exclusive mode")
+                thread = threading.Thread(target=query, args=(connection,))
+                thread.start()
+                waiting = "select count(*) from pg_locks where not granted"
+                wait_until(lambda: session.execute(waiting).fetchall() == [(1,)])
+                connection.cancel()
+                thread.join()
+            (error,) = caught
+            assert (type(error), error.sqlstate) == (colonnade.OperationalError, "57014")
+            assert error.message == "canceling statement due to user request"
+            assert connection.query("select 1 as one").to_arrow().num_rows == 1
+            assert connection.server.endswith(" with colonnade 1")
 
 
 @pytest.mark.parametrize("how", ["shared_preload_libraries", "session_preload_libraries"])

@@ -51,9 +51,14 @@ impl Delivery {
     /// The connection is lost. The inner error: the extension exists but cannot be loaded, or is too old.
     pub(crate) fn find(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Result<Self, Error>, Error> {
         connection.send(&question()?)?;
-        let Some(load) = found(connection, tick)? else { return Ok(Ok(Self::Stock)) };
+        let load = match found(connection, tick)? {
+            Ok(Some(load)) => load,
+            Ok(None) => return Ok(Ok(Self::Stock)),
+            Err(error) => return Ok(Err(error)),
+        };
         let version = match ask(connection, &load, tick)? {
             Ok(version) => version,
+            Err(error) if is_of_the_moment(&error) => return Ok(Err(error)),
             Err(error) => return Ok(Err(not_loaded(error, &load))),
         };
         Ok(Self::loaded(load, version).check())
@@ -125,14 +130,24 @@ pub(crate) fn question() -> Result<Vec<u8>, Error> {
     message::query(FIND)
 }
 
-/// Receives the answer to [`question`]: the statement that loads the extension, if there is one. A server that only
-/// imitates PostgreSQL may lack the catalog. It has no extension.
+/// Receives the answer to [`question`]: the statement that loads the extension, if there is one. The inner error tells
+/// nothing about the extension.
 ///
 /// # Errors
 /// The connection is lost.
-pub(crate) fn found(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Option<String>, Error> {
-    let Ok(Some(schema)) = value(connection, tick)? else { return Ok(None) };
-    Ok(Some(format!("SELECT {schema}.colonnade_version()")))
+pub(crate) fn found(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Result<Option<String>, Error>, Error> {
+    Ok(match value(connection, tick)? {
+        Ok(schema) => Ok(schema.map(|schema| format!("SELECT {schema}.colonnade_version()"))),
+        Err(error) if is_of_the_moment(&error) => Err(error),
+        // A server that only imitates PostgreSQL may lack the catalog. It has no extension.
+        Err(_) => Ok(None),
+    })
+}
+
+/// Whether an error tells nothing about the extension: the request was cancelled (class 57), or the server lacks something now (53).
+/// The query that asks gets it.
+fn is_of_the_moment(error: &Error) -> bool {
+    error.sqlstate().is_some_and(|state| state.starts_with("53") || state.starts_with("57"))
 }
 
 fn not_loaded(error: Error, load: &str) -> Error {

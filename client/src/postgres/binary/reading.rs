@@ -143,7 +143,7 @@ impl Talk<'_> {
         let batch = parsed.map_err(AnswerError::Refused)?.describe(USERS).sync();
         self.synced = true;
         self.connection.send(&[delivery::question()?, batch].concat())?;
-        *load = delivery::found(self.connection, self.tick)?;
+        *load = delivery::found(self.connection, self.tick)?.map_err(AnswerError::Refused)?;
         let described = match self.described() {
             Ok((_, described)) => described,
             Err(AnswerError::Refused(_)) if load.is_some() => None,

@@ -9,6 +9,8 @@ DEMO_SF ?= 1
 FUZZ_SECONDS ?= 30
 FUZZ_TARGETS ?=
 FUZZ_SANITIZER ?= address
+# The damaged streams for each server.
+FUZZ_STREAMS ?= 20000
 BENCH_ROUNDS ?= 5
 LINKS_ROUNDS ?= 1
 LINKS_ARGS ?=
@@ -19,6 +21,7 @@ SOAK_SECONDS ?= 600
 SOAK_MINUTES ?= 120
 PYTEST_ARGS ?=
 BODIES ?= 10000
+OPEN_STATEMENTS ?= 20000
 # The processes of the Python tests. A file's tests run in one of them.
 TEST_PROCESSES ?= 2
 PEERS ?= .venv-peers
@@ -39,7 +42,7 @@ SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
 RUST := $(shell find wire tcp login sql client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
 ADBC_PACKAGE := $(shell find adbc/python -name '*.py' -o -name py.typed)
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find wire tcp login sql udf client server duckdb python -name __pycache__ -prune -o \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find budget wire tcp login sql udf client server duckdb python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
 # All builds of the extension module use one interpreter; otherwise cargo rebuilds the module for each.
@@ -52,7 +55,7 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 .PHONY: bench-wire bench-end-to-end test-postgres-versions test-mysql-versions test-release record deb test-deb docs test-engines test-ml bench-postgres
 .PHONY: bench-udf fuzz-rings bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist dist-aarch64
 .PHONY: test-study test-dist test-dist-aarch64 release release-prepare release-tag
-.PHONY: install clean postgres plpython extension mariadb java test-vscode lint-vscode vscode test-bodies bench-devudf
+.PHONY: install clean postgres plpython extension mariadb java test-vscode lint-vscode vscode test-bodies test-open-types bench-devudf bench-limits
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -103,6 +106,9 @@ test-vscode: lint-vscode $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Use the ext
 test-bodies: $(BIN)/.wheel $(BIN)/.test ## Pull and push generated functions in this Python and in the newest one, and compare their bytes (BODIES=10000)
 	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
 	$(BIN)/python -m tests.devudf.versions --count $(BODIES)
+
+test-open-types: $(BIN)/.wheel $(BIN)/.test postgres ## Compare types and results of generated statements with PostgreSQL's (OPEN_STATEMENTS=20000)
+	$(BIN)/python -m tests.serve.compare_open_types --count $(OPEN_STATEMENTS)
 
 lint-vscode: vscode/out/.built ## Check the types of the extension for VS Code, and test what needs no editor
 	cd vscode && node --test out/test/command.test.js
@@ -232,6 +238,10 @@ bench-devudf: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Measure the way from a
 	@mkdir -p $(BENCH_DATA)
 	$(BIN)/python bench/devudf.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/devudf.md
 
+bench-limits: $(BIN)/.wheel $(BIN)/.bench ## Measure the server's own work for statements and results at its limits
+	@mkdir -p $(BENCH_DATA)
+	$(BIN)/python bench/limits.py --markdown $(BENCH_DATA)/limits.md
+
 bench-udf: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench plpython ## Measure functions in Python: in plans, in short statements, at their limits, beside those of other databases (BENCH_ROUNDS=5)
 	@mkdir -p $(BENCH_DATA)
 	$(BIN)/python bench/udf.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/udf.md
@@ -294,7 +304,7 @@ study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(ML)/.ml $(PEERS)/monetdb ex
 	$(SUDO) env PATH="$$PATH" PYTHONPATH=bench COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) -m study \
 		--size $(STUDY_SIZE) --peers $(abspath $(PEERS)/bin/python) $(STUDY_ARGS)
 
-fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Run each fuzz target, functions that write into their rings, then random statements on a server (FUZZ_SECONDS=30 each, FUZZ_TARGETS, FUZZ_SANITIZER)
+fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test extension ## Run each fuzz target, functions that write into their rings, then random statements and damaged streams on servers (FUZZ_SECONDS=30 each, FUZZ_TARGETS, FUZZ_SANITIZER, FUZZ_STREAMS)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
 	$(PYTHON) fuzz/seeds.py
 	@# The sanitizers' flags are unstable options, which the stable compiler accepts only with RUSTC_BOOTSTRAP.
@@ -305,6 +315,7 @@ fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test ## Run each fuzz ta
 	done
 	$(MAKE) --no-print-directory fuzz-rings
 	$(BIN)/python -m tests.attacks.fuzz_statements --seconds $(FUZZ_SECONDS)
+	$(BIN)/python -m tests.attacks.fuzz_streams --streams $(FUZZ_STREAMS)
 
 fuzz-rings: $(BIN)/python
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=$(FUZZ_SANITIZER) -Cunsafe-allow-abi-mismatch=sanitizer" COLONNADE_HOSTILE_CALLS=400 \

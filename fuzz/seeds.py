@@ -323,9 +323,12 @@ def answers_of_functions() -> dict[str, bytes]:
     texts = answer(b"\6\0\2", 2, [(2, 0, place, 24, place + 24, 3)], offsets + b"abc")
     numbers = answer(b"\4\0\2", 2, [(2, place + 16, place, 16, place, 0)], bytes(16) + b"\1")
     lists = answer(b"\x0e\1\2", 2, [(2, 0, place, 24, place, 0), (3, 0, place + 24, 3, place, 0)], offsets + b"abc")
-    found = {"texts": texts, "numbers": numbers, "lists": lists}
-    # An even length is one column.
-    return {name: seed + bytes(len(seed) % 2) for name, seed in found.items()}
+    # Eighteen columns with one buffer in which all are copied: more and less than the ring of 4 MiB together.
+    overlapping = {
+        f"overlapping-{rows}": answer(b"\0\0\xff\x11", rows, [(rows, 0, place, rows, place, 0)] * 18, b"")
+        for rows in (230_000, 240_000)
+    }
+    return {"texts": texts, "numbers": numbers, "lists": lists, **overlapping}
 
 
 def statements() -> dict[str, bytes]:

@@ -13,8 +13,9 @@ FORM = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 _WORKSPACE = re.compile(r'(?m)^(?P<before>version = ")(?P<version>[^"]+)(?="$)')
 #: `colonnade-wire = { path = "wire", version = "1.2.3" }`
 _DEPENDENCY = re.compile(r'(?m)^(?P<before>colonnade-\w+ = \{ path = "[^"]+", version = ")[^"]+')
-#: A package of the workspace in a lock file. Packages of registries have a line `source` below.
-_LOCKED = re.compile(r'(?m)^(?P<before>name = "colonnade-[\w-]+"\nversion = ")[^"]+(?="\n(?!source))')
+#: A package of the workspace in a lock file. Packages of registries have a line `source` below. The package of the fuzz
+#: targets is never released.
+_LOCKED = re.compile(r'(?m)^(?P<before>name = "colonnade-(?!fuzz")[\w-]+"\nversion = ")[^"]+(?="\n(?!source))')
 _CONTROL = re.compile(r"(?m)^(?P<before>default_version = ')[^']+")
 _DATA = re.compile(r"(?m)^DATA = .*$")
 

@@ -76,13 +76,7 @@ impl Rows {
         ahead: VecDeque<RecordBatch>,
         source: Source,
     ) -> Result<Self> {
-        if let Some(field) = schema.flattened_fields().into_iter().find(|field| field.name().contains('\0')) {
-            let message = format!(
-                "the result has a column {:?}, and Arrow's names cannot hold a NUL: give it another name in the query",
-                field.name()
-            );
-            return Err(refused(Status::NotImplemented, message));
-        }
+        colonnade_client::export::check_schema(&schema).map_err(|error| converted(&error))?;
         let rows = Self(Arc::new(Shared {
             schema,
             rows_affected,

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use colonnade_wire::arrow::{columns_from_batch, schema_from_arrow};
 
 use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
 
@@ -92,12 +90,4 @@ impl ResultStream for Limited {
     fn stats(&self) -> Stats {
         self.inner.stats()
     }
-}
-
-/// Bytes of a batch's columns as plain buffers.
-pub(crate) fn plain_bytes(batch: &RecordBatch) -> u64 {
-    let Ok(schema) = schema_from_arrow(&batch.schema()) else { return batch.get_array_memory_size() as u64 };
-    let columns = columns_from_batch(batch);
-    let bytes = columns.iter().zip(&schema.fields).map(|(column, field)| column.plain_bytes(field).unwrap_or(0) as u64);
-    bytes.sum()
 }

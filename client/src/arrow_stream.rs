@@ -9,13 +9,16 @@ use std::time::Duration;
 
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_schema::{ArrowError, Fields, Schema, SchemaRef};
+use arrow_schema::ArrowError;
+use arrow_schema::ffi::FFI_ArrowSchema;
 
 use crate::chunks::Chunks;
 use crate::feed;
 use crate::produced::{self, Produced};
 use crate::stats::Meter;
-use crate::{Cancel, ChunkLimits, Error, ErrorKind, arrow_decimals, arrow_text};
+use crate::{Cancel, ChunkLimits, Error, ErrorKind, arrow_form, arrow_moments, arrow_text};
+
+pub use crate::arrow_form::FieldNotes;
 
 /// The metadata key of a column that has text instead of a type that Arrow lacks. TYPES.md.
 pub(crate) const TYPE_KEY: &str = "colonnade.type";
@@ -38,26 +41,28 @@ pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
 pub type Meanings = HashMap<String, (String, String)>;
 
 /// Reads a stream in chunks within `limits`. A separate thread reads from the producer, so that a wait can be
-/// interrupted; `canceller` then stops the producer. `texts` has the database's types of the columns that were cast to
-/// text, by number (TYPES.md). `finish` is called once after the producer is released, with `true` if the stream was
+/// interrupted; `canceller` then stops the producer. `notes` are added to the metadata of fields, such as the database's
+/// type of a column that was cast to text (TYPES.md). `finish` is called once after the producer is released, with `true` if the stream was
 /// read to its end. With `finish`, a stream without columns is refused. `meanings` are those of the stream's errors. A text
-/// that is not UTF-8 ends the stream with an error. Decimals of 32 and 64 bits become decimal128.
+/// that is not UTF-8, or an infinite date that a driver has changed, ends the stream with an error. Some types become
+/// others with the same values (`arrow_form`).
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.
 pub fn take(
-    stream: FFI_ArrowArrayStream,
+    mut stream: FFI_ArrowArrayStream,
     limits: ChunkLimits,
     name: &str,
     canceller: Arc<dyn Cancel>,
-    texts: &HashMap<usize, String>,
+    notes: &FieldNotes,
     finish: Option<Finish>,
     meanings: Meanings,
 ) -> Result<(Produced, Release), Error> {
     let meter = Meter::start();
     let failed = move |cause: ArrowError| failed(&cause, &meanings);
+    let described = described(&mut stream);
     let mut reader = RecordBatchStreamReader::try_new(stream).map_err(|cause| failed(cause).with_origin(name))?;
-    let schema = arrow_decimals::widened(&annotated(&reader.schema(), texts));
+    let schema = arrow_form::taken(arrow_form::noted(reader.schema(), notes), described.as_ref());
     let finish = match finish {
         Some(finish) if schema.fields().is_empty() => {
             drop(reader);
@@ -76,9 +81,10 @@ pub fn take(
             is_complete = batch.is_none();
             if let Some(batch) = &batch {
                 arrow_text::check(batch, rows)?;
+                arrow_moments::check(batch, rows)?;
                 rows += batch.num_rows() as u64;
             }
-            batch.map(|batch| arrow_decimals::widen(batch, &shown).map_err(&failed)).transpose()
+            batch.map(|batch| arrow_form::take(batch, &shown).map_err(&failed)).transpose()
         });
         // The producer is released before the reader learns of the end and may start another query.
         drop(reader);
@@ -92,16 +98,12 @@ pub fn take(
     Ok((Produced::new(schema, receiver, canceller, meter, name), Release(Mutex::new(release))))
 }
 
-fn annotated(schema: &Schema, texts: &HashMap<usize, String>) -> SchemaRef {
-    let fields = schema.fields().iter().enumerate().map(|(index, field)| match texts.get(&index) {
-        Some(name) => {
-            let mut metadata = field.metadata().clone();
-            metadata.insert(TYPE_KEY.to_owned(), name.clone());
-            Arc::new(field.as_ref().clone().with_metadata(metadata))
-        }
-        None => field.clone(),
-    });
-    Arc::new(Schema::new_with_metadata(fields.collect::<Fields>(), schema.metadata().clone()))
+/// The producer's description of the schema; `None` if it fails, which it will do again.
+fn described(stream: &mut FFI_ArrowArrayStream) -> Option<FFI_ArrowSchema> {
+    let describe = stream.get_schema()?;
+    let mut schema = FFI_ArrowSchema::empty();
+    // SAFETY: a stream that is not released has this callback, which gives a valid schema if it succeeds.
+    (unsafe { describe(stream, &raw mut schema) } == 0).then_some(schema)
 }
 
 fn failed(cause: &ArrowError, meanings: &Meanings) -> Error {

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
+use colonnade_wire::arrow::plain_bytes;
 use colonnade_wire::{Bitmap, Column, EncodedChunk, Values};
 
-use crate::allowance::{Share, plain_bytes};
+use crate::allowance::Share;
 use crate::dtype::Plan;
 use crate::{Error, ErrorKind};
 
@@ -82,7 +83,7 @@ impl Batch {
     pub fn bytes(&self) -> u64 {
         match &self.rows {
             Rows::Encoded { chunk, .. } => chunk.body_bytes() as u64,
-            Rows::Decoded(batch) => plain_bytes(batch),
+            Rows::Decoded(batch) => plain_bytes(batch) as u64,
         }
     }
 

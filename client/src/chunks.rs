@@ -1,6 +1,7 @@
 //! Cuts the batches of another library into chunks within the limits of a query's options.
 
 use arrow_array::RecordBatch;
+use colonnade_wire::arrow::plain_bytes;
 
 /// The most that a chunk may hold; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,19 +51,11 @@ impl Chunks {
     fn length(&self, batch: &RecordBatch) -> usize {
         let mut rows = batch.num_rows().min(self.limits.rows.unwrap_or(usize::MAX));
         let Some(most) = self.limits.bytes else { return rows };
-        while rows > 1 && bytes(&batch.slice(0, rows)) > most {
+        while rows > 1 && plain_bytes(&batch.slice(0, rows)) > most {
             rows = rows.div_ceil(2);
         }
         rows
     }
-}
-
-/// The plain bytes of a batch's rows. For a type of unknown size, the bytes of its whole buffers.
-fn bytes(batch: &RecordBatch) -> usize {
-    let column = |array: &dyn arrow_array::Array| {
-        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_buffer_memory_size())
-    };
-    batch.columns().iter().map(|array| column(array.as_ref())).sum()
 }
 
 #[cfg(test)]

@@ -18,8 +18,10 @@ mod text;
 use std::sync::Arc;
 
 use arrow_array::ArrayRef;
+use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
+use crate::write::is_known_extension;
 use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
 
 /// A type that a column gets.
@@ -93,11 +95,21 @@ pub fn convert(stream: Box<dyn ResultStream>, dtypes: &[(usize, Dtype)]) -> Resu
     Ok(Box::new(Converted { stream, plan: Arc::new(Plan { from, columns }), schema, rows: 0 }))
 }
 
+/// The name of a type, as the options have it.
+pub(crate) fn name_of(data_type: &DataType) -> String {
+    name::of(data_type)
+}
+
 /// The metadata describes the meaning of text or bytes. It is kept while the column remains text or bytes.
 fn retyped(field: &Field, target: &DataType) -> Field {
     let alike = kind::is_text(field.data_type()) && kind::is_text(target)
         || kind::is_binary(field.data_type()) && kind::is_binary(target);
-    let metadata = if alike || field.data_type() == target { field.metadata().clone() } else { Default::default() };
+    let mut metadata = if alike || field.data_type() == target { field.metadata().clone() } else { Default::default() };
+    if !is_known_extension(field) {
+        // The values alone were asked for.
+        metadata.remove(EXTENSION_TYPE_NAME_KEY);
+        metadata.remove(EXTENSION_TYPE_METADATA_KEY);
+    }
     Field::new(field.name(), target.clone(), field.is_nullable()).with_metadata(metadata)
 }
 

@@ -42,6 +42,9 @@ struct Inner {
     message: String,
     detail: Option<String>,
     hint: Option<String>,
+    /// Where in the statement that was sent, in characters from 0, and this statement if it is not the caller's.
+    position: Option<(usize, Option<String>)>,
+    place: Option<String>,
     cause: Option<Box<dyn StdError + Send + Sync>>,
 }
 
@@ -56,6 +59,8 @@ impl Error {
             message: message.into(),
             detail: None,
             hint: None,
+            position: None,
+            place: None,
             cause: None,
         }))
     }
@@ -103,6 +108,36 @@ impl Error {
         self
     }
 
+    /// The same error with its place in the statement that was sent, in characters from 0.
+    #[must_use]
+    pub(crate) fn with_position(mut self, position: Option<usize>) -> Self {
+        self.0.position = position.map(|position| (position, None));
+        self
+    }
+
+    /// The same error with the statement that was sent, made of the caller's.
+    #[must_use]
+    pub(crate) fn with_sent(mut self, sql: &str) -> Self {
+        if let Some((_, sent)) = &mut self.0.position {
+            *sent = Some(sql.to_owned());
+        }
+        self
+    }
+
+    /// The same error with another message.
+    #[must_use]
+    pub(crate) fn with_message(mut self, message: String) -> Self {
+        self.0.message = message;
+        self
+    }
+
+    /// The same error with the lines that show its place.
+    #[must_use]
+    pub(crate) fn with_place(mut self, place: Option<String>) -> Self {
+        self.0.place = place;
+        self
+    }
+
     /// The same error with the name of its source, unless it has one.
     #[must_use]
     pub fn with_origin(mut self, origin: &str) -> Self {
@@ -145,6 +180,16 @@ impl Error {
     /// The detail.
     pub fn detail(&self) -> Option<&str> {
         self.0.detail.as_deref()
+    }
+
+    /// Where in the statement that was sent, and this statement if it is known to differ from the caller's.
+    pub(crate) fn position(&self) -> Option<(usize, Option<&str>)> {
+        self.0.position.as_ref().map(|(position, sent)| (*position, sent.as_deref()))
+    }
+
+    /// The line of the caller's statement with the error, and a line with a caret below the place ([`Error::placed`]).
+    pub fn place(&self) -> Option<&str> {
+        self.0.place.as_deref()
     }
 
     /// The hint.

@@ -9,6 +9,13 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_data::ArrayData;
 use arrow_data::ffi::FFI_ArrowArray;
 use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{DataType, Field, Schema};
+
+use crate::{Error, ErrorKind};
+
+/// The most levels of a column. Arrow C++ and pyarrow import 64 levels, of which the table is one.
+/// <https://github.com/apache/arrow/blob/main/cpp/src/arrow/c/bridge.cc> (`kMaxImportRecursionLevel`)
+const MAX_DEPTH: usize = 63;
 
 /// The errno of a failed read.
 pub const EIO: c_int = 5;
@@ -41,6 +48,45 @@ pub trait StreamFailure: 'static {
 
     /// The error's text.
     fn message(&self) -> &CStr;
+}
+
+/// Checks that the readers of Arrow's C interface take these columns.
+///
+/// # Errors
+/// A name or a time zone has a NUL, which ends a text there, or a column has too many levels.
+pub fn check_schema(schema: &Schema) -> Result<(), Error> {
+    schema.fields().iter().try_for_each(|column| check_field(column, column.name(), 1))
+}
+
+fn check_field(field: &Field, column: &str, depth: usize) -> Result<(), Error> {
+    let refused = |message: String, hint: &str| Err(Error::new(ErrorKind::Unsupported, message).with_hint(hint));
+    if depth > MAX_DEPTH {
+        let message = format!(
+            "column {column:?} is nested more than {MAX_DEPTH} levels deep, which Arrow's libraries do not read"
+        );
+        return refused(message, "cast it to text, or divide it into several columns");
+    }
+    if field.name().contains('\0') {
+        let message = format!("the result has a column {:?}, and Arrow's names cannot hold a NUL", field.name());
+        return refused(message, "give it another name in the query");
+    }
+    match field.data_type() {
+        DataType::Timestamp(_, Some(zone)) if zone.contains('\0') => {
+            let message = format!("column {column:?} has the time zone {zone:?}, and Arrow's names cannot hold a NUL");
+            refused(message, "cast it to text, or to a timestamp without a time zone")
+        }
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _)
+        | DataType::Map(item, _) => check_field(item, column, depth + 1),
+        DataType::Struct(fields) => fields.iter().try_for_each(|field| check_field(field, column, depth + 1)),
+        DataType::Dictionary(_, values) => {
+            check_field(&Field::new("values", values.as_ref().clone(), true), column, depth + 1)
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A C string of an error's text. A C string ends at a NUL, so a space replaces it.

@@ -44,6 +44,52 @@ impl AnswerSize {
     }
 }
 
+/// The most bytes of a login, which is a few short messages.
+const LOGIN_LIMIT: u64 = 1 << 20;
+/// The most bytes beside rows in an answer: notices, notifications, settings, results without rows. A function may raise a notice for each of
+/// a million rows.
+const ASIDE_LIMIT: u64 = 256 << 20;
+
+/// Counts the bytes of an answer that are no rows, so that a server cannot make it endless. No limit of the user's counts them.
+#[derive(Debug)]
+pub(crate) struct Asides {
+    left: u64,
+    limit: u64,
+}
+
+impl Asides {
+    fn of_login() -> Self {
+        Self { left: LOGIN_LIMIT, limit: LOGIN_LIMIT }
+    }
+
+    /// For the next answer.
+    pub(crate) fn restart(&mut self) {
+        *self = Self { left: ASIDE_LIMIT, limit: ASIDE_LIMIT };
+    }
+
+    /// Counts a message of this many bytes.
+    ///
+    /// # Errors
+    /// The answer has no end.
+    #[inline]
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Error> {
+        match self.left.checked_sub(bytes as u64) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(endless(self.limit)),
+        }
+    }
+}
+
+#[cold]
+fn endless(limit: u64) -> Error {
+    let message =
+        format!("the server sent more than {limit} bytes of notices and other messages beside rows in one answer");
+    Error::new(ErrorKind::Protocol, message).with_hint("if these are the notices of a statement, let it raise fewer")
+}
+
 /// Moves a position behind the last whole row. Returns where the next row ends, as far as that is known; `None` if the
 /// next message is not a row.
 pub(crate) type StepOver<'a> = &'a mut dyn FnMut(&[u8], &mut usize) -> Result<Option<usize>, Error>;
@@ -52,6 +98,7 @@ pub(crate) type StepOver<'a> = &'a mut dyn FnMut(&[u8], &mut usize) -> Result<Op
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) channel: Channel,
+    pub(crate) asides: Asides,
     /// At least [`SMALL`] bytes.
     small: Vec<u8>,
     start: usize,
@@ -73,7 +120,15 @@ pub(crate) enum Extent {
 
 impl Inbox {
     pub(crate) fn new(channel: Channel) -> Self {
-        Self { channel, small: vec![0; SMALL], start: 0, end: 0, received: 0, failure: None }
+        Self {
+            channel,
+            asides: Asides::of_login(),
+            small: vec![0; SMALL],
+            start: 0,
+            end: 0,
+            received: 0,
+            failure: None,
+        }
     }
 
     /// Bytes received so far.

@@ -29,6 +29,7 @@ mod undo;
 mod uri;
 mod value;
 mod write;
+mod zone;
 
 pub(crate) use connection::connect_with;
 pub(crate) use literal::literal;

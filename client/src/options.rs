@@ -27,11 +27,25 @@ pub struct QueryOptions {
     pub numeric: Option<(u8, u8)>,
     /// PostgreSQL, MySQL, SQLite and ODBC: the result columns that arrive as text, in the database's own form.
     pub as_text: Vec<String>,
+    /// SQLite: the columns of dates and times whose values are not read as such.
+    pub stored_dates: StoredDates,
     /// PostgreSQL with the extension: whether parallel workers encode.
     pub parallel: Parallel,
     /// PostgreSQL, MySQL and MariaDB: whether fields have the database's name of their type, as far as the source knows it
     /// ([`TYPE_NAME_KEY`]). With PostgreSQL's extension, this takes a round trip more for each query.
     pub type_names: bool,
+}
+
+/// Columns of dates and times that arrive as SQLite stores them: it has no type for these, so a file may have texts in any
+/// form, and numbers. Names of other columns, and names that the result does not have, change nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StoredDates {
+    /// All arrive as text.
+    pub all_as_text: bool,
+    /// These arrive as text.
+    pub as_text: Vec<String>,
+    /// The types of these are those of their values.
+    pub by_values: Vec<String>,
 }
 
 /// How the chunks of a result are encoded.

@@ -119,7 +119,7 @@ pub trait Connection: Send + Sync {
     /// `Unsupported` if this version cannot write to the source.
     fn writing(&self) -> Result<&dyn Writing, Error> {
         let message = "this version cannot write to this source";
-        let hint = "write to PostgreSQL or to an SQLite file; for this database use its own loader";
+        let hint = "write to PostgreSQL, colonnade serve, MySQL, MariaDB, or a file of SQLite or DuckDB; for this database use its own loader";
         Err(Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000").with_hint(hint))
     }
 

@@ -11,6 +11,7 @@
 //! values ([`misfit`]). [`exact_array`] converts whole columns for databases that take rows as columns. `spec/TYPES.md` says what each type becomes.
 
 pub(crate) mod exact_array;
+mod extension;
 mod fitted;
 pub(crate) mod kind;
 pub(crate) mod misfit;
@@ -27,6 +28,7 @@ use arrow_schema::{Schema, SchemaRef};
 
 use crate::{Connection, Error, ErrorKind, Keep, ResultStream};
 
+pub(crate) use extension::is_known as is_known_extension;
 pub use fitted::fitted;
 
 /// The bytes, or the estimate of them, that go to the writing thread at once.
@@ -140,7 +142,7 @@ pub fn write(
 /// Checks that data with these columns can be written, and that the target's key fits `if_exists` and the data.
 ///
 /// # Errors
-/// There are no columns or two of one name; a key is missing, is not wanted, or has columns that the data has not.
+/// There are no columns or two of one name; a column has an extension type that no table has; a key is missing, is not wanted, or has columns that the data has not.
 pub fn check_target(target: &WriteTarget, schema: &Schema) -> Result<(), Error> {
     check(schema)?;
     check_key(target, schema)
@@ -156,7 +158,7 @@ fn check(schema: &Schema) -> Result<(), Error> {
             let message = format!("the data has two columns {:?}", field.name());
             Err(Error::new(ErrorKind::Usage, message).with_hint("rename one of them"))
         }
-        None => Ok(()),
+        None => schema.fields().iter().try_for_each(|field| extension::check(field)),
     }
 }
 

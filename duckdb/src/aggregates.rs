@@ -6,7 +6,11 @@ use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
 use crate::errors::refused;
+use crate::fence::{self, Refusal};
 use crate::{LibraryConnection, Translated, TranslatingSession};
+
+/// Levels of such calls. Each may double the text, because the types of an argument are tested beside it.
+const MAX_LEVELS: usize = 12;
 
 /// The aggregates that a call with a number of arguments may mean. If there are several, they have as many parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +54,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         if !may_call(&statement.text) {
             return Ok(statement);
         }
-        loop {
+        for _ in 0..=MAX_LEVELS {
             let mut calls = Vec::new();
             for call in aggregate_calls(&statement.text, Dialect::DuckDb, |name| names.contains(name)) {
                 let dispatch = self.connection.aggregate(call.schema.as_deref(), &call.name, call.arguments.len())?;
@@ -58,7 +62,9 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             }
             let Some(edits) = edits(&statement.text, &calls, purpose)? else { return Ok(statement) };
             statement = statement.edited(|_| edits);
+            fence::check_size(&statement.text, self.served.max_statement_bytes)?;
         }
+        Err(Refusal::Deep { what: "aggregates in Python within each other", limit: MAX_LEVELS }.into())
     }
 }
 

@@ -9,13 +9,16 @@
 //! - Subscripts of vectors count from 0 (`vectors.rs`), and a series of subscripts gives rows (`series.rs`).
 //! - The method and the operator classes of CREATE INDEX are removed (`index.rs`).
 //! - LIKE gets PostgreSQL's escape character (`like.rs`).
+//! - `->` gets its precedence, and `||` and `=` their meaning for jsonb (`jsonb.rs`).
 //! - UNNEST of several arrays becomes that of one list (`unnest.rs`).
 //! - `public` becomes `main`, and the database's own name before a schema is accepted (`served_database.rs`).
 
 mod casts;
 mod index;
+mod jsonb;
 mod like;
 mod names;
+mod operands;
 mod operators;
 mod series;
 mod served_database;
@@ -25,8 +28,9 @@ mod vectors;
 use casts::Casts;
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Token, TokenKind, code};
-use like::Patterns;
+pub(crate) use jsonb::{arrows, operators as jsonb_operators};
 pub use names::CatalogNames;
+use operands::Operands;
 pub use served_database::ServedDatabase;
 
 const SCHEMA: &str = "pg_catalog";
@@ -97,18 +101,19 @@ pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
     }
     let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     let mut casts = Casts::new(&tokens);
-    let patterns = Patterns::new(&tokens);
+    let operands = Operands::new(&tokens);
+    let from = unnest::commas_of_from(&tokens);
     remove_quantified_arrays(&tokens, &mut edits);
     vectors::count_from_0(&tokens, &mut edits);
     index::methods(&tokens, &mut edits);
     let mut at = 0;
     while at < tokens.len() {
         series::subscripts(&tokens, at, &mut edits);
-        unnest::of_several(&tokens, at, &mut edits);
-        patterns.escape(at, &mut edits);
+        unnest::of_several(&tokens, at, &from, &mut edits);
+        like::escape(&operands, at, &mut edits);
         at += casts
             .rewrite(at, &mut edits)
-            .or_else(|| operators::rewrite(&tokens, at, &casts, &mut edits))
+            .or_else(|| operators::rewrite(&tokens, at, &mut casts, &mut edits))
             .or_else(|| rewrite(&tokens, at, names, &mut edits))
             .unwrap_or(1);
     }

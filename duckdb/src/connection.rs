@@ -50,6 +50,15 @@ pub trait LibraryConnection: Send {
     /// DuckDB's error.
     fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<StatementTypes, EngineError>;
 
+    /// The types of literals without a cast that DuckDB reads in another form than PostgreSQL. Each has its first byte, in order.
+    ///
+    /// # Errors
+    /// DuckDB's error, if it does not depend on the statement.
+    fn open_literals(&mut self, statement: &Translated) -> Result<Vec<(usize, Type)>, EngineError> {
+        let _ = statement;
+        Ok(Vec::new())
+    }
+
     /// Runs an INSERT that reads the rows of `batches` as table `name`. Gives their number.
     ///
     /// # Errors
@@ -132,7 +141,7 @@ pub trait LibraryConnection: Send {
 
 /// The types of a statement that has not run.
 pub struct StatementTypes {
-    /// The types of the placeholders that DuckDB can infer, by number from 1.
+    /// The types of the placeholders, by number from 1; unknown if PostgreSQL would leave one open.
     pub parameters: Vec<(usize, Type)>,
     /// The columns.
     pub columns: Columns,

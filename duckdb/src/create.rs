@@ -1,11 +1,13 @@
 //! Runs CREATE TABLE with columns that number their rows: it creates the sequences and the table, and makes the table their owner.
 
-use colonnade_server::{EngineAnswer, EngineError, SqlState, value};
+use std::collections::HashSet;
+
+use colonnade_server::{EngineAnswer, EngineError};
 use colonnade_sql::statement::{CreateTable, NumberedColumn};
 use colonnade_sql::{Dialect, Statement, quote};
 
 use crate::session::OWN_BATCH;
-use crate::{LibraryConnection, Translated, TranslatingSession, numbered};
+use crate::{LibraryConnection, Translated, TranslatingSession, fence, numbered};
 
 /// The macro that gives DuckDB's name of a schema (`catalog.sql`).
 const ENGINE_SCHEMA: &str = "colonnade_catalog.pg.engine_schema";
@@ -13,6 +15,7 @@ const ENGINE_SCHEMA: &str = "colonnade_catalog.pg.engine_schema";
 impl<C: LibraryConnection> TranslatingSession<C> {
     /// Runs such a statement. The caller has begun a transaction.
     pub(crate) fn create(&mut self, statement: &Statement<'_>, table: &CreateTable) -> Result<(), EngineError> {
+        fence::check_size(statement.text, self.served.max_statement_bytes)?;
         let options = table.numbered.iter().map(numbered::sequence_options).collect::<Result<Vec<_>, _>>()?;
         // SQL expressions for the table's database and schema. The last part of `schema` is the schema's name.
         let (database, schema) = match (table.is_temporary, table.schema.last()) {
@@ -47,14 +50,13 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             false => prefix.iter().map(String::as_str).chain([name]).map(quoted).collect::<Vec<_>>().join("."),
         };
         let mut names: Vec<String> = Vec::new();
+        let taken = format!("SELECT system.main.lower(sequence_name) FROM system.main.duckdb_sequences() WHERE {here}");
+        let mut taken: HashSet<_> = self.first_column(&taken)?.into_iter().collect();
         for (NumberedColumn { name, .. }, options) in table.numbered.iter().zip(options) {
             let wanted = format!("{}_{name}_seq", table.name);
-            let taken =
-                format!("SELECT system.main.lower(sequence_name) FROM system.main.duckdb_sequences() WHERE {here}");
-            let taken = self.first_column(&taken)?;
             // As in PostgreSQL, the first free name.
             let free = std::iter::once(wanted.clone()).chain((1..).map(|number| format!("{wanted}{number}")));
-            let name = free.into_iter().find(|name| !taken.contains(&name.to_lowercase())).unwrap_or(wanted);
+            let name = free.into_iter().find(|name| taken.insert(name.to_lowercase())).unwrap_or(wanted);
             let kind = if table.is_temporary { "TEMP SEQUENCE" } else { "SEQUENCE" };
             self.run_own(&format!("CREATE {kind} {} {options}", within(&name)))?;
             names.push(name);
@@ -80,26 +82,15 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 
     /// Runs a statement that the client has not written. A position in it has no meaning for the client.
     fn run_own(&mut self, statement: &str) -> Result<EngineAnswer, EngineError> {
-        let statement = self.translated(statement);
+        let statement = self.translated(statement)?;
         let without_position = |error| EngineError { position: None, ..error };
         self.connection.execute(&statement, &[], OWN_BATCH, false).map_err(without_position)
     }
 
     /// The first column of a query's rows, without NULLs.
     fn first_column(&mut self, query: &str) -> Result<Vec<String>, EngineError> {
-        let EngineAnswer::Rows(mut rows) = self.run_own(query)? else { return Ok(Vec::new()) };
-        let schema = rows.schema();
-        let mut found = Vec::new();
-        while let Some(batch) = rows.next()? {
-            let (Some(field), Some(array)) = (schema.fields().first(), batch.columns().first()) else { continue };
-            let column = value::ColumnWriter::new(field, array.as_ref(), "a text").map_err(internal)?;
-            for row in (0..batch.num_rows()).filter(|row| !column.is_null(*row)) {
-                let mut text = Vec::new();
-                column.write_text(row, value::IntervalStyle::default(), &mut text).map_err(internal)?;
-                found.push(String::from_utf8_lossy(&text).into_owned());
-            }
-        }
-        Ok(found)
+        let query = self.translated(query)?;
+        Ok(self.own_rows(&query, &[])?.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
     }
 }
 
@@ -107,8 +98,4 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 fn qualified_name(prefix: &[String], name: &str) -> String {
     let parts: Vec<_> = prefix.iter().map(String::as_str).chain([name]).map(quote::plain_or_quoted).collect();
     parts.join(".")
-}
-
-fn internal(error: impl std::fmt::Display) -> EngineError {
-    EngineError::new(SqlState::INTERNAL_ERROR, error.to_string())
 }

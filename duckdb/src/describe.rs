@@ -6,13 +6,11 @@ use colonnade_server::{Columns, Description, EngineError, Parameter, SqlState};
 use colonnade_sql::Statement;
 
 use crate::aggregates::Purpose;
+use crate::outline::Outline;
 use crate::placeholder::Placeholders;
 use crate::session::numbered_table;
 use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, numbered, types};
 
-/// The types to try for a parameter whose type cannot be inferred. Like PostgreSQL, text is first. PostgreSQL would then consider the
-/// function around the parameter, but DuckDB does not tell the function's argument types.
-const GUESSED_TYPES: [&str; 5] = ["VARCHAR", "BIGINT", "DOUBLE", "INTERVAL", "TIMESTAMP"];
 /// The type of a NUMERIC whose digits are not known yet.
 const DEFAULT_DECIMAL: &str = "DECIMAL(38,10)";
 
@@ -31,7 +29,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
             return Ok(Description { parameters, ..Description::default() });
         }
-        let statement = self.translated(statement.text);
+        let statement = self.translated(statement.text)?;
         let statement = self.with_aggregates(statement, Purpose::Describe)?;
         let count = Placeholders::find(&statement.text).count();
         let (Some(statement), _) = self.with_stand_ins(statement)? else {
@@ -56,34 +54,25 @@ impl OpenStatement {
         mut types: Vec<Option<Type>>,
     ) -> Result<Description, EngineError> {
         types.resize(types.len().max(self.placeholders.count()), None);
-        self.infer_lists(connection, &mut types)?;
-        let described = connection.describe(&self.with_types(&types), &[])?;
-        for (number, type_) in described.parameters {
-            if let Some(open @ None) = types.get_mut(number.wrapping_sub(1)) {
-                *open = (type_.kind != TypeKind::Unknown).then_some(type_);
+        let was_open = (0..types.len()).any(|at| types[at].is_none() && self.placeholders.has(at));
+        let typed = self.with_types(&types);
+        let outline = if was_open { outlined(connection, &typed.text)? } else { None };
+        let mut described = match outline {
+            Some(found) => found,
+            None => connection.describe(&typed, &[])?,
+        };
+        for (number, type_) in std::mem::take(&mut described.parameters) {
+            match types.get_mut(number.wrapping_sub(1)) {
+                Some(None) if type_.kind == TypeKind::Unknown => return Err(self.undetermined(number - 1)),
+                Some(open @ None) => *open = Some(type_),
+                _ => {}
             }
         }
-        let mut columns = self.columns_with_samples(connection, described.columns, &types)?;
-        if let Some(open) = (0..types.len()).find(|&at| types[at].is_none() && self.placeholders.has(at)) {
-            let mut found = None;
-            for name in GUESSED_TYPES {
-                let guess = |type_: &Option<Type>| Some(type_.clone().unwrap_or_else(|| types::named(name)));
-                let guessed: Vec<_> = types.iter().map(guess).collect();
-                let Some(described) = if_types_fit(connection.describe(&self.with_types(&guessed), &[]))? else {
-                    continue;
-                };
-                let columns = self.columns_with_samples(connection, described.columns, &guessed)?;
-                // If the columns stay unknown, the type may be wrong, so the next one is tried.
-                let is_deferred = columns == Columns::Deferred;
-                if found.is_none() || !is_deferred {
-                    found = Some((columns, guessed));
-                }
-                if !is_deferred {
-                    break;
-                }
-            }
-            (columns, types) = found.ok_or_else(|| undetermined(open + 1))?;
+        if was_open && (described.columns == Columns::Deferred || self.placeholders.has_repeated()) {
+            // Without the types, DuckDB knew no columns, or took a later place of a parameter for one of any type.
+            described = connection.describe(&self.with_types(&types), &[])?;
         }
+        let columns = self.columns_with_samples(connection, described.columns, &types)?;
         let parameters = types.into_iter().map(|type_| type_.unwrap_or_else(text)).collect();
         Ok(Description { parameters, columns, ..Description::default() })
     }
@@ -105,26 +94,14 @@ impl OpenStatement {
         Ok(described.map_or(Columns::Deferred, |found| found.columns))
     }
 
-    /// Finds the types of the lists in `ANY($1)` that the client left open. Types that cannot be inferred are guessed later.
-    fn infer_lists(
-        &self,
-        connection: &mut dyn LibraryConnection,
-        types: &mut [Option<Type>],
-    ) -> Result<(), EngineError> {
-        let (text, mut lists) = self.placeholders.without_quantifiers(&self.statement.text);
-        lists.retain(|at| types.get(*at).is_some_and(Option::is_none));
-        if lists.is_empty() {
-            return Ok(());
-        }
-        let items = Self { placeholders: Placeholders::find(&text), statement: Translated::of(&text) };
-        let Some(described) = if_types_fit(connection.describe(&items.with_types(types), &[]))? else { return Ok(()) };
-        for (number, item) in described.parameters {
-            let at = number.wrapping_sub(1);
-            if lists.contains(&at) && item.kind != TypeKind::Unknown {
-                types[at] = Some(Type::list_of(item));
-            }
-        }
-        Ok(())
+    /// PostgreSQL's error for a parameter, by number from 0, whose type nothing decides.
+    fn undetermined(&self, index: usize) -> EngineError {
+        let number = index + 1;
+        let message = format!("could not determine data type of parameter ${number}");
+        let hint = Some(format!("Cast the parameter, as in ${number}::integer."));
+        let characters = |start: usize| self.statement.text[..start].chars().count();
+        let position = self.placeholders.start(index).map(|start| self.statement.position(characters(start)));
+        EngineError { hint, position, ..EngineError::new(SqlState::INDETERMINATE_DATATYPE, message) }
     }
 
     fn with_types(&self, types: &[Option<Type>]) -> Translated {
@@ -137,7 +114,26 @@ impl OpenStatement {
     }
 }
 
-/// The description of a statement with guessed types or values; `None` if they do not fit.
+/// The types that the places of a statement give its open placeholders, by number from 1, as far as they do.
+pub(crate) fn parameter_types(
+    connection: &mut dyn LibraryConnection,
+    statement: &Translated,
+) -> Result<Vec<(usize, Type)>, EngineError> {
+    let described = match outlined(connection, &statement.text)? {
+        Some(found) => Some(found),
+        None => if_types_fit(connection.describe(statement, &[]))?,
+    };
+    Ok(described.map_or_else(Vec::new, |found| found.parameters))
+}
+
+/// What the outline of a long statement says of it; `None` if it has none, or says nothing: the positions of its errors are not the statement's.
+fn outlined(connection: &mut dyn LibraryConnection, statement: &str) -> Result<Option<StatementTypes>, EngineError> {
+    let Some(outline) = Outline::of(statement) else { return Ok(None) };
+    let found = if_types_fit(connection.describe(&Translated::of(&outline.text), &[]))?;
+    Ok(found.map(|found| StatementTypes { parameters: outline.parameter_types(found.parameters), ..found }))
+}
+
+/// The description of a statement with sample values; `None` if they do not fit.
 ///
 /// # Errors
 /// Errors that do not depend on types: a limit, a lack of memory, an interrupt, a fatal error. Most of them abort DuckDB's transaction, and
@@ -167,12 +163,6 @@ fn sample(number: usize, type_: Option<&Type>) -> Parameter {
         _ => ParameterValue::Null,
     };
     Parameter { number, type_: type_.cloned().unwrap_or_else(text), value }
-}
-
-fn undetermined(number: usize) -> EngineError {
-    let message = format!("could not determine data type of parameter ${number}");
-    let hint = "Cast the parameter, as in $1::integer.".to_owned();
-    EngineError { hint: Some(hint), ..EngineError::new(SqlState::INDETERMINATE_DATATYPE, message) }
 }
 
 #[cfg(test)]
@@ -226,6 +216,11 @@ mod tests {
         Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Known(vec![("x".to_owned(), text())]) })
     }
 
+    /// A parameter's type. The columns depend on it.
+    fn found(type_name: &str) -> Result<StatementTypes, EngineError> {
+        Ok(StatementTypes { parameters: vec![(1, types::named(type_name))], columns: Columns::Deferred })
+    }
+
     fn deferred() -> Result<StatementTypes, EngineError> {
         Ok(StatementTypes { parameters: Vec::new(), columns: Columns::Deferred })
     }
@@ -239,7 +234,11 @@ mod tests {
         sql: &str,
         answers: [Result<StatementTypes, EngineError>; N],
     ) -> Result<Description, EngineError> {
-        let served = ServedDatabase { database: "shop".to_owned(), ..ServedDatabase::default() };
+        let served = ServedDatabase {
+            database: "shop".to_owned(),
+            max_statement_bytes: usize::MAX,
+            ..ServedDatabase::default()
+        };
         let mut session = TranslatingSession::new(Answering(answers.into()), served);
         let description = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
         assert!(session.connection.0.is_empty(), "{sql}: {} answers are left", session.connection.0.len());
@@ -252,26 +251,21 @@ mod tests {
         for code in [SqlState::OUT_OF_MEMORY, SqlState::QUERY_CANCELED, SqlState::IO_ERROR] {
             for description in [
                 described("select $1", [failed(code)]),
-                described("select $1", [known(), failed(code)]),
-                described("select * from f($1)", [deferred(), failed(code)]),
-                described("select * from f($1)", [deferred(), deferred(), failed(code)]),
-                described("select * from f($1)", [deferred(), deferred(), deferred(), failed(code)]),
-                described("select 1 = any($1)", [failed(code)]),
+                described("select * from f($1)", [found("VARCHAR"), failed(code)]),
+                described("select * from f($1)", [found("VARCHAR"), deferred(), failed(code)]),
             ] {
                 assert_eq!(description.unwrap_err().code, code);
             }
         }
         let fatal = EngineError { ends_engine: true, ..EngineError::new(SqlState::INTERNAL_ERROR, "failed") };
-        assert!(described("select $1", [known(), Err(fatal)]).unwrap_err().ends_engine);
+        assert!(described("select $1", [found("VARCHAR"), Err(fatal)]).unwrap_err().ends_engine);
     }
 
     #[test]
-    fn types_are_guessed_in_order() {
-        let misfit = || failed(SqlState::DATATYPE_MISMATCH);
+    fn a_type_that_nothing_decides_is_an_error_with_its_place() {
         let types = |description: Result<Description, EngineError>| description.unwrap().parameters;
-        assert_eq!(types(described("select $1", [known(), known()])), [types::named("VARCHAR")]);
-        assert_eq!(types(described("select $1", [known(), misfit(), misfit(), known()])), [types::named("DOUBLE")]);
-        let description = described("select $1", [known(), misfit(), misfit(), misfit(), misfit(), misfit()]);
-        assert_eq!(description.unwrap_err().code, SqlState::INDETERMINATE_DATATYPE);
+        assert_eq!(types(described("select 1 + $1", [found("INTEGER"), known()])), [types::named("INTEGER")]);
+        let error = described("select é, $1 is null", [found("UNKNOWN")]).unwrap_err();
+        assert_eq!((error.code, error.position), (SqlState::INDETERMINATE_DATATYPE, Some(10)));
     }
 }

@@ -7,6 +7,7 @@ use colonnade_server::{EngineError, SqlState};
 use colonnade_sql::{Dialect, TokenKind};
 
 use crate::insert::BATCH_NAME;
+use crate::repeated;
 
 /// What this crate does not do itself (0A000), with what to do instead.
 pub(crate) fn refused(text: String, hint: &str) -> EngineError {
@@ -69,7 +70,26 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     // DuckDB invalidates the database after internal errors and errors of the disk. Then every statement fails with this error. Only DuckDB
     // writes the beginning of the text, so a client cannot cause it.
     let ends_engine = message.starts_with("FATAL Error: ");
-    EngineError { code: code(body), message: message.to_owned(), detail, hint, position, ends_engine, function: None }
+    let error = EngineError {
+        code: code(body),
+        message: message.to_owned(),
+        detail,
+        hint,
+        position,
+        ends_engine,
+        function: None,
+    };
+    let is_concurrent = error.code == SqlState::UNIQUE_VIOLATION && repeated::is_concurrent(statement, message);
+    if is_concurrent { repeatable(error) } else { error }
+}
+
+/// The error of a statement that says what to do with keys that are there, and meets one that another session has added meanwhile.
+/// PostgreSQL has the same SQLSTATE for it ("repeatable read"), by which clients repeat the transaction.
+pub(crate) fn repeatable(error: EngineError) -> EngineError {
+    if error.code != SqlState::UNIQUE_VIOLATION {
+        return error;
+    }
+    EngineError { code: SqlState::SERIALIZATION_FAILURE, hint: Some(LATE_DUPLICATE_HINT.to_owned()), ..error }
 }
 
 /// The errors of DuckDB's parser, Arrow's C interface (64 levels) and Python for too deeply nested values.
@@ -200,6 +220,7 @@ fn code(text: &str) -> SqlState {
         "Mismatch Type Error" | "Invalid type Error" => SqlState::DATATYPE_MISMATCH,
         "Sequence Error" => SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
         "Settings Error" | "Invalid Configuration Error" => SqlState::INVALID_PARAMETER_VALUE,
+        "Object Size Error" => SqlState::PROGRAM_LIMIT_EXCEEDED,
         "Parameter Not Resolved Error" => SqlState::INDETERMINATE_DATATYPE,
         "Parameter Not Allowed Error" => SqlState::UNDEFINED_PARAMETER,
         _ => SqlState::INTERNAL_ERROR,

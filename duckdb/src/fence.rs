@@ -14,7 +14,7 @@ use std::collections::HashSet;
 
 use colonnade_sql::{Dialect, Token, TokenKind};
 
-use colonnade_server::SqlState;
+use colonnade_server::{EngineError, SqlState};
 use depth::Depth;
 pub use rules::{Permission, Rules, RulesError, Section};
 pub use statement::StatementShape;
@@ -93,6 +93,12 @@ impl Refusal {
     }
 }
 
+impl From<Refusal> for EngineError {
+    fn from(refusal: Refusal) -> Self {
+        Self { position: refusal.position(), ..Self::new(refusal.code(), refusal.to_string()) }
+    }
+}
+
 impl Refusal {
     /// The position in the statement, in characters from 0.
     pub fn position(&self) -> Option<usize> {
@@ -144,9 +150,7 @@ impl Fence {
     /// # Errors
     /// If the user may not send it.
     pub fn check(&self, sql: &str, rights: Rights) -> Result<CheckedStatement, Refusal> {
-        if sql.len() > self.max_bytes {
-            return Err(Refusal::Long { bytes: sql.len(), limit: self.max_bytes });
-        }
+        check_length(sql, self.max_bytes)?;
         let (mut head, mut depth, mut has_returning) =
             (Vec::with_capacity(statement::HEAD_TOKENS), Depth::default(), false);
         let mut names = NameScanner::default();
@@ -184,6 +188,25 @@ impl Fence {
             }
         }
     }
+}
+
+fn check_length(sql: &str, max_bytes: usize) -> Result<(), Refusal> {
+    if sql.len() > max_bytes { Err(Refusal::Long { bytes: sql.len(), limit: max_bytes }) } else { Ok(()) }
+}
+
+/// Checks the size of a statement as the client has sent it, before the server rewrites it. [`Fence::check`] checks what DuckDB then reads.
+///
+/// # Errors
+/// If the statement is too long, or has too many tokens, levels or items.
+pub fn check_size(sql: &str, max_bytes: usize) -> Result<(), Refusal> {
+    /// No rewriting takes long for so few bytes.
+    const SHORT: usize = 4096;
+    check_length(sql, max_bytes)?;
+    if sql.len() <= SHORT {
+        return Ok(());
+    }
+    let mut depth = Depth::default();
+    tokens(sql).try_for_each(|token| depth.add(&token?))
 }
 
 /// Finds the names in a statement, and which of them are called. A parenthesis follows the name of a call; spaces and comments may be

@@ -3,10 +3,11 @@
 //!
 //! - [`TranslatingSession`] implements the server's engine for one client, over a [`LibraryConnection`] of DuckDB's library;
 //! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's text form
-//!   (`literal`), PostgreSQL's schema `public` ([`ServedDatabase`]);
+//!   (`literal`), comparisons of rows (`rows`), PostgreSQL's schema `public` ([`ServedDatabase`]);
 //! - `describe` finds the types of placeholders, `placeholder` and `cast` cast their values to these types;
 //! - `insert` writes the INSERT of COPY … FROM STDIN, and refuses values that DuckDB would store wrongly;
 //! - `numbered` and `create` make sequences for columns that number their rows;
+//! - `repeated` refuses statements that would change a row twice, of which DuckDB would drop values;
 //! - [`types`] has the names of DuckDB's types;
 //! - `errors` finds the SQLSTATE of DuckDB's error texts;
 //! - [`fence`] decides which statements may reach DuckDB.
@@ -28,7 +29,11 @@ mod inputs;
 mod insert;
 mod literal;
 mod numbered;
+mod outline;
+mod own_rows;
 mod placeholder;
+mod repeated;
+mod rows;
 mod session;
 mod tables;
 mod translated;

@@ -6,11 +6,12 @@
 
 use std::ops::Range;
 
-use colonnade_server::parameter::{ParameterValue, from_text};
-use colonnade_server::value::types::Type;
+use colonnade_server::parameter::{InputError, ParameterValue, from_text};
+use colonnade_server::value::types::{Type, TypeKind};
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
 
+use crate::cast::cast as cast_name;
 use crate::types;
 
 /// The changes that put such literals into DuckDB's form.
@@ -22,7 +23,9 @@ pub fn edits(statement: &str) -> Edits {
     let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
     for (at, literal) in tokens.iter().enumerate() {
         let Some(value) = literal.string(Dialect::DuckDb) else { continue };
-        if let Some((place, list)) = quantified_list(&tokens, at, &value) {
+        if let Some((place, bytes)) = bytes_with_type_before(&tokens, at, &value) {
+            edits.replace(place, bytes);
+        } else if let Some((place, list)) = quantified_list(&tokens, at, &value) {
             edits.replace(place, list);
         } else if let Some((translated, end)) = cast(statement, &value, &tokens[at + 1..]) {
             edits.replace(literal.start..end, translated);
@@ -49,11 +52,64 @@ fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usi
     }
     let item_type = types::named(if is_bytes { "BLOB" } else { "VARCHAR" });
     let list = Type::list_of(item_type);
-    let value = value.trim_start().starts_with('{').then(|| from_text(&list, value).ok())??;
+    let value = value.trim_ascii_start().starts_with('{').then(|| from_text(&list, value).ok())??;
     let item_name = &statement[name.start..type_[item - 1].end()];
     // PostgreSQL's type of an array does not have the number of dimensions.
     let suffix = "[]".repeat(dimensions.max(value.dimensions()));
     Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
+}
+
+/// A literal in `CAST('\x00' AS bytea)` or `bytea '\x00'`: the replaced bytes and the new text.
+fn bytes_with_type_before(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
+    let is = |at: Option<usize>, word: &str| at.and_then(|at| tokens.get(at)).is_some_and(|token| token.is_word(word));
+    let opens = at.checked_sub(1).is_some_and(|before| tokens[before].is_symbol(b'('));
+    let is_cast = opens && is(at.checked_sub(2), "cast") && is(Some(at + 1), "as") && is(Some(at + 2), "bytea");
+    let is_named = is(at.checked_sub(1), "bytea");
+    let value =
+        (value.starts_with("\\x") && (is_cast || is_named)).then(|| from_text(&types::named("BLOB"), value).ok())??;
+    let start = if is_named { tokens[at - 1].start } else { tokens[at].start };
+    Some((start..tokens[at].end(), expression(&value)))
+}
+
+/// Whether a statement may have literals whose form depends on the type that their place gives them. It is decided without DuckDB.
+pub fn may_be_open(statement: &str) -> bool {
+    statement.contains(['\\', '{'])
+        && code(statement, Dialect::DuckDb)
+            .any(|token| token.string(Dialect::DuckDb).is_some_and(|value| is_open(&value)))
+}
+
+/// Whether DuckDB reads a text as another list or as other bytes than PostgreSQL, if its place gives it such a type.
+pub fn is_open(value: &str) -> bool {
+    let list = Type::list_of(types::named("VARCHAR"));
+    // A backslash alone is in the ESCAPE of each LIKE.
+    value.len() > 1 && value.contains('\\')
+        || value.trim_ascii_start().starts_with('{') && from_text(&list, value).is_ok()
+}
+
+/// The changes that put literals into the form of the types that their places give them. `types` has the first byte of each.
+///
+/// # Errors
+/// A text that is not of its type.
+pub fn typed(statement: &str, types: &[(usize, Type)]) -> Result<Edits, InputError> {
+    let mut edits = Edits::default();
+    for token in code(statement, Dialect::DuckDb) {
+        let Ok(found) = types.binary_search_by_key(&token.start, |(start, _)| *start) else { continue };
+        let (type_, Some(value)) = (&types[found].1, token.string(Dialect::DuckDb)) else { continue };
+        let mut item = type_;
+        while let TypeKind::List(inner) = &item.kind {
+            item = inner;
+        }
+        let is_list = matches!(type_.kind, TypeKind::List(_)) && value.trim_ascii_start().starts_with(['{', '[']);
+        // Rows have DuckDB's text form.
+        if is_list && !matches!(item.kind, TypeKind::Record | TypeKind::Map | TypeKind::Unsupported) {
+            let value = from_text(type_, &value)?;
+            value.check_dimensions(type_)?;
+            edits.replace(token.range(), format!("CAST({} AS {})", expression(&value), cast_name(type_, &value)?));
+        } else if type_.kind == TypeKind::Bytes && type_.name == "BLOB" {
+            edits.replace(token.range(), expression(&from_text(type_, &value)?));
+        }
+    }
+    Ok(edits)
 }
 
 /// Rewrites `= ANY ('{…}')` and `<> ALL ('{…}')` with the array at `at` as IN and NOT IN. There DuckDB gives the items the type of the value
@@ -73,7 +129,8 @@ fn quantified_list(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Rang
         _ => return None,
     };
     let list = Type::list_of(types::named("VARCHAR"));
-    let ParameterValue::List(items) = value.trim_start().starts_with('{').then(|| from_text(&list, value).ok())??
+    let ParameterValue::List(items) =
+        value.trim_ascii_start().starts_with('{').then(|| from_text(&list, value).ok())??
     else {
         return None;
     };
@@ -145,6 +202,8 @@ mod tests {
         for (given, expected) in [
             (r"select '\x00fF'::bytea, 1", "select system.main.unhex('00FF'), 1"),
             (r"select '\x'::bytea", "select system.main.unhex('')"),
+            (r"select CAST('\x00ff' AS bytea)", "select CAST(system.main.unhex('00FF') AS bytea)"),
+            (r"select bytea '\x00ff', 1", "select system.main.unhex('00FF'), 1"),
             (r"select E'\\x00ff' :: bytea", "select system.main.unhex('00FF')"),
             ("values ('{1,NULL}'::int4[])", "values (CAST(system.main.list_value('1', NULL) AS int4[]))"),
             ("select i = ANY ('{1,NULL}') from t", "select i IN ('1', NULL) from t"),
@@ -184,6 +243,23 @@ mod tests {
             r"'\x'::",
         ] {
             assert_eq!(translate(statement), statement);
+        }
+    }
+
+    #[test]
+    fn literals_get_the_form_of_their_types() {
+        let statement = r"insert into t values ('\x00ff', '{a,{b}', '{a,b}', 'é')";
+        assert!(may_be_open(statement));
+        let open = |text: &str, type_name: &str| (statement.find(text).unwrap(), types::named(type_name));
+        let found = [open(r"'\x00ff'", "BLOB"), open("'{a,b}'", "VARCHAR[]")];
+        let edits = typed(statement, &found).unwrap();
+        assert_eq!(
+            edits.apply(statement).text,
+            "insert into t values (system.main.unhex('00FF'), '{a,{b}', CAST(system.main.list_value('a', 'b') AS VARCHAR[]), 'é')"
+        );
+        assert!(typed(statement, &[open("'{a,{b}'", "VARCHAR[]")]).is_err());
+        for statement in ["select 1", r"a like b escape '\'", "values ('{\"a\": 1}', '[1]')", "'\\x"] {
+            assert!(!may_be_open(statement), "{statement}");
         }
     }
 

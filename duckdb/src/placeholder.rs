@@ -2,7 +2,7 @@
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::lexer::first_word;
-use colonnade_sql::{Dialect, code};
+use colonnade_sql::{Dialect, Token, TokenKind, code};
 
 /// The placeholders of a statement, in its order.
 #[derive(Debug, Default)]
@@ -18,8 +18,8 @@ struct Placeholder {
     end: usize,
     /// The number, from 1.
     number: u16,
-    /// The position of `ANY`, if the placeholder is in `ANY($1)`.
-    any: Option<usize>,
+    /// The brackets of the type to which the client casts it, and the byte after them.
+    brackets: Option<(usize, usize)>,
 }
 
 impl Placeholders {
@@ -30,37 +30,18 @@ impl Placeholders {
             return Self::default();
         }
         let mut found = Vec::new();
-        // The quantifier before the placeholder.
-        let (mut word, mut any) = (None, None);
-        for token in code(statement, Dialect::DuckDb) {
+        let mut tokens = code(statement, Dialect::DuckDb);
+        while let Some(token) = tokens.next() {
             let number = token.placeholder().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
             if let Some(number) = number {
                 let (start, end) = (token.start, token.end());
-                let is_alone = statement[end..].trim_start().starts_with(')');
-                found.push(Placeholder { start, end, number, any: any.filter(|_| is_alone) });
+                found.push(Placeholder { start, end, number, brackets: brackets_of_cast(tokens.clone()) });
             }
-            any = word.filter(|_| token.is_symbol(b'('));
-            word = token.is_one_of(&["any", "all", "some"]).then_some(token.start);
         }
         let mut numbers: Vec<_> = found.iter().map(|placeholder| usize::from(placeholder.number)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         Self { places: found, numbers }
-    }
-
-    /// The statement with `($1)` instead of each `ANY($1)`, and the numbers, from 0, of these placeholders. DuckDB does not infer the type of
-    /// a list in `ANY($1)`, but it infers the type of an item in `($1)`.
-    pub fn without_quantifiers(&self, statement: &str) -> (String, Vec<usize>) {
-        let mut out = statement.to_owned();
-        let mut numbers = Vec::new();
-        for placeholder in &self.places {
-            if let Some(start) = placeholder.any {
-                let length = statement[start..].bytes().take_while(u8::is_ascii_alphabetic).count();
-                out.replace_range(start..start + length, &" ".repeat(length));
-                numbers.push(usize::from(placeholder.number) - 1);
-            }
-        }
-        (out, numbers)
     }
 
     pub fn count(&self) -> usize {
@@ -77,6 +58,22 @@ impl Placeholders {
         self.numbers.binary_search(&(index + 1)).is_ok()
     }
 
+    /// Whether a placeholder stands in several places.
+    pub fn has_repeated(&self) -> bool {
+        self.places.len() > self.numbers.len()
+    }
+
+    /// Whether the client casts the placeholder with this number, from 0, in each of its places.
+    pub fn is_cast(&self, index: usize) -> bool {
+        let places = self.places.iter().filter(|placeholder| usize::from(placeholder.number) == index + 1);
+        places.clone().all(|placeholder| placeholder.brackets.is_some())
+    }
+
+    /// The first byte of the placeholder with this number, from 0.
+    pub fn start(&self, index: usize) -> Option<usize> {
+        self.places.iter().find(|placeholder| usize::from(placeholder.number) == index + 1).map(|found| found.start)
+    }
+
     /// The changes that add a CAST around each placeholder that has a type in `types`, by number from 0.
     pub fn casts(&self, types: &[Option<String>]) -> Edits {
         let mut edits = Edits::default();
@@ -86,10 +83,31 @@ impl Placeholders {
                 // a client's cast, which gives its column a name.
                 let cast = format!("CAST((${}) AS {name})", placeholder.number);
                 edits.replace(placeholder.start..placeholder.end, cast);
+                // PostgreSQL's type of an array does not have the number of dimensions. DuckDB would make a text of an inner list.
+                if let Some((count, end)) = placeholder.brackets {
+                    edits.insert(end, "[]".repeat(name.matches("[]").count().saturating_sub(count)));
+                }
             }
         }
         edits
     }
+}
+
+/// The brackets at the end of a cast's type, and the byte after them. `rest` are the tokens behind the value that is cast.
+fn brackets_of_cast<'a>(mut rest: impl Iterator<Item = Token<'a>>) -> Option<(usize, usize)> {
+    let first = rest.next()?;
+    let is_cast = first.is_word("as") || first.is_symbol(b':') && rest.next()?.is_symbol(b':');
+    let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name) || token.is_symbol(b'.');
+    if !is_cast {
+        return None;
+    }
+    let (mut count, mut end) = (0, None);
+    let mut rest = rest.skip_while(is_name).peekable();
+    while rest.next_if(|token| token.is_symbol(b'[')).is_some() {
+        end = Some(rest.next_if(|token| token.is_symbol(b']'))?.end());
+        count += 1;
+    }
+    end.map(|end| (count, end))
 }
 
 #[cfg(test)]
@@ -109,17 +127,18 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_found_by_their_quantifier() {
-        let sql = "select i = ANY ($1), j <> all($2), k = some( $3 ), any($4::int[]), f($5), (any), ($6)";
-        let expected = "select i =     ($1), j <>    ($2), k =     ( $3 ), any($4::int[]), f($5), (any), ($6)";
-        assert_eq!(Placeholders::find(sql).without_quantifiers(sql), (expected.to_owned(), vec![0, 1, 2]));
+    fn a_cast_has_the_dimensions_of_the_value() {
+        let sql = "select $1::text[], CAST($1 AS pg_catalog.int4[]), $1::text[][], $1 :: int, $1::double precision[2], $1 as x";
+        let expected = "select (v)::text[][], CAST((v) AS pg_catalog.int4[][]), (v)::text[][], (v) :: int, (v)::double precision[2], \
+                        (v) as x";
+        let casts = Placeholders::find(sql).casts(&[Some("T[][]".to_owned())]).apply(sql).text.into_owned();
+        assert_eq!(casts.replace("CAST(($1) AS T[][])", "(v)"), expected);
     }
 
     proptest::proptest! {
         #[test]
-        fn arbitrary_statements_never_panic(sql in r#"([a-z$'"0-9 é;()-]|any|some\(|\$1){0,40}"#) {
+        fn arbitrary_statements_never_panic(sql in r#"([a-z$'"0-9 é;()-]|::|as|\[\]|\$1){0,40}"#) {
             let found = Placeholders::find(&sql);
-            proptest::prop_assert_eq!(found.without_quantifiers(&sql).0.len(), sql.len());
             proptest::prop_assert_eq!(found.casts(&[]).apply(&sql).text, sql.as_str());
             let _ = found.casts(&vec![Some("T".to_owned()); 9]).apply(&sql);
         }

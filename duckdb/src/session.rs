@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use colonnade_server::functions::Functions;
+use colonnade_server::parameter::InputError;
+use colonnade_server::value::types::TypeKind;
 use colonnade_server::{
     BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows, Interrupt, Parameter,
 };
@@ -14,11 +16,12 @@ use crate::aggregates::Purpose;
 use crate::cast::cast;
 use crate::inputs::requested;
 use crate::insert::{BATCH_NAME, Insertion};
+use crate::outline::Outline;
 use crate::placeholder::Placeholders;
-use crate::{LibraryConnection, ServedDatabase, Translated};
+use crate::{LibraryConnection, ServedDatabase, Translated, describe, errors, fence, literal, repeated};
 
 /// The size of batches for queries of the session itself.
-pub(crate) const OWN_BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20 };
+pub(crate) const OWN_BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX };
 
 /// The table of a CREATE TABLE with columns that number their rows.
 pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a CreateTable> {
@@ -28,20 +31,44 @@ pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a Cre
     }
 }
 
+fn of_input(error: InputError) -> EngineError {
+    EngineError::new(error.code(), error.to_string())
+}
+
 /// A session over a connection of DuckDB's library.
 pub struct TranslatingSession<C> {
     pub(crate) connection: C,
     pub(crate) served: ServedDatabase,
+    /// Whether the transaction has an INSERT that says what to do with keys that are there.
+    resolves_conflicts: bool,
 }
 
 impl<C: LibraryConnection> TranslatingSession<C> {
     /// A session in the database `served`.
     pub fn new(connection: C, served: ServedDatabase) -> Self {
-        Self { connection, served }
+        Self { connection, served, resolves_conflicts: false }
     }
 
-    pub(crate) fn translated(&self, statement: &str) -> Translated {
-        Translated::new(statement, &self.served)
+    /// A client's statement in DuckDB's SQL, unless it is too large.
+    pub(crate) fn translated(&self, statement: &str) -> Result<Translated, EngineError> {
+        fence::check_size(statement, self.served.max_statement_bytes)?;
+        Ok(Translated::new(statement, &self.served))
+    }
+
+    /// A statement that runs, with DuckDB's calls of aggregates in Python, and with literals in the form of the types that their places give
+    /// them.
+    fn runnable(&mut self, statement: &str, purpose: Purpose) -> Result<Translated, EngineError> {
+        let translated = self.translated(statement)?;
+        let translated = self.with_aggregates(translated, purpose)?;
+        if !literal::may_be_open(&translated.text) {
+            return Ok(translated);
+        }
+        let types = match Outline::of(&translated.text) {
+            Some(outline) => outline.literal_types(&self.connection.open_literals(&Translated::of(&outline.text))?),
+            None => self.connection.open_literals(&translated)?,
+        };
+        let edits = literal::typed(&translated.text, &types).map_err(of_input)?;
+        Ok(translated.edited(|_| edits))
     }
 
     /// Runs a query of a function in Python, which may only read ([`LibraryConnection::read`]).
@@ -55,21 +82,65 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             (Some(only), None) => only.text,
             _ => query,
         };
-        let translated = self.translated(text);
-        let translated = self.with_aggregates(translated, Purpose::Run)?;
+        let translated = self.runnable(text, Purpose::Run)?;
         let translated = self.with_tables(translated, &[])?;
         self.connection.read(&translated, size)
     }
 
     fn run(
         &mut self,
-        statement: &str,
+        statement: &Statement<'_>,
         parameters: &[Parameter],
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
-        let (translated, values) = self.with_values(statement, parameters, Purpose::Run)?;
-        self.connection.execute(&translated, &values, size, must_give_rows)
+        let (translated, values) = self.with_values(statement.text, parameters, Purpose::Run)?;
+        let different = self.check_repeated(statement, &translated, &values)?;
+        let answer = self.connection.execute(&translated, &values, size, must_give_rows)?;
+        Ok(match (answer, different) {
+            (EngineAnswer::Done { .. }, Some(_)) => EngineAnswer::Done { changed: different },
+            (answer, _) => answer,
+        })
+    }
+
+    /// Remembers what the error of a COMMIT means, if this statement fails only then.
+    fn note_conflicts(&mut self, statement: &Statement<'_>) {
+        self.resolves_conflicts = match statement.kind {
+            StatementKind::Begin(_) | StatementKind::Start(_) | StatementKind::Commit | StatementKind::Rollback => {
+                false
+            }
+            _ => self.resolves_conflicts || repeated::has_conflict_clause(statement),
+        };
+    }
+
+    /// Refuses values whose lists are nested deeper than those of their places, such as a column: DuckDB would make texts of the inner ones.
+    fn check_dimensions(
+        &mut self,
+        translated: &Translated,
+        placeholders: &Placeholders,
+        casts: &[Option<String>],
+        values: &[&Parameter],
+    ) -> Result<(), EngineError> {
+        let is_deep = |parameter: &&&Parameter| {
+            parameter.value.check_dimensions(&parameter.type_).is_err() && !placeholders.is_cast(parameter.number - 1)
+        };
+        let deep: Vec<_> = values.iter().filter(is_deep).collect();
+        if deep.is_empty() {
+            return Ok(());
+        }
+        let mut others = casts.to_vec();
+        deep.iter().for_each(|parameter| others[parameter.number - 1] = None);
+        let places = describe::parameter_types(
+            &mut self.connection,
+            &translated.clone().edited(|_| placeholders.casts(&others)),
+        )?;
+        for parameter in deep {
+            let place = places
+                .iter()
+                .find(|(number, type_)| *number == parameter.number && matches!(type_.kind, TypeKind::List(_)));
+            place.map_or(Ok(()), |(_, type_)| parameter.value.check_dimensions(type_)).map_err(of_input)?;
+        }
+        Ok(())
     }
 
     /// A statement as DuckDB reads it, with a cast for each placeholder, and the values of these.
@@ -79,8 +150,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         parameters: &'p [Parameter],
         purpose: Purpose,
     ) -> Result<(Translated, Vec<&'p Parameter>), EngineError> {
-        let translated = self.translated(statement);
-        let translated = self.with_aggregates(translated, purpose)?;
+        let translated = self.runnable(statement, purpose)?;
         if parameters.is_empty() {
             return Ok((self.with_tables(translated, &[])?, Vec::new()));
         }
@@ -89,10 +159,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let mut values = Vec::with_capacity(parameters.len());
         for parameter in parameters.iter().filter(|parameter| placeholders.has(parameter.number - 1)) {
             let type_name = cast(&parameter.type_, &parameter.value);
-            casts[parameter.number - 1] =
-                Some(type_name.map_err(|error| EngineError::new(error.code(), error.to_string()))?);
+            casts[parameter.number - 1] = Some(type_name.map_err(of_input)?);
             values.push(parameter);
         }
+        self.check_dimensions(&translated, &placeholders, &casts, &values)?;
         let translated = translated.edited(|_| placeholders.casts(&casts));
         let translated = self.with_tables(translated, &values)?;
         // Those of calls of table functions do not occur any more.
@@ -115,10 +185,16 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         parameters: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
-        match (numbered_table(statement), requested(statement)) {
+        let resolved = self.resolves_conflicts;
+        self.note_conflicts(statement);
+        let answer = match (numbered_table(statement), requested(statement)) {
             (Some(table), _) => self.create(statement, table).map(|()| EngineAnswer::Done { changed: None }),
             (None, Some(inputs)) => self.inputs(statement, inputs, parameters, size),
-            (None, None) => self.run(statement.text, parameters, size, false),
+            (None, None) => self.run(statement, parameters, size, false),
+        };
+        match statement.kind {
+            StatementKind::Commit if resolved => answer.map_err(errors::repeatable),
+            _ => answer,
         }
     }
 
@@ -128,9 +204,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         parameters: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
+        self.note_conflicts(statement);
         match requested(statement) {
             Some(inputs) => self.inputs(statement, inputs, parameters, size),
-            None => self.run(statement.text, parameters, size, true),
+            None => self.run(statement, parameters, size, true),
         }
     }
 
@@ -147,10 +224,11 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
             }
             return Ok(answer);
         }
-        let statement = self.translated(statement.text);
-        let statement = self.with_aggregates(statement, Purpose::Run)?;
-        let statement = self.with_tables(statement, &[])?;
-        self.connection.query_checked(&statement, size, check)
+        self.note_conflicts(statement);
+        let translated = self.runnable(statement.text, Purpose::Run)?;
+        let translated = self.with_tables(translated, &[])?;
+        self.check_repeated(statement, &translated, &[])?;
+        self.connection.query_checked(&translated, size, check)
     }
 
     fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
@@ -168,9 +246,9 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         self.connection.insert(&statement, BATCH_NAME, batches).map_err(without_position)
     }
 
-    /// A CREATE TABLE with columns that number their rows becomes several statements.
+    /// A CREATE TABLE with columns that number their rows becomes several statements. So does one that may change a row twice.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
-        numbered_table(statement).is_some()
+        numbered_table(statement).is_some() || repeated::read(&statement.kind, statement.text).is_some()
     }
 
     fn functions(&mut self) -> Option<&mut dyn Functions> {

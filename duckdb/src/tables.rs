@@ -137,7 +137,7 @@ fn may_have(text: &str, names: &HashSet<String>) -> bool {
 /// Why a call cannot stand there.
 impl<C: LibraryConnection> TranslatingSession<C> {
     /// Whether a statement may call table functions.
-    fn may_call_tables(&mut self, statement: &str) -> bool {
+    pub(crate) fn may_call_tables(&mut self, statement: &str) -> bool {
         let Some(names) = self.connection.tables().and_then(|tables| tables.table_names()) else { return false };
         may_have(statement, &names)
             && table_call(statement, Dialect::DuckDb, |_, name, _| names.contains(&name.to_lowercase())).is_some()
@@ -273,10 +273,10 @@ fn next_call(
     while found == FunctionUse::Column
         && let Some(block) = select_block(statement, Dialect::DuckDb, &call.place)
     {
-        let is_item = |start: usize| block.items.iter().any(|item| item.value.start == start);
+        let items: HashSet<_> = block.items.iter().map(|item| item.value.start).collect();
         let mut inner_use = FunctionUse::Other;
         let inner = table_call(statement, Dialect::DuckDb, |schema, name, start| {
-            let is_within = block.place.contains(&start) && !is_item(start);
+            let is_within = block.place.contains(&start) && !items.contains(&start);
             inner_use = if is_within { use_of(schema, name, start) } else { FunctionUse::Other };
             inner_use != FunctionUse::Other
         });

@@ -3,7 +3,7 @@
 use colonnade_server::EngineError;
 use colonnade_sql::edit::{Edited, Edits, PositionMap};
 
-use crate::{ServedDatabase, catalog, errors, literal};
+use crate::{ServedDatabase, catalog, errors, literal, rows};
 
 /// A statement in DuckDB's SQL.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,10 @@ impl Translated {
 
     /// Translates PostgreSQL's SQL in it into DuckDB's.
     pub(crate) fn translated(self, served: &ServedDatabase) -> Self {
-        self.edited(|text| catalog::edits(text, &served.catalog))
+        self.edited(catalog::arrows)
+            .edited(catalog::jsonb_operators)
+            .edited(|text| catalog::edits(text, &served.catalog))
+            .edited(rows::edits)
             .edited(literal::edits)
             .edited(|text| served.edits(text))
     }

@@ -3,6 +3,7 @@
 //!
 //! `seeds.py` makes the seed corpora; `make fuzz` runs every target for a while.
 
+pub mod answer;
 mod case;
 mod compare;
 mod fixed_server;

@@ -67,6 +67,10 @@ text_to_utf8(const char *text, Size length, Size *utf8_length)
 static void
 append_converted(Sink *sink, Column *column, uint32 row, const char *text, Size length)
 {
+    if (GetDatabaseEncoding() == PG_SQL_ASCII && !pg_verify_mbstr(PG_UTF8, text, (int) length, true))
+        ereport(ERROR, errcode(ERRCODE_CHARACTER_NOT_IN_REPERTOIRE),
+                errmsg("column \"%s\": it has text that is not UTF-8", column->name),
+                errhint("Read its bytes: convert_to(COLUMN, 'SQL_ASCII'); spec/TYPES.md shows how to convert them."));
     if (GetDatabaseEncoding() != PG_UTF8) {
         text = text_to_utf8(text, length, &length);
         sink->row_context_used = true;

@@ -15,12 +15,13 @@ from ._rows.writing import WriteStats, write_rows
 from ._rows.writing import require as require_write
 from ._sources.estimate import estimated_rows
 from ._sources.names import quoted
+from ._sources.near import name_tables
 from ._sources.uri import open_source
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from ._core import Source
+    from ._core import Source, Stream
     from ._rows.data import Data
 
 
@@ -56,8 +57,9 @@ class Connection:
                 types of pyarrow, NumPy, pandas and Python. A value that would change is an error; `lossy("float64")`
                 allows the nearest one.
 
-                `max_result_bytes`: the largest size of the result's columns as plain Arrow buffers, in bytes. A larger
-                result is an `OperationalError` (SQLSTATE 54000). Every source has this option.
+                `max_result_bytes`: the largest size of the result's columns as plain Arrow buffers: a number of bytes,
+                or a size such as `"100MB"`. A larger result is an `OperationalError` (SQLSTATE 54000). Every source
+                has this option.
 
                 `chunk_rows`, `chunk_bytes`: the largest number of rows and of plain bytes in a chunk.
 
@@ -95,7 +97,16 @@ class Connection:
         expected.refuse_unknown("query", options, NAMES)
         expected.require(options)
         reporter = Reporter.of(options.get("progress"), lambda: estimated_rows(self._source, sql, params))
-        return Result(self._source.query(_text(sql), params, **options), options, reporter=reporter)
+        stream: Stream | None = None
+        try:
+            stream = self._source.query(_text(sql), params, **options)
+            return Result(stream, options, reporter=reporter)
+        except BaseException as error:
+            # The traceback of Ctrl-C or of a wrong option would keep the stream, and with it the connection.
+            if stream is not None:
+                stream.close()
+            name_tables(self._source, error)
+            raise
 
     def execute(self, sql: str, params: Params | None = None) -> int | None:
         """Runs a statement for its effect.
@@ -110,7 +121,11 @@ class Connection:
         Raises:
             Error: The statement failed; the subclass says how.
         """
-        return self._source.execute(_text(sql), params)
+        try:
+            return self._source.execute(_text(sql), params)
+        except Exception as error:
+            name_tables(self._source, error)
+            raise
 
     def write(self, data: Data, table: str, **options: Unpack[WriteOptions]) -> WriteStats:
         """Writes data into a table over this connection: all rows, or none.

@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeAlias, TypedDict, Unpack, final, type_
 from typing_extensions import CapsuleType
 
 from ._options.dtype import ArrowSchema
-from ._options.query import Params, QueryOptions
+from ._options.query import Params, SourceOptions
 from ._options.server import Listening, ServerOptions
 from ._options.write import IfExists, WriteTarget
 
@@ -36,9 +36,9 @@ class Source(Protocol):
     def is_open(self) -> bool: ...
     @property
     def dialect(self) -> str: ...
-    def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream: ...
+    def query(self, sql: str, params: Params | None = None, **options: Unpack[SourceOptions]) -> Stream: ...
     def execute(self, sql: str, params: Params | None = None) -> int | None: ...
-    def run(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream | int | None: ...
+    def run(self, sql: str, params: Params | None = None, **options: Unpack[SourceOptions]) -> Stream | int | None: ...
     def tables(self) -> Stream: ...
     def write(self, rows: Stream, **target: Unpack[WriteTarget]) -> int: ...
     def cancel(self) -> None: ...
@@ -72,7 +72,8 @@ class StatsDict(TypedDict):
     server: str
 
 def connect(uri: str, gateway: bool = False) -> Connection: ...
-def refuse_for_plain_source(source: str, has_as_text: bool, **options: Unpack[QueryOptions]) -> None: ...
+def is_sqlite(path: str) -> bool: ...
+def refuse_for_plain_source(source: str, has_as_text: bool, **options: Unpack[SourceOptions]) -> None: ...
 def printable(text: str, *, lines: bool = True) -> str: ...
 def has_columns(schema: ArrowSchema) -> bool: ...
 def unrepresentable(
@@ -94,7 +95,7 @@ def plan(
     spool: bool | None,
     *,
     own: bool,
-    **options: Unpack[QueryOptions],
+    **options: Unpack[SourceOptions],
 ) -> HeldPlan: ...
 
 #: What the database does of a reading: a query over a snapshot part's own and its columns, or the numbers of a spooled
@@ -105,7 +106,7 @@ def read_part(
     connection: Connection,
     ticket: bytes,
     pushed: _PushedReading | None,
-    **options: Unpack[QueryOptions],
+    **options: Unpack[SourceOptions],
 ) -> Stream: ...
 def ticket_query(ticket: bytes) -> str | None: ...
 def quoted(name: str, dialect: str) -> str: ...
@@ -140,7 +141,7 @@ class Connection(Source):
         range: tuple[str, str] | None,
         consistent: bool,
         setup: list[str],
-        **options: Unpack[QueryOptions],
+        **options: Unpack[SourceOptions],
     ) -> Stream: ...
     def together(
         self,
@@ -148,7 +149,7 @@ class Connection(Source):
         params: Params | None,
         at_once: int | None,
         setup: list[str],
-        **options: Unpack[QueryOptions],
+        **options: Unpack[SourceOptions],
     ) -> Stream | None: ...
 
 @final
@@ -164,7 +165,7 @@ class HeldPlan:
     @property
     def parts(self) -> list[tuple[bytes, int | None, int | None]]: ...
     def empty(self) -> Stream: ...
-    def read_part(self, ticket: bytes, pushed: _PushedReading | None, **options: Unpack[QueryOptions]) -> Stream: ...
+    def read_part(self, ticket: bytes, pushed: _PushedReading | None, **options: Unpack[SourceOptions]) -> Stream: ...
     def close(self) -> None: ...
 
 @final
@@ -177,7 +178,7 @@ class Stream:
         *,
         cancel: Callable[[], object] | None = None,
         meanings: dict[str, tuple[str, str]] | None = None,
-        texts: dict[int, str] | None = None,
+        notes: dict[tuple[int, ...], tuple[str, str]] | None = None,
         finish: Callable[[bool], object] | None = None,
         chunk_rows: int | None = None,
         chunk_bytes: int | None = None,
@@ -191,7 +192,8 @@ class Stream:
     def close(self) -> None: ...
     def next(self, progress: Callable[[int, int], object] | None = None) -> Batch | None: ...
     def read(self, decode: bool, progress: Callable[[int, int], object] | None = None) -> Table: ...
-    def limited(self, bytes: int) -> Stream: ...
+    def logical(self) -> Stream: ...
+    def limited(self, bytes: int | str) -> Stream: ...
     def converted(self, dtypes: Sequence[tuple[int, str | ArrowSchema, bool]]) -> Stream: ...
     def observed(
         self, report: Callable[[int, int], object] | None, failed: Callable[[BaseException], object]
@@ -244,7 +246,8 @@ class Worker:
     def __new__(cls) -> Worker: ...
     @property
     def settings(self) -> bytes: ...
-    def templates(self) -> Templates: ...
+    def templates(self, interpreter: str) -> Templates:
+        """Errors name the interpreter so."""
     @staticmethod
     def confine(
         directories: Sequence[str | PathLike[str]], readable: Sequence[str | PathLike[str]] = ...
@@ -314,6 +317,14 @@ def forget_function(id: str) -> None:
 def has_function(id: str) -> bool:
     """Whether a definition with this id is known."""
 
+def check_private(readable: Sequence[str | PathLike[str]], private: Sequence[tuple[str, str | PathLike[str]]]) -> None:
+    """Refuse that functions read `readable` and libraries of the system, if a private path lies in these, or is a
+    directory around one of them. Each private path has a name, such as "database".
+
+    Raises:
+        ValueError: The text says which one, and what to do.
+    """
+
 @final
 class FunctionWorkers:
     """The worker processes for functions of this process, and the template that forks them."""
@@ -324,14 +335,18 @@ class FunctionWorkers:
         *,
         isolation: Literal["sandbox", "process", "none"] = "sandbox",
         memory: int = 2 << 30,
+        server_memory: int = 4 << 30,
         workers: int = 8,
         timeout: float | None = None,
         readable: Sequence[str | PathLike[str]] = ...,
+        private: Sequence[tuple[str, str | PathLike[str]]] = ...,
         preload: Sequence[str] = ...,
         session_workers: int | None = None,
     ) -> FunctionWorkers:
-        """`memory` is in bytes for each worker, `timeout` in seconds for each call. `python` is this interpreter if
-        None; with `Templates` the supervisor starts the interpreter, with the modules to preload.
+        """`memory` is in bytes for each worker, and for the rows and results of a session's functions in this process;
+        `server_memory` is that of all sessions. `timeout` is in seconds for each call. `python` is this interpreter if
+        None; with `Templates` the supervisor starts the interpreter, with the modules to preload. `private`: see
+        `check_private`.
 
         Raises:
             OSError: The kernel cannot isolate processes so.
@@ -340,6 +355,10 @@ class FunctionWorkers:
     @property
     def running(self) -> int:
         """The number of worker processes."""
+
+    @property
+    def used_memory(self) -> int:
+        """The bytes of the rows and results of all sessions' functions in this process."""
 
 @type_check_only
 class FunctionFailure(TypedDict):

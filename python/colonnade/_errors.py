@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import SQLSTATE_CLASSES, printable
+from ._secrets import without_logins
 
 
 class Error(Exception):
@@ -22,6 +23,8 @@ class Error(Exception):
     detail: str | None
     #: What to do.
     hint: str | None
+    #: The line of the query with the error, and a line with a caret below the place.
+    place: str | None
     #: The URI of the source, without its password.
     source: str | None
 
@@ -32,13 +35,17 @@ class Error(Exception):
         sqlstate: str | None = None,
         detail: str | None = None,
         hint: str | None = None,
+        place: str | None = None,
         source: str | None = None,
     ) -> None:
+        # An argument that is shown may be a URI in the wrong place.
+        message = without_logins(message)
         super().__init__(message)
         self.message = message
         self.sqlstate = sqlstate
-        self.detail = detail
-        self.hint = hint
+        self.detail = None if detail is None else without_logins(detail)
+        self.hint = None if hint is None else without_logins(hint)
+        self.place = None if place is None else without_logins(place)
         self.source = source
 
     def __str__(self) -> str:
@@ -47,6 +54,8 @@ class Error(Exception):
             text += f" (SQLSTATE {self.sqlstate})"
         if self.source is not None:
             text = f"{self.source}: {text}"
+        if self.place is not None:
+            text += f"\n{self.place}"
         if self.detail is not None:
             text += f"\nDetail: {self.detail}"
         if self.hint is not None:

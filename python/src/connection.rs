@@ -1,6 +1,7 @@
 //! `colonnade._core.Connection`.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread::available_parallelism;
@@ -57,6 +58,12 @@ pub(crate) fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Query
             "as_text" => options.as_text = value.extract::<Option<_>>()?.unwrap_or_default(),
             "parallel" => options.parallel = named(&value)?,
             // The package converts the results of all sources, and reports their progress.
+            "dtype" if !value.is_none() => {
+                let dtype = value.py().import("colonnade._frames.dtype")?;
+                (options.stored_dates.all_as_text, options.stored_dates.as_text) =
+                    dtype.call_method1("texts", (value,))?.extract()?;
+            }
+            "stored_dates" => options.stored_dates.by_values = value.extract()?,
             "dtype" | "progress" => {}
             _ => return Err(PyTypeError::new_err(format!("query() has no argument {name:?}"))),
         }
@@ -70,11 +77,17 @@ fn named<T: FromStr<Err = client::Error> + Default>(value: &Bound<'_, PyAny>) ->
     name.parse().map_err(|error| to_py(value.py(), &error))
 }
 
-/// A number of bytes.
-fn limit(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-    let bytes = value.extract::<Option<NonZeroU64>>().ok().filter(|_| !value.is_instance_of::<PyBool>());
-    let wrong = || client::Error::new(client::ErrorKind::Usage, "max_result_bytes is a number of bytes, at least 1");
-    Ok(bytes.ok_or_else(|| to_py(value.py(), &wrong()))?.map(NonZeroU64::get))
+/// A number of bytes, or a size such as `100MB`.
+pub(crate) fn limit(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    let py = value.py();
+    let bytes = match value.extract::<String>() {
+        Ok(text) => py.import("colonnade._options.sizes")?.call_method1("size", (text,)).ok(),
+        Err(_) => Some(value.clone()).filter(|value| !value.is_instance_of::<PyBool>()),
+    };
+    let bytes = bytes.and_then(|bytes| bytes.extract::<Option<NonZeroU64>>().ok());
+    let wrong = "max_result_bytes is a number of bytes, at least 1, or a size such as '100MB'";
+    let wrong = || to_py(py, &client::Error::new(client::ErrorKind::Usage, wrong));
+    Ok(bytes.ok_or_else(wrong)?.map(NonZeroU64::get))
 }
 
 /// Refuses options that a source in this process cannot follow, because its results are not encoded.
@@ -88,6 +101,12 @@ pub(crate) fn refuse_for_plain_source(
 ) -> PyResult<()> {
     let refused = query_options(options)?.refuse_for_plain_source(has_as_text);
     refused.map_err(|error| to_py(py, &error.with_origin(source)))
+}
+
+/// Whether a file is an SQLite database. Python's `open` and `close` would lose the locks that this process has on it.
+#[pyfunction]
+pub(crate) fn is_sqlite(py: Python<'_>, path: PathBuf) -> bool {
+    py.detach(|| client::sqlite::is_database(path)).unwrap_or(false)
 }
 
 impl Connection {
@@ -172,7 +191,9 @@ impl Connection {
         let parameters = params::given(params)?;
         let options = query_options(options)?;
         let statement = Statement { sql, parameters: parameters.as_ref() };
-        let stream = wait(py, |keep| inner.query(statement, &options, keep))?;
+        let stream = wait(py, |keep| {
+            inner.query(statement, &options, keep).map_err(|error| error.placed(sql, inner.dialect()))
+        })?;
         Stream::new(py, stream, &self.name, inner.server())
     }
 
@@ -195,7 +216,10 @@ impl Connection {
         let sql = params::bound(sql, params, inner.dialect())?;
         let options = query_options(options)?;
         let split = PartitionSplit { key, count, range, consistent, repeatable: false };
-        let stream = wait(py, |keep| partition::read(&*inner, &sql, &split, &setup, &options, keep))?;
+        let stream = wait(py, |keep| {
+            let read = partition::read(&*inner, &sql, &split, &setup, &options, keep);
+            read.map_err(|error| error.placed(&sql, inner.dialect()))
+        })?;
         Stream::new(py, stream, &self.name, inner.server())
     }
 
@@ -224,7 +248,7 @@ impl Connection {
         let inner = self.inner(py)?;
         let parameters = params::given(params)?;
         let statement = Statement { sql, parameters: parameters.as_ref() };
-        wait(py, |keep| inner.execute(statement, keep))
+        wait(py, |keep| inner.execute(statement, keep).map_err(|error| error.placed(sql, inner.dialect())))
     }
 
     /// Writes the unread rows of a stream into a table, all of them or none. The stream must not be read afterwards.
@@ -260,7 +284,8 @@ impl Connection {
         let parameters = params::given(params)?;
         let options = query_options(options)?;
         let statement = Statement { sql, parameters: parameters.as_ref() };
-        match wait(py, |keep| inner.run(statement, &options, keep))? {
+        match wait(py, |keep| inner.run(statement, &options, keep).map_err(|error| error.placed(sql, inner.dialect())))?
+        {
             Answer::Rows(rows) => Ok(Stream::new(py, rows, &self.name, inner.server())?.into_pyobject(py)?.into_any()),
             Answer::Done(changed) => Ok(changed.into_pyobject(py)?),
         }

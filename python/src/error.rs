@@ -17,6 +17,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
     attributes.set_item("sqlstate", error.sqlstate())?;
     attributes.set_item("detail", error.detail())?;
     attributes.set_item("hint", error.hint())?;
+    attributes.set_item("place", error.place())?;
     attributes.set_item("source", error.origin())?;
     let class = classes.bind(py).getattr(class(error))?;
     Ok(PyErr::from_value(class.call((error.message(),), Some(&attributes))?))

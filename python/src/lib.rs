@@ -44,6 +44,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<table::Table>()?;
     m.add_function(wrap_pyfunction!(capsule::has_columns, m)?)?;
     m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
+    m.add_function(wrap_pyfunction!(connection::is_sqlite, m)?)?;
     m.add_function(wrap_pyfunction!(connection::refuse_for_plain_source, m)?)?;
     m.add_function(wrap_pyfunction!(error::printable, m)?)?;
     m.add_function(wrap_pyfunction!(gaps::unrepresentable, m)?)?;

@@ -66,7 +66,8 @@ impl PyEngine {
         let engine_functions: Vec<(String, String)> = names.getattr("engine_functions")?.extract()?;
         let (types, engine_types) = (list("types")?, list("engine_types")?);
         let catalog = CatalogNames::new(list("relations")?, list("functions")?, engine_functions, types, engine_types);
-        let served = ServedDatabase { database: database_name, has_public, catalog };
+        let max_statement_bytes = engine.getattr("max_statement_bytes")?.extract()?;
+        let served = ServedDatabase { database: database_name, has_public, catalog, max_statement_bytes };
         let has_functions = engine.getattr("has_functions")?.extract()?;
         let names = |attribute: &str| -> PyResult<functions::FunctionNames> {
             let (known, names) =
@@ -248,7 +249,7 @@ impl LibraryConnection for PyConnection {
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
-        let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows);
+        let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows, size.columns);
         let answer = self.call("execute", arguments, statement);
         self.ends_transaction = false;
         // Without rows, it has ended there.
@@ -273,7 +274,7 @@ impl LibraryConnection for PyConnection {
         size: BatchSize,
         check: ColumnCheck,
     ) -> Result<EngineAnswer, EngineError> {
-        let checked = match self.call("preview", (&statement.text,), statement) {
+        let checked = match self.call("preview", (&statement.text, size.columns), statement) {
             Ok(EngineAnswer::Rows(columns)) => check(columns.as_ref()),
             // The statement only reads, or its columns are unknown until it runs.
             other => other.map(drop),
@@ -301,6 +302,14 @@ impl LibraryConnection for PyConnection {
         };
         let parameters = described.parameters.into_iter().filter_map(number).collect();
         Ok(StatementTypes { parameters, columns })
+    }
+
+    fn open_literals(&mut self, statement: &Translated) -> Result<Vec<(usize, Type)>, EngineError> {
+        let found = self.with_session(statement, |session| {
+            session.call_method1("open_literals", (&statement.text,))?.extract::<Vec<(usize, String)>>()
+        });
+        self.finish();
+        Ok(found?.into_iter().map(|(start, type_name)| (start, types::named(&type_name))).collect())
     }
 
     fn insert(&mut self, statement: &Translated, name: &str, batches: Vec<RecordBatch>) -> Result<u64, EngineError> {
@@ -376,11 +385,11 @@ impl Drop for PyConnection {
 }
 
 /// The schema with the names that clients see. The metadata of a column that was cast to text names its DuckDB type
-/// (TYPES.md).
+/// (TYPES.md). The positions in `cast` are in order.
 fn named(schema: &Schema, names: &[String], types: &[String], cast: &[usize]) -> SchemaRef {
     let field = |(at, field): (usize, &Arc<Field>)| {
         let name = names.get(at).unwrap_or(field.name());
-        let type_ = types.get(at).filter(|_| cast.contains(&at));
+        let type_ = types.get(at).filter(|_| cast.binary_search(&at).is_ok());
         if name == field.name() && type_.is_none() {
             return Arc::clone(field);
         }

@@ -1,6 +1,5 @@
 //! `colonnade._core.Stream`: the answer to a query, read once.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
+use crate::connection::limit;
 use crate::error::to_py;
 use crate::observed::Observed;
 use crate::py_source::from_py;
@@ -39,14 +39,10 @@ pub(crate) struct Stream {
 
 impl Stream {
     /// # Errors
-    /// A column has a name that Arrow's C interface cannot carry.
+    /// A column has a form that Arrow's C interface cannot carry.
     pub(crate) fn new(py: Python<'_>, source: Box<dyn ResultStream>, name: &str, server: &str) -> PyResult<Self> {
         let schema = source.schema().clone();
-        if let Some(field) = schema.flattened_fields().into_iter().find(|field| field.name().contains('\0')) {
-            let message = format!("the result has a column {:?}, and Arrow's names cannot hold a NUL", field.name());
-            let error = Error::new(ErrorKind::Unsupported, message).with_origin(name);
-            return Err(to_py(py, &error.with_hint("give it another name in the query")));
-        }
+        client::export::check_schema(&schema).map_err(|error| to_py(py, &error.with_origin(name)))?;
         let shared = Arc::new(Shared::new(source));
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
     }
@@ -67,12 +63,12 @@ impl Stream {
 impl Stream {
     /// Reads the stream of another library. `cancel` is called, without arguments, to stop the producer. `meanings` has
     /// the SQLSTATE and the message of errors, by the beginning of the producer's text. They are data, because a consumer
-    /// may hold the interpreter lock while it waits for the producer, so Python cannot be called then. `texts` has the
-    /// database's types of the columns that were cast to text, by number. `finish` is called once, with whether all rows
+    /// may hold the interpreter lock while it waits for the producer, so Python cannot be called then. `notes` are
+    /// added to the metadata of fields: a key and a value, by the place of the field. `finish` is called once, with whether all rows
     /// were read; if it is given, a stream without columns is refused. No batch has more than `chunk_rows` rows, or more
     /// than `chunk_bytes` plain bytes unless it has a single row. The second object knows when the producer is free.
     #[staticmethod]
-    #[pyo3(signature = (producer, name, server, *, cancel=None, meanings=None, texts=None, finish=None, chunk_rows=None, chunk_bytes=None))]
+    #[pyo3(signature = (producer, name, server, *, cancel=None, meanings=None, notes=None, finish=None, chunk_rows=None, chunk_bytes=None))]
     #[allow(clippy::too_many_arguments, reason = "each has its name at the call")]
     fn from_arrow(
         py: Python<'_>,
@@ -81,12 +77,12 @@ impl Stream {
         server: &str,
         cancel: Option<Py<PyAny>>,
         meanings: Option<arrow_stream::Meanings>,
-        texts: Option<HashMap<usize, String>>,
+        notes: Option<arrow_stream::FieldNotes>,
         finish: Option<Py<PyAny>>,
         chunk_rows: Option<usize>,
         chunk_bytes: Option<usize>,
     ) -> PyResult<(Self, Production)> {
-        let texts = texts.unwrap_or_default();
+        let notes = notes.unwrap_or_default();
         let stream = capsule::take_stream(producer)?;
         let canceller = Arc::new(Callback(cancel));
         let limits = ChunkLimits { rows: chunk_rows, bytes: chunk_bytes };
@@ -99,7 +95,7 @@ impl Stream {
             })
         });
         let meanings = meanings.unwrap_or_default();
-        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &texts, finish, meanings));
+        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &notes, finish, meanings));
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
         let stream = Self::new(py, Box::new(source), name, server)?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };
@@ -179,10 +175,16 @@ impl Stream {
         Self::new(py, converted, &self.name, &self.server)
     }
 
+    /// The same rows with Arrow's extension types for UUIDs and JSON that arrive as texts, as far as the columns' metadata
+    /// states them. This stream must not be read afterwards.
+    fn logical(&self, py: Python<'_>) -> PyResult<Self> {
+        Self::new(py, client::logical(self.rest()), &self.name, &self.server)
+    }
+
     /// The same rows, with a limit for the bytes of all columns. This stream must not be read afterwards.
-    fn limited(&self, py: Python<'_>, bytes: u64) -> PyResult<Self> {
-        let limited = client::limited(self.rest(), bytes);
-        Self::new(py, limited, &self.name, &self.server)
+    fn limited(&self, bytes: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let limited = client::limited(self.rest(), limit(bytes)?.unwrap_or(u64::MAX));
+        Self::new(bytes.py(), limited, &self.name, &self.server)
     }
 
     /// The same rows. `report` is called after each batch with the numbers of rows and of bytes of the columns up to now;

@@ -151,12 +151,20 @@ fn server_options(given: &Bound<'_, PyDict>) -> PyResult<ServeOptions> {
 /// Starts templates of functions, by the supervisor.
 #[pyclass(name = "Templates", module = "colonnade._core", frozen)]
 #[derive(Clone)]
-pub(crate) struct PyTemplates(HelperStarter);
+pub(crate) struct PyTemplates {
+    starter: HelperStarter,
+    /// The interpreter, for the texts of errors.
+    interpreter: String,
+}
 
 #[cfg(target_os = "linux")]
 impl colonnade_udf::TemplateSource for PyTemplates {
+    fn interpreter(&self) -> String {
+        self.interpreter.clone()
+    }
+
     fn start(&self) -> std::io::Result<std::os::fd::OwnedFd> {
-        self.0.start()
+        self.starter.start()
     }
 }
 
@@ -183,11 +191,11 @@ impl PyWorker {
         PyBytes::new(py, &self.settings)
     }
 
-    /// What starts templates of functions for this process.
-    fn templates(&self) -> PyResult<PyTemplates> {
+    /// What starts templates of functions for this process. Errors name the interpreter so.
+    fn templates(&self, interpreter: String) -> PyResult<PyTemplates> {
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         let worker = worker.as_ref().ok_or_else(|| PyRuntimeError::new_err("the worker serves already"))?;
-        Ok(PyTemplates(worker.helpers()))
+        Ok(PyTemplates { starter: worker.helpers(), interpreter })
     }
 
     /// Permanently limits this process to the files in these directories, and to reading those in `readable`, and denies it

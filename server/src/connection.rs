@@ -156,6 +156,10 @@ fn run_session(
     let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);
     let new = NewSession { user, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
     let registration = shared.registry.register(new, &shared.limits, (&shared.spools, &shared.tickets), observer)?;
+    // The user may have been removed before this session was one of those that end then.
+    if !shared.authenticator.has_name(&registration.control.user) {
+        return Err(Failure::Shutdown);
+    }
     drop(pending.take());
     increment(&observer.logins);
     let begun = Instant::now();
@@ -176,7 +180,10 @@ fn run_session(
     let session = Session {
         input,
         output,
+        database: Arc::clone(&shared.engine),
         engine,
+        process: registration.process,
+        startup_settings: client.settings.clone().into(),
         control: Arc::clone(&registration.control),
         transaction: TransactionState::default(),
         prepared: Prepared::default(),
@@ -185,7 +192,7 @@ fn run_session(
         encode_cpu: shared.encode_cpu,
         link_estimate: None,
     };
-    session.run(&client.settings, registration.process);
+    session.run();
     observer.sent.fetch_add(socket.sent(), Ordering::Relaxed);
     let fields = [
         ("peer", FieldValue::Text(&peer)),

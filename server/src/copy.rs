@@ -12,5 +12,5 @@ mod statement;
 mod text;
 
 pub use input::CopyDataError;
-pub(crate) use out::{Context, check, copy_out};
+pub(crate) use out::{Context, MAX_COPY_COLUMNS, check, copy_out};
 pub use statement::{CopyIn, CopyOut, CopyRequest};

@@ -51,6 +51,9 @@ pub struct SessionUser {
     pub connections: Option<usize>,
     /// Whether the user may create and drop functions in Python.
     pub functions: bool,
+    /// The number of the user's entry in the users file, of those that this process has seen. After the user was removed, or got another password,
+    /// who logs in with the name has another one. 0 without a users file.
+    pub entry: u64,
 }
 
 /// The rights of a user.
@@ -244,13 +247,16 @@ pub struct Parameter {
     pub value: ParameterValue,
 }
 
-/// The size of batches. If the engine cannot estimate it beforehand, batches may be larger or smaller.
+/// The size of a result's batches. If the engine cannot estimate it beforehand, batches may be larger or smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchSize {
     /// The limit in rows.
     pub rows: usize,
     /// The target in bytes.
     pub bytes: usize,
+    /// The most columns that the form of the result has. The engine refuses a result with more as soon as it knows the columns, or the
+    /// server does later.
+    pub columns: usize,
 }
 
 /// Stops a session's running statement.

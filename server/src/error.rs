@@ -9,6 +9,7 @@ use crate::functions::DefinitionError;
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
 use crate::parameter::InputError;
+use crate::rows;
 use crate::session::settings::SettingError;
 pub use crate::sqlstate::SqlState;
 use crate::value::{Unsupported, ValueError};
@@ -56,9 +57,14 @@ pub enum Failure {
         /// The client's limit.
         limit: usize,
     },
-    /// More columns than the protocol can count.
-    #[error("a result of {0} columns is more than the protocol carries (32767)")]
-    TooManyColumns(usize),
+    /// A result with more columns than its form has.
+    #[error("target lists can have at most {limit} entries, and this result has {count} columns")]
+    TooManyColumns {
+        /// The result's columns.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// The transaction has failed. Only ROLLBACK is accepted.
     #[error("current transaction is aborted, commands ignored until end of transaction block")]
     AbortedTransaction,
@@ -200,7 +206,7 @@ impl Failure {
             Self::Encode(colonnade_wire::EncodeError::OutOfMemory) => SqlState::OUT_OF_MEMORY,
             Self::Encode(_) | Self::Ipc(_) | Self::Panicked => SqlState::INTERNAL_ERROR,
             Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
-            Self::TooManyColumns(_) => SqlState::TOO_MANY_COLUMNS,
+            Self::TooManyColumns { .. } => SqlState::TOO_MANY_COLUMNS,
             Self::SeveralStatements => SqlState::SYNTAX_ERROR,
             Self::StatementExists(_) => SqlState::new("42P05"),
             Self::PortalExists(_) => SqlState::new("42P03"),
@@ -276,6 +282,7 @@ impl Failure {
             Self::MessageTooLarge { .. } => {
                 "Raise the COPY option max_message_bytes, or select fewer or shorter columns."
             }
+            Self::TooManyColumns { limit: rows::MAX_COLUMNS, .. } => rows::WIDE_HINT,
             Self::Starting => "Connect again in a moment.",
             Self::EngineFailed => "Connect again and repeat the statement; committed changes are kept.",
             Self::AbortedTransaction => "Issue ROLLBACK.",

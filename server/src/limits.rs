@@ -1,11 +1,17 @@
 //! The quotas of one session, of one user, and of the server.
 
-pub mod budget;
-
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::sqlstate::SqlState;
+
+/// A limit on what the server keeps: the memory of a session (prepared statements, bound values, settings, savepoints, rows of open portals,
+/// data of COPY), or space for results.
+pub type Budget = colonnade_budget::Budget<LimitError>;
+/// A part of a budget that is in use.
+pub type Charge = colonnade_budget::Charge<LimitError>;
+/// A value and its part of a budget.
+pub type Kept<T> = colonnade_budget::Kept<T, LimitError>;
 
 /// The limits of a server; `None` is no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -56,6 +56,23 @@ impl ParameterValue {
             _ => 0,
         }
     }
+
+    /// Refuses lists of another depth than the type's: a value of PostgreSQL's type `text[]` may have any number of dimensions, a column of
+    /// the engine has one.
+    ///
+    /// # Errors
+    /// The depths differ.
+    pub fn check_dimensions(&self, type_: &Type) -> Result<(), InputError> {
+        if self.has_depth_of(type_) { Ok(()) } else { Err(InputError::Dimensions(type_.name.clone())) }
+    }
+
+    fn has_depth_of(&self, type_: &Type) -> bool {
+        match (self, &type_.kind) {
+            (Self::Null | Self::Sent { .. }, _) => true,
+            (Self::List(items), TypeKind::List(item)) => items.iter().all(|value| value.has_depth_of(item)),
+            (value, kind) => matches!(value, Self::List(_)) == matches!(kind, TypeKind::List(_)),
+        }
+    }
 }
 
 /// The overhead of an allocation, in bytes.
@@ -97,6 +114,9 @@ pub enum InputError {
     /// A number or a time that the engine's type cannot represent.
     #[error("a value is out of range for type {0}")]
     Range(String),
+    /// The lists of the value are nested more or less deep than those of the type.
+    #[error("the value has another number of dimensions than the type {0}")]
+    Dimensions(String),
 }
 
 impl InputError {
@@ -105,7 +125,7 @@ impl InputError {
         match self {
             Self::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
             Self::Binary(_) => SqlState::new("22P03"),
-            Self::NoBinary(_) => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::NoBinary(_) | Self::Dimensions(_) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Encoding => SqlState::new("22021"),
             Self::Range(_) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
         }

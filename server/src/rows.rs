@@ -13,8 +13,7 @@ use crate::connection::socket::Output;
 use crate::copy::lines;
 use crate::engine::{EngineError, Rows};
 use crate::error::Failure;
-use crate::limits::LimitError;
-use crate::limits::budget::{Budget, Kept};
+use crate::limits::{Budget, Kept, LimitError};
 use crate::message::backend;
 use crate::rows::spool::Spool;
 use crate::value::oid::{self, TypeInfo};
@@ -25,6 +24,12 @@ use crate::value::{ColumnWriter, IntervalStyle, Unsupported, ValueError};
 const TEXT: &str = "a text result";
 const BINARY: &str = "a binary result";
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
+
+/// The most columns of a result as rows, as in PostgreSQL (`MaxTupleAttributeNumber`).
+pub const MAX_COLUMNS: usize = 1664;
+/// What a client can do that wants more of them.
+pub const WIDE_HINT: &str =
+    "Select fewer columns, or read them by COPY (…) TO STDOUT (FORMAT colonnade), as colonnade.read_sql does.";
 
 /// The largest row in bytes: PostgreSQL's limit (`MaxAllocSize`), which clients rely on.
 const MAX_ROW_BYTES: usize = (1 << 30) - 1;
@@ -64,7 +69,7 @@ impl Formats {
 }
 
 fn check_count(count: usize) -> Result<(), Failure> {
-    i16::try_from(count).map(drop).map_err(|_| Failure::TooManyColumns(count))
+    if count > MAX_COLUMNS { Err(Failure::TooManyColumns { count, limit: MAX_COLUMNS }) } else { Ok(()) }
 }
 
 /// A result that the client reads in parts.

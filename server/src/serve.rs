@@ -202,10 +202,13 @@ impl Server {
         self.shared.registry.len()
     }
 
-    /// Replaces users and certificates for new connections. Open sessions stay.
+    /// Replaces users and certificates for new connections. Open sessions stay, except those of users who were removed.
     pub fn replace(&self, credentials: Credentials) {
         if let Some(users) = credentials.users {
-            self.shared.authenticator.replace(users);
+            let authenticator = &self.shared.authenticator;
+            authenticator.replace(users);
+            self.shared.registry.end_others(|user| authenticator.has_name(user));
+            self.shared.tickets.end_others(|user| authenticator.has_entry(user));
         }
         if let Some(config) = credentials.tls {
             *self.shared.tls.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(config));

@@ -4,6 +4,7 @@ pub(crate) mod configure;
 pub(crate) mod copy_in;
 pub(crate) mod copy_out;
 pub(crate) mod cursors;
+pub(crate) mod discard;
 pub(crate) mod execute;
 pub(crate) mod extended;
 pub(crate) mod functions;
@@ -30,14 +31,13 @@ use crate::session::request::Request;
 pub use state::{Reported, Session, TransactionState};
 
 impl Session {
-    /// Applies the settings of the start-up message, and answers messages until the session ends. `process` is the session's number for the
-    /// client.
-    pub fn run(mut self, startup_settings: &[(String, String)], process: i32) {
+    /// Applies the settings of the start-up message, and answers messages until the session ends.
+    pub fn run(mut self) {
         let begun = self
             .engine
-            .set_session_number(process)
+            .set_session_number(self.process)
             .map_err(Failure::from)
-            .and_then(|()| self.set_startup_settings(startup_settings));
+            .and_then(|()| self.set_startup_settings());
         if let Err(failure) = begun.and_then(|()| self.answer_messages()) {
             // This has no effect if the client has disconnected.
             self.report(&failure, "FATAL", None);

@@ -16,6 +16,7 @@ from tests.adbc.databases import POSTGRESQL, Database
 from tests.support.adbc_driver import DRIVER, ROOT
 
 ROWS = 10_000
+PLAIN = "select id from adbc_shared"
 #: The beginning of a ticket of a shared snapshot.
 MAGIC = b"colonnade partition 2\n\0"
 #: Reads the part of a descriptor in a process of its own.
@@ -165,6 +166,58 @@ def test_a_descriptor_is_only_a_query(readings: Database, planner: dbapi.Cursor)
         ):
             refused(readings, with_text(part, 2, sql.encode()))
             assert cursor.execute("select count(*) from adbc_shared_schema.adbc_shared").fetchall() == [(ROWS,)]
+
+
+def with_setting(part: bytes, name: bytes, value: bytes) -> bytes:
+    """The descriptor with one more setting, behind those of the session."""
+    at = len(MAGIC)
+
+    def skip() -> None:
+        nonlocal at
+        at += 4 + int.from_bytes(part[at : at + 4], "little")
+
+    for _ in range(3):
+        skip()
+    count, place = int.from_bytes(part[at : at + 4], "little"), at
+    at += 4
+    for _ in range(2 * count):
+        skip()
+    added = b"".join(len(text).to_bytes(4, "little") + text for text in (name, value))
+    return part[:place] + (count + 1).to_bytes(4, "little") + part[place + 4 : at] + added + part[at:]
+
+
+def test_a_descriptor_sets_only_what_decides_about_rows(readings: Database, planner: dbapi.Cursor) -> None:
+    names = ("pg_trgm.similarity_threshold", "DateStyle", "geqo_effort", "enable_sort")
+    columns = ", ".join(f"current_setting('{name}', true) as \"{name}\"" for name in names)
+    part = planner.adbc_execute_partitions(PLAIN)[0][0]
+    part = with_text(part, 2, f"select {columns}".encode())
+    for name, value in zip(names, ("it's\n0.5", "German, DMY", "3", "off"), strict=True):
+        (row,) = read(readings, with_setting(part, name.encode(), value.encode()))
+        assert row[name] == value
+    for name, value in (
+        ("statement_timeout", "1"),
+        ("transaction_read_only", "off"),
+        ("log_min_messages", "debug5"),
+        ("session_replication_role", "replica"),
+        ("client_encoding", "LATIN1"),
+        ("SEARCH_PATH", "public"),
+        ("nothing", "1"),
+        ("work_mem", "64 kB'"),
+        ("enable_seqscan", "off', true), pg_catalog.set_config('a.b', 'c"),
+    ):
+        error = refused(readings, with_setting(part, name.encode(), value.encode()))
+        assert f'the part changes the setting "{name}"' in str(error)
+        assert error.status_code == AdbcStatusCode.INVALID_ARGUMENT
+
+
+def test_limits_are_those_of_the_reader(readings: Database, planner: dbapi.Cursor) -> None:
+    """A part has the settings of its planner that decide about rows, and no others."""
+    planner.execute("set statement_timeout to '77s'")
+    planner.execute("set enable_hashjoin to off")
+    settings = {"s": "statement_timeout", "h": "enable_hashjoin"}
+    sql = "select " + ", ".join(f"current_setting('{setting}') as {name}" for name, setting in settings.items())
+    part = planner.adbc_execute_partitions(PLAIN)[0][0]
+    assert read(readings, with_text(part, 2, sql.encode())) == [{"s": "0", "h": "off"}]
 
 
 def test_damaged_descriptors_are_refused(readings: Database, planner: dbapi.Cursor) -> None:

@@ -8,6 +8,7 @@ from uuid import UUID
 import adbc_driver_postgresql.dbapi
 import pyarrow as pa
 import pytest
+from adbc_driver_manager import dbapi
 
 from tests.adbc.databases import Database, connect
 from tests.support.sqlite_files import make
@@ -139,3 +140,13 @@ def test_a_file_has_no_names_of_types(tmp_path: Path) -> None:
     with connect(uri) as connection, connection.cursor() as cursor:
         schema = cursor.execute("select * from t").fetch_arrow_table().schema
     assert [field.metadata for field in schema] == [None, None]
+
+
+def test_a_column_that_is_too_deep_is_named(served: Database) -> None:
+    """pyarrow reads 64 levels, with that of the table."""
+    with served.cursor() as cursor:
+        assert cursor.execute(f"select {'[' * 62}1{']' * 62} as deep").fetch_arrow_table().num_rows == 1
+        for depth, most in ((63, 63), (64, 64)):
+            with pytest.raises(dbapi.Error, match=f'column "deep" is nested more than {most} levels deep'):
+                cursor.execute(f"select {'[' * depth}1{']' * depth} as deep").fetch_arrow_table()
+        assert cursor.execute("select 1 as n").fetchall() == [(1,)]

@@ -1,4 +1,4 @@
-"""A server over a file, with a user who may write and one who may only read; and ways to send a statement."""
+"""A server over a file, with users who may write, only read, or create functions; and ways to send a statement."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def target(directory: Path, *options: str) -> Iterator[Target]:
         database.execute(
             "create table t as select 1 as i; create sequence s; create table canary as select 'alive' as c"
         )
-    for name, role in (("writer", ()), ("reader", ("--read-only",))):
+    for name, role in (("writer", ()), ("reader", ("--read-only",)), ("author", ("--functions",))):
         add_user(users, name, PASSWORD, *role)
     with serve(file, "--users", users, *options) as server:
         yield Target(server, file)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 import colonnade
 import pytest
 
+from testbed import postgres as pg
 from tests.attacks.talks import WATCHDOG
 from tests.support.proxy import COPY_OUT, SSL_REQUEST, WELCOME, message
 
@@ -21,6 +22,8 @@ NOTICE = message(b"N", b"SNOTICE\0VNOTICE\0C00000\0Mwell\0\0")
 STATUS = message(b"S", b"server_version\x009\0")
 NEWS = message(b"A", b"\0\0\0\1channel\0load\0")
 TAG = message(b"C", b"COPY 0\0")
+#: The end of an answer whose messages beside rows have none.
+ENDED = "more than 268435456 bytes of notices"
 #: What a server repeats once it was asked for something.
 ENDLESS = {
     "notices": (b"", NOTICE),
@@ -90,8 +93,73 @@ def test_a_query_that_never_ends_can_be_cancelled(name: str) -> None:
         assert asked.wait(WATCHDOG)
         connection.cancel()
         ends(reader.join)
-        assert "did not stop" in str(found[0]) or name in ("tags", "errors")
+        assert any(words in str(found[0]) for words in ("did not stop", ENDED)) or name in ("tags", "errors")
         ends(connection.close)
+
+
+@pytest.mark.parametrize("name", ["notices", "notices in a copy", "statuses", "tags"])
+def test_an_answer_without_rows_ends(name: str) -> None:
+    """Also if nobody cancels it: what is no row has a limit for each answer."""
+    first, again = ENDLESS[name]
+    with talking(WELCOME, first, 20_000 * again, threading.Event()) as uri, colonnade.connect(uri) as connection:
+
+        def read() -> None:
+            with pytest.raises(colonnade.Error, match=ENDED):
+                connection.query("x").to_arrow()
+
+        ends(read)
+
+
+def packet(number: int, payload: bytes) -> bytes:
+    """One of MySQL's."""
+    return len(payload).to_bytes(3, "little") + bytes([number % 256]) + payload
+
+
+#: What a server of MySQL's says before the first statement: a greeting, the end of the login, and the answers to the
+#: client's settings and to its question for the version, the software and the connection.
+NATIVE = b"mysql_native_password\0"
+GREETING = b"\x0a8.0.0\0\1\0\0\0" + 8 * b"s" + b"\0\1\x82\x2d\2\0\x0a\1\x15" + 10 * b"\0" + 12 * b"s" + b"\0" + NATIVE
+DONE = b"\0\0\0\2\0\0\0"
+COLUMN = b"\3def\0\0\0\1n\0\x0c\x2d\0\xff\0\0\0\xfd\0\0\0\0\0"
+QUESTION = [b"\3", COLUMN, COLUMN, COLUMN, b"\58.0.0\1x\0011", b"\xfe\0\0\2\0\0\0"]
+OPENING = [
+    packet(0, GREETING),
+    packet(2, DONE),
+    packet(1, DONE),
+    b"".join(packet(number, said) for number, said in enumerate(QUESTION, 1)),
+]
+
+
+def test_results_of_mysqls_without_rows_end() -> None:
+    """Each says that another one follows."""
+    another = b"\0\0\0\x0a\0\0\0" + 60_000 * b"x"
+    block = b"".join(packet(number, another) for number in range(1, 257))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            client, _ = listener.accept()
+            with client, contextlib.suppress(OSError):
+                for said in OPENING:
+                    client.sendall(said)
+                    client.recv(65536)
+                while True:
+                    client.sendall(block)
+
+        threading.Thread(target=serve, daemon=True).start()
+
+        def run() -> None:
+            uri = f"mysql://tester@127.0.0.1:{listener.getsockname()[1]}/?ssl-mode=disabled"
+            with colonnade.connect(uri) as connection, pytest.raises(colonnade.Error, match=ENDED):
+                connection.execute("do 1")
+
+        ends(run)
+
+
+def test_many_notices_are_no_error(stock: pg.Cluster) -> None:
+    raising = "do $$ begin for number in 1..100000 loop raise notice 'row %', number; end loop; end $$"
+    with colonnade.connect(stock.uri()) as connection:
+        connection.execute(raising)
+        assert connection.query("select 1 as one").to_arrow().num_rows == 1
 
 
 def test_a_connection_can_be_closed_in_the_middle() -> None:
@@ -179,7 +247,7 @@ def test_a_limit_of_time_holds_against_a_server_that_trickles(name: str) -> None
         ends(lambda: connect(port))
 
 
-def test_a_flood_does_not_put_off_the_limit_of_time() -> None:
+def test_a_login_that_floods_ends_before_the_limit_of_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -194,8 +262,8 @@ def test_a_flood_does_not_put_off_the_limit_of_time() -> None:
         port = listener.getsockname()[1]
 
         def connect() -> None:
-            with pytest.raises(colonnade.OperationalError, match="in time"):
-                colonnade.connect(f"postgresql://t@127.0.0.1:{port}/t?sslmode=disable&connect_timeout=1")
+            with pytest.raises(colonnade.Error, match="more than 1048576 bytes of notices"):
+                colonnade.connect(f"postgresql://t@127.0.0.1:{port}/t?sslmode=disable&connect_timeout=3600")
 
         ends(connect)
 

@@ -18,12 +18,13 @@ def run(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[Any]:
 
 
 def failed(*arguments: Any) -> str:
-    """The one line that says what is wrong."""
+    """The one line that says what is wrong. Below it, only the place in a query is shown."""
     done = run(*arguments)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("colonnade: ")
-    return done.stderr
+    said, *place = done.stderr.splitlines()
+    assert not place or (len(place) == 2 and place[0].startswith("LINE ") and place[1].strip() == "^")
+    assert said.startswith("colonnade: ")
+    return f"{said}\n"
 
 
 def shown_on_a_terminal(*arguments: Any) -> list[str]:

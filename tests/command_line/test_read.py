@@ -17,6 +17,7 @@ import pytest
 from colonnade._cli.progress import scaled
 
 from tests.command_line.commands import failed, run, shown_on_a_terminal
+from tests.support import disks
 
 SQL = "select i, 'row ' || i as name, case when i % 2 = 0 then i / 4 end as quarter from range(1000) t(i) order by i"
 
@@ -192,3 +193,12 @@ def test_a_reader_that_has_seen_enough(uri: str) -> None:
     command = f"{sys.executable} -m colonnade read '{uri}' 'select i from range(1000) t(i)' | true"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
     assert "Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_an_error_about_the_file_that_was_named(tmp_path: Path) -> None:
+    with disks.small_disk(tmp_path / "disk", "64k") as disk:
+        for name, more in {"t.parquet": (), "t.csv": (), "t": ("--partition-by", "k")}.items():
+            sql = "select i % 2 as k, random() as r, uuid()::varchar as u from range(200000) t(i)"
+            done = run("read", "duckdb:///:memory:", sql, "-o", str(disk / name), *more)
+            assert done.returncode == 1 and str(disk / name) in done.stderr and ".colonnade-" not in done.stderr
+            assert "No space left" in done.stderr and not any(disk.iterdir())

@@ -110,6 +110,13 @@ def is_named(error: colonnade.Error, name: str) -> bool:
     return any(form in error.message for form in forms)
 
 
+def without_type_names(table: pa.Table) -> list[str]:
+    """The schema without the names of types that DuckDB's own files add, so that they stay when they are written."""
+    shown = table.schema.to_string(truncate_metadata=False, show_field_metadata=True, show_schema_metadata=True)
+    added = ("colonnade.type_name:", "-- field metadata --")
+    return [line for line in shown.splitlines() if not line.strip().startswith(added)]
+
+
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_is_refused_is_named(request: pytest.FixtureRequest, source: str) -> None:
     connection: colonnade.Connection = request.getfixturevalue(source)
@@ -123,7 +130,7 @@ def test_what_is_refused_is_named(request: pytest.FixtureRequest, source: str) -
 @pytest.mark.parametrize(("source", "like"), [(source, like) for source, (_, like) in SOURCES.items() if like])
 def test_two_ways_to_the_same_values(tables: Callable[[str], Tables], source: str, like: str) -> None:
     for (case, one), (_, other) in zip(tables(source).items(), tables(like).items(), strict=True):
-        assert one.schema.equals(other.schema, check_metadata=True), case
+        assert without_type_names(one) == without_type_names(other), case
         assert exactness.of_table(one) == exactness.of_table(other), case
 
 

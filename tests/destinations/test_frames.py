@@ -6,7 +6,7 @@ import datetime
 import subprocess
 import sys
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import colonnade
 import duckdb
@@ -302,6 +302,17 @@ def test_a_dask_frame(uri_of_values: str) -> None:
         colonnade.read_sql(uri_of_values, "select 1 as a, 2 as b", return_type="dask", index_col=["a", "b"])
     frame = colonnade.read_sql(uri_of_values, "select 1 as a, 2 as b", return_type="dask", index_col=["a"])
     assert frame.compute().index.tolist() == [1]
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow", "exact"])
+def test_dask_changes_no_object(stock: pg.Cluster, backend: Any) -> None:
+    """Dask makes text of objects, if nobody forbids it."""
+    sql = """select * from (values (1, true, '\\x61'::bytea, array[1, 2], 1.50::numeric(5, 2), 'a', time '01:02:03'),
+             (2, null, '\\xff', null, null, null, null)) t(i, b, y, l, d, s, t) order by i"""
+    frame = colonnade.read_sql(stock.uri(), sql, return_type="dask", dtype_backend=backend).compute()
+    expected = colonnade.read_sql(stock.uri(), sql, dtype_backend=backend)
+    pd.testing.assert_frame_equal(frame, expected)
+    assert list(map(type, frame["y"])) == [bytes, bytes]
 
 
 @pytest.mark.parametrize(

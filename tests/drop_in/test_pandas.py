@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from decimal import Decimal
 from types import SimpleNamespace
+from typing import Any
 
 import colonnade
 import duckdb
+import numpy as np
 import pandas as pd
 import pytest
 import sqlalchemy as sa
@@ -186,3 +188,12 @@ def test_no_error_shows_the_password(place: Place) -> None:
     with pytest.raises(colonnade.Error) as caught:
         colonnade.read_sql("select * from nothing", place.secret)
     assert "hunter2" not in f"{caught.value}{caught.value!r}"
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("dtype", [np.float64, "float64", "int64", np.int32, {"id": "float32", "price": "float64"}])
+def test_a_type_of_numpy_is_numpys_with_every_backend(place: Place, dtype: Any, backend: Any) -> None:
+    query = "select id, id as price from readings"
+    frame = colonnade.read_sql(query, place.uri, dtype=dtype, dtype_backend=backend)
+    wanted = pd.DataFrame({"id": [1], "price": [1]}).astype(dtype).dtypes
+    assert list(frame.dtypes) == list(wanted)

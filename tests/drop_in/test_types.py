@@ -266,7 +266,7 @@ def test_arrays_are_lists(types_place: str) -> None:
 def test_the_page_lists_every_argument() -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "drop-in.md").read_text()
     for name in colonnade.read_sql.__annotations__:
-        assert name in ("return", "options") or f"`{name}`" in page, name
+        assert name in ("return", "options", "pandas") or f"`{name}`" in page, name
     for kind, _, dtype, _ in TYPES:
         name = kind.partition("(")[0].removesuffix("[]").strip('"')
         assert name in ("mood", "positive", "int4range") or name in page, kind

@@ -36,6 +36,23 @@ def rows(connection: psycopg.Connection, query: str) -> list[tuple[object, ...]]
     return connection.execute(query.encode()).fetchall()
 
 
+@pytest.mark.parametrize("length", [200, 238, 239, 240, 256, 5000, 100_000])
+def test_names_of_types_may_be_long(connection: psycopg.Connection, length: int) -> None:
+    name = "a" * length
+    described = f"arg1 STRUCT({name} INTEGER)[]"
+    assert value(connection, f"SELECT described([{{'{name}': 1}}])") == described
+    values = ", ".join(f"'value {number}'" for number in range(length // 10))
+    assert value(connection, f"SELECT described('value 0'::ENUM({values}))") == f"arg1 ENUM({values})"
+
+
+def test_a_type_whose_name_is_too_long_is_refused(connection: psycopg.Connection) -> None:
+    name = "a" * (1 << 20)
+    with pytest.raises(psycopg.Error, match="type is longer than 1 MiB; cast the argument to VARCHAR") as refused:
+        connection.execute(f"SELECT described({{'{name}': 1}})".encode())
+    assert refused.value.sqlstate == "42000"
+    assert value(connection, f"SELECT length(described({{'{name}': 1}}::VARCHAR))") == len("arg1 VARCHAR")
+
+
 def test_any_number_of_arguments(connection: psycopg.Connection) -> None:
     assert rows(connection, "SELECT added(), added(1), added(1, 2.5), added(1, 2::UTINYINT, 3::REAL)") == [
         (0.0, 2.0, 5.5, 9.0)

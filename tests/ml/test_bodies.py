@@ -26,6 +26,7 @@ from hypothesis import given as given_any
 from hypothesis import strategies as st
 
 from tests.ml import people
+from tests.ml.pickles import changing
 
 
 @pytest.mark.parametrize("function", functions(), ids=lambda one: one.name)
@@ -92,6 +93,40 @@ class Call:
 def test_a_forged_pickle_is_not_run(forged: bytes) -> None:
     with pytest.raises(ModelError, match=r"do not consist of|cannot be read"):
         unpickled_model(forged)
+
+
+def test_a_pickle_changes_no_class_and_no_function() -> None:
+    """They are those of every model of the process."""
+    from numpy.random import _pickle
+
+    kept = _pickle.__randomstate_ctor.__doc__
+    with pytest.raises(ModelError, match=r"changes a builtins\.function, which other models may use"):
+        unpickled_model(changing("numpy.random._pickle", "__randomstate_ctor", "__doc__"))
+    assert _pickle.__randomstate_ctor.__doc__ == kept
+    with pytest.raises(ModelError, match=r"changes a builtins\.type"):
+        unpickled_model(changing("numpy.random.mtrand", "RandomState", "changed"))
+
+
+def test_a_pickle_changes_no_type_of_numpy() -> None:
+    """Types of columns are shared too. numpy ignores a state for one of its own."""
+    state = b"(K\x03\x8c\x01>NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00t"
+    own = b"\x80\x04\x8c\x05numpy\x8c\x05dtype\x93\x8c\x02f8\x85R" + state + b"b."
+    with pytest.raises(ModelError, match="cannot be read"):
+        unpickled_model(own)
+    assert np.dtype("f8").isnative
+    # numpy's own pickles make a copy, which gets it.
+    swapped = np.dtype(">f8")
+    assert unpickled_model(pickle.dumps({"model": swapped, "spec": {}}))[0] == swapped
+
+
+def test_states_of_objects_are_read() -> None:
+    generators = [np.random.RandomState(7), np.random.default_rng(7), np.random.SeedSequence(7)]
+    arrays = [np.array(["a", None], object), np.zeros(2, [("a", "<i4"), ("b", ">f8")]), np.arange(1000.0)]
+    found, _ = unpickled_model(pickle.dumps({"model": [*generators, *arrays], "spec": {}}, protocol=5))
+    assert found[0].randint(1 << 30) == generators[0].randint(1 << 30)
+    assert found[1].integers(1 << 30) == generators[1].integers(1 << 30)
+    for one, given in zip(found[3:], arrays, strict=True):
+        assert one.dtype == given.dtype and one.tolist() == given.tolist()
 
 
 def test_numbers_become_floats() -> None:

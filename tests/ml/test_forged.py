@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import io
 import json
 import pickle
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,7 @@ from onnx import TensorProto, helper
 from sklearn.preprocessing import OneHotEncoder
 
 from tests.ml.local import Local
+from tests.ml.pickles import changing
 
 GIVEN = {"x": np.arange(60), "t": np.array(["p", "q"] * 30, object)}
 LABEL = np.where(np.arange(60) > 30, "late", "early").astype(object)
@@ -58,6 +61,32 @@ def test_a_pickle_opens_no_file(tmp_path: Path) -> None:
     for name in ("vectorize", "memmap", "matrix", "recarray", "errstate", "nditer", "poly1d", "ufunc"):
         with pytest.raises(ModelError, match=f"names numpy.{name}"):
             unpickled_model(f"cnumpy\n{name}\n.".encode())
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("sklearn.tree._classes", "DecisionTreeClassifier"),
+        ("sklearn.pipeline", "Pipeline"),
+        ("sklearn._loss.link", "IdentityLink"),
+        ("sklearn.utils._bunch", "Bunch"),
+        ("sklearn.neighbors._kd_tree", "newObj"),
+    ],
+)
+def test_a_model_does_not_change_others(module: str, name: str) -> None:
+    """A state for a class of scikit-learn's could give all its models another method."""
+    target = getattr(importlib.import_module(module), name)
+    kept = target.__doc__
+    with pytest.raises(ModelError, match="which other models may use"):
+        unpickled_model(changing(module, name, "__doc__"))
+    assert target.__doc__ == kept
+
+
+@pytest.mark.parametrize("module", ["sklearn.conftest", "sklearn.tree.tests.test_tree", "sklearn.experimental.x"])
+def test_only_modules_of_estimators_are_imported(module: str) -> None:
+    with pytest.raises(ModelError, match="do not consist of"):
+        unpickled_model(f"c{module}\nanything\n.".encode())
+    assert module not in sys.modules
 
 
 def test_types_of_numpy_are_read() -> None:

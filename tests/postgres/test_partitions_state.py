@@ -117,6 +117,16 @@ def test_a_lists_queries_run_beside_one_another(postgres: pg.Cluster) -> None:
         assert table.column("a").to_pylist() == [3, 1]
 
 
+def test_a_list_whose_queries_call_a_function_that_writes(postgres: pg.Cluster) -> None:
+    """They run one after another, and each runs once."""
+    setup = """create table parts.written (n int);
+    create function parts.note(n int) returns int language sql as 'insert into parts.written values (n) returning n'"""
+    with postgres.prepared(setup, "drop function parts.note; drop table parts.written"):
+        each = [f"select parts.note({n}) as n" for n in range(5)]
+        assert read(postgres, each, partition_num=3)["n"].to_pylist() == [0, 1, 2, 3, 4]
+        assert sorted(read(postgres, "select n from parts.written")["n"].to_pylist()) == [0, 1, 2, 3, 4]
+
+
 def test_a_lists_rows_follow_one_another(postgres: pg.Cluster) -> None:
     each = [f"select id from parts.keys where id % 7 = {rest} order by id desc limit 50" for rest in range(7)]
     together = read(postgres, each, partition_num=3)

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import colonnade
 import psycopg
@@ -16,55 +12,16 @@ import pyarrow as pa
 import pytest
 
 from testbed import postgres as pg
-from tests.support import fronts
+from tests.support import fronts, poolers
 
-# Debian keeps it where only root looks.
-PGBOUNCER = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-pytestmark = pytest.mark.skipif(PGBOUNCER is None, reason="pgbouncer is not installed")
+pytestmark = poolers.needs_pgbouncer
 
 
 @contextmanager
 def pooled(cluster: pg.Cluster, mode: str, **settings: object) -> Iterator[str]:
     """The URI of a pgbouncer before the cluster."""
-    with pg.scratch() as directory:
-        port = pg.free_port()
-        (directory / "users").write_text(f'"{pg.SUPERUSER}" ""\n')
-        lines = {
-            "listen_addr": "127.0.0.1",
-            "listen_port": port,
-            "unix_socket_dir": "",
-            "auth_type": "trust",
-            "auth_file": directory / "users",
-            "pool_mode": mode,
-            **settings,
-        }
-        text = "\n".join(f"{name} = {value}" for name, value in lines.items())
-        file = directory / "pgbouncer.ini"
-        file.write_text(f"[databases]\n* = host={cluster.directory} port={cluster.port}\n[pgbouncer]\n{text}\n")
-        for path in directory.iterdir():
-            pg.give(path)
-        command = [str(PGBOUNCER), str(file)]
-        with (directory / "log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=pg.drop_root())
-        try:
-            uri = f"postgresql://{pg.SUPERUSER}@127.0.0.1:{port}/postgres"
-            _wait(uri, process, directory / "log")
-            yield uri
-        finally:
-            process.terminate()
-            process.wait(pg.TIMEOUT)
-
-
-def _wait(uri: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(pg.TIMEOUT * 20):
-        try:
-            colonnade.connect(uri).close()
-        except colonnade.OperationalError:
-            assert process.poll() is None, log.read_text()
-            threading.Event().wait(0.05)
-        else:
-            return
-    raise RuntimeError(f"pgbouncer does not answer:\n{log.read_text()}")
+    with poolers.pooled(f"host={cluster.directory} port={cluster.port}", mode, **settings) as uri:
+        yield uri
 
 
 @pytest.mark.parametrize("mode", ["session", "transaction", "statement"])

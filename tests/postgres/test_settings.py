@@ -9,13 +9,25 @@ import pytest
 
 from testbed import postgres as pg
 
+#: Columns whose values do not depend on the session, and others that arrive as text.
 KINDS = """select '2024-02-03'::date as d, '2024-02-03 04:05:06.7'::timestamp as ts,
     '2024-02-03 04:05:06+00'::timestamptz as tz, '1 year -2 days 03:04:05'::interval as i, 0.1::float4 as f4,
-    1/3.0::float8 as f8, '\\x00ff'::bytea as b, 1234.5::money as m,
-    tsrange('2024-02-03', '2024-02-04') as range, point(0.1, 1/3.0::float8) as p, '01:02:03+04'::timetz as tt,
-    array['2024-02-03 04:05:06+00'::timestamptz] as a, xmlparse(content '<a/>') as x, 12345.678::numeric as n,
-    '2024-02-03 04:05:06+00'::timestamptz as as_text, '1 year -2 days'::interval as interval_text"""
-TEXTS = ["as_text", "interval_text"]
+    1/3.0::float8 as f8, '\\x00ff'::bytea as b, 1234.5::money as m, '01:02:03+04'::timetz as tt,
+    array['2024-02-03 04:05:06+00'::timestamptz] as a, xmlparse(content '<a/>') as x, 12345.678::numeric as n"""
+TEXTS = """select tsrange('2024-02-03', '2024-02-04') as range, '2024-02-03 04:05:06+00'::timestamptz as moment,
+    '1 year -2 days'::interval as span, '\\x00ff'::bytea as bytes, '::1'::inet as address"""
+POINT = "select point(0.1, 1/3.0::float8) as p"
+AS_TEXT = ["moment", "span", "bytes"]
+STYLES = [
+    "-c datestyle=sql,dmy",
+    "-c datestyle=german",
+    "-c datestyle=postgres,ymd",
+    "-c intervalstyle=iso_8601",
+    "-c intervalstyle=sql_standard",
+    "-c intervalstyle=postgres_verbose",
+    "-c extra_float_digits=-15",
+    "-c bytea_output=escape",
+]
 
 
 @pytest.fixture(scope="module")
@@ -25,33 +37,100 @@ def postgres(either: pg.Cluster) -> pg.Cluster:
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        "-c datestyle=sql,dmy",
-        "-c datestyle=german",
-        "-c datestyle=postgres,ymd",
-        "-c intervalstyle=iso_8601",
-        "-c intervalstyle=sql_standard",
-        "-c extra_float_digits=-15",
-        "-c bytea_output=escape",
-        "-c xmloption=document -c lc_numeric=C",
-        "-c jit=on -c jit_above_cost=0 -c jit_inline_above_cost=0",
-    ],
+    [*STYLES, "-c xmloption=document -c lc_numeric=C", "-c jit=on -c jit_above_cost=0 -c jit_inline_above_cost=0"],
 )
-def test_a_sessions_styles_change_nothing(postgres: pg.Cluster, settings: str) -> None:
+def test_a_sessions_settings_change_no_value_and_stay(postgres: pg.Cluster, settings: str) -> None:
     tables = []
     for options in ("-c timezone=UTC", f"-c timezone=UTC {settings}"):
         with colonnade.connect(postgres.uri(options=options)) as connection:
             before = connection.query("select name, setting from pg_settings order by name").to_arrow()
-            tables.append(connection.query(KINDS, as_text=TEXTS).to_arrow())
+            tables.append(connection.query(KINDS).to_arrow())
+            connection.query(TEXTS, as_text=AS_TEXT).to_arrow()
             assert connection.query("select name, setting from pg_settings order by name").to_arrow() == before
     assert tables[0].equals(tables[1], check_metadata=True)
-    [row] = tables[0].to_pylist()
-    assert row["as_text"] == "2024-02-03 04:05:06+00"
-    assert row["range"] == '["2024-02-03 00:00:00","2024-02-04 00:00:00")'
-    assert row["p"] == "(0.1,0.3333333333333333)"
 
 
-def test_styles_come_back_after_an_error(postgres: pg.Cluster) -> None:
+@pytest.mark.parametrize("settings", STYLES)
+def test_the_extension_writes_text_in_one_style(extended: pg.Cluster, settings: str) -> None:
+    with colonnade.connect(extended.uri(options=f"-c timezone=UTC {settings}")) as connection:
+        [row] = connection.query(TEXTS, as_text=AS_TEXT).to_arrow().to_pylist()
+        assert row == {
+            "range": '["2024-02-03 00:00:00","2024-02-04 00:00:00")',
+            "moment": "2024-02-03 04:05:06+00",
+            "span": "1 year -2 days",
+            "bytes": "\\x00ff",
+            "address": "::1",
+        }
+        assert connection.query(POINT).to_arrow().to_pylist() == [{"p": "(0.1,0.3333333333333333)"}]
+
+
+@pytest.mark.parametrize("settings", STYLES)
+def test_without_the_extension_text_is_what_the_session_shows(stock: pg.Cluster, settings: str) -> None:
+    with colonnade.connect(stock.uri(options=f"-c timezone=UTC {settings}")) as connection:
+        arrived = connection.query(TEXTS, as_text=AS_TEXT).to_arrow().to_pylist()
+        shown = ", ".join(f"format('%s', {name}) as {name}" for name in arrived[0])
+        assert arrived == connection.query(f"select {shown} from ({TEXTS}) as t").to_arrow().to_pylist()
+
+
+@pytest.mark.parametrize(
+    "query", [POINT, "select 0.1::float8 as p", "select row('::1'::inet, 0.1::float8)::mixed as p"]
+)
+def test_floats_that_a_session_rounds_are_refused_in_text(stock: pg.Cluster, query: str) -> None:
+    as_text = ["p"] if "float8 as p" in query else []
+    with (
+        stock.prepared("create type mixed as (address inet, f float8)", "drop type mixed"),
+        colonnade.connect(stock.uri(options="-c extra_float_digits=0")) as connection,
+    ):
+        with pytest.raises(colonnade.NotSupportedError, match=r'"p.*floats that extra_float_digits rounds') as caught:
+            connection.query(query, as_text=as_text)
+        assert caught.value.hint is not None and "set extra_float_digits to 3" in caught.value.hint
+        connection.execute("set extra_float_digits to 3")
+        [row] = connection.query(query, as_text=as_text).to_arrow().to_pylist()
+        assert "0.1" in str(row["p"])
+
+
+@pytest.mark.parametrize("style", ["sql", "german", "postgres"])
+@pytest.mark.parametrize("type_", ["date", "timestamp", "timestamptz"])
+def test_dates_in_other_styles_are_refused_in_text(stock: pg.Cluster, style: str, type_: str) -> None:
+    query = f"select row('::1'::inet, '2024-01-02'::{type_})::mixed as p"
+    with (
+        stock.prepared(f"create type mixed as (address inet, d {type_})", "drop type mixed"),
+        colonnade.connect(stock.uri(options=f"-c datestyle={style} -c timezone=UTC")) as connection,
+    ):
+        with pytest.raises(colonnade.NotSupportedError, match=r'column "p\.d": .* as text in DateStyle') as caught:
+            connection.query(query)
+        assert caught.value.hint is not None and "set DateStyle to ISO" in caught.value.hint
+        connection.execute("set datestyle to iso")
+        assert str(connection.query(query).to_arrow().to_pylist()[0]["p"]["d"]).startswith("2024-01-02")
+
+
+@pytest.mark.parametrize(
+    "span", ["0", "1 year -2 days 03:04:05.6", "-1 day -2 hours", "-14 months", "3 days 0.5 s", "-1 year 1 us", "1 mon"]
+)
+@pytest.mark.parametrize("style", ["postgres", "postgres_verbose", "sql_standard", "iso_8601"])
+def test_intervals_in_all_styles_are_read_from_text(stock: pg.Cluster, style: str, span: str) -> None:
+    query = "select row('::1'::inet, $1::text::interval, '\\x5c00ff'::bytea)::mixed as p, $1::text::interval as i"
+    with (
+        stock.prepared("create type mixed as (address inet, i interval, b bytea)", "drop type mixed"),
+        colonnade.connect(stock.uri(options=f"-c intervalstyle={style} -c bytea_output=escape")) as connection,
+    ):
+        [row] = connection.query(query, [span]).to_arrow().to_pylist()
+        assert row["p"] == {"address": "::1", "i": row["i"], "b": b"\\\0\xff"}
+
+
+def test_a_column_as_text_leaves_the_others_and_the_conditions_alone(postgres: pg.Cluster) -> None:
+    with colonnade.connect(postgres.uri(options="-c intervalstyle=sql_standard -c datestyle=sql,dmy")) as connection:
+        for beside in ("", ", point(1, 2) as p", ", '::1'::inet as x"):
+            span = f"select extract(epoch from txt::interval)::int8 as s{beside} from (values ('-1 2:03:04')) v(txt)"
+            assert connection.query(span).to_arrow().to_pylist()[0]["s"] == -93784
+            found = f"select 1 as one{beside} from (values (date '2024-01-31')) v(d) where d::text = '31/01/2024'"
+            assert connection.query(found).to_arrow().num_rows == 1
+            literal = f"select '-1 2:00:00'::interval as i{beside}"
+            [row] = connection.query(literal).to_arrow().to_pylist()
+            assert (row["i"].days, row["i"].nanoseconds) == (-1, -7200 * 10**9)
+
+
+def test_an_error_in_a_result_with_text_changes_no_setting(postgres: pg.Cluster) -> None:
     with colonnade.connect(postgres.uri(options="-c datestyle=german -c extra_float_digits=-15")) as connection:
         query = "select tsrange('2024-02-03', null) as r, 1 / (i - 70000) as q from generate_series(1, 80000) i"
         with pytest.raises(colonnade.DataError, match="division by zero"):
@@ -132,6 +211,11 @@ def test_bytes_that_are_no_text_are_refused_by_name(latin: pg.Cluster) -> None:
         with pytest.raises(colonnade.DataError) as caught:
             connection.query("select * from t").to_arrow()
         assert caught.value.sqlstate == "22021"
+        # Without the extension, the error is the server's own.
+        assert caught.value.message.startswith(('column "bad": ', "invalid byte sequence"))
+        assert "convert_to(COLUMN, 'SQL_ASCII')" in (caught.value.hint or "")
+        bytes_of = connection.query("select convert_to(bad, 'SQL_ASCII') as b from t").to_arrow()
+        assert bytes_of.to_pylist() == [{"b": b"\xff\xfe"}]
         assert connection.query("select bad::bytea as b from t").to_arrow().to_pylist() == [{"b": b"\xff\xfe"}]
         connection.execute("drop table t")
 

@@ -14,6 +14,10 @@ PUBLIC_TYPE = re.compile(r"^\s*pub (?:unsafe )?(?:struct|enum|union|trait|type) 
 SHARED = {
     # A text with the values that its source binds; a text with its kind.
     "Statement": {"client", "sql"},
+    # The next three: those of `budget` with the server's error.
+    "Budget": {"budget", "server"},
+    "Charge": {"budget", "server"},
+    "Kept": {"budget", "server"},
     # The next four: `bench/wire` measures more than the format has, and no crate depends on it.
     "Codec": {"bench/wire", "wire"},
     "Layout": {"bench/wire", "wire"},

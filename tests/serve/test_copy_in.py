@@ -9,6 +9,8 @@ import psycopg
 import pyarrow as pa
 import pyarrow.ipc
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from testbed.serving import Server, connected, own_server
 from tests.support.every_type import EVERY_TYPE
@@ -127,6 +129,50 @@ def test_arrow_from_pyarrow(connection: psycopg.Connection) -> None:
         (1, "a", "2024-02-29"),
         (2, None, "0001-01-01"),
     ]
+
+
+NUL = "a\0b"
+#: Names of fields and of time zones.
+NAMES = st.sampled_from(["a", "UTC", NUL, "\0"])
+#: Types with names and time zones at any depth.
+KINDS = st.recursive(
+    st.just(pa.int32()) | NAMES.map(lambda zone: pa.timestamp("us", zone)),
+    lambda inner: st.one_of(
+        st.builds(lambda name, kind: pa.list_(pa.field(name, kind)), NAMES, inner),
+        st.builds(lambda name, kind: pa.large_list(pa.field(name, kind)), NAMES, inner),
+        st.builds(lambda name, kind: pa.list_(pa.field(name, kind), 2), NAMES, inner),
+        st.builds(lambda name, kind: pa.struct([pa.field("first", kind), pa.field(name, kind)]), NAMES, inner),
+    ),
+    max_leaves=5,
+)
+
+
+def arrow_stream(schema: pa.Schema) -> bytes:
+    sink = io.BytesIO()
+    with pyarrow.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(pa.table([pa.nulls(1, field.type) for field in schema], schema=schema))
+    return sink.getvalue()
+
+
+@given(KINDS)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_nul_in_a_name_or_a_zone_is_no_fault_of_the_server(connection: psycopg.Connection, kind: pa.DataType) -> None:
+    """The engine's interface for columns ends texts there."""
+    connection.execute("CREATE OR REPLACE TEMP TABLE named (a VARCHAR)")
+    data = arrow_stream(pa.schema([pa.field("a", kind)]))
+    if "\0" not in str(kind):
+        assert copy_in(connection, "COPY named FROM STDIN (FORMAT arrow)", [data]) == 1
+        return
+    with pytest.raises(psycopg.Error, match="has a NUL character") as refused:
+        copy_in(connection, "COPY named FROM STDIN (FORMAT arrow)", [data])
+    assert refused.value.sqlstate == "22P04"
+
+
+def test_a_nul_in_a_columns_name_and_in_metadata_is_accepted(connection: psycopg.Connection) -> None:
+    """The name is not used, and metadata have their lengths."""
+    connection.execute("CREATE OR REPLACE TEMP TABLE numbers (a int)")
+    schema = pa.schema([pa.field(NUL, pa.int32(), metadata={NUL: NUL})], metadata={NUL: NUL})
+    assert copy_in(connection, "COPY numbers FROM STDIN (FORMAT arrow)", [arrow_stream(schema)]) == 1
 
 
 @pytest.mark.parametrize(

@@ -239,13 +239,22 @@ def test_a_read_only_user_executes_prepared_statements(guarded: Server, prepare:
 def test_users_are_read_again_on_sighup(tmp_path: Path) -> None:
     users = tmp_path / "users"
     add_user(users, "first", "one")
-    with serve("--users", users) as server, connect(server, "first", "one") as stays:
+    add_user(users, "third", "three")
+    with (
+        serve("--users", users) as server,
+        connect(server, "first", "one") as ends,
+        connect(server, "third", "three") as stays,
+    ):
         add_user(users, "second", "two")
+        add_user(users, "third", "another")
         assert user_command("remove", "first", "--users", users).returncode == 0
         server.process.send_signal(signal.SIGHUP)
         connect_soon(server, "second", "two")
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             connect(server, "first", "one")
+        # The sessions of a user who was removed end, and those of a user who has another password stay.
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            ends.execute("select 1")
         assert stays.execute("select 1").fetchone() == (1,)
         users.write_text("nonsense")
         server.process.send_signal(signal.SIGHUP)
@@ -255,6 +264,19 @@ def test_users_are_read_again_on_sighup(tmp_path: Path) -> None:
             said = server.process.stderr.readline()
         assert "line 1" in said
         connect(server, "second", "two").close()
+
+
+def test_the_statement_of_a_removed_user_ends(tmp_path: Path) -> None:
+    users = tmp_path / "users"
+    add_user(users, "first", "one")
+    with serve("--users", users) as server, connect(server, "first", "one") as client, client.cursor() as cursor:
+        rows = cursor.stream("select i from range(1000000000000) t(i)")
+        assert next(rows) == (0,)
+        assert user_command("remove", "first", "--users", users).returncode == 0
+        server.process.send_signal(signal.SIGHUP)
+        with pytest.raises(psycopg.errors.AdminShutdown):
+            for _ in rows:
+                pass
 
 
 def connect_soon(server: Server, name: str, password: str) -> None:

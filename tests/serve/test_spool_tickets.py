@@ -115,6 +115,47 @@ def test_a_role_that_was_lowered_has_no_old_tickets(tmp_path: Path) -> None:
         wait_until(is_lowered)
 
 
+@pytest.mark.parametrize("is_reloaded_between", [True, False], ids=["two reloads", "one reload"])
+def test_a_new_user_with_the_name_of_a_removed_one_has_no_old_tickets(
+    tmp_path: Path, is_reloaded_between: bool
+) -> None:
+    users = tmp_path / "users"
+    add_user(users, "alice", "secret")
+    add_user(users, "bob", "secret")
+    with serve("--users", users, "--metrics", "127.0.0.1:0") as server:
+        url = base(server)
+        with connect(server, "alice") as alice, connect(server, "bob") as bob:
+            [part] = spool(alice, "select 'private' as t")
+            [others] = spool(bob, "select 1 as i")
+            assert user_command("remove", "alice", "--users", users).returncode == 0
+            if is_reloaded_between:
+                server.process.send_signal(signal.SIGHUP)
+                # The space is free again.
+                wait_until(lambda: numbers(url)["spool_tickets"] == 1)
+            # With another password, unless the file is read in between.
+            password = "secret" if is_reloaded_between else "another"
+            add_user(users, "alice", password)
+            server.process.send_signal(signal.SIGHUP)
+            uri = f"postgresql://alice:{password}@{server.host}:{server.port}/x"
+            wait_until(lambda: comes_in(uri))
+            with psycopg.connect(uri, autocommit=True) as new:
+                assert refusal(new, part.ticket) == refusal(bob, part.ticket)
+                [own] = spool(new, "select 2 as i")
+                assert part_bytes(new, own.ticket, 1)
+            # Nothing has changed for the other user.
+            assert part_bytes(bob, others.ticket, 1)
+            with connect(server, "bob") as again:
+                assert part_bytes(again, others.ticket, 1)
+
+
+def comes_in(uri: str) -> bool:
+    try:
+        psycopg.connect(uri).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
 def test_an_unused_ticket_expires_and_frees_its_space() -> None:
     with (
         serve("--spool-ttl", "1", "--metrics", "127.0.0.1:0") as server,

@@ -3,9 +3,10 @@
     python -m tests.soak.hostile [--seconds 600] [--connections 200] [--hostile 20]
 
 The ordinary ones do what `server.py` has them do. The hostile ones have logins, half of them as readers, and send
-what was found to harm the server or other sessions. At half time one of them sends a statement that DuckDB cannot be
-made to stop, which costs the worker process. It ends with an error if an ordinary client got a wrong answer or was
-disconnected more than once, or if something has changed that no client may change. `make soak` runs it.
+what was found to harm the server or other sessions: statements, and calls of hostile functions. At half time one of
+them sends a statement that DuckDB cannot be made to stop, which costs the worker process. It ends with an error if an
+ordinary client got a wrong answer or was disconnected more than once, or if something has changed that no client may
+change. `make soak` runs it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ from pathlib import Path
 
 import psycopg
 
+from testbed.serving import function_options
 from tests.attacks.attackers import PASSWORD, Target, target
 from tests.attacks.nested_statements import CONSTRUCTS, DEEP_VALUES, SLOW
 from tests.attacks.refused_statements import REFUSED_FOR_ALL
+from tests.soak import hostile_functions
 from tests.soak.clients import SETUP, loaded
 
 #: Depths at which statements are nested.
@@ -50,6 +53,7 @@ EXCESS = [
 TIMEOUT = 120
 #: As strict as an operator would be who expects this.
 LIMITS = ("--memory", "2GB", "--threads", "2", "--statement-timeout", "20", "--temp-size", "2GB")
+FUNCTIONS = (*function_options(), "--udf-memory", "64MB")
 
 
 def attack(target: Target, user: str, number: int, seconds: float, results: Queue[Counter[str]]) -> None:
@@ -67,7 +71,7 @@ def attack(target: Target, user: str, number: int, seconds: float, results: Queu
             if costs_a_worker and passed > seconds / 2:
                 costs_a_worker = False
                 connection.execute(CONSTRUCTS["json computed"](100_000))
-            kind = chance.choice(["refused", "deep", "excess", "hoard", "leave"])
+            kind = chance.choice(["refused", "deep", "excess", "hoard", "functions", "discard", "leave"])
             done[kind] += 1
             if kind == "refused":
                 connection.execute(
@@ -77,6 +81,13 @@ def attack(target: Target, user: str, number: int, seconds: float, results: Queu
                 connection.execute(chance.choice(DEEP)(chance.choice(DEPTHS)))
             elif kind == "excess":
                 connection.execute(chance.choice(EXCESS))
+            elif kind == "functions":
+                connection.execute(chance.choice(hostile_functions.STATEMENTS))
+            elif kind == "discard":
+                connection.execute("discard all")
+                # The process of functions has ended, with what a statement left there.
+                if connection.execute("select remembers(7)").fetchone() != (0,):
+                    done["left behind"] += 1
             elif kind == "hoard":
                 for at in range(100):
                     connection.execute(f"select {at}, '{'x' * 1_000_000}'", prepare=True)
@@ -128,10 +139,12 @@ def main() -> None:
     spawn = multiprocessing.get_context("spawn")
     with (
         tempfile.TemporaryDirectory() as directory,
-        target(Path(directory), *LIMITS, "--log", f"{directory}/log") as attacked,
+        target(Path(directory), *LIMITS, *FUNCTIONS, "--log", f"{directory}/log") as attacked,
     ):
         with attacked.connect("writer") as session:
             session.execute(SETUP)
+        with attacked.connect("author") as session:
+            session.execute(hostile_functions.SETUP)
         before = unchanged(attacked)
         results: Queue[Counter[str]] = spawn.Queue()
         place = Target(attacked.server.address_only(), attacked.file)
@@ -150,6 +163,8 @@ def main() -> None:
         load = loaded(dsn, uri, args.connections, args.seconds, args.think, lambda: None, disconnections=1, begin=begin)
         attacks = ended(attackers, results, faults)
         faults += load.faults
+        if attacks["left behind"]:
+            faults.append("DISCARD ALL has left what a function had kept in its process")
         if unchanged(attacked) != before:
             faults.append("something has changed that no client may change")
         deaths = [line for line in Path(directory, "log").read_text().splitlines() if "event=worker_died" in line]

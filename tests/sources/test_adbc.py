@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from colonnade import dbapi
 from colonnade._core import count_statements
 
 from testbed import postgres as pg
@@ -258,6 +259,53 @@ def test_postgres(stock: pg.Cluster) -> None:
         with pytest.raises(colonnade.ProgrammingError, match="nowhere") as caught:
             connection.query("select * from nowhere")
         assert caught.value.sqlstate == "42P01"
+
+
+CHANGED = {
+    "oid": "4294967295::oid",
+    "money": "'12.50'::money",
+    "_int4": "array[[1, 2], [3, 4]]",
+    "_text": "array['x']",
+    "_oid": "array[4294967295::oid]",
+}
+
+
+@pytest.mark.parametrize(("kind", "expression"), CHANGED.items())
+def test_a_type_whose_values_postgresqls_driver_changes_is_refused(
+    stock: pg.Cluster, kind: str, expression: str
+) -> None:
+    with stock.prepared("create table changed (a int)", "drop table changed"):
+        with colonnade.connect(uri(POSTGRES, uri=stock.uri())) as connection:
+            for sql in (
+                f"select 1 as one, {expression} as v",
+                f"insert into changed values (1) returning {expression} as v",
+            ):
+                with pytest.raises(colonnade.NotSupportedError, match=f'column "v" of type {kind}') as caught:
+                    connection.query(sql)
+                assert (caught.value.sqlstate, "read postgresql:// instead" in str(caught.value)) == ("0A000", True)
+            assert connection.query("select count(*) as n from changed").to_arrow().to_pylist() == [{"n": 0}]
+            as_text = f"select ({expression})::text as v"
+            ours = colonnade.read_sql(stock.uri(), as_text, return_type="arrow")
+            assert connection.query(as_text).to_arrow()["v"].to_pylist() == ours["v"].to_pylist()
+        with (
+            pytest.raises(colonnade.NotSupportedError, match=f'column "v" of type {kind}'),
+            dbapi.connect(uri(POSTGRES, uri=stock.uri())) as session,
+            session.cursor() as cursor,
+        ):
+            cursor.execute(f"insert into changed values (1) returning {expression} as v")
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamptz"])
+@pytest.mark.parametrize("value", ["infinity", "-infinity"])
+def test_an_infinite_date_is_not_another_date(stock: pg.Cluster, kind: str, value: str) -> None:
+    sql = "select (case when i = 70000 then '{}' else '{}' end)::{} as v from generate_series(1, 70001) i"
+    with colonnade.connect(uri(POSTGRES, uri=stock.uri())) as connection:
+        with pytest.raises(colonnade.DataError, match='column "v", row 70000: an infinite value') as caught:
+            connection.query(sql.format(value, "2024-02-29", kind)).to_arrow()
+        assert caught.value.sqlstate == "22008" and "read postgresql:// instead" in str(caught.value)
+        # The first and the last values are not infinite.
+        for first in ("4713-01-01 BC", "9999-12-31"):
+            assert connection.query(sql.format(first, "0001-01-01", kind)).to_arrow().num_rows == 70001
 
 
 @pytest.mark.parametrize("backend", ["numpy", "numpy_nullable"])

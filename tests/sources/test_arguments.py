@@ -149,6 +149,8 @@ def test_read_sql_table(place: Place) -> None:
     assert sorted(whole["id"]) == BY_ID
     frame = colonnade.read_sql_table("readings", place.uri, index_col="id", columns=["label"])
     assert (frame.index.name, frame.columns.tolist(), frame.loc[2, "label"]) == ("id", ["label"], "str2")
+    twice = colonnade.read_sql_table("readings", place.uri, columns=["label", "id", "label"])
+    assert twice.columns.tolist() == ["label", "id", "label"]
     pieces = list(colonnade.read_sql_table("readings", place.uri, chunksize=4))
     assert [len(piece) for piece in pieces] == [4, 2]
     with colonnade.connect(place.uri) as connection:
@@ -196,6 +198,46 @@ def test_get_meta(place: Place) -> None:
     assert (len(frame), frame.columns.tolist()) == (0, ["id", "ratio", "label"])
     assert [str(dtype) for dtype in frame.dtypes[:2]] == ["int64", "float64"]
     assert isinstance(frame, pd.DataFrame)
+
+
+def test_get_meta_on_an_open_connection(place: Place) -> None:
+    with colonnade.connect(place.uri) as connection:
+        for query in ("select id from readings", "select a.id, b.id from readings a, readings b;"):
+            frame = colonnade.get_meta(connection, query)
+            assert (len(frame), set(frame.columns)) == (0, {"id"})
+        assert len(colonnade.read_sql(connection, "select id from readings")) == 6
+        if "sqlite" not in place.uri:
+            connection.execute("start transaction" if "mysql" in place.uri else "begin")
+            with pytest.raises(colonnade.Error, match="transaction"):
+                colonnade.get_meta(connection, "select id from readings")
+
+
+def test_the_arguments_of_pandas_in_its_order(place: Place) -> None:
+    sql = "select id, ratio from readings order by id"
+    expected = colonnade.read_sql(place.uri, sql, index_col="id")
+    pd.testing.assert_frame_equal(colonnade.read_sql(sql, place.uri, "id"), expected)
+    pd.testing.assert_frame_equal(colonnade.read_sql(sql, place.uri, "id", True, None, None, None), expected)
+    pd.testing.assert_frame_equal(colonnade.read_sql(place.uri, sql, ["id"], dtype_backend=None), expected)
+    chunks = colonnade.read_sql(sql, place.uri, "id", True, None, None, None, 4)
+    assert [len(chunk) for chunk in chunks] == [4, 2]
+    with pytest.raises(TypeError, match="two values for index_col"):
+        colonnade.read_sql(sql, place.uri, "id", index_col="id")
+    with pytest.raises(TypeError, match="at most 10 arguments"):
+        colonnade.read_sql(sql, place.uri, *[None] * 9)
+    with pytest.raises(TypeError, match="index_col is 5"):
+        colonnade.read_sql(sql, place.uri, 5)
+
+
+@pytest.mark.parametrize("size", ["1KB", "1 kB", "1000", 1000])
+def test_a_limit_of_a_results_size(place: Place, size: int | str) -> None:
+    sql = "select a.label from readings a, readings b, readings c, readings d"
+    with pytest.raises(colonnade.OperationalError, match="1000 bytes that max_result_bytes allows"):
+        colonnade.read_sql(place.uri, sql, max_result_bytes=size)
+    assert len(colonnade.read_sql(place.uri, sql, max_result_bytes="1.5MiB")) == 6**4
+    refused: list[Any] = ["much", "0MB", "-1", "", True, 1.5]
+    for wrong in refused:
+        with pytest.raises((colonnade.InterfaceError, TypeError), match="such as '100MB'"):
+            colonnade.read_sql(place.uri, sql, max_result_bytes=wrong)
 
 
 #: What a source without the extension cannot follow, and what to write instead.

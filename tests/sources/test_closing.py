@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 import colonnade
+import duckdb
 import pytest
 
 from testbed import mariadb
@@ -84,3 +88,29 @@ def test_a_result_whose_reader_is_behind(stock: pg.Cluster) -> None:
     with pytest.raises(colonnade.Error, match="the connection was closed before its result was read: read it first"):
         for _ in batches:
             pass
+
+
+LEFT = """
+import sys
+import colonnade
+import duckdb
+
+try:
+    colonnade.read_sql(sys.argv[1], "select 1")
+except colonnade.Error as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("what", ["locked", "damaged"])
+def test_a_file_that_duckdb_refuses_leaves_nothing_to_close(tmp_path: Path, what: str) -> None:
+    file = tmp_path / "held.duckdb"
+    held = duckdb.connect(str(file))
+    held.execute("create table t (a int)")
+    if what == "damaged":
+        held.close()
+        file.write_bytes(b"no database " * 1000)
+    command = [sys.executable, "-c", LEFT, f"duckdb:///{file}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    held.close()
+    assert (done.stdout, done.stderr) == ("OperationalError\n", "")

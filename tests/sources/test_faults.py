@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import resource
 import signal
+import socket
 import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import colonnade
 import psycopg
@@ -193,7 +195,14 @@ def test_a_fatal_error_ends_the_connection(stream: list[bytes]) -> None:
 @pytest.mark.parametrize(
     ("welcome", "error", "text"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", colonnade.InternalError, "does not speak PostgreSQL"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            colonnade.InternalError,
+            r'does not speak PostgreSQL.*"HTTP/1\.1 400 Bad',
+        ),
+        (b"-ERR unknown command\r\n", colonnade.InternalError, r'begins with "-ERR unknown.*\n.*is this PostgreSQL\?'),
+        (b"ERROR\r\n", colonnade.InternalError, r'begins with "ERROR\\'),
+        (b"J\0\0\0\n8.0.36\0" + bytes(60), colonnade.InternalError, r"8\.0\.36(.|\n)*mysql://"),
         (
             message(b"R", struct.pack(">I", 10) + b"SCRAM-SHA-256\0\0"),
             colonnade.OperationalError,
@@ -213,6 +222,29 @@ def test_what_is_not_a_colonnade_server(welcome: bytes, error: type[Exception], 
     unknown = message(b"E", b"SERROR\0C42P01\0Mno such relation\0\0") + READY
     with peer(welcome, unknown) as uri, pytest.raises(error, match=text):
         colonnade.connect(f"{uri}?connect_timeout=1")
+
+
+@pytest.mark.parametrize("sslmode", ["prefer", "disable", "require"])
+def test_a_port_whose_server_says_nothing(sslmode: str) -> None:
+    """A proxy whose server does not run accepts a connection, and closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening, ThreadPoolExecutor(1) as thread:
+
+        def close_all() -> None:
+            while True:
+                accepted, _ = listening.accept()
+                with accepted:
+                    # What is unread would reset the connection.
+                    if accepted.recv(4096) == b"end":
+                        return
+
+        closing = thread.submit(close_all)
+        address = listening.getsockname()
+        with pytest.raises(colonnade.OperationalError, match="without an answer") as caught:
+            colonnade.connect(f"postgresql://tester@127.0.0.1:{address[1]}/test?sslmode={sslmode}")
+        assert "is this PostgreSQL?" in (caught.value.hint or "")
+        with socket.create_connection(address) as last:
+            last.sendall(b"end")
+        closing.result(30)
 
 
 def test_a_password_is_not_sent_where_it_is_asked_for_in_vain() -> None:

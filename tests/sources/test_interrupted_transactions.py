@@ -1,4 +1,5 @@
-"""Ctrl-C at each line that a transaction passes: all of it arrives or nothing, and the connection works afterwards."""
+"""Ctrl-C at each line that a query or a transaction passes: all of it arrives or nothing, and the connection works
+afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from colonnade import dbapi
 from tests.sources.every_source import Source
 
 #: Files in whose lines Ctrl-C arrives.
-PLACES = ("colonnade/_sources/", "colonnade/dbapi/", "/threading.py")
+PLACES = ("colonnade/_sources/", "colonnade/dbapi/", "colonnade/_connection.py", "/threading.py")
 
 
 class Interrupt:
@@ -22,14 +23,17 @@ class Interrupt:
     def __init__(self, line: int) -> None:
         self._left = line
         self.has_raised = False
+        #: Keeps the traceback, as an interactive Python does.
+        self.error: BaseException | None = None
 
     def __enter__(self) -> Interrupt:
         self._before = sys.gettrace()
         sys.settrace(self._trace)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
         sys.settrace(self._before)
+        self.error = error
         return kind is KeyboardInterrupt
 
     def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
@@ -73,3 +77,17 @@ def test_ctrl_c_at_each_line_of_a_transaction(source: Source, table: str) -> Non
             before, goes_on = after, interrupt.has_raised
             line += 1
         assert line > 100
+
+
+def test_ctrl_c_at_each_line_of_a_query(source: Source) -> None:
+    with source.connect() as connection:
+        line, goes_on = 0, True
+        while goes_on:
+            with Interrupt(line) as interrupt:
+                result = connection.query("select * from readings")
+            if not interrupt.has_raised:
+                result.close()
+            assert connection.query("select 7 as n").to_arrow().to_pylist() == [{"n": 7}], line
+            goes_on = interrupt.has_raised
+            line += 1
+        assert line > 5

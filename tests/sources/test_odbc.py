@@ -88,6 +88,10 @@ VALUES: list[tuple[str, pa.DataType, Any]] = [
     ("time '12:34:56.789123'", pa.time64("us"), dt.time(12, 34, 56, 789123)),
     ("timestamp '0001-01-01 00:00:00'", pa.timestamp("us"), dt.datetime(1, 1, 1)),
     ("timestamp '9999-12-31 23:59:59.999999'", pa.timestamp("us"), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)),
+    ("timestamp '12024-03-15 01:02:03'", None, "a value that timestamp\\[us\\] does not hold"),
+    ("timestamp '0044-03-15 01:02:03 BC'", None, "a value that timestamp\\[us\\] does not hold"),
+    ("time '24:00:00'", None, "a value that time64\\[us\\] does not hold"),
+    ("time '00:00:00.000001'", pa.time64("us"), dt.time(0, 0, 0, 1)),
     ("timestamp(0) '2024-01-01 01:02:03'", pa.timestamp("us"), dt.datetime(2024, 1, 1, 1, 2, 3)),
     ("'a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11'::uuid", pa.utf8(), "A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11"),
     ("interval '1 day'", pa.utf8(), "1 day"),
@@ -108,6 +112,15 @@ def test_a_value_is_exact_or_refused(
     table = read(stock, sql)
     assert table.schema.field("v").type == arrow
     assert table.column("v").to_pylist() == [expected, None, expected]
+
+
+@pytest.mark.parametrize("options", [{}, {"as_text": ["v"]}])
+def test_infinity_is_not_a_timestamp_of_the_year_9999(stock: pg.Cluster, options: dict[str, Any]) -> None:
+    sql = "select * from (values (timestamp '2024-01-01'), ('infinity')) t(v)"
+    with pytest.raises(colonnade.DatabaseError, match=r'column "v", row 2: .*infinity.*read postgresql:// instead'):
+        read(stock, sql, **options)
+    with colonnade.connect(stock.uri()) as connection:
+        assert connection.query(sql, as_text=["v"]).to_arrow()["v"].to_pylist()[1] == "infinity"
 
 
 def test_booleans_are_bits_if_the_driver_is_told(stock: pg.Cluster) -> None:

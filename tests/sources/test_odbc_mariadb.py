@@ -49,7 +49,13 @@ MARIA: list[tuple[str, str, pa.DataType, Any]] = [
     ("datetime(6)", "'9999-12-31 23:59:59.999999'", pa.timestamp("us"), dt.datetime(9999, 12, 31, 23, 59, 59, 999999)),
     ("timestamp(3)", "'2024-01-01 01:02:03.456'", pa.timestamp("us"), dt.datetime(2024, 1, 1, 1, 2, 3, 456000)),
     ("time(6)", "'12:34:56.789123'", pa.time64("us"), dt.time(12, 34, 56, 789123)),
-    ("time", "'-100:00:00'", None, "Invalid datetime format"),
+    ("time", "'-100:00:00'", None, 'column "v", row 1: a value that time32'),
+    ("time", "'-01:02:03'", None, 'column "v", row 1: a value that time32'),
+    ("time(6)", "'100:30:15.5'", None, 'column "v", row 1: a value that time64'),
+    ("time(3)", "'-01:02:03.5'", None, 'column "v", row 1: a value that time32'),
+    ("time(3)", "'23:59:59.999'", pa.time32("ms"), dt.time(23, 59, 59, 999000)),
+    ("datetime(2)", "'2024-02-29 01:02:03.25'", pa.timestamp("us"), dt.datetime(2024, 2, 29, 1, 2, 3, 250000)),
+    ("datetime", "'0001-01-01 00:00:00'", pa.timestamp("us"), dt.datetime(1, 1, 1)),
     ("char(4)", "'a'", pa.utf8(), "a"),
     ("varchar(9)", "'käse 🧀'", pa.utf8(), "käse 🧀"),
     ("text", "repeat('ä', 65535 div 2)", pa.utf8(), "ä" * 32767),
@@ -78,6 +84,34 @@ def test_marias_value_is_exact_or_refused(
             assert table.schema.field("v").type == arrow
             assert table.column("v").to_pylist() == [expected, None, expected]
         connection.execute("drop table odbc_v")
+
+
+#: An expression, and its text in the server.
+TEXTS = [
+    ("cast('-01:02:03' as time)", "-01:02:03"),
+    ("cast('100:30:15.5' as time(6))", "100:30:15.500000"),
+    ("cast('-838:59:59.999999' as time(6))", "-838:59:59.999999"),
+    ("cast('2024-01-01 01:02:03.25' as datetime(2))", "2024-01-01 01:02:03.25"),
+    ("cast('2024-00-00' as datetime(6))", "2024-00-00 00:00:00.000000"),
+]
+
+
+@pytest.mark.parametrize(("expression", "text"), TEXTS, ids=[text for _, text in TEXTS])
+def test_a_time_that_is_none_is_refused_and_has_its_whole_text(
+    maria: mariadb.Server, expression: str, text: str
+) -> None:
+    sql = f"select if(seq = 2, null, {expression}) as v, x'00' as b from seq_1_to_3"
+    with colonnade.connect(maria_odbc(maria)) as connection:
+        connection.execute("set sql_mode = ''")
+        if expression.endswith("datetime(2))"):
+            (first, *_) = connection.query(sql).to_arrow()["v"].to_pylist()
+            assert first == dt.datetime(2024, 1, 1, 1, 2, 3, 250000)
+        else:
+            with pytest.raises(colonnade.DatabaseError, match=r"column \"v\", row 1: a value.*as_text=\['v'\]"):
+                connection.query(sql).to_arrow()
+        table = connection.query(sql, as_text=["v"]).to_arrow()
+        assert table["v"].to_pylist() == [text, None, text]
+        assert table["b"].to_pylist() == [b"\0"] * 3
 
 
 def test_marias_procedure_returns_one_result(maria: mariadb.Server) -> None:

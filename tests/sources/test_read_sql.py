@@ -130,13 +130,14 @@ def test_the_arguments_are_connectorxs() -> None:
     parameters = list(inspect.signature(colonnade.read_sql).parameters.values())
     names = [parameter.name for parameter in parameters]
     assert names == [
-        *("conn", "query", "return_type", "protocol", "partition_on", "partition_range", "partition_num"),
+        *("conn", "query", "pandas", "return_type", "protocol", "partition_on", "partition_range", "partition_num"),
         *("index_col", "strategy", "pre_execution_query", "params", "consistent", "batch_size"),
         # pandas.read_sql's
         *("con", "sql", "dtype_backend", "coerce_float", "parse_dates", "chunksize", "columns", "options"),
     ]
     assert [parameter.kind for parameter in parameters[:2]] == [inspect.Parameter.POSITIONAL_OR_KEYWORD] * 2
-    assert {parameter.kind for parameter in parameters[2:-1]} == {inspect.Parameter.KEYWORD_ONLY}
+    assert parameters[2].kind == inspect.Parameter.VAR_POSITIONAL
+    assert {parameter.kind for parameter in parameters[3:-1]} == {inspect.Parameter.KEYWORD_ONLY}
     assert parameters[-1].kind == inspect.Parameter.VAR_KEYWORD
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from testbed import mariadb
 from testbed import postgres as pg
-from testbed.serving import serve
+from testbed.serving import Server
 from tests.support import fronts
 
 TABLE = "refused_t"
@@ -116,7 +116,7 @@ def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Asked]:
         case "odbc":
             context = in_postgres(get("stock"), fronts.odbc(get("stock")))
         case "serve":
-            context = served()
+            context = in_server(get("server"))
         case "front-postgres":
             context = in_postgres(get("stock"), get("in_postgres").own_uri)
         case "front-maria":
@@ -130,8 +130,8 @@ def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Asked]:
 
 
 @contextmanager
-def served() -> Iterator[Asked]:
-    with serve() as server, psycopg.connect(server.dsn, autocommit=True) as session:
+def in_server(server: Server) -> Iterator[Asked]:
+    with psycopg.connect(server.dsn, autocommit=True) as session:
         session.execute(MAKE)
         session.execute(f"insert into {TABLE} values (7)")
 
@@ -140,7 +140,10 @@ def served() -> Iterator[Asked]:
             assert row is not None
             return row[0]
 
-        yield Asked(fronts.colonnade_uri(server), count)
+        try:
+            yield Asked(fronts.colonnade_uri(server), count)
+        finally:
+            session.execute(DROP)
 
 
 @contextmanager
@@ -205,9 +208,9 @@ def test_copy_with_an_option_that_is_refused_has_not_run(asked: Asked, options: 
 
 
 @pytest.mark.parametrize("form", ["text", "csv", "binary"])
-def test_copy_of_a_type_that_a_format_lacks_has_not_run(form: str) -> None:
-    with served() as asked, psycopg.connect(asked.uri, autocommit=True) as client:
-        client.execute("create sequence refused_s")
+def test_copy_of_a_type_that_a_format_lacks_has_not_run(form: str, server: Server) -> None:
+    with in_server(server) as asked, psycopg.connect(asked.uri, autocommit=True) as client:
+        client.execute("create temp sequence refused_s")
         for query in (
             f"insert into {TABLE} values (1) returning i::variant as v",
             f"with w as (insert into {TABLE} values (1) returning i) select [i::variant] as v from w",
@@ -245,8 +248,8 @@ def test_a_type_that_cannot_be_read_is_refused_first(tmp_path: Path, stock: pg.C
         assert asked.count() == 1
 
 
-def test_a_served_type_that_cannot_be_read_is_refused_first() -> None:
-    with served() as asked:
+def test_a_served_type_that_cannot_be_read_is_refused_first(server: Server) -> None:
+    with in_server(server) as asked:
         with pytest.raises(colonnade.NotSupportedError, match='column "u"'):
             colonnade.read_sql(asked.uri, f"insert into {TABLE} values (1) returning union_value(a := i) as u")
         assert asked.count() == 1

@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
+import colonnade
 import duckdb
 import psycopg
 import pytest
@@ -156,9 +157,11 @@ def mariadb_insert_place(cautious_maria: mariadb.Server, request: pytest.Fixture
 
 
 @pytest.fixture(scope="module")
-def duckdb_place(tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """A DuckDB file for the same."""
-    return duckdb_file(tmp_path_factory.mktemp("writes") / "examples.duckdb")
+def duckdb_place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A DuckDB file for the same. It is kept open, because DuckDB takes half a second to open one."""
+    place = duckdb_file(tmp_path_factory.mktemp("writes") / "examples.duckdb")
+    with colonnade.connect(place.uri):
+        yield place
 
 
 @pytest.fixture(params=["load", "insert"])

@@ -52,11 +52,13 @@ def own(in_postgres: Place) -> Place:
 
 
 @pytest.fixture(scope="module")
-def foreign_place(stock: pg.Cluster) -> Place:
+def foreign_connection(stock: pg.Cluster) -> Iterator[colonnade.Connection]:
     """For tests with many examples, which replace one table."""
     with stock.connect() as opened:
         opened.execute("create schema if not exists adbc_examples")
-    return Place(by_driver(adbc_driver_postgresql._driver_path(), stock.uri(options="-c search_path=adbc_examples")))
+    uri = stock.uri(options="-c search_path=adbc_examples")
+    with colonnade.connect(by_driver(adbc_driver_postgresql._driver_path(), uri)) as connection:
+        yield connection
 
 
 @pytest.mark.parametrize("which", ["foreign", "own"])
@@ -124,15 +126,15 @@ def test_what_the_driver_would_change_is_refused(foreign: Place, in_postgres: Pl
 @pytest.mark.parametrize("case", EXACT, ids=lambda case: str(case.type))
 @settings(max_examples=15, deadline=None)
 @given(data=st.data())
-def test_values_are_exact_or_refused(foreign_place: Place, case: Case, data: st.DataObject) -> None:
+def test_values_are_exact_or_refused(foreign_connection: colonnade.Connection, case: Case, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.none() | case.values, max_size=6))
     table = pa.table({"a": case.array(values)})
     if not all(value is None or case.postgres(value) for value in values):
         with pytest.raises(colonnade.DatabaseError):
-            colonnade.write_sql(table, foreign_place.uri, "t", if_exists="replace")
+            colonnade.write_sql(table, foreign_connection, "t", if_exists="replace")
         return
-    colonnade.write_sql(table, foreign_place.uri, "t", if_exists="replace")
-    back = colonnade.read_sql(foreign_place.uri, "select * from t", return_type="arrow")
+    colonnade.write_sql(table, foreign_connection, "t", if_exists="replace")
+    back = colonnade.read_sql(foreign_connection, "select * from t", return_type="arrow")
     # NaN differs from itself.
     assert list(map(str, back["a"].to_pylist())) == list(map(str, table["a"].to_pylist()))
 

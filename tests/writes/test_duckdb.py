@@ -112,7 +112,9 @@ def test_a_column_accepts_what_it_keeps(
         ("struct(a integer)", pa.array([{"b": 1}])),
         ("struct(a integer, b integer)", pa.array([{"b": 1, "a": 1}])),
         ("interval[]", pa.array([[datetime.timedelta(1)]])),
-        ("json[]", pa.array([["1"]])),
+        ("json[]", pa.array([[1]])),
+        ("variant", pa.array(["1"])),
+        ("geometry", pa.array([b"1"])),
     ],
 )
 def test_a_column_refuses_other_types(connection: colonnade.Connection, declared: str, column: pa.Array) -> None:

@@ -379,3 +379,8 @@ def test_no_journal_is_left(tmp_path: Path, write: Callable[[str], object]) -> N
     with pytest.raises(ZeroDivisionError):
         colonnade.write_sql(failing(ZeroDivisionError(), after=20), uri, "u")
     assert [path.name for path in tmp_path.iterdir()] == ["a.db"]
+
+
+def test_a_table_has_a_name(place: Place) -> None:
+    with pytest.raises(ValueError, match="table is '': give the table's name"):
+        colonnade.write_sql(pa.table({"a": [1]}), place.uri, "")

@@ -107,6 +107,21 @@ def test_each_value_is_exact_or_refused(
     assert session.execute("select count(*) from t").fetchone() == (0,)
 
 
+@pytest.mark.parametrize(
+    ("kind", "given"),
+    [
+        ("timestamptz", field("a", "timestamp", unit="us", zone="a\0b")),
+        ("timestamptz[]", field("a", "list", children=[field("i", "timestamp", unit="us", zone="\0")])),
+        ("varchar[]", field("a", "list", children=[field("i\0", "utf8")])),
+    ],
+    ids=["zone", "nested zone", "item"],
+)
+def test_a_nul_in_a_name_or_a_zone_is_refused(session: psycopg.Connection, kind: str, given: dict[str, Any]) -> None:
+    session.execute(f"create or replace table t (a {kind})")
+    error = refused(session, "t", one("values", [given], [[None]], [As(nulls="all")]).stream())
+    assert error.sqlstate == "22P04" and "has a NUL character" in str(error)
+
+
 def test_a_variant_is_refused(session: psycopg.Connection) -> None:
     """Its stored form would be taken for a struct."""
     session.execute("create or replace table t (a variant)")
@@ -136,6 +151,12 @@ def test_vectors_of_other_columns_are_refused(session: psycopg.Connection, kind:
         error = refused(session, "t", bytes_of(path))
         assert error.sqlstate in ("22P04", "54000", "42703", "53200"), path
     assert session.execute("select count(*) from t").fetchone() == (0,)
+
+
+def test_a_damaged_chunk_without_rows_is_refused(session: psycopg.Connection) -> None:
+    session.execute("create or replace table t (v boolean)")
+    error = refused(session, "t", bytes_of(VECTORS.parent / "bad" / "bool_constant_empty.hex"))
+    assert error.sqlstate == "22P04", error
 
 
 def bytes_of(path: Path) -> bytes:

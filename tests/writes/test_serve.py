@@ -9,6 +9,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -248,3 +249,36 @@ def test_a_server_in_front_of_a_source_is_refused(stock: pg.Cluster) -> None:
         with pytest.raises(colonnade.NotSupportedError, match="cannot be written to") as caught:
             colonnade.write_sql(pa.table({"a": [1]}), uri, "t")
     assert caught.value.sqlstate == "0A000" and caught.value.hint
+
+
+def test_upserts_of_frames_at_once(uri: str, session: psycopg.Connection) -> None:
+    session.execute("create or replace table frames (id int primary key, who int)")
+    begun = threading.Barrier(4)
+
+    def write(who: int) -> None:
+        begun.wait()
+        for _ in range(5):
+            rows = pa.table({"id": pa.array(range(200), pa.int32()), "who": pa.array([who] * 200, pa.int32())})
+            assert colonnade.write_sql(rows, uri, "frames", if_exists="upsert", key=["id"]).rows == 200
+
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(write, range(4))) == [None] * 4
+    # Each write is one transaction.
+    assert session.execute("select count(*), count(distinct who) from frames").fetchone() == (200, 1)
+
+
+def test_an_upsert_in_a_transaction_of_the_user_says_to_repeat_it(uri: str, session: psycopg.Connection) -> None:
+    session.execute("create or replace table frames (id int primary key, who int)")
+    rows = pa.table({"id": pa.array([1], pa.int32()), "who": pa.array([1], pa.int32())})
+    with colonnade.connect(uri) as connection:
+        connection.execute("begin")
+        connection.execute("select * from frames")
+        session.execute("insert into frames values (1, 0)")
+        with pytest.raises(colonnade.OperationalError) as caught:
+            connection.write(rows, "frames", if_exists="upsert", key=["id"])
+        assert caught.value.sqlstate == "40001"
+        connection.execute("rollback")
+        # What waits for the table is gone in any case.
+        with pytest.raises(colonnade.DatabaseError):
+            connection.write(pa.concat_tables([rows, rows]), "frames", if_exists="upsert", key=["id"])
+        assert connection.write(rows, "frames", if_exists="upsert", key=["id"]).rows == 1

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use crate::error::FunctionError;
 use crate::function::{ColumnType, FunctionColumn, TimestampUnit};
 use crate::layout::{ANSWER_WORDS, AnswerHead, MAX_ANSWER_WORDS, MAX_NOTICES, MAX_RECORD, NODE_WORDS, NOTICES, RECORD};
+use crate::memory::{MemoryCharge, MemoryExceeded};
 use crate::output::{ColumnSource, FixedSource, FixedValues, OutputColumn, OutputData};
 use crate::ring::{Ring, RingSlice};
 
@@ -16,34 +17,69 @@ pub mod json;
 /// What is wrong with an answer.
 pub(crate) type Fault = &'static str;
 
+/// Why the columns of an answer are not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Fault(Fault),
+    Memory(MemoryExceeded),
+}
+
+impl From<Fault> for Refused {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// An answer of up to this size is charged as one of this size, so that calls of vectors change no counter.
+const SMALL_ANSWER: usize = 64 << 10;
+
 /// The largest time of a day in microseconds: 24:00:00.
 const DAY: i64 = 86_400_000_000;
 
-/// Reads the columns of a result. `rows` is their number if the call decides it.
+/// Reads the columns of a result, which are as many bytes as `charge` has afterwards at most. `rows` is their number if the call decides it.
 pub(crate) fn columns<'r>(
     ring: &'r Ring,
     head: &AnswerHead,
     types: &[&ColumnType],
     rows: Option<usize>,
-) -> Result<(usize, Vec<OutputColumn<'r>>), Fault> {
+    charge: &mut MemoryCharge,
+) -> Result<(usize, Vec<OutputColumn<'r>>), Refused> {
     let found = usize::try_from(head.rows).map_err(|_| "the number of rows is too large")?;
     if rows.is_some_and(|rows| rows != found) || found > ring.size() {
-        return Err("the number of rows is wrong");
+        return Err("the number of rows is wrong".into());
     }
     let nodes: usize = types.iter().map(|column_type| column_type.nodes()).sum();
     if nodes * NODE_WORDS > MAX_ANSWER_WORDS || head.words != (nodes * NODE_WORDS) as u64 {
-        return Err("the number of columns is wrong");
+        return Err("the number of columns is wrong".into());
     }
     let mut words = vec![0; nodes * NODE_WORDS];
     ring.slice(ANSWER_WORDS, words.len() * 8).ok_or("the ring is too small")?.read_words(&mut words);
-    let mut reader = Reader { ring, words: words.into_iter() };
+    let bytes = answer_bytes(ring, &words)?;
+    if bytes > charge.bytes() || charge.bytes() > SMALL_ANSWER {
+        charge.set(bytes.max(SMALL_ANSWER)).or_else(|_| charge.set(bytes)).map_err(Refused::Memory)?;
+    }
+    let mut reader = Reader { ring, words: words.into_iter(), empty_rows: 0 };
     let columns = types.iter().map(|column_type| reader.column(column_type, found)).collect::<Result<_, _>>()?;
     Ok((found, columns))
+}
+
+/// The bytes of all buffers of an answer. Each has a place of its own, so that copies of all are not larger than the ring.
+fn answer_bytes(ring: &Ring, words: &[u64]) -> Result<usize, Fault> {
+    let of_node = |[length, validity, _, values, _, heap]: &[u64; NODE_WORDS]| {
+        let validity = if *validity == 0 { 0 } else { length.div_ceil(8) };
+        validity.checked_add(*values)?.checked_add(*heap)
+    };
+    let nodes = words.as_chunks().0;
+    let bytes = nodes.iter().try_fold(0_u64, |sum, node| sum.checked_add(of_node(node)?));
+    let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok()).filter(|bytes| *bytes <= ring.size());
+    bytes.ok_or("the buffers are larger than the ring, or not separate")
 }
 
 struct Reader<'r> {
     ring: &'r Ring,
     words: std::vec::IntoIter<u64>,
+    /// Rows of structs without fields, which take no memory, but a reader's time.
+    empty_rows: usize,
 }
 
 impl<'r> Reader<'r> {
@@ -96,7 +132,13 @@ impl<'r> Reader<'r> {
                 let mut items = self.children(column_type, count)?;
                 OutputData::Array(Box::new(items.pop().ok_or("the items are missing")?))
             }
-            ColumnType::Struct(_) => OutputData::Struct(self.children(column_type, rows)?),
+            ColumnType::Struct(fields) => {
+                self.empty_rows = self.empty_rows.saturating_add(if fields.is_empty() { rows } else { 0 });
+                if self.empty_rows > self.ring.size() {
+                    return Err("the number of rows is wrong");
+                }
+                OutputData::Struct(self.children(column_type, rows)?)
+            }
             ColumnType::Union(fields) => {
                 let tags = exactly(&values, rows)?.to_vec();
                 if tags.iter().any(|tag| usize::from(*tag) >= fields.len()) {

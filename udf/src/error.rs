@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::function::Function;
+use crate::memory::MemoryExceeded;
+
 /// Why a call has failed. The session survives; a worker that was killed is replaced at the next call.
 #[derive(Debug, Error)]
 pub enum CallError {
@@ -37,6 +40,14 @@ pub enum CallError {
         limit: u64,
         /// Where it happened, if Python could tell.
         record: Option<Box<FunctionError>>,
+    },
+    /// What the server keeps for functions needs more memory than they may use in its process.
+    #[error("function \"{function}\": {exceeded}")]
+    ServerMemory {
+        /// The function.
+        function: String,
+        /// Which limit.
+        exceeded: MemoryExceeded,
     },
     /// The call took longer than `--udf-timeout`.
     #[error("function \"{function}\" took longer than --udf-timeout={} s", limit.as_secs_f64())]
@@ -137,6 +148,11 @@ pub struct FunctionError {
 }
 
 impl CallError {
+    /// The error of a function whose data needs more memory than this limit.
+    pub fn exceeded(function: &Function, exceeded: MemoryExceeded) -> Self {
+        Self::ServerMemory { function: function.name.clone(), exceeded }
+    }
+
     /// The five characters of the SQLSTATE.
     pub fn sqlstate(&self) -> &str {
         match self {
@@ -153,7 +169,7 @@ impl CallError {
                 ValueFault::Other => "22023",
             },
             Self::State(_) => "55000",
-            Self::Memory { .. } => "53200",
+            Self::Memory { .. } | Self::ServerMemory { .. } => "53200",
             Self::Timeout { .. } | Self::Cancelled { .. } => "57014",
             Self::TooManyWorkers(_) | Self::TooManySessionWorkers(_) => "53300",
             Self::Start(_) => "58000",

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use crate::CallError;
+use crate::collected::VectorMemory;
 use crate::function::Function;
 use crate::layout::{ALIGNMENT, DATA, MAX_REQUEST_WORDS};
+use crate::memory::{MemoryBudget, MemoryExceeded};
 use crate::output::CallOutput;
-use crate::ring::{Ring, RingSlice};
+use crate::ring::RingSlice;
 use crate::worker::FunctionWorker;
 
 /// How an argument is written.
@@ -70,7 +72,7 @@ enum Target<'w> {
     /// A worker's, which is called with them.
     Worker(&'w mut FunctionWorker),
     /// That of rows that are collected.
-    Collected(&'w Ring),
+    Collected(&'w mut VectorMemory),
 }
 
 impl<'w> CallInputs<'w> {
@@ -81,7 +83,7 @@ impl<'w> CallInputs<'w> {
     }
 
     /// Arguments that are not passed to a worker yet.
-    pub(crate) fn collected(memory: &'w Ring, function: Arc<Function>, rows: usize) -> Self {
+    pub(crate) fn collected(memory: &'w mut VectorMemory, function: Arc<Function>, rows: usize) -> Self {
         Self::into_target(Target::Collected(memory), function, rows, Vec::new())
     }
 
@@ -127,6 +129,19 @@ impl<'w> CallInputs<'w> {
         self.parameters += 1;
         self.words.push(form as u64);
         Ok(())
+    }
+
+    /// The memory that the session's functions may use in this process.
+    pub fn budget(&self) -> &Arc<MemoryBudget> {
+        match &self.target {
+            Target::Worker(worker) => worker.budget(),
+            Target::Collected(memory) => memory.budget(),
+        }
+    }
+
+    /// The error of a call that needs more of it.
+    pub fn exceeded(&self, exceeded: MemoryExceeded) -> CallError {
+        CallError::exceeded(&self.function, exceeded)
     }
 
     /// Gives the memory of the parameter's next node.
@@ -188,29 +203,22 @@ impl<'w> CallInputs<'w> {
     fn reserve(&mut self, bytes: usize) -> Result<usize, CallError> {
         let place = self.at;
         let end = place.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGNMENT));
-        match end {
-            Some(end) if self.grow(end) => {
-                self.at = end;
-                Ok(place)
+        let end = end.ok_or_else(|| self.out_of_memory())?;
+        match &mut self.target {
+            Target::Worker(worker) if worker.ring_holds(end) => {}
+            Target::Worker(worker) => return Err(worker.out_of_memory(&self.function)),
+            Target::Collected(memory) => {
+                memory.grow(end).map_err(|exceeded| CallError::exceeded(&self.function, exceeded))?;
             }
-            _ => Err(self.out_of_memory()),
         }
-    }
-
-    /// Whether the memory has this size, or could be made so large.
-    fn grow(&self, size: usize) -> bool {
-        match &self.target {
-            Target::Worker(worker) => worker.ring_holds(size),
-            Target::Collected(memory) => memory.grow(size),
-        }
+        self.at = end;
+        Ok(place)
     }
 
     fn out_of_memory(&self) -> CallError {
         match &self.target {
             Target::Worker(worker) => worker.out_of_memory(&self.function),
-            Target::Collected(memory) => {
-                CallError::Memory { function: self.function.name.clone(), limit: memory.limit() as u64, record: None }
-            }
+            Target::Collected(memory) => CallError::exceeded(&self.function, MemoryExceeded::Session(memory.limit())),
         }
     }
 

@@ -37,13 +37,16 @@ compile_error!("the layout of the ring is that of little-endian processors");
 
 mod check;
 mod collected;
+mod cpu_time;
 mod description;
 mod error;
 mod function;
+mod idle_cpu;
 mod inputs;
 mod layout;
 mod local;
 mod loopback;
+mod memory;
 mod output;
 mod pace;
 mod places;
@@ -65,9 +68,11 @@ pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, Timestamp
 pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};
 pub use local::{LocalSource, LocalWorker};
 pub use loopback::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, ReplyError, StopFlag};
+pub use memory::{MemoryBudget, MemoryCharge, MemoryExceeded, MemoryVec};
 pub use output::{CallOutput, ColumnSource, FixedValues, OutputColumn, OutputData};
 pub use pool::{Isolation, WorkerLimits, WorkerPool};
 pub use ring::RingSlice;
+pub use sandbox::{Exposure, PrivatePath, check_private};
 pub use session::SessionWorkers;
 pub use template::TemplateSource;
 pub use worker::FunctionWorker;

@@ -1,6 +1,7 @@
 //! The result of a call, checked.
 
 use crate::function::ColumnType;
+use crate::memory::MemoryCharge;
 use crate::ring::RingSlice;
 
 /// The result of a call. It borrows the worker, because numbers are still in its ring.
@@ -12,6 +13,16 @@ pub struct CallOutput<'w> {
     pub names: Vec<(String, ColumnSource)>,
     /// The columns, as the function's results say, or those of `names` that have values.
     pub columns: Vec<OutputColumn<'w>>,
+    /// What is charged for the columns.
+    pub(crate) charge: &'w mut MemoryCharge,
+}
+
+impl CallOutput<'_> {
+    /// Takes the columns out of the worker, with what is charged for them.
+    pub fn take_columns(&mut self) -> (Vec<OutputColumn<'static>>, MemoryCharge) {
+        let columns = std::mem::take(&mut self.columns).into_iter().map(OutputColumn::into_owned).collect();
+        (columns, self.charge.take())
+    }
 }
 
 /// Where the values of a column are, if the function decides the columns.
@@ -204,16 +215,31 @@ impl OutputColumn<'_> {
         OutputColumn { validity, data }
     }
 
-    /// The bytes of memory that it takes.
-    pub fn bytes(&self) -> usize {
-        let own = self.validity.as_ref().map_or(0, Vec::len);
+    /// The bytes of memory of a copy of some rows.
+    ///
+    /// # Panics
+    /// If there are not as many rows.
+    pub fn slice_bytes(&self, type_: &ColumnType, first: usize, count: usize) -> usize {
+        let own = if self.validity.is_some() { count.div_ceil(8) } else { 0 };
+        let children = type_.children();
+        let of = |columns: &[OutputColumn<'_>], first: usize, count: usize| {
+            let pairs = columns.iter().zip(&children);
+            pairs.map(|(column, child)| column.slice_bytes(child, first, count)).sum::<usize>()
+        };
+        let range = |offsets: &[u64]| (offsets[first] as usize, (offsets[first + count] - offsets[first]) as usize);
         own + match &self.data {
-            OutputData::Fixed(values) => values.len() * values.width,
-            OutputData::Bytes { offsets, bytes } => offsets.len() * 8 + bytes.len(),
-            OutputData::List { offsets, items } => offsets.len() * 8 + items.bytes(),
-            OutputData::Array(items) => items.bytes(),
-            OutputData::Struct(fields) => fields.iter().map(OutputColumn::bytes).sum(),
-            OutputData::Union { tags, members } => tags.len() + members.iter().map(OutputColumn::bytes).sum::<usize>(),
+            OutputData::Fixed(values) => count * values.width,
+            OutputData::Bytes { offsets, .. } => (count + 1) * 8 + range(offsets).1,
+            OutputData::List { offsets, items } => {
+                let (first, items_count) = range(offsets);
+                (count + 1) * 8 + of(std::slice::from_ref(items), first, items_count)
+            }
+            OutputData::Array(items) => {
+                let size = if let ColumnType::Array { size, .. } = type_ { *size } else { 1 };
+                of(std::slice::from_ref(items), first * size, count * size)
+            }
+            OutputData::Struct(fields) => of(fields, first, count),
+            OutputData::Union { members, .. } => count + of(members, first, count),
         }
     }
 }

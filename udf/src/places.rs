@@ -87,13 +87,23 @@ impl Places {
 
     /// Ends the session's workers that have been idle for this time.
     pub fn end_idle(&self, session: u64, time: Duration) {
+        self.end(|idle| idle.session == session && idle.since.elapsed() >= time);
+    }
+
+    /// Gives up the places of idle workers whose processes were killed.
+    pub fn end_killed(&self) {
+        self.end(|idle| idle.state.process.as_ref().is_some_and(|process| process.is_killed()));
+    }
+
+    fn end(&self, ends: impl Fn(&IdleWorker) -> bool) {
+        // Outside of the lock, because ending a process takes longer.
         let mut ended = Vec::new();
         self.lock().idle.retain_mut(|idle| {
-            let stays = idle.session != session || idle.since.elapsed() < time;
-            if !stays {
+            let is_end = ends(idle);
+            if is_end {
                 ended.push(std::mem::take(&mut idle.state));
             }
-            stays
+            !is_end
         });
     }
 }

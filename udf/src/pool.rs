@@ -10,9 +10,11 @@ use std::time::Duration;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::CallError;
+use crate::idle_cpu::IdleWatch;
 use crate::local::LocalSource;
+use crate::memory::{MemoryBudget, MemoryExceeded};
 use crate::places::Places;
-use crate::sandbox::{self, SeccompFilter};
+use crate::sandbox::{self, PrivatePath, SeccompFilter};
 use crate::session::SessionWorkers;
 use crate::template::{Template, TemplateSource};
 
@@ -21,6 +23,8 @@ use crate::template::{Template, TemplateSource};
 pub struct WorkerLimits {
     /// The most bytes of a worker's own memory, and of its ring (`--udf-memory`).
     pub memory: u64,
+    /// The most bytes of the rows and results of all sessions' functions in this process. `memory` is that of one session's.
+    pub server_memory: u64,
     /// The most workers at a time (`--udf-max-workers`).
     pub workers: usize,
     /// The most workers of a session at a time (`--udf-workers`); `None`: as many as there are.
@@ -29,6 +33,8 @@ pub struct WorkerLimits {
     pub call: Option<Duration>,
     /// What workers may read besides the interpreter and its libraries (`--udf-read`).
     pub readable: Vec<PathBuf>,
+    /// What of the server a worker in the sandbox must not read. No template is used whose workers could.
+    pub private: Vec<PrivatePath>,
     /// What a worker may do (`--udf-isolation`).
     pub isolation: Isolation,
 }
@@ -54,6 +60,9 @@ pub(crate) struct PoolState {
     /// The CPUs of this process, to which workers return.
     pub processors: CpuSet,
     pub places: Arc<Places>,
+    pub idle_watch: IdleWatch,
+    /// The memory of all sessions' functions in this process.
+    pub budget: Arc<MemoryBudget>,
     last_id: AtomicU64,
 }
 
@@ -90,6 +99,8 @@ impl WorkerPool {
     fn with_source(source: Source, limits: WorkerLimits) -> io::Result<Self> {
         Ok(Self(Arc::new(PoolState {
             places: Places::new(limits.workers),
+            idle_watch: IdleWatch::default(),
+            budget: MemoryBudget::new(bytes(limits.server_memory), MemoryExceeded::Server),
             limits,
             source,
             template: Mutex::new(None),
@@ -112,13 +123,28 @@ impl WorkerPool {
         SessionWorkers::new(Arc::clone(&self.0))
     }
 
+    /// The bytes that functions use in this process.
+    pub fn used_memory(&self) -> usize {
+        self.0.budget.used()
+    }
+
     /// The number of worker processes.
     pub fn workers(&self) -> usize {
         self.0.places.taken()
     }
 }
 
+/// A limit in bytes.
+fn bytes(limit: u64) -> Option<usize> {
+    usize::try_from(limit).ok()
+}
+
 impl PoolState {
+    /// The memory of one session's functions in this process.
+    pub fn session_budget(&self) -> Arc<MemoryBudget> {
+        self.budget.part(bytes(self.limits.memory), MemoryExceeded::Session)
+    }
+
     /// The template. If it has died, another one is started.
     pub fn template(&self) -> Result<Arc<Template>, CallError> {
         let mut template = self.template.lock().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +154,21 @@ impl PoolState {
                 let Source::Templates(source) = &self.source else {
                     return Err(CallError::Start("functions run in this process".to_owned()));
                 };
-                let started = Arc::new(Template::begin(source.start()?)?);
+                let failed = |error: io::Error| {
+                    let hint = match error.kind() {
+                        io::ErrorKind::PermissionDenied => {
+                            "; the user must be able to run it, and to enter the directories around it"
+                        }
+                        _ => "",
+                    };
+                    CallError::Start(format!("{}: {error}{hint}", source.interpreter()))
+                };
+                let started = source.start().and_then(Template::begin).map_err(failed)?;
+                if self.limits.isolation == Isolation::Sandbox {
+                    let checked = sandbox::check_private(&self.readable(&started), &self.limits.private);
+                    checked.map_err(|exposure| CallError::Start(exposure.to_string()))?;
+                }
+                let started = Arc::new(started);
                 *template = Some(Arc::clone(&started));
                 Ok(started)
             }
@@ -140,9 +180,12 @@ impl PoolState {
         if self.limits.isolation == Isolation::Process {
             return Ok(None);
         }
-        let readable: Vec<_> = template.readable.iter().chain(&self.limits.readable).cloned().collect();
-        let rules = sandbox::ruleset(&readable)?;
+        let rules = sandbox::ruleset(&self.readable(template))?;
         rules.map(Some).ok_or_else(|| CallError::Start("the kernel has no Landlock".to_owned()))
+    }
+
+    fn readable(&self, template: &Template) -> Vec<PathBuf> {
+        template.readable.iter().chain(&self.limits.readable).cloned().collect()
     }
 
     /// A number that no other worker and no other session has.

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,6 +10,7 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::CallError;
+use crate::cpu_time;
 use crate::layout::{AnswerHead, RequestHead};
 use crate::local::LocalWorker;
 use crate::pool::{PoolState, Source};
@@ -24,10 +25,16 @@ pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct Process {
     runner: Runner,
     pub ring: Ring,
-    /// Whether a thread waits for an answer.
-    is_busy: AtomicBool,
-    /// Whether this process was killed by the server.
-    is_killed: AtomicBool,
+    /// How often it has changed between a call and none: odd during a call. [`KILLED`] after the server has killed it. One number has both, so a
+    /// process is never killed for what it does without a call when the next one has begun.
+    calls: AtomicU64,
+}
+
+/// What [`Process::calls`] is after the process was killed.
+const KILLED: u64 = 0;
+
+fn is_call(calls: u64) -> bool {
+    calls % 2 == 1
 }
 
 #[derive(Debug)]
@@ -113,7 +120,7 @@ pub(crate) enum NoAnswer {
 }
 
 impl Process {
-    /// Starts a worker.
+    /// Starts a worker, whose first call has begun.
     pub fn start(pool: &Arc<PoolState>) -> Result<Self, crate::CallError> {
         let ring = Ring::new(usize::try_from(pool.limits.memory).unwrap_or(usize::MAX / 4))?;
         let runner = match &pool.source {
@@ -127,7 +134,20 @@ impl Process {
                 Runner::Local(source.start(whole, ring.limit())?)
             }
         };
-        Ok(Self { runner, ring, is_busy: AtomicBool::new(false), is_killed: AtomicBool::new(false) })
+        Ok(Self { runner, ring, calls: AtomicU64::new(1) })
+    }
+
+    /// Begins a call, for which the process stays. Gives `false` if it was killed before.
+    pub fn begin_call(&self) -> bool {
+        let begun = |calls| (calls != KILLED).then_some(if is_call(calls) { calls } else { calls + 1 });
+        self.calls.fetch_update(Ordering::SeqCst, Ordering::SeqCst, begun).is_ok()
+    }
+
+    /// Ends a call, if one has begun.
+    pub fn end_call(&self) {
+        // It fails if the process was killed.
+        let _ =
+            self.calls.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |calls| is_call(calls).then_some(calls + 1));
     }
 
     /// Sends a request and waits for its answer: until `deadline`, and until `is_cancelled`.
@@ -137,7 +157,6 @@ impl Process {
         deadline: Option<Instant>,
         is_cancelled: &dyn Fn() -> bool,
     ) -> Result<AnswerHead, NoAnswer> {
-        self.is_busy.store(true, Ordering::SeqCst);
         let answer = match &self.runner {
             Runner::Forked(forked) => {
                 let number = self.ring.send(head);
@@ -155,7 +174,6 @@ impl Process {
             }
             Runner::Local(_) => Err(NoAnswer::Cancelled),
         };
-        self.is_busy.store(false, Ordering::SeqCst);
         answer.map(|()| self.ring.answer_head())
     }
 
@@ -238,23 +256,59 @@ impl Process {
 
     /// Kills the process, and wakes the thread that waits for its answer.
     pub fn kill(&self) {
-        if !self.is_killed.swap(true, Ordering::SeqCst)
-            && let Runner::Forked(forked) = &self.runner
-        {
-            forked.template.end(forked.id);
+        if self.calls.swap(KILLED, Ordering::SeqCst) != KILLED {
+            self.end();
         }
         self.ring.wake_waiting();
     }
 
-    /// Whether the server has killed this process.
-    pub fn is_killed(&self) -> bool {
-        self.is_killed.load(Ordering::SeqCst)
+    fn end(&self) {
+        if let Runner::Forked(forked) = &self.runner {
+            forked.template.end(forked.id);
+        }
     }
 
-    /// Whether a thread waits for an answer.
-    pub fn is_busy(&self) -> bool {
-        self.is_busy.load(Ordering::SeqCst)
+    /// Kills the process if it has computed without a call for more than `allowance` since `last`, which is what this function has found before.
+    pub fn kill_if_computing(&self, last: &mut Option<IdleTime>, allowance: Duration) {
+        let calls = self.calls.load(Ordering::SeqCst);
+        let found = if is_call(calls) { None } else { self.cpu_time() };
+        let Some(cpu) = found else { return *last = None };
+        match last {
+            Some(last) if last.calls == calls => {
+                if cpu.saturating_sub(last.cpu) > allowance
+                    && self.calls.compare_exchange(calls, KILLED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+                {
+                    self.end();
+                }
+            }
+            _ => *last = Some(IdleTime { calls, cpu }),
+        }
     }
+
+    /// The CPU time of all threads of the process. `None` if it is the server's own, or has ended.
+    fn cpu_time(&self) -> Option<Duration> {
+        match &self.runner {
+            Runner::Forked(forked) => cpu_time::of(forked.pid),
+            Runner::Local(_) => None,
+        }
+    }
+
+    /// Whether the server has killed this process.
+    pub fn is_killed(&self) -> bool {
+        self.calls.load(Ordering::SeqCst) == KILLED
+    }
+
+    /// Whether a call has begun and not ended.
+    pub fn is_busy(&self) -> bool {
+        is_call(self.calls.load(Ordering::SeqCst))
+    }
+}
+
+/// The CPU time that a process had between two calls.
+#[derive(Debug)]
+pub(crate) struct IdleTime {
+    calls: u64,
+    cpu: Duration,
 }
 
 impl Drop for Process {

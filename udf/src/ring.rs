@@ -77,6 +77,11 @@ impl Ring {
         self.size.load(Ordering::Relaxed)
     }
 
+    /// The size that it gets if it has to become this long: at least twice the present one, so that it rarely grows.
+    pub fn grown(&self, size: usize) -> usize {
+        if size <= self.size() { self.size() } else { size.max(self.size() * 2).min(self.limit) }
+    }
+
     /// Makes the file at least this long. `false` if that is beyond the limit, or the system has no memory.
     pub fn grow(&self, size: usize) -> bool {
         if size <= self.size() {
@@ -85,8 +90,7 @@ impl Ring {
         if size > self.limit {
             return false;
         }
-        // At least doubled, so that it is rarely done.
-        let size = size.max(self.size() * 2).min(self.limit);
+        let size = self.grown(size);
         if ftruncate(&self.file, size as u64).is_err() {
             return false;
         }
@@ -202,6 +206,7 @@ impl RingSlice<'_> {
     ///
     /// # Panics
     /// If they do not fit.
+    #[inline]
     pub fn write(&self, at: usize, bytes: &[u8]) {
         assert!(at <= self.length && bytes.len() <= self.length - at, "a write beyond the buffer");
         // SAFETY: the place is within the mapping, and no reference to the ring's bytes exists.

@@ -4,6 +4,7 @@
 //! the filter as bytes.
 
 mod calls;
+mod exposure;
 mod filter;
 
 use std::io;
@@ -15,6 +16,7 @@ use landlock::{
     path_beneath_rules,
 };
 
+pub use exposure::{Exposure, PrivatePath, check_private};
 pub(crate) use filter::{SeccompFilter, seccomp_filter};
 
 /// The newest set of rules that the crate knows. Rules that the kernel lacks are left out.

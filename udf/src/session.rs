@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::CallError;
 use crate::layout::MAX_NOTICES;
+use crate::memory::MemoryBudget;
 use crate::pool::PoolState;
 use crate::process::Process;
 use crate::worker::{FunctionWorker, WorkerState};
@@ -25,6 +26,8 @@ pub(crate) struct SessionState {
     pub is_cancelled: AtomicBool,
     has_ended: AtomicBool,
     notices: Mutex<String>,
+    /// The memory of its functions in this process.
+    pub budget: Arc<MemoryBudget>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -35,6 +38,7 @@ impl SessionWorkers {
     pub(crate) fn new(pool: Arc<PoolState>) -> Self {
         Self(Arc::new(SessionState {
             id: pool.next_id(),
+            budget: pool.session_budget(),
             pool,
             running: Mutex::default(),
             used: Arc::default(),
@@ -53,6 +57,11 @@ impl SessionWorkers {
     /// A worker for one thread. Its process is an idle one of the session, or is forked at the first call. Dropping it gives it back.
     pub fn worker(&self) -> FunctionWorker {
         FunctionWorker::new(Arc::clone(&self.0))
+    }
+
+    /// The memory that its functions may use in this process (`--udf-memory`): rows that are collected, results, rows of groups.
+    pub fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.0.budget
     }
 
     /// Cancels the statement: processes that run a function are killed, and their calls fail, as later ones of the statement do.
@@ -87,7 +96,8 @@ impl SessionWorkers {
     /// The ids of the session's worker processes.
     pub fn process_ids(&self) -> Vec<i32> {
         let running = lock(&self.0.running);
-        running.iter().filter_map(Weak::upgrade).filter_map(|process| process.id()).collect()
+        let alive = running.iter().filter_map(Weak::upgrade).filter(|process| !process.is_killed());
+        alive.filter_map(|process| process.id()).collect()
     }
 }
 
@@ -108,23 +118,26 @@ impl Drop for SessionState {
 }
 
 impl SessionState {
-    /// An idle process; one that has died or was killed meanwhile is dropped. It may live for a moment after it was killed.
+    /// An idle process, whose next call has begun. One that has died or was killed meanwhile is dropped. It may live for a moment after it was
+    /// killed.
     pub fn take_idle(&self) -> Option<WorkerState> {
         loop {
             let state = self.pool.places.take_idle(self.id)?;
-            if state.process.as_ref().is_some_and(|process| !process.is_killed() && !process.has_ended()) {
+            if state.process.as_ref().is_some_and(|process| process.begin_call() && !process.has_ended()) {
                 return Some(state);
             }
         }
     }
 
     pub fn give_back(&self, state: WorkerState) {
-        if state.process.is_some() {
+        let Some(process) = &state.process else { return };
+        process.end_call();
+        if !process.is_killed() {
             self.pool.places.give_back(self.id, state, || !self.has_ended.load(Ordering::SeqCst));
         }
     }
 
-    /// Forks a process.
+    /// Forks a process, whose first call has begun.
     pub fn start(&self) -> Result<WorkerState, CallError> {
         if self.has_ended.load(Ordering::SeqCst) {
             return Err(CallError::Start("the session has ended".to_owned()));
@@ -139,6 +152,7 @@ impl SessionState {
         let session_place = SessionPlace(Arc::clone(&self.used));
         let place = self.pool.places.take().ok_or(CallError::TooManyWorkers(limits.workers))?;
         let process = Arc::new(Process::start(&self.pool)?);
+        self.pool.watch(&process)?;
         let mut running = lock(&self.running);
         running.retain(|process| process.strong_count() > 0);
         running.push(Arc::downgrade(&process));

@@ -25,11 +25,14 @@ use crate::sandbox::SeccompFilter;
 /// How long the template may take to start, which includes importing libraries, and to answer.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Why an interpreter may not get as far as to say what is wrong.
+const ENDED_EARLY: &str = "it ended before it was ready, and the server's standard error has its reason; the user of functions must be able \
+                           to read the interpreter, its libraries and the directories around them";
 /// The most bytes of a message, and descriptors in it.
 const MAX_MESSAGE: usize = 64 << 10;
 const MAX_DESCRIPTORS: usize = 2;
 
-/// The kinds of messages, by their first byte. `python/colonnade/_udf/worker.py` has the same.
+/// The kinds of messages, by their first byte. `python/colonnade/_udf/template.py` has the same.
 const HELLO: u8 = b'h';
 const FORK: u8 = b'F';
 const FORKED: u8 = b'f';
@@ -41,6 +44,9 @@ const FAILED: u8 = b'e';
 
 /// Starts templates. The server's process may not run programs itself, so another one does it.
 pub trait TemplateSource: Send + Sync {
+    /// The interpreter, and its user if that is another one, for the texts of errors.
+    fn interpreter(&self) -> String;
+
     /// Starts a template, and gives the socket to it: its other end is the template's standard input.
     ///
     /// # Errors
@@ -94,7 +100,10 @@ impl Template {
     /// Waits until a template has started.
     pub fn begin(socket: OwnedFd) -> io::Result<Self> {
         let own = Self { socket, conversation: Mutex::new(()), is_dead: AtomicBool::new(false), readable: Vec::new() };
-        let (message, _) = own.receive(START_TIMEOUT)?;
+        let (message, _) = own.receive(START_TIMEOUT).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => io::Error::new(error.kind(), ENDED_EARLY),
+            _ => error,
+        })?;
         let text = match message.split_first() {
             Some((&HELLO, text)) => text,
             Some((&FAILED, text)) => return Err(io::Error::other(String::from_utf8_lossy(text).into_owned())),

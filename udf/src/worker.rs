@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::check::{self, Fault, json};
+use crate::check::{self, Fault, Refused, json};
 use crate::description::describe;
 use crate::error::{CallError, FunctionError, ValueFault};
 use crate::function::{Function, FunctionKind};
 use crate::inputs::CallInputs;
 use crate::layout::{Answer, AnswerHead, DATA, REQUEST_WORDS, Request, RequestHead};
 use crate::loopback::{EndCondition, Loopback, Queries, StopFlag};
+use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::output::CallOutput;
 use crate::pace::Pace;
 use crate::places::Place;
@@ -77,6 +78,8 @@ pub struct FunctionWorker {
     /// Who runs the queries of functions.
     loopback: Option<Arc<dyn Loopback>>,
     stop: StopFlag,
+    /// The memory of the last answer, until the next one.
+    charge: MemoryCharge,
 }
 
 impl fmt::Debug for FunctionWorker {
@@ -87,7 +90,9 @@ impl fmt::Debug for FunctionWorker {
 
 impl FunctionWorker {
     pub(crate) fn new(session: Arc<SessionState>) -> Self {
-        Self { session, state: WorkerState::default(), words: Vec::new(), loopback: None, stop: StopFlag::default() }
+        let charge = session.budget.empty_charge();
+        let (state, words, stop) = (WorkerState::default(), Vec::new(), StopFlag::default());
+        Self { session, state, words, loopback: None, stop, charge }
     }
 
     /// Has `loopback` run the queries of functions. Calls end as soon as `stop` is set, as cancelled ones do.
@@ -102,7 +107,7 @@ impl FunctionWorker {
     /// # Errors
     /// If no process could be started, or the function does not compile.
     pub fn prepare(&mut self, function: &Arc<Function>, rows: usize) -> Result<CallInputs<'_>, CallError> {
-        if self.state.process.as_ref().is_none_or(|process| process.is_killed()) {
+        if self.state.process.as_ref().is_none_or(|process| !process.begin_call()) {
             // A process that was killed gives up its place first.
             self.state = WorkerState::default();
             self.state = match self.session.take_idle() {
@@ -165,7 +170,9 @@ impl FunctionWorker {
         if let Some(process) = &self.state.process {
             self.state.pace.before_call(process);
         }
-        let answer = self.exchange(function, head)?;
+        let answer = self.exchange(function, head);
+        self.state.process.iter().for_each(|process| process.end_call());
+        let answer = answer?;
         self.state.pace.after_call(begun.elapsed());
         self.state.last = last.or_else(|| Some((head, words.clone())));
         self.words = words;
@@ -177,18 +184,22 @@ impl FunctionWorker {
         let Some(process) = &self.state.process else {
             return Err(self.broken(function, "there is no process"));
         };
-        let broken = |fault| self.broken(function, fault);
         let is_any = function.kind == FunctionKind::AnyTable;
         let (names, any) = if is_any {
-            check::any_columns(&process.ring, &answer, &function.parameters).map_err(broken)?
+            let found = check::any_columns(&process.ring, &answer, &function.parameters);
+            found.map_err(|fault| self.broken(function, fault))?
         } else {
             Default::default()
         };
         let declared = function.results.iter().map(|result| &result.column_type);
         let types: Vec<_> = if is_any { any.iter().collect() } else { declared.collect() };
-        let (rows, columns) = check::columns(&process.ring, &answer, &types, expected).map_err(broken)?;
+        let (rows, columns) = match check::columns(&process.ring, &answer, &types, expected, &mut self.charge) {
+            Ok(found) => found,
+            Err(Refused::Fault(fault)) => return Err(self.broken(function, fault)),
+            Err(Refused::Memory(exceeded)) => return Err(CallError::exceeded(function, exceeded)),
+        };
         json::check(&columns, &types)?;
-        Ok(CallOutput { rows, names, columns })
+        Ok(CallOutput { rows, names, columns, charge: &mut self.charge })
     }
 
     /// Sends a request and waits until it is done. Serves what the worker wants meanwhile.
@@ -291,6 +302,11 @@ impl FunctionWorker {
 
     pub(crate) fn out_of_memory(&self, function: &Function) -> CallError {
         self.memory(function, None)
+    }
+
+    /// The memory that the session's functions may use in this process.
+    pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.session.budget
     }
 
     /// Whether the ring has this size, or could be made so large.

@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use colonnade_udf::{ColumnType, Function, Isolation, SessionWorkers, WorkerLimits, WorkerPool};
+use colonnade_udf::{ColumnType, Function, Isolation, PrivatePath, SessionWorkers, WorkerLimits, WorkerPool};
 use support::{Templates, call, function, limits, numbers};
 
 /// What fails with EPERM or EACCES.
@@ -270,6 +270,21 @@ fn more_files_can_be_read() {
     let own =
         body("assert open('/etc/passwd').read()\ntry: open('/etc/group')\nexcept PermissionError: pass\nelse: 1 / 0");
     call(&mut worker, &own, 1, &[vec![numbers([[0_u8]])]], None).map(drop).unwrap();
+}
+
+#[test]
+fn no_worker_starts_that_could_read_what_is_private() {
+    if !support::has_sandbox() {
+        return;
+    }
+    let private = vec![PrivatePath { what: "database".to_owned(), path: "/etc/passwd".into() }];
+    let limits = WorkerLimits { readable: vec!["/etc".into()], private, ..limits() };
+    let pool = WorkerPool::new(Box::new(Templates::default()), limits.clone()).unwrap();
+    let error = pool.warm_up().unwrap_err();
+    assert_eq!(error.sqlstate(), "58000");
+    assert!(error.to_string().contains("the server's database /etc/passwd, because they read /etc:"), "{error}");
+    let limits = WorkerLimits { readable: Vec::new(), ..limits };
+    WorkerPool::new(Box::new(Templates::default()), limits).unwrap().warm_up().unwrap();
 }
 
 #[test]

@@ -65,5 +65,5 @@ pub use encode::{Chunk, Encoder};
 pub use encoding::Encoding;
 pub use error::{Damage, DecodeError, EncodeError};
 pub use message::{DecodeLimits, HEADER_LEN, RequestedSize, message_length};
-pub use schema::{DataType, Field, IndexType, Layout, Schema, Unit};
+pub use schema::{DataType, Field, IndexType, Layout, MAX_DEPTH, Schema, Unit};
 pub use writer::{Queue, Writer};

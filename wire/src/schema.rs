@@ -1,5 +1,8 @@
 //! The columns of a stream: names, types, nesting. FORMAT §4.
 
+/// The most levels of nested fields; a top-level field is the first. FORMAT §4.
+pub const MAX_DEPTH: usize = 64;
+
 /// The columns of a stream, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schema {

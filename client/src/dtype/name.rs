@@ -157,6 +157,13 @@ pub(super) fn of(data_type: &DataType) -> String {
         DataType::Interval(_) => "interval".to_owned(),
         DataType::List(item) => format!("list({})", of(item.data_type())),
         DataType::Struct(_) => "struct".to_owned(),
+        DataType::Map(..) => "map".to_owned(),
+        DataType::Union(..) => "union".to_owned(),
+        DataType::RunEndEncoded(..) => "run_end_encoded".to_owned(),
+        DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) => {
+            format!("list({})", of(item.data_type()))
+        }
+        DataType::FixedSizeList(item, size) => format!("list({}, {size})", of(item.data_type())),
         _ => data_type.to_string().to_lowercase(),
     }
 }

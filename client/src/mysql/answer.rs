@@ -1,12 +1,14 @@
 //! The receiving thread's side of a statement.
 //! <https://dev.mysql.com/doc/dev/mysql-server/latest/page_protocol_command_phase_ps.html>
 
+mod instants;
+
 use colonnade_sql::lexer::first_word;
 use colonnade_sql::{Dialect, code};
 
 use super::decoder::Decoder;
 use super::incoming::Block;
-use super::kind::{self, ColumnDescription};
+use super::kind::{self, ColumnDescription, Instants, SessionContext};
 use super::packet::{Command, Definition, Done, PacketReader, err, protocol};
 use super::parameters::BoundStatement;
 use super::server_connection::ServerConnection;
@@ -90,6 +92,7 @@ impl Talk<'_> {
         wanted: Wanted,
         tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
     ) -> Result<Option<u64>, AnswerError> {
+        self.check_instants(statement)?;
         let prepared = match self.prepare(statement) {
             // It has no values, so its text alone is sent.
             Err(AnswerError::Refused(error))
@@ -169,15 +172,20 @@ impl Talk<'_> {
             return Err(no_rows());
         }
         // Everything that can be checked is checked before the statement runs. Without columns, no rows are expected.
-        let utc = match prepared.unforeseen || prepared.columns.iter().any(kind::is_instant) {
-            true => self.is_utc()?,
-            false => !prepared.columns.is_empty(),
+        let instants = self.instants(prepared, &statement.sql, options)?;
+        let place = SessionContext {
+            collation: self.connection.server.collation,
+            instants,
+            has_exact_expressions: self.connection.server.software.starts_with("MariaDB"),
         };
-        let place = kind::SessionContext { collation: self.connection.server.collation, utc };
+        let zone = match &place.instants {
+            Instants::Cursor(zone) => Some(zone.as_str()),
+            _ => None,
+        };
         if !prepared.columns.is_empty() {
             accepted(&prepared.columns, &place, options, &mut check).map_err(AnswerError::Refused)?;
         }
-        self.connection.command(Command::Execute, &statement.execution(prepared.number))?;
+        self.connection.command(Command::Execute, &statement.execution(prepared.number, zone.is_some()))?;
         let packet = self.packet()?;
         if packet.first() == Some(&0) {
             let done = self.connection.note(Done::ok(&packet)?);
@@ -194,8 +202,15 @@ impl Talk<'_> {
                 return Err(AnswerError::Refused(error));
             }
         };
+        if zone.is_some() {
+            self.expect_cursor(pool, options)?;
+        }
         tell(Part::Columns(columns));
-        let done = self.receive(pool, options, &mut |block| tell(Part::Rows(block)))?;
+        let sink = &mut |block| tell(Part::Rows(block));
+        let done = match zone {
+            Some(zone) => self.fetch_in_utc(prepared, zone, pool, options, sink)?,
+            None => self.receive(pool, options, sink)?,
+        };
         if self.pass_over_results(done)? > 0 {
             let error = Error::new(ErrorKind::Unsupported, "the statement returns more than one result");
             return Err(AnswerError::Refused(error.with_hint("let it return one, or run its statements one by one")));
@@ -268,13 +283,14 @@ impl Talk<'_> {
     }
 
     fn execute_bound(&mut self, statement: &BoundStatement, literals: &str) -> Result<u64, AnswerError> {
+        self.check_instants(statement)?;
         let prepared = match self.prepare(statement) {
             Err(AnswerError::Refused(error)) if error.sqlstate() == Some(UNSUPPORTED_PREPARED) => {
                 return self.execute(literals);
             }
             prepared => prepared?,
         };
-        self.connection.command(Command::Execute, &statement.execution(prepared.number))?;
+        self.connection.command(Command::Execute, &statement.execution(prepared.number, false))?;
         let result = self.pass_over_answer();
         if !matches!(result, Err(AnswerError::Lost(_))) {
             self.connection.command(Command::CloseStatement, &prepared.number)?;
@@ -315,11 +331,6 @@ impl Talk<'_> {
         let message = "the server asked for a file of this machine, which is not sent: no rows were loaded";
         let error = Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000");
         Ok(AnswerError::Refused(error.with_hint("write_sql loads rows")))
-    }
-
-    fn is_utc(&mut self) -> Result<bool, AnswerError> {
-        let zone = self.connection.ask_one("SELECT @@session.time_zone", self.tick)?;
-        Ok(matches!(zone.as_str(), "+00:00" | "UTC"))
     }
 }
 

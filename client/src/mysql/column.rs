@@ -57,7 +57,8 @@ enum Values {
     Float64(Vec<f64>),
     Bits(Vec<u64>),
     Date(Vec<i32>),
-    DateTime(Vec<i64>),
+    /// Points in time arrive so many microseconds east of UTC.
+    DateTime(Vec<i64>, i64),
     Time(Vec<i64>),
     Decimal128(Vec<i128>, Decimal),
     Decimal256(Vec<i256>, Decimal),
@@ -85,7 +86,7 @@ impl ColumnBuilder {
             ColumnKind::Float64 => Values::Float64(Vec::new()),
             ColumnKind::Bits => Values::Bits(Vec::new()),
             ColumnKind::Date => Values::Date(Vec::new()),
-            ColumnKind::DateTime(_) => Values::DateTime(Vec::new()),
+            ColumnKind::DateTime(_) => Values::DateTime(Vec::new(), description.east),
             ColumnKind::Time(_) => Values::Time(Vec::new()),
             ColumnKind::Decimal { precision, scale } => {
                 let decimal = Decimal::new(precision, scale);
@@ -138,9 +139,9 @@ impl ColumnBuilder {
             Values::Date(to) => {
                 each(rows, nulls, validity, to, |block, at| DateTime::read(counted(block, at)?)?.days())
             }
-            Values::DateTime(to) => {
-                each(rows, nulls, validity, to, |block, at| DateTime::read(counted(block, at)?)?.microseconds())
-            }
+            Values::DateTime(to, east) => each(rows, nulls, validity, to, |block, at| {
+                DateTime::read(counted(block, at)?)?.microseconds().map(|micros| micros - *east)
+            }),
             Values::Time(to) => each(rows, nulls, validity, to, |block, at| datetime::time(counted(block, at)?)),
             Values::Decimal128(to, decimal) => each(rows, nulls, validity, to, |block, at| {
                 let text = counted(block, at)?;
@@ -181,7 +182,7 @@ impl ColumnBuilder {
             Values::Int8(values) => vec![buffer(values)],
             Values::Int16(values) => vec![buffer(values)],
             Values::Int32(values) | Values::Date(values) => vec![buffer(values)],
-            Values::Int64(values) | Values::DateTime(values) | Values::Time(values) => vec![buffer(values)],
+            Values::Int64(values) | Values::DateTime(values, _) | Values::Time(values) => vec![buffer(values)],
             Values::UInt8(values) => vec![buffer(values)],
             Values::UInt16(values) => vec![buffer(values)],
             Values::UInt32(values) => vec![buffer(values)],

@@ -39,8 +39,7 @@ pub(super) struct Mysql {
     server: ServerProperties,
 }
 
-/// Connects to the server that a `mysql://` or `mariadb://` URI names, and logs in. Sessions have text in UTF-8 and
-/// the time zone UTC.
+/// Connects to the server that a `mysql://` or `mariadb://` URI names, and logs in. Sessions have text in UTF-8.
 ///
 /// # Errors
 /// The URI is wrong, the server does not answer, or it refuses.

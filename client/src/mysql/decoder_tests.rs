@@ -5,14 +5,15 @@ use arrow_array::types::{Decimal128Type, Int32Type, UInt64Type};
 use arrow_array::{Array as _, RecordBatch};
 use proptest::prelude::*;
 
-use super::super::kind::SessionContext;
+use super::super::kind::{Instants, SessionContext};
 use super::super::packet::{Definition, framed};
 use super::*;
 use crate::QueryOptions;
 use crate::rows::Batches;
 
 const UTF8: u16 = 45;
-const PLACE: SessionContext = SessionContext { collation: UTF8, utc: true };
+const PLACE: SessionContext =
+    SessionContext { collation: UTF8, instants: Instants::Offset(0), has_exact_expressions: true };
 
 fn definition(type_code: u8, flags: u16, length: u32, decimals: u8) -> Definition {
     let name = format!("c{type_code}");

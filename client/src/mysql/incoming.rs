@@ -80,6 +80,7 @@ impl Incoming {
     /// Sends a command, which restarts the numbers of packets.
     pub(super) fn command(&mut self, payload: &[u8]) -> Result<(), Error> {
         self.number = 0;
+        self.inbox.asides.restart();
         self.reply(payload)
     }
 
@@ -92,7 +93,9 @@ impl Incoming {
 
     /// The payload of the next packet, which is not a row.
     pub(super) fn packet(&mut self, tick: Tick<'_>) -> Result<Vec<u8>, Error> {
-        self.whole(CONTROL_LIMIT, tick)
+        let packet = self.whole(CONTROL_LIMIT, tick)?;
+        self.inbox.asides.add(HEADER + packet.len())?;
+        Ok(packet)
     }
 
     /// Skips rows in text. Returns the packet that ends them, and their number.

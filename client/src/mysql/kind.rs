@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 
 use super::packet::Definition;
+use super::zone;
 use crate::arrow_stream::TYPE_KEY;
 use crate::{Error, ErrorKind, QueryOptions, TYPE_NAME_KEY};
 
@@ -102,18 +103,32 @@ pub(super) struct ColumnDescription {
     pub(super) kind: ColumnKind,
     /// Text instead of the type, in the database's own form. Integers are padded with zeros to this number of digits.
     pub(super) as_text: Option<usize>,
+    /// Microseconds east of UTC at which a point in time arrives.
+    pub(super) east: i64,
     /// The database's name of the type, for messages.
     pub(super) type_name: String,
     pub(super) field: FieldRef,
 }
 
 /// The session's settings that affect values.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct SessionContext {
     /// The collation of text in UTF-8.
     pub(super) collation: u16,
-    /// Whether its time zone is UTC.
-    pub(super) utc: bool,
+    pub(super) instants: Instants,
+    /// Whether the server's expressions keep points in time. MySQL's compute with local times.
+    pub(super) has_exact_expressions: bool,
+}
+
+/// How a TIMESTAMP's values become points in time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Instants {
+    /// They arrive so many microseconds east of UTC.
+    Offset(i64),
+    /// They arrive in UTC by a cursor, and not in this time zone of the session.
+    Cursor(String),
+    /// They arrive in this time zone, and cannot be converted exactly.
+    Local(String),
 }
 
 /// Whether the values of a column depend on the session's time zone.
@@ -144,11 +159,19 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
         let message = format!("column \"{name}\" of type {type_name}: {what}");
         Err(Error::new(ErrorKind::Database, message).with_sqlstate("0A000").with_hint(hint))
     };
-    if is_instant(definition) && !place.utc {
-        return refused(
-            "the session's time_zone is not UTC".to_owned(),
-            "run SET time_zone = '+00:00' before, or convert the column to datetime in the query",
-        );
+    let chosen = options.as_text.contains(name);
+    // As text, a timestamp is as the server writes it, in the session's zone.
+    let why = match &place.instants {
+        _ if !is_instant(definition) => None,
+        Instants::Offset(_) => None,
+        Instants::Local(_) if chosen => None,
+        Instants::Local(zone) => Some((zone, "and the statement's rows cannot be had in UTC")),
+        Instants::Cursor(zone) if chosen => Some((zone, "and another column of this type arrives in UTC")),
+        Instants::Cursor(_) if place.has_exact_expressions || !definition.origin[0].is_empty() => None,
+        Instants::Cursor(zone) => Some((zone, "in which the server has computed it, so that it may be ambiguous")),
+    };
+    if let Some((zone, why)) = why {
+        return refused(format!("the session's time_zone is \"{zone}\", {why}"), zone::WAY_OUT);
     }
     // MariaDB sends the BIT of a table's column as bytes, but that of an expression may be sent as decimal digits. The
     // two cannot be distinguished: the digit 9 is the byte 57. A column without a database's name is an expression, or
@@ -166,7 +189,6 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
     if is_text && !is_utf8 && definition.collation != BINARY {
         return refused("the session's character set is not utf8mb4".to_owned(), "run SET NAMES utf8mb4 before");
     }
-    let chosen = options.as_text.contains(name);
     if chosen
         && matches!(
             kind,
@@ -184,7 +206,11 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
     let zeros = definition.flags & flag::ZEROFILL != 0;
     let zeros = if zeros { definition.length as usize } else { 0 };
     let as_text = (chosen && kind != ColumnKind::Null).then_some(zeros);
-    Ok(ColumnDescription { kind, as_text, type_name, field: Arc::new(field) })
+    let east = match place.instants {
+        Instants::Offset(east) if is_instant(definition) => east,
+        _ => 0,
+    };
+    Ok(ColumnDescription { kind, as_text, east, type_name, field: Arc::new(field) })
 }
 
 /// Types of the database that arrive in the form of another Arrow type.

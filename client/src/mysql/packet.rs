@@ -38,6 +38,9 @@ pub(super) mod status {
     pub(crate) const IN_TRANSACTION: u16 = 1;
     pub(crate) const AUTOCOMMIT: u16 = 2;
     pub(crate) const MORE_RESULTS: u16 = 8;
+    /// The rows are kept for [`Command::Fetch`](super::Command::Fetch).
+    pub(crate) const CURSOR_EXISTS: u16 = 0x40;
+    pub(crate) const LAST_ROW_SENT: u16 = 0x80;
     pub(crate) const NO_BACKSLASH_ESCAPES: u16 = 0x200;
 }
 
@@ -49,6 +52,7 @@ pub(super) enum Command {
     Prepare = 0x16,
     Execute = 0x17,
     CloseStatement = 0x19,
+    Fetch = 0x1c,
 }
 
 /// Reads a packet from front to back, never beyond its end.

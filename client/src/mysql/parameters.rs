@@ -4,10 +4,10 @@
 use super::literal::{Atom, Expression};
 use super::packet::put_counted;
 use crate::parameter::replace;
-use crate::{Dialect, Error, Statement};
+use crate::{Dialect, Error, Statement, Value};
 
-/// Flags and the number of executions. Rows are sent at once, without a cursor.
-const NO_CURSOR_ONCE: [u8; 5] = [0, 1, 0, 0, 0];
+/// The number of executions, after the flags.
+const ONCE: [u8; 4] = [1, 0, 0, 0];
 /// The types follow.
 const NEW_TYPES: u8 = 1;
 /// The flag of an unsigned type.
@@ -29,6 +29,8 @@ pub(super) struct BoundStatement {
     /// The number of values, and their bytes in COM_STMT_EXECUTE.
     pub(super) count: usize,
     values: Vec<u8>,
+    /// The points in time among them, date and time in UTC. Their expressions depend on the session's zone.
+    pub(super) instants: Vec<String>,
 }
 
 impl BoundStatement {
@@ -40,8 +42,11 @@ impl BoundStatement {
         let Some(parameters) = statement.parameters else {
             return Ok(Self { sql: statement.sql.to_owned(), ..Self::default() });
         };
-        let mut atoms = Vec::new();
+        let (mut atoms, mut instants) = (Vec::new(), Vec::new());
         let sql = replace(statement.sql, parameters, dialect, &mut |sql, value| {
+            if let Value::Instant(date, time) = value {
+                instants.push(format!("{date} {time}"));
+            }
             let Expression { before, atom, after } = Expression::of(value)?;
             let (inner, close) = typed(&atom, &after);
             sql.push_str(before);
@@ -52,12 +57,12 @@ impl BoundStatement {
             atoms.push(atom);
             Ok(())
         })?;
-        Ok(Self { sql, count: atoms.len(), values: encoded(&atoms) })
+        Ok(Self { sql, count: atoms.len(), values: encoded(&atoms), instants })
     }
 
-    /// The arguments of COM_STMT_EXECUTE.
-    pub(super) fn execution(&self, number: [u8; 4]) -> Vec<u8> {
-        [&number[..], &NO_CURSOR_ONCE, &self.values].concat()
+    /// The arguments of COM_STMT_EXECUTE. Rows are sent at once, or kept by a cursor that only reads.
+    pub(super) fn execution(&self, number: [u8; 4], cursor: bool) -> Vec<u8> {
+        [&number[..], &[u8::from(cursor)], &ONCE, &self.values].concat()
     }
 }
 
@@ -115,7 +120,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::{Parameters, Value};
+    use crate::Parameters;
 
     #[test]
     fn values_are_beside_the_statement() {
@@ -138,8 +143,8 @@ mod tests {
         assert_eq!(bound.count, 7);
         let head = [&b"\x07\0\0\0\0\x01\0\0\0\x02\x01"[..], b"\xfd\0\x06\0\xfd\0\x08\0\x08\x80\x05\0\xfc\0\x02\\'\x27"]
             .concat();
-        assert_eq!(bound.execution([7, 0, 0, 0])[..head.len()], head);
-        assert!(bound.execution([7, 0, 0, 0]).ends_with(b"\0\0\0\0\0\0\xf8\x3f\x02\0'"));
+        assert_eq!(bound.execution([7, 0, 0, 0], false)[..head.len()], head);
+        assert!(bound.execution([7, 0, 0, 0], false).ends_with(b"\0\0\0\0\0\0\xf8\x3f\x02\0'"));
     }
 
     #[test]
@@ -149,6 +154,6 @@ mod tests {
         let bound = BoundStatement::new(statement, Dialect::MySql { backslashes: false }).unwrap();
         assert_eq!((bound.sql.as_str(), bound.count), ("select ? , ? -- $a", 2));
         let plain = BoundStatement::new("select $1".into(), Dialect::MySql { backslashes: false }).unwrap();
-        assert_eq!((plain.sql.as_str(), plain.execution([1, 0, 0, 0]).len()), ("select $1", 9));
+        assert_eq!((plain.sql.as_str(), plain.execution([1, 0, 0, 0], true).len()), ("select $1", 9));
     }
 }

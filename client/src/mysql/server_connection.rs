@@ -21,8 +21,8 @@ use crate::{Access, Error, ErrorKind};
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
 /// The most columns of a result: a prepared statement counts them in 16 bits.
 const MAX_COLUMNS: usize = u16::MAX as usize;
-/// The settings of every session: text in UTF-8, timestamps in UTC, and a long timeout for readers that pause.
-const SETTINGS: &str = "SET NAMES utf8mb4, time_zone = '+00:00', net_write_timeout = 3600";
+/// The settings of every session: text in UTF-8, and a long timeout for readers that pause.
+const SETTINGS: &str = "SET NAMES utf8mb4, net_write_timeout = 3600";
 const QUESTION: &str = "SELECT @@version, @@version_comment, CONNECTION_ID()";
 
 /// A connection.
@@ -112,7 +112,8 @@ impl ServerConnection {
             columns.push(Definition::read(&self.incoming.packet(tick)?, capabilities)?);
         }
         if count > 0 && capabilities & capability::DEPRECATE_EOF == 0 {
-            self.incoming.packet(tick)?;
+            let end = Done::end(&self.incoming.packet(tick)?, capabilities)?;
+            self.note(end);
         }
         Ok(columns)
     }
@@ -158,12 +159,6 @@ impl ServerConnection {
             }
             answer.rows.push(row);
         }
-    }
-
-    /// The only value of an answer.
-    pub(super) fn ask_one(&mut self, sql: &str, tick: Tick<'_>) -> Result<String, Error> {
-        let answer = self.ask(sql, tick)?;
-        answer.rows.into_iter().flatten().next().flatten().ok_or_else(|| protocol("an answer without a value"))
     }
 
     /// Runs a statement of this client for its effect.

@@ -7,6 +7,7 @@
 
 use super::packet::protocol;
 use super::server_connection::{ServerConnection, TextAnswer};
+use super::zone::{self, SessionZone};
 use crate::postgres::changed;
 use crate::shared_connection::Tick;
 use crate::{Access, Error};
@@ -14,8 +15,7 @@ use crate::{Access, Error};
 /// The additional settings of a gateway's session.
 pub(super) const MODES: &str =
     "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@SESSION.sql_mode, ''), 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES')";
-const QUESTION: &str = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.character_set_connection, \
-                        @@SESSION.character_set_results, @@SESSION.time_zone";
+const QUESTION: &str = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.character_set_connection, @@SESSION.character_set_results";
 /// The SQLSTATE of a killed statement, and how often a question is repeated after it.
 const INTERRUPTED: &str = "70100";
 const ATTEMPTS: usize = 10;
@@ -32,8 +32,9 @@ pub(super) fn check(connection: &mut ServerConnection, tick: Tick<'_>) -> Result
         return Ok(());
     }
     let mut attempts = 1..=ATTEMPTS;
+    let question = format!("{QUESTION}, {}", zone::COLUMNS);
     let answer = loop {
-        match connection.ask(QUESTION, tick) {
+        match connection.ask(&question, tick) {
             // A late KILL for the previous statement.
             Err(error) if error.sqlstate() == Some(INTERRUPTED) && attempts.next().is_some() => {}
             answer => break answer?,
@@ -59,13 +60,15 @@ fn read(answer: &TextAnswer) -> Result<String, Error> {
             return Err(changed(name, now, UTF8));
         }
     }
-    Ok(time_zone(text(4)?))
+    Ok(match SessionZone::read(answer, 4)? {
+        SessionZone::Offset(0) => "UTC".to_owned(),
+        _ => time_zone(text(4)?),
+    })
 }
 
 /// An offset in POSIX notation, which counts westwards. A name is unchanged.
 fn time_zone(name: &str) -> String {
     match name.split_at_checked(1) {
-        _ if name == "+00:00" => "UTC".to_owned(),
         Some(("+", offset)) => format!("<{name}>-{offset}"),
         Some(("-", offset)) => format!("<{name}>{offset}"),
         _ => name.to_owned(),
@@ -78,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(values: [&str; 5]) -> Result<String, Error> {
+    fn asked(values: [&str; 7]) -> Result<String, Error> {
         let row = values.iter().map(|value| Some((*value).to_owned())).collect();
         read(&TextAnswer { rows: vec![row], ..TextAnswer::default() })
     }
@@ -86,10 +89,18 @@ mod tests {
     #[test]
     fn all_must_be_as_announced() {
         let modes = "STRICT_ALL_TABLES,ansi_quotes,NO_BACKSLASH_ESCAPES";
-        assert_eq!(asked([modes, UTF8, UTF8, UTF8, "+00:00"]).unwrap(), "UTC");
-        assert!(asked(["ANSI_QUOTES", UTF8, UTF8, UTF8, "+00:00"]).unwrap_err().message().contains("sql_mode"));
+        assert_eq!(asked([modes, UTF8, UTF8, UTF8, "+00:00", "CET", "1970-01-02 00:00:00"]).unwrap(), "UTC");
         assert!(
-            asked([modes, UTF8, "gbk", UTF8, "+00:00"]).unwrap_err().message().contains("character_set_connection")
+            asked(["ANSI_QUOTES", UTF8, UTF8, UTF8, "+00:00", "CET", "1970-01-02 00:00:00"])
+                .unwrap_err()
+                .message()
+                .contains("sql_mode")
+        );
+        assert!(
+            asked([modes, UTF8, "gbk", UTF8, "+00:00", "CET", "1970-01-02 00:00:00"])
+                .unwrap_err()
+                .message()
+                .contains("character_set_connection")
         );
         assert!(read(&TextAnswer::default()).is_err());
     }

@@ -47,7 +47,8 @@ pub fn read(
         return Err(located(Error::new(ErrorKind::Unsupported, "no connection is left to read parts with")));
     };
     let queries = first.parts(query, split, keep).map_err(located)?;
-    let by_values = first.has_types_by_values(query, keep).map_err(located)?;
+    let by_values =
+        !options.stored_dates.by_values.is_empty() || first.has_types_by_values(query, keep).map_err(located)?;
     let agreement = by_values.then(|| Agreement::new(queries.len()));
     Ok(Box::new(Parts::open(siblings, queries, agreement, options, keep)?))
 }

@@ -14,6 +14,7 @@ mod catalog;
 mod column;
 mod datetime;
 mod decoder;
+mod interval;
 mod kind;
 mod known;
 mod literal;

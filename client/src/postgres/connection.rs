@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use colonnade_sql::split::trimmed;
 use colonnade_wire::{DecodeLimits, RequestedSize};
 
 use super::binary::{self, Reading, Wanted};
@@ -103,7 +104,8 @@ impl Connection for PostgresConnection {
         // `colonnade serve` cannot describe every query that it can run.
         let are_told = options.type_names && matches!(delivery, Delivery::Extension { .. });
         let types = if are_told { self.column_types(&sql, keep)? } else { Vec::new() };
-        self.copied(&copy, CopyAnswer::Stream { types: &types }, options, keep)
+        let copied = self.copied(&copy, CopyAnswer::Stream { types: &types }, options, keep);
+        copied.map_err(|error| request::of_query(error, trimmed(&sql, dialect)))
     }
 
     fn query_checked(
@@ -130,14 +132,16 @@ impl Connection for PostgresConnection {
             let bound = parameters::bound(statement)?;
             let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
                 checked(connection, |connection| binary::execute(connection, tick, &bound)).map(Begun::Ended)
-            })?;
-            return reader.finish(keep);
+            });
+            let finished = reader.and_then(|reader| reader.finish(keep));
+            return finished.map_err(|error| error.with_sent(&bound.sql));
         }
-        let query = message::query(&statement.with_literals(self.literals(statement)?)?)?;
+        let sql = statement.with_literals(self.literals(statement)?)?;
+        let query = message::query(&sql)?;
         let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
             checked(connection, |connection| simple::answer(connection, tick, Job::Execute, &query)).map(Begun::Ended)
-        })?;
-        reader.finish(keep)
+        });
+        reader.and_then(|reader| reader.finish(keep)).map_err(|error| error.with_sent(&sql))
     }
 
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
@@ -178,10 +182,11 @@ impl Connection for PostgresConnection {
             return Ok(None);
         }
         let sql = request::plain(sql, options, Dialect::POSTGRES)?.to_owned();
-        let (types, options) = (types.to_vec(), options.clone());
-        self.question(keep, move |connection, tick, tell| {
-            binary::describe(connection, tick, &sql, &types, &options, tell)
-        })
+        let (types, options, sent) = (types.to_vec(), options.clone(), sql.clone());
+        let described = self.question(keep, move |connection, tick, tell| {
+            binary::describe(connection, tick, &sent, &types, &options, tell)
+        });
+        described.map_err(|error| error.with_sent(&sql))
     }
 
     fn transaction(&self) -> Option<Transaction> {
@@ -328,18 +333,22 @@ impl PostgresConnection {
     /// Asks the server whether a statement gives rows. It does not run.
     fn gives_rows(&self, sql: &str, keep: Keep<'_>) -> Result<bool, Error> {
         let sql = request::plain(sql, &QueryOptions::default(), self.dialect())?.to_owned();
+        let sent = sql.clone();
         let found = self.question(keep, move |connection, tick, tell| {
-            binary::column_types(connection, tick, &sql, &mut |types: Option<_>| tell(types.is_some()))
-        })?;
+            binary::column_types(connection, tick, &sent, &mut |types: Option<_>| tell(types.is_some()))
+        });
+        let found = found.map_err(|error| error.with_sent(&sql))?;
         Ok(found.unwrap_or_default())
     }
 
     /// Asks the server for the numbers of the types of a query's columns. It does not run.
     fn column_types(&self, sql: &str, keep: Keep<'_>) -> Result<Vec<u32>, Error> {
         let sql = request::plain(sql, &QueryOptions::default(), self.dialect())?.to_owned();
+        let sent = sql.clone();
         let found = self.question(keep, move |connection, tick, tell| {
-            binary::column_types(connection, tick, &sql, &mut |types: Option<_>| tell(types))
-        })?;
+            binary::column_types(connection, tick, &sent, &mut |types: Option<_>| tell(types))
+        });
+        let found = found.map_err(|error| error.with_sent(&sql))?;
         Ok(found.flatten().unwrap_or_default())
     }
 

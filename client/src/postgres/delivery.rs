@@ -193,19 +193,16 @@ pub(crate) fn ask(
 /// # Errors
 /// The connection is lost.
 pub(crate) fn value(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Result<Option<String>, Error>, Error> {
-    let (mut value, mut failed) = (None, None);
-    loop {
-        let (kind, len) = connection.incoming.header(tick)?;
-        let bytes = connection.incoming.body(kind, len, tick)?;
-        match kind {
-            b'D' if value.is_none() => value = first_value(&bytes)?,
-            b'E' => failed = Some(message::error_response(&bytes)),
-            b'S' => connection.server.note(&bytes)?,
-            b'T' | b'D' | b'C' | b'I' | b'N' | b'A' => {}
-            b'Z' => return Ok(failed.map_or(Ok(value), Err)),
-            _ => return Err(protocol(format!("a message {}", shown(kind)))),
+    let mut value = None;
+    let failed = connection.simple_answer(tick, &mut |kind, bytes| match kind {
+        b'D' if value.is_none() => {
+            value = first_value(bytes)?;
+            Ok(())
         }
-    }
+        b'T' | b'D' | b'C' | b'I' | b'N' | b'A' => Ok(()),
+        _ => Err(protocol(format!("a message {}", shown(kind)))),
+    })?;
+    Ok(failed.map(|()| value))
 }
 
 /// The first value of a DataRow in text.

@@ -1,7 +1,7 @@
 //! The messages of the extended query protocol.
 //! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY>
 
-use super::message::{self, MessageReader, framed};
+use super::message::{self, MessageReader, framed, protocol};
 use crate::{Error, Sent};
 
 /// The form of a column's values.
@@ -12,6 +12,15 @@ pub(crate) enum ValueFormat {
     /// By the type's send function.
     #[default]
     Binary,
+}
+
+impl ValueFormat {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Binary => "binary",
+        }
+    }
 }
 
 /// A column of a result, as RowDescription has it.
@@ -50,9 +59,8 @@ impl MessageBatch {
         self
     }
 
-    /// Bind and Execute: runs a statement to its end with these values, at most 65535. `formats` are those of its
-    /// columns.
-    pub(crate) fn run(mut self, name: &str, values: &[Sent], formats: &[ValueFormat]) -> Self {
+    /// Bind: binds a statement to these values, at most 65535. `formats` are requested for its columns; none means text.
+    pub(crate) fn bind(mut self, name: &str, values: &[Sent], formats: &[ValueFormat]) -> Self {
         let count = (values.len() as u16).to_be_bytes();
         let (mut value_codes, mut bytes) = (Vec::with_capacity(2 * values.len()), Vec::new());
         for value in values {
@@ -74,6 +82,17 @@ impl MessageBatch {
         // A result has at most 1664 columns.
         let count = (formats.len() as u16).to_be_bytes();
         self.push(b'B', &[b"\0", name.as_bytes(), b"\0", &values, &count, &codes]);
+        self
+    }
+
+    /// Describe: requests the columns of the bound statement, with the formats in which the server sends them.
+    pub(crate) fn describe_bound(mut self) -> Self {
+        self.push(b'D', &[b"P\0"]);
+        self
+    }
+
+    /// Execute: runs the bound statement to its end.
+    pub(crate) fn execute(mut self) -> Self {
         self.push(b'E', &[b"\0", &0u32.to_be_bytes()]);
         self
     }
@@ -106,22 +125,35 @@ impl MessageBatch {
     }
 }
 
-/// RowDescription.
+/// RowDescription of a statement, whose formats mean nothing.
 ///
 /// # Errors
 /// The message ends too early.
 pub(crate) fn row_description(body: &[u8]) -> Result<Vec<ResultColumn>, Error> {
+    Ok(bound_description(body)?.0)
+}
+
+/// RowDescription of a bound statement, with the formats of its columns.
+///
+/// # Errors
+/// The message ends too early, or has a format that is neither text nor binary.
+pub(crate) fn bound_description(body: &[u8]) -> Result<(Vec<ResultColumn>, Vec<ValueFormat>), Error> {
     let mut body = MessageReader(body);
     let count = body.u16()?;
-    let mut columns = Vec::new();
+    let (mut columns, mut formats) = (Vec::new(), Vec::new());
     for _ in 0..count {
         let name = body.text()?.into_owned();
         let origin = (body.u32()?, body.u16()?);
         let (type_oid, _length) = (body.u32()?, body.u16()?);
-        let (typmod, _format) = (body.u32()? as i32, body.u16()?);
+        let typmod = body.u32()? as i32;
         columns.push(ResultColumn { name, type_oid, typmod, origin });
+        formats.push(match body.u16()? {
+            0 => ValueFormat::Text,
+            1 => ValueFormat::Binary,
+            other => return Err(protocol(format!("a column of format {other}"))),
+        });
     }
-    Ok(columns)
+    Ok((columns, formats))
 }
 
 /// The values of a DataRow in text; `None` is NULL.
@@ -153,13 +185,13 @@ mod tests {
         let parsed = MessageBatch::default().parse("s", "x", &[]).unwrap().flush();
         assert_eq!(parsed, b"P\0\0\0\x0as\0x\0\0\0H\0\0\0\x04");
         assert_eq!(MessageBatch::default().describe("").close("s").sync(), b"D\0\0\0\x06S\0C\0\0\0\x07Ss\0S\0\0\0\x04");
-        let run = MessageBatch::default().run("s", &[], &[ValueFormat::Binary, ValueFormat::Text]).0;
+        let run = MessageBatch::default().bind("s", &[], &[ValueFormat::Binary, ValueFormat::Text]).execute().0;
         assert_eq!(run, b"B\0\0\0\x11\0s\0\0\0\0\0\0\x02\0\x01\0\0E\0\0\0\x09\0\0\0\0\0");
         let null = Sent { type_oid: 0, is_binary: false, bytes: None };
         let seven = Sent { is_binary: true, bytes: Some(vec![7]), ..null.clone() };
-        let run = MessageBatch::default().run("", &[seven, null], &[]).0;
-        let values = b"B\0\0\0\x19\0\0\0\x02\0\x01\0\0\0\x02\0\0\0\x01\x07\xff\xff\xff\xff\0\0E";
-        assert_eq!(run[..values.len()], *values);
+        let bound = MessageBatch::default().bind("", &[seven, null], &[]).describe_bound().0;
+        let values = b"B\0\0\0\x19\0\0\0\x02\0\x01\0\0\0\x02\0\0\0\x01\x07\xff\xff\xff\xff\0\0";
+        assert_eq!(bound, [&values[..], b"D\0\0\0\x06P\0"].concat());
         assert_eq!(MessageBatch::default().parse("", "x", &[23]).unwrap().0, b"P\0\0\0\x0d\0x\0\0\x01\0\0\0\x17");
         assert!(MessageBatch::default().parse("", "a\0b", &[]).is_err());
     }
@@ -170,7 +202,11 @@ mod tests {
         let body = b"\0\x01a b\0\0\0\0\0\0\0\0\0\x06\xa4\xff\xff\0\x0c\0\x07\0\0";
         let typmod = (12 << 16 | 3) + 4;
         let column = ResultColumn { name: "a b".to_owned(), type_oid: 1700, typmod, origin: (0, 0) };
-        assert_eq!(row_description(body).unwrap(), [column]);
+        assert_eq!(row_description(body).unwrap(), vec![column.clone()]);
+        assert_eq!(bound_description(body).unwrap(), (vec![column], vec![ValueFormat::Text]));
+        let binary = [&body[..body.len() - 1], b"\x01"].concat();
+        assert_eq!(bound_description(&binary).unwrap().1, [ValueFormat::Binary]);
+        assert!(bound_description(&[&body[..body.len() - 1], b"\x02"].concat()).is_err());
         for end in 0..body.len() {
             assert!(row_description(&body[..end]).is_err());
         }

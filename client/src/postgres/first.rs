@@ -7,6 +7,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use colonnade_sql::split::trimmed;
+
 use super::binary::{self, Wanted};
 use super::connection::{Postgres, PostgresConnection};
 use super::copy_out::{CopyAnswer, CopyOut};
@@ -114,7 +116,8 @@ impl PostgresConnection {
         keep: Keep<'_>,
     ) -> Result<First<'_>, Error> {
         let dialect = self.literals(statement)?;
-        let copy = request::copy(&statement.with_literals(dialect)?, options, dialect)?;
+        let sql = statement.with_literals(dialect)?;
+        let copy = request::copy(&sql, options, dialect)?;
         let expected = Delivery::Extension { format: 0, load: Some(load.clone()) };
         let (copying, asked, limits) = self.copying(&copy, Some(&expected), options)?;
         let mut loaded = None;
@@ -128,7 +131,8 @@ impl PostgresConnection {
             return self.delivery(keep).map(First::Known);
         };
         self.note(delivery);
-        let stream = CopyOut::open(reader, asked, limits, CopyAnswer::Stream { types: &[] }, keep)?;
+        let stream = CopyOut::open(reader, asked, limits, CopyAnswer::Stream { types: &[] }, keep)
+            .map_err(|error| request::of_query(error, trimmed(&sql, dialect)))?;
         Ok(First::Stream(Box::new(stream)))
     }
 

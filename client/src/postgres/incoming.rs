@@ -7,6 +7,7 @@ use bytes::Bytes;
 use colonnade_wire::DecodeLimits;
 
 use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
+use super::route::stranger;
 use crate::channel::{Channel, lost};
 use crate::inbox::{Extent, Inbox};
 use crate::shared_connection::Tick;
@@ -58,15 +59,51 @@ impl Incoming {
     }
 
     /// The type of the next message and the length of its body, which must be read or skipped next.
+    ///
+    /// # Errors
+    /// The connection is lost, the length is impossible, or the answer is endless.
     pub(crate) fn header(&mut self, tick: Tick<'_>) -> Result<(u8, usize), Error> {
         tick()?;
-        message::header(self.0.array(tick)?)
+        let (kind, len) = message::header(self.0.array(tick)?)?;
+        match kind {
+            // Rows have limits of their own.
+            b'd' | b'D' => {}
+            // ReadyForQuery ends an answer.
+            b'Z' => self.0.asides.restart(),
+            _ => self.0.asides.add(HEADER + len)?,
+        }
+        Ok((kind, len))
     }
 
     /// The type of the next message, which is not consumed.
     pub(crate) fn peek(&mut self, tick: Tick<'_>) -> Result<u8, Error> {
         tick()?;
         self.0.peek(tick)
+    }
+
+    /// Refuses the first bytes of a server that does not speak this protocol. Of their length nothing is believed.
+    ///
+    /// # Errors
+    /// They are no message of a login, or there are none.
+    pub(crate) fn check_greeting(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+        tick()?;
+        let first = self.0.peek(tick).and_then(|kind| match kind {
+            b'R' | b'E' | b'N' | b'v' => self.0.ahead::<HEADER>(tick).map(Some),
+            _ => Ok(None),
+        });
+        let is_message = |header| message::header(header).is_ok_and(|(_, len)| len <= CONTROL_LIMIT);
+        match first {
+            Ok(Some(header)) if is_message(header) => Ok(()),
+            // With TLS, the server may have refused this client's certificate.
+            Err(error)
+                if error.kind() != ErrorKind::ConnectionLost
+                    || !self.0.at_hand().is_empty()
+                    || !matches!(self.0.channel, Channel::Plain(_)) =>
+            {
+                Err(error)
+            }
+            _ => Err(stranger(self.0.at_hand())),
+        }
     }
 
     /// The first bytes of a body, which are not consumed.

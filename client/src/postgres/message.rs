@@ -154,7 +154,7 @@ impl<'a> MessageReader<'a> {
 /// ErrorResponse as an error.
 pub(crate) fn error_response(body: &[u8]) -> Error {
     let mut body = MessageReader(body);
-    let (mut sqlstate, mut message, mut detail, mut hint) = (None, None, None, None);
+    let (mut sqlstate, mut message, mut detail, mut hint, mut position) = (None, None, None, None, None);
     // A field of type 0 is the end. If the rest is damaged, only its fields are lost.
     while let Ok(field @ 1..) = body.byte() {
         let Ok(text) = body.text() else { break };
@@ -163,11 +163,13 @@ pub(crate) fn error_response(body: &[u8]) -> Error {
             b'M' => message = Some(text.into_owned()),
             b'D' => detail = Some(text.into_owned()),
             b'H' => hint = Some(text.into_owned()),
+            // It counts from 1.
+            b'P' => position = text.parse::<usize>().ok().and_then(|position| position.checked_sub(1)),
             _ => {}
         }
     }
     let message = message.unwrap_or_else(|| "the server reported an error without a message".to_owned());
-    let mut error = Error::new(ErrorKind::Database, message).with_detail(detail);
+    let mut error = Error::new(ErrorKind::Database, message).with_detail(detail).with_position(position);
     if let Some(sqlstate) = sqlstate {
         error = error.with_sqlstate(sqlstate);
     }

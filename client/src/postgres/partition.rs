@@ -9,6 +9,7 @@ mod blocks;
 mod estimate;
 mod keys;
 mod repeatable;
+mod settings;
 mod shared;
 
 use std::sync::Arc;

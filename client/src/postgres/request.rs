@@ -17,6 +17,8 @@ pub(crate) const STREAM: &str = "FORMAT colonnade, version 1";
 const CHUNKS: RequestedSize = RequestedSize { rows: 65_536, bytes: 4 << 20 };
 /// The most bytes of a schema message, and of a chunk in addition to its values.
 const MESSAGE_OVERHEAD: u64 = 16 << 20;
+/// The SQLSTATE of a syntax error.
+const SYNTAX: &str = "42601";
 /// The most digits of a decimal in the format. FORMAT §4.
 const DECIMAL_DIGITS: u8 = 76;
 
@@ -28,6 +30,62 @@ pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Resul
     let query = plain(sql, options, dialect)?;
     // The line break ends a comment in the query's last line.
     copy_of(&format!("(\n{query}\n)"), options)
+}
+
+/// What stands around a query in [`copy`].
+const BEFORE: &str = "COPY (\n";
+const AFTER: &str = "\n) TO STDOUT (";
+
+/// The error of the COPY of a query, as the query alone has it.
+pub(crate) fn of_query(error: Error, query: &str) -> Error {
+    let end = query.chars().count();
+    let mut position = error.position().and_then(|(position, _)| position.checked_sub(BEFORE.len()));
+    let is_behind = error.sqlstate() == Some(SYNTAX) && position.is_some_and(|position| position > end);
+    let closing = is_behind.then(|| unopened(query)).flatten();
+    position = closing.or(position);
+    // An open quote contains the rest of the COPY, and an open bracket ends there.
+    let message = match (error.message().split_once(AFTER), error.message().rsplit_once('"')) {
+        (Some((before, _)), Some((_, after))) => format!("{before}\"{after}"),
+        // The query's bracket has closed that of the COPY, whose own is one too many then.
+        _ if closing.is_some() => "syntax error at or near \")\"".to_owned(),
+        _ if is_behind => "syntax error at end of input".to_owned(),
+        _ => error.message().to_owned(),
+    };
+    let is_several = || {
+        let at = position.and_then(|position| query.char_indices().nth(position));
+        at.is_some_and(|(_, character)| character == ';')
+    };
+    let from = |other: Error| error.origin().into_iter().fold(other, Error::with_origin);
+    match error.sqlstate() {
+        Some(SYNTAX) if is_several() => return from(Error::several_statements()),
+        // COPY refuses them before they run.
+        Some("0A000") if message.contains("COPY") => {
+            return match code(query, Dialect::POSTGRES).any(|token| token.is_word("into")) {
+                true => from(Error::no_rows()),
+                false => error.with_hint("in Python, Connection.execute runs it"),
+            };
+        }
+        _ => {}
+    }
+    let hint = error.hint().map(|hint| {
+        hint.replace(", or name it in the COPY option \"as_text\".", ", or name it in the option as_text.")
+    });
+    let error = error.with_message(message).with_position(position.map(|position| position.min(end))).with_sent(query);
+    match hint {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    }
+}
+
+/// The character of the first bracket that closes none.
+fn unopened(query: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let token = code(query, Dialect::POSTGRES).find(|token| {
+        let is_unopened = token.is_symbol(b')') && depth == 0;
+        depth = (depth + usize::from(token.is_symbol(b'('))).saturating_sub(usize::from(token.is_symbol(b')')));
+        is_unopened
+    })?;
+    Some(query[..token.start].chars().count())
 }
 
 /// `COPY … TO STDOUT (…)` of anything that COPY reads.
@@ -117,9 +175,19 @@ pub(crate) fn is_read(sql: &str) -> bool {
 }
 
 /// Whether PostgreSQL's COPY has a place for a statement. It has none for others that return rows: EXPLAIN, SHOW, FETCH,
-/// CALL, EXECUTE.
+/// CALL, EXECUTE. Nor has it one for changes that return nothing.
 pub(crate) fn is_copied(sql: &str) -> bool {
-    starts_with(sql, &QUERIES) || starts_with(sql, &CHANGES)
+    let changes = || {
+        let tokens = || code(sql, Dialect::POSTGRES);
+        // FOR UPDATE, FOR NO KEY UPDATE
+        tokens()
+            .zip(tokens().skip(1))
+            .any(|(before, token)| token.is_one_of(&CHANGES) && !before.is_one_of(&["for", "key"]))
+    };
+    let returns = || code(sql, Dialect::POSTGRES).any(|token| token.is_word("returning"));
+    let first = first_word(sql, Dialect::POSTGRES);
+    let is_one_of = |words: &[&str]| words.iter().any(|word| first.eq_ignore_ascii_case(word));
+    is_one_of(&QUERIES) && !(is_one_of(&["WITH"]) && changes() && !returns()) || is_one_of(&CHANGES) && returns()
 }
 
 fn starts_with(sql: &str, words: &[&str]) -> bool {
@@ -145,6 +213,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use crate::StoredDates;
 
     #[test]
     fn options_are_named_only_where_they_differ() {
@@ -158,6 +227,7 @@ mod tests {
             max_result_bytes: Some(40),
             numeric: Some((38, 9)),
             as_text: vec!["plain_1".to_owned(), "Odd, \"it's\"".to_owned()],
+            stored_dates: StoredDates::default(),
             parallel: Parallel::Off,
             type_names: false,
         };
@@ -167,6 +237,51 @@ mod tests {
              chunk_bytes 20, max_message_bytes 30, numeric '38,9', as_text 'plain_1,\"Odd, \"\"it''s\"\"\"', \
              parallel 'off')"
         );
+    }
+
+    #[test]
+    fn changes_that_return_nothing_are_not_copied() {
+        for sql in [
+            "select 1",
+            "(select 1)",
+            "update t set a = 1 returning a",
+            "with x as (delete from t returning a) select * from x",
+            "with x as (select 1 for no key update) select * from x",
+            "WITH x AS (SELECT 'update') TABLE x",
+        ] {
+            assert!(is_copied(sql), "{sql}");
+        }
+        for sql in [
+            "update t set a = 1",
+            "insert into t values ('returning')",
+            "with x as (select 1) delete from t",
+            "show all",
+        ] {
+            assert!(!is_copied(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn errors_do_not_speak_of_the_copy() {
+        let query = "select é";
+        let sent = copy(query, &QueryOptions::default(), Dialect::POSTGRES).unwrap();
+        let of = |sqlstate: &str, message: &str, position| {
+            of_query(Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate).with_position(position), query)
+        };
+        let open = format!("unterminated quoted string at or near \"'x{}\"", sent.split_once('é').unwrap().1);
+        assert_eq!(of(SYNTAX, &open, Some(14)).message(), "unterminated quoted string at or near \"'x\"");
+        let found = of(SYNTAX, "syntax error at or near \"TO\"", Some(18));
+        assert_eq!((found.message(), found.position()), ("syntax error at end of input", Some((8, Some(query)))));
+        let near = Error::new(ErrorKind::Database, "syntax error at or near \")\"").with_sqlstate(SYNTAX);
+        let found = of_query(near.with_position(Some(18)), "select 1)");
+        assert_eq!((found.message(), found.position().unwrap().0), ("syntax error at or near \")\"", 8));
+        assert_eq!(of("42703", "column x", Some(14)).position(), Some((7, Some(query))));
+        assert_eq!(
+            of("0A000", "conditional DO INSTEAD rules are not supported for COPY", None).hint().unwrap().len(),
+            37
+        );
+        let several = Error::new(ErrorKind::Database, "").with_sqlstate(SYNTAX).with_position(Some(15));
+        assert_eq!(of_query(several, "select 1; select 2").message(), Error::several_statements().message());
     }
 
     #[test]

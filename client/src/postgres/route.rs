@@ -132,9 +132,10 @@ fn offered(socket: &Socket, tick: Tick<'_>) -> Result<bool, Error> {
     loop {
         // SAFETY: there is room for one byte.
         match unsafe { socket.receive(&raw mut answer, 1, false) } {
-            Ok(0) => return Err(lost(io::ErrorKind::UnexpectedEof.into())),
+            Ok(0) => return Err(stranger(&[])),
             Ok(_) => break,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => tick()?,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Err(stranger(&[])),
             Err(error) => return Err(lost(error)),
         }
     }
@@ -144,9 +145,38 @@ fn offered(socket: &Socket, tick: Tick<'_>) -> Result<bool, Error> {
         // The error's text may come from an attacker, because nothing is encrypted yet (CVE-2024-10977).
         b'E' => Err(Error::new(ErrorKind::Connect, "the server answered with an error when it was asked for TLS")
             .with_hint("the server's log may say more")),
-        _ => Err(Error::new(ErrorKind::Protocol, "the server at this port does not speak PostgreSQL's protocol")
-            .with_hint("check the port")),
+        first => {
+            let mut bytes = [first; FIRST_BYTES];
+            // SAFETY: there is room for these bytes.
+            let more = unsafe { socket.receive(bytes.as_mut_ptr().add(1), FIRST_BYTES - 1, false) };
+            Err(stranger(&bytes[..=more.unwrap_or_default().min(FIRST_BYTES - 1)]))
+        }
     }
+}
+
+/// The most bytes of a stranger's answer that are read at once.
+const FIRST_BYTES: usize = 64;
+
+/// The error of a server that does not speak PostgreSQL's protocol. Its answer begins with these bytes, or it has closed the connection
+/// without any.
+pub(super) fn stranger(bytes: &[u8]) -> Error {
+    /// The characters of the answer that are shown.
+    const SHOWN: usize = 32;
+    const CHECK: &str = "is this PostgreSQL? Check the host and the port";
+    if bytes.is_empty() {
+        return Error::new(ErrorKind::ConnectionLost, "the server closed the connection without an answer")
+            .with_hint(format!("{CHECK}; a proxy whose server does not run closes connections so, too"));
+    }
+    let shown: String = bytes.escape_ascii().map(char::from).take(SHOWN).collect();
+    let message =
+        format!("the server at this port does not speak PostgreSQL's protocol: its answer begins with \"{shown}\"");
+    // A packet of MySQL has its length first, and the greeting the protocol's version 10 then.
+    let hint = match bytes {
+        [_, _, 0, 0, 10, ..] => format!("{CHECK}, or write mysql:// for MySQL and MariaDB"),
+        _ if bytes.starts_with(b"HTTP/") => format!("{CHECK}: a web server answers there"),
+        _ => CHECK.to_owned(),
+    };
+    Error::new(ErrorKind::Protocol, message).with_hint(hint)
 }
 
 fn keep_alive(socket: &Socket, keepalive: &Keepalive) {

@@ -17,12 +17,18 @@ use colonnade_wire::LinkEstimate;
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
+use crate::inbox::AnswerSize;
 use crate::shared_connection::Tick;
 use crate::tls;
 use crate::{Access, Dialect, Error, ErrorKind, Transaction};
 
+/// The messages and waits after which a closed connection is not asked for the server's error any more.
+const MOST_LAST_MESSAGES: u32 = 32;
 /// The timeout for the server's first message, without `connect_timeout`.
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
+
+/// Gets a message's kind and body.
+type TakeMessage<'a> = &'a mut dyn FnMut(u8, &[u8]) -> Result<(), Error>;
 
 /// The two directions of a connection.
 #[derive(Debug)]
@@ -55,6 +61,8 @@ pub(crate) struct ServerProperties {
     pub(crate) key: BackendKey,
     /// The encoding of the server's text.
     pub(crate) encoding: String,
+    /// Whether the server computes times in floats (`integer_datetimes` is off), as versions before 10 may and imitations do.
+    pub(super) has_float_times: bool,
     /// The settings that affect how the server reads statements.
     pub(super) reports: Reports,
 }
@@ -71,6 +79,7 @@ impl ServerProperties {
         match &*name {
             "server_version" => self.version = value.into_owned(),
             "client_encoding" => self.encoding = value.into_owned(),
+            "integer_datetimes" => self.has_float_times = value.eq_ignore_ascii_case("off"),
             "colonnade.dialect" => self.dialect = value.into_owned(),
             "colonnade.receive" => self.receives = value.trim().parse().unwrap_or(0),
             name => {
@@ -128,7 +137,11 @@ impl ServerConnection {
             let left = target.connect_timeout.map(|_| deadline.saturating_duration_since(Instant::now()));
             let socket = route.connect(left)?;
             let (error, again) = match route.secure(socket, &mut tick) {
-                Err(error) => (error, true),
+                // Bytes of another protocol are the same without TLS.
+                Err(error) => {
+                    let again = error.kind() != ErrorKind::Protocol;
+                    (error, again)
+                }
                 Ok(channel) => {
                     let encrypted = channel.tls().is_some();
                     match Self::log_in(route, channel, given, &mut tick) {
@@ -189,15 +202,27 @@ impl ServerConnection {
     /// # Errors
     /// The connection is lost, or the server refuses the query.
     pub(super) fn pass_over_answer(&mut self, tick: Tick<'_>) -> Result<(), Error> {
-        let mut failed = None;
+        self.simple_answer(tick, &mut |_, _| Ok(()))?
+    }
+
+    /// Receives the answer to a simple query of this client; `take` gets each message but errors and settings. The inner
+    /// error is the server's.
+    ///
+    /// # Errors
+    /// The connection is lost, if the server has said why, for that reason; the errors of `take`.
+    pub(super) fn simple_answer(&mut self, tick: Tick<'_>, take: TakeMessage<'_>) -> Result<Result<(), Error>, Error> {
+        let (mut failed, mut read) = (None, AnswerSize::default());
         loop {
-            let (kind, len) = self.incoming.header(tick)?;
-            let bytes = self.incoming.body(kind, len, tick)?;
+            let next =
+                self.incoming.header(tick).and_then(|(kind, len)| Ok((kind, self.incoming.body(kind, len, tick)?)));
+            // A fatal error is the last message.
+            let (kind, bytes) = next.map_err(|lost| failed.take().unwrap_or(lost))?;
+            read.add(bytes.len())?;
             match kind {
                 b'S' => self.server.note(&bytes)?,
                 b'E' => failed = Some(message::error_response(&bytes)),
-                b'Z' => return failed.map_or(Ok(()), Err),
-                _ => {}
+                b'Z' => return Ok(failed.map_or(Ok(()), Err)),
+                _ => take(kind, &bytes)?,
             }
         }
     }
@@ -219,7 +244,23 @@ impl ServerConnection {
 
     /// Sends a whole message.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.incoming.channel().send(bytes).map_err(lost)
+        self.incoming.channel().send(bytes).map_err(|error| self.last_error().unwrap_or_else(|| lost(error)))
+    }
+
+    /// The error that the server sent before it closed the connection, if it has arrived.
+    fn last_error(&mut self) -> Option<Error> {
+        let mut left = MOST_LAST_MESSAGES;
+        let mut tick = || {
+            left -= 1;
+            if left > 0 { Ok(()) } else { Err(protocol("no error")) }
+        };
+        loop {
+            let (kind, len) = self.incoming.header(&mut tick).ok()?;
+            let bytes = self.incoming.body(kind, len, &mut tick).ok()?;
+            if kind == b'E' {
+                return Some(message::error_response(&bytes));
+            }
+        }
     }
 }
 
@@ -261,14 +302,10 @@ fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>)
     let (mut welcome, mut authentication) =
         (false, Authentication::new(end_point(incoming.channel(), target), incoming.channel().is_certain()));
     loop {
-        let (kind, len) = incoming.header(tick)?;
-        if !welcome && !matches!(kind, b'R' | b'E' | b'N' | b'v') {
-            return Err(Error::new(
-                ErrorKind::Protocol,
-                "the server at this port does not speak PostgreSQL's protocol",
-            )
-            .with_hint("check the port"));
+        if !welcome {
+            incoming.check_greeting(tick)?;
         }
+        let (kind, len) = incoming.header(tick)?;
         let bytes = incoming.body(kind, len, tick)?;
         let mut body = MessageReader(&bytes);
         match kind {

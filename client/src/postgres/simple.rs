@@ -6,7 +6,7 @@ use colonnade_wire::{HEADER_LEN, RequestedSize};
 
 use super::ask::TextPart;
 use super::delivery::{Delivery, is_unknown_format, value};
-use super::extended::{row_description, text_row};
+use super::extended::{ValueFormat, bound_description, text_row};
 use super::incoming::{check_size, too_large};
 use super::message::{self, MessageReader, protocol, shown};
 use super::server_connection::ServerConnection;
@@ -191,7 +191,11 @@ impl Answer<'_, '_> {
                 (b'D' | b'T' | b'I', Job::Execute) => connection.incoming.skip(len, tick)?,
                 (b'T', Job::Ask(tell)) => {
                     let body = connection.incoming.body(kind, len, tick)?;
-                    tell(TextPart::Columns(row_description(&body)?));
+                    let (columns, formats) = bound_description(&body)?;
+                    if formats.contains(&ValueFormat::Binary) {
+                        return Err(protocol("a column in binary, where all are in text"));
+                    }
+                    tell(TextPart::Columns(columns));
                 }
                 (b'D', Job::Ask(tell)) => {
                     let body = connection.incoming.body(kind, len, tick)?;

@@ -95,9 +95,7 @@ impl PostgresConnection {
         let (steps, taken) = sync_channel(WAITING + 1);
         let mut events = self.session.start(keep, move |connection, tick, tell| {
             let steps = Steps { taken: &taken, abandoned: &given_up };
-            transfer::in_transaction(connection, tick, &given_up, |transfer| {
-                served::write(transfer, &plan, &steps, tell)
-            })
+            served::run(connection, tick, &plan, &steps, tell)
         })?;
         let StreamColumns { schema: sent, targets } = match events.next(keep)? {
             Some(Event::Part(Progress::Served(columns))) => columns,

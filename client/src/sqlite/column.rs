@@ -48,8 +48,7 @@ pub(super) enum Values {
 }
 
 impl ColumnBuilder {
-    pub(super) fn new(name: String, declaration: Option<String>, as_text: bool) -> Self {
-        let kind = if as_text { ColumnKind::AsText } else { ColumnKind::declared(declaration.as_deref()) };
+    pub(super) fn new(name: String, declaration: Option<String>, kind: ColumnKind) -> Self {
         let values = match kind {
             ColumnKind::Integer => Values::Integer(Vec::new()),
             ColumnKind::Float => Values::Float(Vec::new()),
@@ -217,6 +216,11 @@ impl Values {
             Self::Text(_) | Self::AsText(_) => DataType::Utf8,
             Self::Binary(_) => DataType::Binary,
         }
+    }
+
+    /// Whether these are dates, times or both.
+    pub(super) fn is_moment(&self) -> bool {
+        matches!(self, Self::Date(_) | Self::Time(_) | Self::Timestamp(_) | Self::Instant(_))
     }
 
     fn push_null(&mut self) {

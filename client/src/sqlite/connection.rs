@@ -3,6 +3,7 @@
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use super::descriptor_table;
 use super::library::{self, Database, InterruptHandle};
 use super::location::Location;
 use super::running::{Begun, deliver, run};
@@ -49,7 +50,7 @@ pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, 
     let (sender, opened) = sync_channel(1);
     let place = location.clone();
     // Another process may hold a lock.
-    feed::spawn("colonnade-sqlite", move || {
+    descriptor_table::spawn(move || {
         let _ = sender.send(open(&place));
     })?;
     let database = match feed::receive(&opened, keep) {
@@ -161,7 +162,7 @@ impl SqliteConnection {
         let (sender, batches) = produced::queue();
         let (sql, parameters) = (statement.sql.to_owned(), statement.parameters.cloned());
         let options = options.clone();
-        feed::spawn("colonnade-sqlite", move || {
+        descriptor_table::spawn(move || {
             let end = deliver(&database, (&sql, parameters.as_ref()), &options, rows_only, begun, &sender);
             // The database is released before the reader learns of the end and may start another query.
             lease.give_back(database);
@@ -218,7 +219,7 @@ impl SqliteConnection {
         let (databases, leases): (Vec<_>, Vec<_>) = taken.into_iter().unzip();
         let cancellers: Vec<_> = leases.iter().map(Lease::canceller).collect();
         let (sender, done) = sync_channel(1);
-        feed::spawn("colonnade-sqlite", move || {
+        descriptor_table::spawn(move || {
             let result = work(&databases);
             for (database, lease) in databases.into_iter().zip(leases) {
                 lease.give_back(database);

@@ -1,6 +1,7 @@
 //! SQLite's result codes as errors. <https://www.sqlite.org/rescode.html>
 
 use std::ffi::c_int;
+use std::io;
 
 use libsqlite3_sys as ffi;
 
@@ -22,17 +23,27 @@ const NO_FILE: &str = "unable to open database file";
 /// The primary code is the lowest byte of an extended one.
 const PRIMARY: c_int = 0xff;
 
-/// The error for a result code. `message` is SQLite's text, which contains only names and parts of the query.
-pub(super) fn error(code: c_int, message: &str, stage: Stage) -> Error {
-    meaning(code, message, stage).with_code(code)
+/// The error for a result code. `message` is SQLite's text, which contains only names and parts of the query. `cause` is the
+/// system's number of the error because of which a file could not be opened, or 0.
+pub(super) fn error(code: c_int, message: &str, stage: Stage, cause: c_int) -> Error {
+    match code & PRIMARY {
+        ffi::SQLITE_CANTOPEN | ffi::SQLITE_PERM if stage == Stage::Open && cause != 0 => {
+            let cause = io::Error::from_raw_os_error(cause);
+            Error::new(ErrorKind::Connect, format!("the file cannot be opened: {cause}")).with_cause(cause)
+        }
+        _ => meaning(code, message, stage),
+    }
+    .with_code(code)
 }
 
 fn meaning(code: c_int, message: &str, stage: Stage) -> Error {
     let database = |sqlstate: &str, message: &str| Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate);
     match code & PRIMARY {
         ffi::SQLITE_INTERRUPT => database("57014", "the query was cancelled"),
-        ffi::SQLITE_BUSY => database("55P03", "the database is locked by another process")
-            .with_hint("wait until it has written, or allow more time: sqlite:///file?timeout=60 (seconds)"),
+        ffi::SQLITE_BUSY => {
+            database("55P03", "the database is locked by another process, or by another library in this one")
+                .with_hint("wait until it has written, or allow more time: sqlite:///file?timeout=60 (seconds)")
+        }
         ffi::SQLITE_LOCKED => database("55P03", message),
         ffi::SQLITE_NOTADB => Error::new(ErrorKind::Connect, "the file is not an SQLite database, or it is encrypted"),
         ffi::SQLITE_CORRUPT => database("XX001", &format!("the file is damaged: {message}"))
@@ -66,10 +77,11 @@ fn meaning(code: c_int, message: &str, stage: Stage) -> Error {
 }
 
 fn wal() -> Error {
-    Error::new(ErrorKind::Database, "the database has a write-ahead log, and its directory cannot be written to")
+    Error::new(ErrorKind::Database, "the database has a write-ahead log, whose files this user cannot make")
         .with_sqlstate("58030")
         .with_hint(
-            "even a reader needs the file's -wal and -shm beside it: make the directory writable, or copy the database; if nobody \
-             writes to it meanwhile, open it with ?immutable=1",
+            "even a reader needs the file's -wal and -shm beside it, in files that its owner can write to: read as the file's \
+             owner, in a directory that can be written to, or while a program has the database open; if nobody writes to it \
+             meanwhile, open it with ?immutable=1",
         )
 }

@@ -149,12 +149,17 @@ mod tests {
 
     use std::time::Duration;
 
+    use super::super::descriptor_table;
     use super::super::library::Database;
     use super::super::value::Cell;
     use super::*;
     use crate::Access;
 
-    fn names(access: Access, sql: &str) -> Vec<String> {
+    fn names(access: Access, sql: &'static str) -> Vec<String> {
+        descriptor_table::run(move || read_names(access, sql)).unwrap()
+    }
+
+    fn read_names(access: Access, sql: &str) -> Vec<String> {
         let database = Database::open(c":memory:", false, Duration::ZERO, access).unwrap();
         let (statement, _) = database.prepare(sql).unwrap();
         let (mut statement, mut found) = (statement.unwrap(), Vec::new());
@@ -176,11 +181,15 @@ mod tests {
 
     #[test]
     fn each_pragma_of_the_library_is_refused_unless_it_only_tells() {
-        let database = Database::open(c":memory:", false, Duration::ZERO, Access::Gateway).unwrap();
         for name in names(Access::Own, "SELECT name FROM pragma_pragma_list") {
             // What the PRAGMA itself says of this value and this database does not matter.
-            let refused =
-                |statement: String| database.prepare(&statement).is_err_and(|error| error.sqlstate() == Some("42501"));
+            let refused = |statement: String| {
+                let prepared = descriptor_table::run(move || {
+                    let database = Database::open(c":memory:", false, Duration::ZERO, Access::Gateway).unwrap();
+                    database.prepare(&statement).map(drop)
+                });
+                prepared.unwrap().is_err_and(|error| error.sqlstate() == Some("42501"))
+            };
             let (bare, named) = (PRAGMAS.contains(&name.as_str()), NAMING.contains(&name.as_str()));
             assert_eq!(refused(format!("PRAGMA {name}")), !bare, "{name}");
             assert_eq!(refused(format!("PRAGMA {name} = 'x'")), !named, "{name}");

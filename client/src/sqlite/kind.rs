@@ -1,6 +1,8 @@
 //! The type of a column's values, by its declared type.
 //! <https://www.sqlite.org/datatype3.html#determination_of_column_affinity>
 
+use crate::QueryOptions;
+
 /// The most digits of a `decimal128`.
 pub(super) const MAX_PRECISION: u8 = 38;
 
@@ -28,6 +30,24 @@ pub(super) enum ColumnKind {
 }
 
 impl ColumnKind {
+    /// The kind in which a column is read with these options.
+    pub(super) fn read(name: &str, declaration: Option<&str>, options: &QueryOptions) -> Self {
+        let (kind, stored) = (Self::declared(declaration), &options.stored_dates);
+        let is_in = |names: &[String]| names.iter().any(|one| one == name);
+        match kind {
+            _ if is_in(&options.as_text) => Self::AsText,
+            _ if !kind.is_moment() => kind,
+            _ if is_in(&stored.by_values) => Self::ByValues,
+            _ if stored.all_as_text || is_in(&stored.as_text) => Self::AsText,
+            _ => kind,
+        }
+    }
+
+    /// Whether it is of dates, times or both.
+    pub(super) fn is_moment(self) -> bool {
+        matches!(self, Self::Date | Self::Time | Self::Timestamp { .. })
+    }
+
     /// The kind of a column with this declaration. `None` is an expression, or a column without a declared type.
     pub(super) fn declared(declaration: Option<&str>) -> Self {
         let Some(declaration) = declaration else { return Self::ByValues };

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use libsqlite3_sys as ffi;
 
+use super::descriptor_table::{self, OfTable};
 use super::fault::{self, Stage};
 use super::fence;
 use crate::{Access, Error};
@@ -21,12 +22,13 @@ const STEPS: c_int = 50_000;
 /// The time between two attempts at a lock.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// An open database, which one thread at a time uses. Others hold its [`InterruptHandle`].
-pub(super) struct Database(Arc<Handle>);
+/// An open database, which one thread at a time uses, of those with its descriptors. Others hold its
+/// [`InterruptHandle`].
+pub(super) struct Database(Arc<OfTable<Handle>>);
 
 /// Interrupts, from any thread, the statement that runs on a database.
 #[derive(Clone)]
-pub(super) struct InterruptHandle(Arc<Handle>);
+pub(super) struct InterruptHandle(Arc<OfTable<Handle>>);
 
 struct Handle {
     raw: NonNull<ffi::sqlite3>,
@@ -94,6 +96,9 @@ impl Database {
     }
 
     fn open_with(mode: c_int, name: &CStr, uri: bool, patience: Duration) -> Result<Self, Error> {
+        if !descriptor_table::is_entered() {
+            return Err(elsewhere(Stage::Open));
+        }
         let mut flags = mode | ffi::SQLITE_OPEN_NOMUTEX | ffi::SQLITE_OPEN_EXRESCODE;
         if uri {
             flags |= ffi::SQLITE_OPEN_URI;
@@ -101,9 +106,9 @@ impl Database {
         let mut raw = ptr::null_mut();
         // SAFETY: both pointers are valid for the call.
         let code = unsafe { ffi::sqlite3_open_v2(name.as_ptr(), &raw mut raw, flags, ptr::null()) };
-        let Some(raw) = NonNull::new(raw) else { return Err(fault::error(ffi::SQLITE_NOMEM, "", Stage::Open)) };
+        let Some(raw) = NonNull::new(raw) else { return Err(fault::error(ffi::SQLITE_NOMEM, "", Stage::Open, 0)) };
         let watch = Box::new(Watch { stop: AtomicBool::new(false), retries: AtomicI32::new(0) });
-        let database = Self(Arc::new(Handle { raw, watch }));
+        let database = Self(Arc::new(OfTable::new(Handle { raw, watch })));
         if code != ffi::SQLITE_OK {
             return Err(database.error(code, Stage::Open));
         }
@@ -136,6 +141,12 @@ impl Database {
         Ok(rows)
     }
 
+    /// Reads the file's schema again if another program has changed it. Compiling a statement does not: only its first step
+    /// compares it with the file's.
+    pub(super) fn refresh_schema(&self) -> Result<(), Error> {
+        self.texts("SELECT 1 FROM sqlite_schema LIMIT 1").map(drop)
+    }
+
     /// Sets the timeout of locks.
     pub(super) fn set_patience(&self, patience: Duration) {
         let retries = c_int::try_from(patience.as_millis() / RETRY.as_millis()).unwrap_or(c_int::MAX);
@@ -160,14 +171,23 @@ impl Database {
     /// Compiles the first statement of `sql`. Returns it and the text after it; `None` instead of the statement if
     /// there are only comments and white space.
     pub(super) fn prepare<'s>(&self, sql: &'s str) -> Result<(Option<SqliteStatement<'_>>, &'s str), Error> {
+        if !self.0.is_here() {
+            return Err(elsewhere(Stage::Prepare));
+        }
         let (mut raw, mut tail) = (ptr::null_mut(), ptr::null());
-        let length = c_int::try_from(sql.len()).map_err(|_| fault::error(ffi::SQLITE_TOOBIG, "", Stage::Prepare))?;
+        let length = c_int::try_from(sql.len()).map_err(|_| fault::error(ffi::SQLITE_TOOBIG, "", Stage::Prepare, 0))?;
         // SAFETY: `sql` has `length` bytes; the results go to variables of ours.
         let code = unsafe {
             ffi::sqlite3_prepare_v2(self.raw(), sql.as_ptr().cast::<c_char>(), length, &raw mut raw, &raw mut tail)
         };
         if code != ffi::SQLITE_OK {
-            return Err(self.error(code, Stage::Prepare));
+            // SAFETY: the connection is open.
+            let place = usize::try_from(unsafe { ffi::sqlite3_error_offset(self.raw()) }).ok();
+            let before = place.and_then(|place| sql.get(..place));
+            return Err(self
+                .error(code, Stage::Prepare)
+                .with_position(before.map(|before| before.chars().count()))
+                .with_sent(sql));
         }
         let used = tail.addr().saturating_sub(sql.as_ptr().addr());
         let rest = sql.get(used..).unwrap_or_default();
@@ -194,8 +214,16 @@ impl Database {
     fn error(&self, code: c_int, stage: Stage) -> Error {
         // SAFETY: the text is the connection's and stays until its next call.
         let message = unsafe { text(ffi::sqlite3_errmsg(self.raw())) }.unwrap_or_default();
-        fault::error(code, &message, stage)
+        // SAFETY: the connection is open.
+        let cause = unsafe { ffi::sqlite3_system_errno(self.raw()) };
+        fault::error(code, &message, stage, cause)
     }
+}
+
+/// The error of a bug: the descriptors of this thread are other files than those of the database.
+#[cold]
+fn elsewhere(stage: Stage) -> Error {
+    fault::error(ffi::SQLITE_MISUSE, "an SQLite database is used on a thread without its files", stage, 0)
 }
 
 /// # Safety

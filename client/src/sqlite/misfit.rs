@@ -45,9 +45,7 @@ impl ColumnBuilder {
             Cell::Blob(_) => "a BLOB",
         };
         let column = match &self.declaration {
-            Some(declaration)
-                if !declaration.is_empty() && ColumnKind::declared(Some(declaration)) != ColumnKind::ByValues =>
-            {
+            Some(declaration) if !declaration.is_empty() && !self.is_by_values() => {
                 format!("a column declared {declaration}")
             }
             _ => format!("a column whose first values made it {}", decided(&self.values)),
@@ -82,12 +80,23 @@ impl ColumnBuilder {
             Cell::Blob(_) => "BLOB",
             Cell::Text(_) | Cell::Null => "TEXT",
         };
+        let parses = format!("; pandas parses other forms: parse_dates=[{:?}]", self.name);
+        let pandas = if self.values.is_moment() { parses.as_str() } else { "" };
         Misfit {
             sqlstate,
             what: format!("{what} in {column}"),
-            hint: format!("cast it in the query, CAST(… AS {to}), or read it as text: as_text=[{:?}]", self.name),
+            hint: format!(
+                "cast it in the query, CAST(… AS {to}), or read it as text: as_text=[{:?}]{pandas}",
+                self.name
+            ),
             row: None,
         }
+    }
+
+    /// Whether the values decided the type, because the declaration does not, or was not to.
+    fn is_by_values(&self) -> bool {
+        let kind = ColumnKind::declared(self.declaration.as_deref());
+        kind == ColumnKind::ByValues || kind.is_moment() && !self.values.is_moment()
     }
 
     /// The description of text that is not UTF-8.

@@ -3,8 +3,7 @@
 //! All siblings are in a transaction that reads, until they are closed. With a rollback journal, the first sibling's
 //! lock blocks commits of writers (<https://www.sqlite.org/lockingv3.html>). With a write-ahead log, writers continue.
 //! Another connection then reports whether one has committed between the first and the last sibling's start
-//! (<https://www.sqlite.org/pragma.html#pragma_data_version>). The index of the log would tell too, but opening and
-//! closing an SQLite file in a process releases the process's locks on it.
+//! (<https://www.sqlite.org/pragma.html#pragma_data_version>).
 
 mod rowid;
 
@@ -206,6 +205,7 @@ struct Described {
 }
 
 fn columns(database: &Database, sql: &str) -> Result<Vec<Described>, Error> {
+    database.refresh_schema()?;
     let (statement, _) = database.prepare(sql)?;
     let Some(statement) = statement else { return Ok(Vec::new()) };
     let column = |index| Described {

@@ -1,12 +1,14 @@
 //! A statement's rows as batches.
 
 use std::collections::VecDeque;
+use std::mem;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Schema, SchemaRef};
 
 use super::column::ColumnBuilder;
+use super::kind::ColumnKind;
 use super::library::{Database, InterruptHandle, SqliteStatement};
 use crate::arrays::Length;
 use crate::{Error, ErrorKind, Parameters, QueryOptions};
@@ -28,6 +30,8 @@ pub(super) struct StatementRows<'d> {
     schema: SchemaRef,
     /// Batches that are complete.
     ready: VecDeque<RecordBatch>,
+    /// Whether the statement has made a step whose row, if there was one, was not read.
+    stepped: bool,
     /// Rows that were read from the statement.
     taken: u64,
     ended: bool,
@@ -57,8 +61,10 @@ impl<'d> StatementRows<'d> {
         let rows = positive(options.chunk_rows.map(u64::from), ROWS, "chunk_rows")?;
         let bytes = positive(options.chunk_bytes, BYTES, "chunk_bytes")?.min(MOST_BYTES);
         options.refuse_for_plain_source(true)?;
-        let statement = only_statement(database, sql, parameters)?;
-        let columns = columns(&statement, &options.as_text)?;
+        let mut statement = only_statement(database, sql, parameters)?;
+        // Another program may have changed the table since this connection read the schema.
+        statement.step()?;
+        let columns = columns(&statement, options)?;
         let schema = Arc::new(Schema::empty());
         let interrupt = database.interrupt();
         let width = columns.len() * size_of::<u64>();
@@ -70,6 +76,7 @@ impl<'d> StatementRows<'d> {
             schema,
             width,
             ready: VecDeque::new(),
+            stepped: true,
             taken: 0,
             ended: false,
             rows: ROWS,
@@ -128,7 +135,8 @@ impl<'d> StatementRows<'d> {
         let (mut rows, mut bytes) = (0, 0);
         let limit = self.length.limit(self.rows);
         while rows < limit && bytes < self.bytes {
-            let Some(row) = self.statement.step()? else {
+            let first = mem::take(&mut self.stepped);
+            let Some(row) = (if first { self.statement.row() } else { self.statement.step()? }) else {
                 self.ended = true;
                 break;
             };
@@ -184,14 +192,15 @@ fn only_statement<'d>(
     Ok(statement)
 }
 
-fn columns(statement: &SqliteStatement<'_>, as_text: &[String]) -> Result<Vec<ColumnBuilder>, Error> {
+/// The columns of a statement that has made its first step.
+fn columns(statement: &SqliteStatement<'_>, options: &QueryOptions) -> Result<Vec<ColumnBuilder>, Error> {
     let column = |index| {
-        let name = statement.name(index);
-        let as_text = as_text.contains(&name);
-        ColumnBuilder::new(name, statement.declared(index), as_text)
+        let (name, declaration) = (statement.name(index), statement.declared(index));
+        let kind = ColumnKind::read(&name, declaration.as_deref(), options);
+        ColumnBuilder::new(name, declaration, kind)
     };
     let columns: Vec<_> = (0..statement.columns()).map(column).collect();
-    match as_text.iter().find(|name| columns.iter().all(|column| column.name != **name)) {
+    match options.as_text.iter().find(|name| columns.iter().all(|column| column.name != **name)) {
         Some(name) => Err(usage(format!("as_text names a column {name:?}, which the result does not have"))),
         None => Ok(columns),
     }

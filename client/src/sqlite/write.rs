@@ -1,7 +1,9 @@
 //! Writes into a table of an SQLite file, within one transaction, over a connection of its own.
 //! <https://www.sqlite.org/lang_insert.html>
 //!
-//! The thread that owns the connection converts and inserts. A short queue of batches limits the caller.
+//! The thread that owns the connection converts and inserts. A short queue of batches limits the caller. The caller keeps
+//! each batch until the thread has dropped its own reference: another library's memory must not be released there
+//! (`descriptor_table`).
 
 mod moment;
 mod rows;
@@ -9,8 +11,10 @@ mod stored;
 mod table;
 mod upsert;
 
+use std::collections::VecDeque;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +25,7 @@ use self::rows::RowInserter;
 use self::stored::{BatchColumn, StoredType};
 use self::table::TargetColumn;
 use super::connection::SqliteConnection;
+use super::descriptor_table;
 use super::library::{Database, InterruptHandle};
 use super::location::Location;
 use crate::feed::{self, NoItem};
@@ -48,12 +53,12 @@ impl Writing for SqliteConnection {
         let interrupt = self.writer().clone();
         let work = Work { target: target.clone(), columns, abandoned: abandoned.clone(), interrupt: interrupt.clone() };
         let location = self.location().clone();
-        feed::spawn("colonnade-sqlite-write", move || {
-            let end = work.run(&location, &taken, &sender);
+        descriptor_table::spawn(move || {
+            let end = work.run(&location, taken, &sender);
             // Nobody needs the event if the writer is gone.
             let _ = sender.send(end.map(Progress::Committed));
         })?;
-        let mut writer = SqliteWriter { steps: Some(steps), events, abandoned, interrupt, waiting: 0 };
+        let mut writer = SqliteWriter { steps: Some(steps), events, abandoned, interrupt, lent: VecDeque::new() };
         // The table is ready.
         writer.next(keep)?;
         Ok(Box::new(writer))
@@ -84,8 +89,8 @@ enum Step {
 
 /// What the thread has for the writer.
 enum Progress {
-    /// The table is ready, or a step was taken out of the queue.
-    Taken,
+    /// The table is ready, or the oldest batch was inserted and is not referred to any more.
+    Done,
     /// The rows that were committed.
     Committed(u64),
 }
@@ -102,7 +107,7 @@ impl Work {
     fn run(
         &self,
         location: &Location,
-        steps: &Receiver<Step>,
+        steps: Receiver<Step>,
         events: &SyncSender<Result<Progress, Error>>,
     ) -> Result<u64, Error> {
         let (name, is_uri) = location.file()?;
@@ -111,7 +116,7 @@ impl Work {
         // The writer sets this before it looks for the handle.
         self.check(&database)?;
         database.run("BEGIN IMMEDIATE").map_err(|error| not_writable(error, location))?;
-        let written = self.write(&database, steps, events);
+        let written = self.write(&database, &steps, events);
         if written.is_err() {
             database.arm();
             // After some errors SQLite has rolled back already. Closing the database also does.
@@ -143,11 +148,10 @@ impl Work {
     ) -> Result<u64, Error> {
         let tell = |progress| events.send(Ok(progress)).map_err(|_| interrupted());
         let table = table::prepare(database, &self.target, &self.columns)?;
-        tell(Progress::Taken)?;
+        tell(Progress::Done)?;
         let (rows, stored) = {
             let mut inserter = RowInserter::begin(database, &table)?;
             while let Step::Rows(batch) = steps.recv().map_err(|_| interrupted())? {
-                tell(Progress::Taken)?;
                 for start in (0..batch.num_rows()).step_by(PART) {
                     let part = batch.slice(start, PART.min(batch.num_rows() - start));
                     let values = part.columns().iter().zip(&self.columns);
@@ -155,6 +159,8 @@ impl Work {
                     let values = values.collect::<Result<Vec<_>, _>>()?;
                     inserter.insert(&values, part.num_rows(), || self.check(database))?;
                 }
+                drop(batch);
+                tell(Progress::Done)?;
             }
             (inserter.rows, inserter.stored)
         };
@@ -185,8 +191,8 @@ struct SqliteWriter {
     /// Set before the thread could commit an interrupted write.
     abandoned: Arc<AtomicBool>,
     interrupt: WriterInterrupt,
-    /// The steps that the thread has not taken yet.
-    waiting: usize,
+    /// The batches that the thread has, the oldest first.
+    lent: VecDeque<RecordBatch>,
 }
 
 impl SqliteWriter {
@@ -200,12 +206,7 @@ impl SqliteWriter {
     }
 
     fn send(&mut self, step: Step, keep: Keep<'_>) -> Result<(), Error> {
-        while self.waiting >= WAITING {
-            self.next(keep)?;
-            self.waiting -= 1;
-        }
         if self.steps.as_ref().is_some_and(|steps| steps.send(step).is_ok()) {
-            self.waiting += 1;
             return Ok(());
         }
         // The thread has ended, and its last event says why.
@@ -217,6 +218,11 @@ impl SqliteWriter {
 
 impl TableWriter for SqliteWriter {
     fn write(&mut self, batch: &RecordBatch, keep: Keep<'_>) -> Result<(), Error> {
+        while self.lent.len() >= WAITING {
+            self.next(keep)?;
+            self.lent.pop_front();
+        }
+        self.lent.push_back(batch.clone());
         self.send(Step::Rows(batch.clone()), keep)
     }
 
@@ -239,7 +245,11 @@ impl Drop for SqliteWriter {
             interrupt.stop();
         }
         // Afterwards the journal is gone, and the file can be written to again.
-        let _ = feed::drain(&self.events, STOP_LIMIT, |_| false);
+        let ended = feed::drain(&self.events, STOP_LIMIT, |_| false);
+        if ended == Err(RecvTimeoutError::Timeout) {
+            // The thread still has them.
+            mem::forget(mem::take(&mut self.lent));
+        }
         // The handle keeps the database open.
         *running() = None;
     }

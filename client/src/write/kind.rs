@@ -3,11 +3,11 @@
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
 use super::unsupported_column;
-use crate::Error;
+use crate::{Error, arrow_form, dtype};
 
-/// The metadata key of Arrow's extension types.
-const EXTENSION: &str = "ARROW:extension:name";
-const AS_TEXT: &str = "convert it before: dtype={…: \"utf8\"}, or leave the column out";
+/// How nested values reach a database that has no type for them.
+pub(crate) const AS_JSON: &str =
+    "make JSON texts of it before, as map(json.dumps) of pandas does and to_json() in DuckDB; or leave the column out";
 
 /// The meaning of a column's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,14 +59,25 @@ impl ColumnMeaning {
     /// No database column holds such values.
     pub(crate) fn of(field: &Field) -> Result<Self, Error> {
         Self::of_type(field.data_type(), Self::extension(field)).ok_or_else(|| {
-            let what = format!("{} cannot be written to a table in this version", field.data_type());
-            unsupported_column(field.name(), &what, AS_TEXT)
+            let what = format!("{} cannot be written to a table in this version", dtype::name_of(field.data_type()));
+            unsupported_column(field.name(), &what, AS_JSON)
         })
+    }
+
+    /// How values reach a database that has no type for them.
+    pub(crate) fn way_out(&self) -> &'static str {
+        match self {
+            Self::List(_) => AS_JSON,
+            Self::Duration { .. } | Self::Interval => {
+                "make numbers of it before, as dt.total_seconds() of pandas does, or let the query cast it to text"
+            }
+            _ => "convert it before: dtype={…: \"utf8\"}",
+        }
     }
 
     /// The name of a field's extension type.
     pub(crate) fn extension(field: &Field) -> Option<&str> {
-        field.metadata().get(EXTENSION).map(String::as_str)
+        arrow_form::extension(field)
     }
 
     /// The meaning of values of a type; `None` if no database column holds such values.

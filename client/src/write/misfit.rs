@@ -1,5 +1,7 @@
 //! The errors of values that have no exact form in their column.
 
+use super::kind::ColumnMeaning;
+use super::moment;
 use crate::{Error, ErrorKind};
 
 /// A value that its column cannot hold.
@@ -19,11 +21,40 @@ impl ValueMisfit {
         Self { sqlstate: "22003", what: format!("{value} has no exact form in {column}"), hint }
     }
 
-    /// A date, time or timestamp out of the column's range, or between its values.
+    /// A date, a time, a timestamp or a duration out of the column's range, or between its values, which are `step`
+    /// microseconds apart; 0 is less than one. `held` is the range.
     #[cold]
-    pub(crate) fn moment(value: i64, unit: &str, column: &str) -> Self {
-        let hint = "round the data first: dtype={…: lossy(\"timestamp(us)\")} or another type of TYPES.md";
-        Self { sqlstate: "22008", what: format!("{value} {unit} has no exact form in {column}"), hint }
+    pub(crate) fn moment(number: i64, meaning: &ColumnMeaning, column: &str, held: &str, step: i64) -> Self {
+        let is_fine = moment::is_between(number, meaning, step);
+        let what = format!("{} has no exact form in {column}", moment::shown(number, meaning));
+        let what = if is_fine { what } else { format!("{what}, which holds {held}") };
+        let hint = match meaning {
+            ColumnMeaning::Time { .. } | ColumnMeaning::Timestamp { .. } if is_fine && step > 1 => {
+                "give the table's column more digits of a second, or round the data before"
+            }
+            ColumnMeaning::Timestamp { zoned: false, .. } if is_fine => {
+                "dtype={…: lossy(\"timestamp(us)\")} takes the earlier microsecond"
+            }
+            ColumnMeaning::Timestamp { zoned: true, .. } if is_fine => {
+                "dtype={…: lossy(\"timestamp(us, UTC)\")} takes the earlier microsecond"
+            }
+            ColumnMeaning::Time { .. } if is_fine => "dtype={…: lossy(\"time64(us)\")} takes the earlier microsecond",
+            ColumnMeaning::Date { .. } if is_fine => "dtype={…: lossy(\"date32\")} takes the day",
+            ColumnMeaning::Duration { .. } | ColumnMeaning::Interval if is_fine => {
+                "round it before, as dt.round(\"us\") of pandas does"
+            }
+            ColumnMeaning::Timestamp { zoned: true, .. }
+                if column.starts_with("timestamp(") && held.ends_with("UTC") =>
+            {
+                "a datetime column holds the years 0 to 9999: write it without its zone, by dtype={…: \"timestamp(us)\"} \
+                 if that is UTC, or by dt.tz_convert(None) of pandas"
+            }
+            ColumnMeaning::Duration { .. } | ColumnMeaning::Interval => {
+                "write it as a number, as dt.total_seconds() of pandas does, or leave the row out"
+            }
+            _ => "dtype={…: \"utf8\"} makes it text in a new table; or leave the row out",
+        };
+        Self { sqlstate: "22008", what, hint }
     }
 
     /// A text that the column cannot hold.

@@ -1,5 +1,8 @@
 //! Units of time, and dates.
 
+use super::kind::ColumnMeaning;
+use super::misfit::unit_name;
+
 const PER_SECOND: i64 = 1_000_000;
 /// The days of 400 years.
 const ERA: u32 = 146_097;
@@ -17,6 +20,56 @@ pub(crate) fn civil(days: i64) -> (u32, u32, u32) {
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     (year_of_era + era * 400 + u32::from(month <= 2) - 400, month, day)
+}
+
+/// The days from 0000-01-01 to 9999-12-31, since 1970.
+const DAYS: std::ops::RangeInclusive<i64> = -719_528..=2_932_896;
+
+/// The value in the form that an error shows: of ISO 8601 in the years 0 to 9999, and a number of units otherwise.
+pub(crate) fn shown(number: i64, meaning: &ColumnMeaning) -> String {
+    let date = |days: i64| {
+        DAYS.contains(&days).then(|| civil(days)).map(|(year, month, day)| format!("{year:04}-{month:02}-{day:02}"))
+    };
+    let clock = |number: i64, per: i64| {
+        let (seconds, fraction) = (number / per, number % per);
+        let digits = per.ilog10() as usize;
+        let fraction = if fraction == 0 { String::new() } else { format!(".{fraction:0digits$}") };
+        format!("{:02}:{:02}:{:02}{fraction}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    };
+    let moment = |per: i64, zone: &str| {
+        let (days, rest) = (number.div_euclid(86_400 * per), number.rem_euclid(86_400 * per));
+        date(days).map(|date| format!("{date} {}{zone}", clock(rest, per)))
+    };
+    let (found, unit) = match *meaning {
+        ColumnMeaning::Date { per_day: 1 } => (date(number), "days since 1970"),
+        ColumnMeaning::Date { .. } => (moment(1000, ""), "ms since 1970"),
+        ColumnMeaning::Timestamp { per_second, zoned } => {
+            let unit = unit_name(per_second);
+            let found = moment(per_second, if zoned { "+00:00" } else { "" });
+            return found.unwrap_or_else(|| format!("{number} {unit} since 1970"));
+        }
+        ColumnMeaning::Time { per_second } => ((number >= 0).then(|| clock(number, per_second)), unit_name(per_second)),
+        ColumnMeaning::Duration { per_second } => (None, unit_name(per_second)),
+        _ => (None, "ns"),
+    };
+    found.unwrap_or_else(|| format!("{number} {unit}"))
+}
+
+/// Whether it lies between values that are `step` microseconds apart, or is a date that is no midnight.
+pub(crate) fn is_between(number: i64, meaning: &ColumnMeaning, step: i64) -> bool {
+    let per = match *meaning {
+        ColumnMeaning::Date { per_day } => return number % per_day != 0,
+        ColumnMeaning::Time { per_second }
+        | ColumnMeaning::Timestamp { per_second, .. }
+        | ColumnMeaning::Duration { per_second } => per_second,
+        ColumnMeaning::Interval => 1_000_000_000,
+        _ => return false,
+    };
+    match microseconds(number, per) {
+        Some(micros) => step > 1 && micros % step != 0,
+        // Otherwise it is out of the range of microseconds.
+        None => step > 0 && per > PER_SECOND,
+    }
 }
 
 /// The microseconds of so many units, if they are whole.

@@ -119,17 +119,18 @@ impl<'t, 'a> Casts<'t, 'a> {
         if is_cast { Some(type_name(self.tokens, at + 1)?.0) } else { None }
     }
 
-    /// The first token of the operand of the `::` at `cast`. Remembers it.
-    fn operand(&mut self, cast: usize) -> Option<usize> {
-        let operand = self.find_operand(cast);
-        self.operands.insert(cast, operand);
+    /// The first token of the operand of the `::`, or of the operator, at `at`. Remembers it for all `::` of a chain of casts.
+    pub fn operand(&mut self, at: usize) -> Option<usize> {
+        let mut chain = vec![at];
+        let operand = self.find_operand(at, &mut chain);
+        self.operands.extend(chain.into_iter().map(|cast| (cast, operand)));
         operand
     }
 
-    /// Finds the operand: only a dot and a subscript have a higher precedence than `::`.
-    pub fn find_operand(&self, cast: usize) -> Option<usize> {
+    /// Finds the operand: only a dot and a subscript have a higher precedence than `::`. Adds the casts before the one at `at`.
+    fn find_operand(&self, at: usize, chain: &mut Vec<usize>) -> Option<usize> {
         let tokens = self.tokens;
-        let mut last = cast.checked_sub(1)?;
+        let mut last = at.checked_sub(1)?;
         loop {
             let mut start = match tokens[last].kind {
                 TokenKind::Symbol(b']') => {
@@ -156,6 +157,7 @@ impl<'t, 'a> Casts<'t, 'a> {
             if let Some(operand) = self.operands.get(&(start - 2)) {
                 return *operand;
             }
+            chain.push(start - 2);
             last = start - 3;
         }
     }

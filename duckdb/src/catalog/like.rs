@@ -6,211 +6,21 @@
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind};
 
+use super::operands::Operands;
+
 const ESCAPE: &str = r" ESCAPE '\'";
-/// The operators that have a lower precedence than LIKE. All others have a higher one.
-const LOWER: [&str; 8] = ["=", "==", "<", ">", "<=", ">=", "<>", "!="];
-const OPERATOR_CHARACTERS: &[u8] = b"+-*/<>=~!@#%^&|";
-/// With one of these characters, an operator can end with a sign. Otherwise the sign belongs to the operand behind it.
-const BEFORE_SIGN: &[u8] = b"~!@#%^&|";
-/// Words that begin no operand.
-const NO_OPERANDS: [&str; 6] = ["any", "all", "some", "like", "ilike", "not"];
-/// Words of a type behind its first one.
-const TYPE_WORDS: [&str; 7] = ["varying", "precision", "with", "without", "time", "zone", "unsigned"];
 
-/// The patterns of a statement's LIKE and ILIKE.
-pub(super) struct Patterns<'t, 'a> {
-    tokens: &'t [Token<'a>],
-    /// For each opening bracket and CASE, the token that closes it.
-    closings: Vec<Option<usize>>,
-}
-
-impl<'t, 'a> Patterns<'t, 'a> {
-    pub fn new(tokens: &'t [Token<'a>]) -> Self {
-        let mut closings = vec![None; tokens.len()];
-        let mut open: Vec<usize> = Vec::new();
-        for (at, token) in tokens.iter().enumerate() {
-            let opens = match token.kind {
-                TokenKind::Symbol(b'(' | b'[' | b'{') => {
-                    open.push(at);
-                    continue;
-                }
-                TokenKind::Symbol(b')') => b'(',
-                TokenKind::Symbol(b']') => b'[',
-                TokenKind::Symbol(b'}') => b'{',
-                TokenKind::Word if is_name(&tokens[..at]) => continue,
-                TokenKind::Word if token.is_word("case") => {
-                    open.push(at);
-                    continue;
-                }
-                TokenKind::Word if token.is_word("end") => {
-                    if let Some(start) = open.pop_if(|start| tokens[*start].kind == TokenKind::Word) {
-                        closings[start] = Some(at);
-                    }
-                    continue;
-                }
-                _ => continue,
-            };
-            // What is open within the brackets is not closed any more.
-            while open.pop_if(|start| tokens[*start].kind == TokenKind::Word).is_some() {}
-            if let Some(start) = open.pop_if(|start| tokens[*start].is_symbol(opens)) {
-                closings[start] = Some(at);
-            }
-        }
-        Self { tokens, closings }
+/// Adds the change of a LIKE or ILIKE at `at`, if it is one with a pattern and without ESCAPE.
+pub(super) fn escape(operands: &Operands<'_, '_>, at: usize, edits: &mut Edits) {
+    let tokens = operands.tokens;
+    // In `SHOW TABLES LIKE`, it is no operator.
+    if !tokens[at].is_one_of(&["like", "ilike"]) || tokens[0].is_word("show") || !has_left_operand(&tokens[..at]) {
+        return;
     }
-
-    /// Adds the change of a LIKE or ILIKE at `at`, if it is one with a pattern and without ESCAPE.
-    pub fn escape(&self, at: usize, edits: &mut Edits) {
-        let tokens = self.tokens;
-        // In `SHOW TABLES LIKE`, it is no operator.
-        if !tokens[at].is_one_of(&["like", "ilike"]) || tokens[0].is_word("show") || !has_left_operand(&tokens[..at]) {
-            return;
-        }
-        let Some(end) = self.operand(at + 1) else { return };
-        if !self.is_word(end, "escape") && !is_plain(&tokens[at + 1..end]) {
-            edits.insert(tokens[end - 1].end(), ESCAPE);
-        }
+    let Some(end) = operands.operand(at + 1) else { return };
+    if !operands.is_word(end, "escape") && !is_plain(&tokens[at + 1..end]) {
+        edits.insert(tokens[end - 1].end(), ESCAPE);
     }
-
-    /// The end of the pattern that begins at `at`: an operand with all operators that have a higher precedence than LIKE.
-    fn operand(&self, at: usize) -> Option<usize> {
-        let mut end = self.primary(at)?;
-        loop {
-            let operator = operator(&self.tokens[end..]);
-            let length = operator.len();
-            end = match operator.as_str() {
-                "::" => self.type_(end + 2)?,
-                "" if self.is_symbol(end, b'.') => self.method(end + 1)?,
-                "" if self.is_symbol(end, b'[') => self.closings[end]? + 1,
-                "" if self.is_word(end, "collate") => self.path(end + 1)?,
-                "" if self.is_word(end, "at") && self.is_word(end + 1, "time") => self.primary(end + 3)?,
-                "" if self.is_word(end, "operator") && self.is_symbol(end + 1, b'(') => {
-                    self.primary(self.closings[end + 1]? + 1)?
-                }
-                lower if lower.is_empty() || LOWER.contains(&lower) => return Some(end),
-                _ => self.primary(end + length)?,
-            };
-        }
-    }
-
-    /// The end of an operand without binary operators.
-    fn primary(&self, mut at: usize) -> Option<usize> {
-        while let TokenKind::Symbol(b'+' | b'-' | b'~' | b'!' | b'@' | b'#') = self.tokens.get(at)?.kind {
-            at += 1;
-        }
-        let token = &self.tokens[at];
-        match token.kind {
-            TokenKind::Text => Some(self.texts(at)),
-            TokenKind::Number | TokenKind::Positional | TokenKind::Named => Some(at + 1),
-            TokenKind::Symbol(b'(' | b'[' | b'{') => Some(self.closings[at]? + 1),
-            TokenKind::Word if token.is_word("case") => Some(self.closings[at]? + 1),
-            TokenKind::Word if token.is_one_of(&NO_OPERANDS) => None,
-            TokenKind::Word | TokenKind::Name => self.named(at),
-            _ => None,
-        }
-    }
-
-    /// The end of a column, a call, or a literal with its type in front.
-    fn named(&self, at: usize) -> Option<usize> {
-        let end = self.path(at)?;
-        if self.is_word(at, "array") && self.is_symbol(end, b'[')
-            || self.is_word(at, "map") && self.is_symbol(end, b'{')
-        {
-            return Some(self.closings[end]? + 1);
-        }
-        let literal = self.type_(at)?;
-        if self.is_kind(literal, TokenKind::Text) {
-            return Some(self.texts(literal));
-        }
-        if !self.is_symbol(end, b'(') {
-            return Some(end);
-        }
-        let mut end = self.closings[end]? + 1;
-        loop {
-            let open = match self.tokens.get(end) {
-                Some(word) if word.is_one_of(&["filter", "over"]) => end + 1,
-                Some(word) if word.is_word("within") && self.is_word(end + 1, "group") => end + 2,
-                _ => return Some(end),
-            };
-            end = match self.is_symbol(open, b'(') {
-                true => self.closings[open]? + 1,
-                // The name of a window.
-                false if self.is_word(end, "over") => self.name(open)?,
-                false => return Some(end),
-            };
-        }
-    }
-
-    /// The end of a name that may have dots.
-    fn path(&self, at: usize) -> Option<usize> {
-        let mut end = self.name(at)?;
-        while self.is_symbol(end, b'.') {
-            end = self.name(end + 1)?;
-        }
-        Some(end)
-    }
-
-    /// The end of a field, or of a function that is called like a field.
-    fn method(&self, at: usize) -> Option<usize> {
-        let end = self.name(at)?;
-        if self.is_symbol(end, b'(') { Some(self.closings[end]? + 1) } else { Some(end) }
-    }
-
-    fn name(&self, at: usize) -> Option<usize> {
-        let is_name = |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name);
-        self.tokens.get(at).filter(|token| is_name(token)).map(|_| at + 1)
-    }
-
-    /// The end of a type: `timestamp(3) with time zone`, `double precision[]`.
-    fn type_(&self, at: usize) -> Option<usize> {
-        let mut end = self.path(at)?;
-        loop {
-            end = match self.tokens.get(end) {
-                Some(word) if word.is_one_of(&TYPE_WORDS) => end + 1,
-                Some(open) if matches!(open.kind, TokenKind::Symbol(b'(' | b'[')) => self.closings[end]? + 1,
-                _ => return Some(end),
-            };
-        }
-    }
-
-    /// The end of strings that follow each other, which are one.
-    fn texts(&self, at: usize) -> usize {
-        at + self.tokens[at..].iter().take_while(|token| token.kind == TokenKind::Text).count()
-    }
-
-    fn is_word(&self, at: usize, word: &str) -> bool {
-        self.tokens.get(at).is_some_and(|token| token.is_word(word))
-    }
-
-    fn is_symbol(&self, at: usize, symbol: u8) -> bool {
-        self.is_kind(at, TokenKind::Symbol(symbol))
-    }
-
-    fn is_kind(&self, at: usize, kind: TokenKind) -> bool {
-        self.tokens.get(at).is_some_and(|token| token.kind == kind)
-    }
-}
-
-/// The operator at the beginning: all characters of operators that follow each other without a space. Empty if there is none.
-fn operator(tokens: &[Token<'_>]) -> String {
-    let mut found = String::new();
-    for (at, token) in tokens.iter().enumerate() {
-        let touches = at == 0 || tokens[at - 1].end() == token.start;
-        match token.kind {
-            TokenKind::Symbol(b':') if touches && at < 2 => found.push(':'),
-            TokenKind::Symbol(symbol) if touches && OPERATOR_CHARACTERS.contains(&symbol) => found.push(symbol.into()),
-            _ => break,
-        }
-    }
-    if found.starts_with(':') {
-        return if found.starts_with("::") { "::".to_owned() } else { String::new() };
-    }
-    if !found.bytes().any(|character| BEFORE_SIGN.contains(&character)) {
-        while found.len() > 1 && found.ends_with(['+', '-']) {
-            found.pop();
-        }
-    }
-    found
 }
 
 /// `CREATE TABLE t (LIKE other)` has no operand before it, and a name of a column is behind AS or a point.
@@ -219,11 +29,6 @@ fn has_left_operand(before: &[Token<'_>]) -> bool {
         TokenKind::Symbol(symbol) => matches!(symbol, b')' | b']' | b'}'),
         _ => !last.is_word("as"),
     })
-}
-
-/// A word behind a point or AS is a name, also if it is a keyword.
-fn is_name(before: &[Token<'_>]) -> bool {
-    before.last().is_some_and(|last| last.is_symbol(b'.') || last.is_word("as"))
 }
 
 /// Whether a pattern is a constant without a backslash, or a cast of one.

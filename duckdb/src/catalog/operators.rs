@@ -10,7 +10,7 @@ use super::casts::Casts;
 use super::{SCHEMA, qualifies};
 
 /// Adds the changes of a qualified operator at `at`. Gives the number of tokens that they cover.
-pub(super) fn rewrite(tokens: &[Token<'_>], at: usize, casts: &Casts<'_, '_>, edits: &mut Edits) -> Option<usize> {
+pub(super) fn rewrite(tokens: &[Token<'_>], at: usize, casts: &mut Casts<'_, '_>, edits: &mut Edits) -> Option<usize> {
     let rest = &tokens[at..];
     let [operator, open, schema, dot, ..] = rest else { return None };
     if !operator.is_word("operator") || !open.is_symbol(b'(') || !qualifies(schema, dot, SCHEMA) {
@@ -39,8 +39,8 @@ pub(super) fn rewrite(tokens: &[Token<'_>], at: usize, casts: &Casts<'_, '_>, ed
 
 /// The first token of the operand before the operator at `at`, and the constant at `right`, if these are the whole operands: no operator
 /// with the same or a higher precedence is beside them.
-fn operands(tokens: &[Token<'_>], at: usize, right: usize, casts: &Casts<'_, '_>) -> Option<(usize, usize)> {
-    let left = casts.find_operand(at)?;
+fn operands(tokens: &[Token<'_>], at: usize, right: usize, casts: &mut Casts<'_, '_>) -> Option<(usize, usize)> {
+    let left = casts.operand(at)?;
     let is_constant = matches!(tokens.get(right)?.kind, TokenKind::Text | TokenKind::Positional);
     let ends = |token: &Token<'_>| {
         matches!(token.kind, TokenKind::Word | TokenKind::Symbol(b'(' | b')' | b',' | b';' | b'[' | b']'))

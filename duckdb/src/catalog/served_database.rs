@@ -22,6 +22,8 @@ pub struct ServedDatabase {
     pub has_public: bool,
     /// What clients may name with the schema `pg_catalog`.
     pub catalog: CatalogNames,
+    /// A longer statement is refused before it is rewritten.
+    pub max_statement_bytes: usize,
 }
 
 impl ServedDatabase {

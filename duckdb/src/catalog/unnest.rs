@@ -2,12 +2,12 @@
 //! argument. Its `list_zip` makes one list of several, in the same way.
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Token, closing};
+use colonnade_sql::{Token, TokenKind, closing};
 
 /// Adds the changes of such a call that begins at `at`, if there is one.
-pub(super) fn of_several(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
+pub(super) fn of_several(tokens: &[Token<'_>], at: usize, items: &[bool], edits: &mut Edits) {
     let Some([name, open]) = tokens.get(at..at + 2) else { return };
-    if !name.is_word("unnest") || !open.is_symbol(b'(') || !is_in_from(&tokens[..at]) {
+    if !name.is_word("unnest") || !open.is_symbol(b'(') || !is_in_from(tokens, at, items) {
         return;
     }
     let Some(close) = closing(tokens, at + 1) else { return };
@@ -53,24 +53,27 @@ fn is_one_of(token: &Token<'_>, symbols: &[u8]) -> bool {
 const OTHERS: [&str; 11] =
     ["select", "where", "group", "having", "window", "qualify", "order", "limit", "set", "values", "returning"];
 
-/// Whether an item of FROM comes next.
-fn is_in_from(before: &[Token<'_>]) -> bool {
-    let Some(last) = before.last() else { return false };
-    if !last.is_symbol(b',') {
-        return last.is_one_of(&["from", "join", "lateral", "using"]);
-    }
-    let mut depth = 0_usize;
-    for token in before.iter().rev() {
-        match depth {
-            _ if token.is_symbol(b')') => depth += 1,
-            0 if token.is_symbol(b'(') => return false,
-            _ if token.is_symbol(b'(') => depth -= 1,
-            0 if token.is_one_of(&["from", "join", "using"]) => return true,
-            0 if token.is_one_of(&OTHERS) => return false,
+/// Whether an item of FROM begins at `at`.
+fn is_in_from(tokens: &[Token<'_>], at: usize, items: &[bool]) -> bool {
+    let Some(before) = at.checked_sub(1) else { return false };
+    items[before] || tokens[before].is_one_of(&["from", "join", "lateral", "using"])
+}
+
+/// For each token, whether it is a comma behind which an item of FROM comes.
+pub(super) fn commas_of_from(tokens: &[Token<'_>]) -> Vec<bool> {
+    // For each open parenthesis, and for what is outside of them, whether the last clause is FROM.
+    let (mut around, mut is_from) = (Vec::new(), false);
+    let is_comma = tokens.iter().map(|token| {
+        match token.kind {
+            TokenKind::Symbol(b'(') => around.push(std::mem::take(&mut is_from)),
+            TokenKind::Symbol(b')') => is_from = around.pop().unwrap_or(is_from),
+            TokenKind::Word if token.is_one_of(&["from", "join", "using"]) => is_from = true,
+            TokenKind::Word if token.is_one_of(&OTHERS) => is_from = false,
             _ => {}
         }
-    }
-    false
+        is_from && token.is_symbol(b',')
+    });
+    is_comma.collect()
 }
 
 #[cfg(test)]

@@ -129,10 +129,50 @@ fn depth_and_length_are_bounded() {
     assert_eq!(many("select 1", " union select 1").as_deref(), Some("54001"));
     assert_eq!(many("from a", ", a").as_deref(), Some("54001"));
     assert_eq!(many("from a where b in (1", ", 1").as_deref(), None);
-    assert_eq!(many("select 1", ", 1").as_deref(), None);
     assert_eq!(many("insert into t values (1)", ", (1)").as_deref(), None);
     assert_eq!(many("from (values (1)", ", (1)").as_deref(), None);
-    assert_eq!(many("select a is distinct from b", ", 1").as_deref(), None);
+    assert_eq!(many("select a from b where a is distinct from c or a in (1", ", 1").as_deref(), None);
     assert_eq!(many("from a", " group by grouping sets ((i)").as_deref(), Some("54001"));
     assert_eq!(code(&"x".repeat(2 << 20), READER).as_deref(), Some("54000"));
+}
+
+#[test]
+fn lists_and_conditions_are_bounded() {
+    for (begin, item, end, most) in [
+        ("select 1", ", 1", "", 3000),
+        ("select a is distinct from b", ", 1", "", 3000),
+        ("select * from (select 1", ", 1", ")", 3000),
+        ("select 1 from t group by a", ", a", "", 3000),
+        ("select 1 from t group by (a", ", a", ")", 3000),
+        ("select 1 from t group by grouping sets ((a", ", a", "))", 3000),
+        ("select distinct on (a", ", a", ") a from t", 3000),
+        ("select f(a order by a", ", a", ") from t", 3000),
+        ("select f(a) over (partition by a", ", a", ") from t", 3000),
+        ("select 1 as where, a.case, set, 1 values, 1 partition", ", 1", "", 2996),
+        ("select 1", ", 1 as select", "", 3000),
+        ("select * except (a), 1", ", 1", "", 2999),
+        ("create table x as select 1", ", 1", "", 3000),
+        ("select {'a': 1", ", 'b': 1", "}", 1000),
+        ("select {select: 1", ", b: 1", "}", 1000),
+        ("select * replace (1 as a", ", 1 as b", ") from t", 1000),
+        ("select * rename (a as b", ", c as d", ") from t", 1000),
+        ("select 1 from t where a = 1", " or a = 1", "", 1001),
+        ("select 1 from t where (a = 1", " and a = 1", ") or (a = 1)", 1000),
+    ] {
+        let of = |items: usize| code(&format!("{begin}{}{end}", item.repeat(items - 1)), WRITER);
+        assert_eq!(of(most), None, "{begin}");
+        assert_eq!(of(most + 1).as_deref(), Some("54001"), "{begin}");
+    }
+    let several = |text: &str, count: usize| code(&vec![text; count].join(" union all "), READER);
+    let list = format!("select {}", ["1"; 1200].join(", "));
+    assert_eq!((several(&list, 6), several(&list, 7).as_deref()), (None, Some("54001")));
+    let short = format!("select {} from t where a = 1 and b = 2", ["1"; 50].join(", "));
+    assert_eq!(several(&short, 900), None);
+    // The conditions of a query in parentheses are its own.
+    let nested = |count: usize| format!("(select 1 where {})", vec!["a"; count].join(" or "));
+    let beside = |count| code(&format!("select {}, {}", nested(900), nested(count)), READER);
+    assert_eq!((beside(900), beside(1100).as_deref()), (None, Some("54001")));
+    // Lists of values have no such limit.
+    let rows = vec!["({'a': 1, 'b': [1, 2], 'c': (1, 2)}, 1)"; 5000].join(", ");
+    assert_eq!(code(&format!("insert into t values {rows}"), WRITER), None);
 }

@@ -15,7 +15,9 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .terminal import say
+from colonnade._files import write_text
+
+from .terminal import say, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -54,8 +56,8 @@ def run_install(args: argparse.Namespace) -> int:
     library = checked(args.library if args.library is not None else packaged_library())
     manifest = folder(args) / MANIFEST
     manifest.parent.mkdir(parents=True, exist_ok=True)
-    manifest.write_text(written(library), encoding="utf-8")
-    say(f"wrote {manifest} for {library}")
+    write_text(manifest, written(library))
+    tell(f"wrote {manifest} for {library}")
     return 0
 
 
@@ -65,7 +67,7 @@ def run_uninstall(args: argparse.Namespace) -> int:
         manifest.unlink()
     except FileNotFoundError:
         raise ValueError(f"there is no {manifest}") from None
-    say(f"removed {manifest}")
+    tell(f"removed {manifest}")
     return 0
 
 

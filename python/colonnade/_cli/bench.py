@@ -10,9 +10,10 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from colonnade._sources.secrets import redacted, secrets
+from colonnade._secrets import redacted, secrets
 
 from .memory_state import memory_report
+from .parameters import given_query
 from .terminal import say
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError("--rounds must be at least 1")
     asked = {
         "uri": args.uri,
-        "query": sys.stdin.read() if args.query == "-" else args.query,
+        "query": given_query(args.query),
         "return_type": args.return_type,
         "partition_on": args.partition_on,
         "partition_num": args.partition_num,
@@ -108,7 +109,7 @@ def _measure(asked: dict[str, Any]) -> _Reading:
     # The URI may have a password, which a command line would show to all users.
     command = [sys.executable, "-m", "colonnade._cli.bench_client"]
     found = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
-    hidden = secrets({"uri": asked["uri"]})
+    hidden = secrets({"uri": asked["uri"], "query": asked["query"]})
     if found.returncode == 0:
         reading = _Reading(**json.loads(found.stdout.splitlines()[-1]))
         return replace(reading, error=redacted(reading.error, hidden))

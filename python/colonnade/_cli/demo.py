@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from colonnade._libraries import require
 
-from .terminal import say
+from .terminal import tell
 
 if TYPE_CHECKING:
     import argparse
@@ -56,5 +56,5 @@ def run(args: argparse.Namespace) -> int:
                 connection.execute(table, {name: value for name, value in given.items() if f"${name}" in table})
         # Unlike a rename, a link never replaces a file that another process has made meanwhile.
         os.link(unfinished, args.file)
-    say(f"{args.file}: orders ({args.rows:,} rows), customers ({_CUSTOMERS:,} rows)")
+    tell(f"{args.file}: orders ({args.rows:,} rows), customers ({_CUSTOMERS:,} rows)")
     return 0

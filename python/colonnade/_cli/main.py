@@ -11,10 +11,12 @@ from collections.abc import Sequence
 
 from colonnade._core import __version__
 from colonnade._errors import Error
+from colonnade._secrets import secrets
 
 from . import adbc, bench, completion, demo, doctor, ml, read, serve, tables, udf, user, write
+from .command_line import Parser
 from .process import ending_by_exception, reserve_standard_streams
-from .terminal import say
+from .terminal import hide, say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,6 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stderr is None:
         # It is closed. Messages have no reader, but must not end the command.
         sys.stderr = io.StringIO()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    hide(secrets({str(place): argument for place, argument in enumerate(arguments)}))
     args = parser().parse_args(arguments)
     verbose = bool(args.verbose)
     try:
@@ -49,18 +53,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(traceback.format_exc().rstrip("\n"), sys.stderr)
         else:
             say(f"colonnade: {_one_line(error)}", sys.stderr)
+            for line in _place(error):
+                say(line, sys.stderr)
         return 1
 
 
 def parser() -> argparse.ArgumentParser:
     """The command line. The documentation's reference is generated from it."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="colonnade",
         description="Large query results into dataframes, files and other databases, as fast as the link allows.",
     )
     parser.add_argument("--version", action="version", version=f"colonnade {__version__}")
     parser.add_argument("-v", "--verbose", action="store_true", help="show more, tracebacks included")
-    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
+        required=True, metavar="COMMAND", parser_class=Parser
+    )
     for command in (read, write, tables, serve, bench, doctor, user, udf, ml, adbc, demo):
         command.add_arguments(subparsers)
     completion.add_arguments(subparsers, parser)
@@ -68,6 +76,14 @@ def parser() -> argparse.ArgumentParser:
         # The option may follow the subcommand. If it does not, it must not reset the option before the subcommand.
         subparser.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help="show more")
     return parser
+
+
+def _place(error: BaseException) -> list[str]:
+    """The lines in which the place in the query is marked. DuckDB's own are a part of its message."""
+    if not isinstance(error, Error):
+        return []
+    _, marked, place = error.message.rpartition("\nLINE ")
+    return (error.place or (f"LINE {place}" if marked else "")).splitlines()
 
 
 def _one_line(error: BaseException) -> str:

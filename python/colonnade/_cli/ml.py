@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from .terminal import say, table
+from .terminal import say, table, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -54,7 +54,7 @@ def run_install(args: argparse.Namespace) -> int:
     if args.uri is None:
         raise ValueError("the URI of the server is missing")
     ml.install(args.uri, schema=args.schema, allow=args.allow)
-    say(f"installed {len(statements(args.schema, args.allow)) - 1} functions and the table {args.schema}.models")
+    tell(f"installed {len(statements(args.schema, args.allow)) - 1} functions and the table {args.schema}.models")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from colonnade._serve.settings import size
+from colonnade._options.sizes import size
 
 #: More seconds would overflow the server's clocks.
 MAX_SECONDS = 1e9

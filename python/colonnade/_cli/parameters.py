@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,9 @@ def add_parameters(parser: argparse.ArgumentParser) -> None:
 
 def given_query(query: str) -> str:
     """The query, or standard input's text in place of `-`."""
+    if re.match(r"\s*[a-z][a-z0-9+.-]*://", query, re.IGNORECASE):
+        # It could have a password, which no other server may get.
+        raise InterfaceError("the query is a URI: the order of the arguments is URI QUERY")
     if query != "-":
         return query
     if sys.stdin is None:

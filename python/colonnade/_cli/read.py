@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from colonnade._connection import connect
 from colonnade._errors import InterfaceError
+from colonnade._frames.geometry import know_geometries
+from colonnade._frames.output import FORMATS
 from colonnade._libraries import require
-from colonnade._options.query import QueryOptions
+from colonnade._options.query import SourceOptions
 from colonnade._read import partition
 
 from . import destination
@@ -78,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     split = partition.Split.checked(args.partition_on, args.partition_num, None, consistent=True, before=[])
     with connect(args.uri) as connection:
         line = ProgressLine.of(args, output)
-        options = QueryOptions(
+        options = SourceOptions(
             progress=line,
             compression=args.compression,
             dtype=dtypes(args.dtype),
@@ -89,6 +91,9 @@ def run(args: argparse.Namespace) -> int:
         result = partition.start(connection._source, sql, parameters(args.param), options, split)
         if output is not None:
             result._require_types(output.format)
+            if FORMATS[output.format].keeps_types:
+                know_geometries()
+                result._keep_types("-o")
             output.write(result.schema, result if line is None else line.watched(result))
         else:
             _show(result)

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from colonnade._options.server import Listening, ServerOptions
+from colonnade._options.sizes import size
+from colonnade._secrets import masked, secrets
 from colonnade._serve.functions import Functions
-from colonnade._serve.settings import Database, size
+from colonnade._serve.settings import Database
 from colonnade._serve.supervisor import serve
-from colonnade._sources.secrets import secrets
 
 from .numbers import byte_size, count, positive, seconds, share
 
@@ -169,15 +170,7 @@ def _functions(args: argparse.Namespace) -> Functions | None:
     for path in functions.read:
         if not Path(path).exists():
             raise SystemExit(f"colonnade: there is no {path}: --udf-read")
-        check_readable(Path(path), args)
     return replace(functions, read=[str(Path(path).absolute()) for path in functions.read])
-
-
-def check_readable(path: Path, args: argparse.Namespace) -> None:
-    """Refuse to let functions read the server's own secrets. The key that signs functions is beside the database."""
-    for what, secret in (("database", args.path), ("users", args.users), ("TLS key", args.tls_key)):
-        if secret is not None and Path(secret).resolve().is_relative_to(path.resolve()):
-            raise SystemExit(f"colonnade: functions could read the server's {what} in {path}: --udf-read")
 
 
 def check_local(args: argparse.Namespace) -> None:
@@ -229,6 +222,7 @@ def _add_limits(group: argparse._ArgumentGroup) -> None:
         "--max-session-memory", "BYTES", byte_size, "256MiB", "one session's statements, values, portals and COPY data"
     )
     limit("--max-statement-bytes", "BYTES", byte_size, 16_000_000, "a statement's length, such as 1MB")
+    limit("--max-columns", "N", positive, 5000, "a result's columns; those of a result as rows are at most 1664")
     limit("--memory", "SIZE", str, None, "DuckDB's memory, such as 4GB; by default 80 %% of the machine's")
     limit("--threads", "N", positive, None, "DuckDB's threads; by default one a core")
     limit(
@@ -311,7 +305,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_given(args: argparse.Namespace) -> None:
-    """Refuse empty arguments: unset variables of a script. An empty FILE.duckdb would be a database in memory."""
+    """Refuse empty arguments: unset variables of a script. An empty FILE.duckdb would be a database in memory. Refuse a
+    URI in its place, which could have a password: the worker shows the file's name."""
+    if args.path is not None and "://" in args.path:
+        raise SystemExit(f"colonnade: {masked(args.path)} is a URI, not a file: serve it by --source URI")
     for name, value in vars(args).items():
         if value == "":
             option = {"path": "FILE.duckdb", "ticket_directory": "--spool-directory"}.get(name)

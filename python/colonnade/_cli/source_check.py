@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from colonnade._connection import connect
 from colonnade._core import Connection
 from colonnade._errors import Error
-from colonnade._sources.secrets import redacted, secrets
+from colonnade._secrets import redacted, secrets
 
 #: Statements whose time is measured.
 _ROUND_TRIPS = 7

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable
-from typing import TextIO
+from typing import Any, TextIO
 
 from colonnade._core import printable
+from colonnade._secrets import redacted
 
 
 def shown(text: str, *, lines: bool = False) -> str:
@@ -18,6 +20,43 @@ def shown(text: str, *, lines: bool = False) -> str:
 def say(text: str, file: TextIO | None = None) -> None:
     """Writes lines to standard output, or to `file`."""
     print(shown(text, lines=True), file=sys.stdout if file is None else file)
+
+
+#: The secrets of the arguments.
+_hidden: list[str] = []
+
+
+def hide(secrets: list[str]) -> None:
+    """Keep secrets out of standard error, whoever writes there, and out of what `tell` writes."""
+    # A message may show the directory of what was taken for a path.
+    parts = {part for secret in secrets for part in re.split(r"[/\\]+", secret) if len(part) > 3}
+    _hidden[:] = [*secrets, *sorted(parts - set(secrets), key=len, reverse=True)]
+    if secrets and sys.stderr is not None:
+        sys.stderr = Redacting(sys.stderr, _hidden)
+
+
+def tell(text: str) -> None:
+    """Writes to standard output what a command has done. Results are written by `say` and `table`, as they are."""
+    say(redacted(text, _hidden))
+
+
+class Redacting:
+    """A text stream without secrets."""
+
+    def __init__(self, stream: TextIO, hidden: list[str]) -> None:
+        self._stream = stream
+        self._hidden = hidden
+
+    def write(self, text: str) -> int:
+        self._stream.write(redacted(text, self._hidden))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def table(header: Iterable[object], rows: Iterable[Iterable[object]]) -> None:

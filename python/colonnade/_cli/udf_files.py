@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 from colonnade._connection import connect
 from colonnade._devudf import catalog, editors, folder, settings
 from colonnade._devudf.states import CHANGED_BOTH, CHANGED_HERE, SAME, UNREADABLE, Pair, pairs
+from colonnade._errors import Error
+from colonnade._files import refuse_links
 
-from .terminal import say, table
+from .terminal import say, table, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -83,14 +85,14 @@ def run_pull(args: argparse.Namespace) -> int:
         path = pair.path or folder.path_for(function, project.folder, taken)
         taken.add(path)
         result: dict[str, Any] = {"name": function.signature, "path": str(path), "id": function.id}
-        if pair.state in (CHANGED_HERE, CHANGED_BOTH, UNREADABLE) and not args.force:
-            result["result"] = "kept"
-            result["reason"] = f"{pair.state}; --force overwrites it"
-        else:
-            try:
-                result["result"] = "written" if folder.write(path, function.file) else "same"
-            except ValueError as error:
-                result |= {"result": "failed", "reason": str(error)}
+        try:
+            refuse_links(path, project.outside)
+            if pair.state in (CHANGED_HERE, CHANGED_BOTH, UNREADABLE) and not args.force:
+                result |= {"result": "kept", "reason": f"{pair.state}; --force overwrites it"}
+            else:
+                result["result"] = "written" if folder.write(path, function.file, project.outside) else "same"
+        except (ValueError, OSError, Error) as error:
+            result |= {"result": "failed", "reason": str(error)}
         results.append(result)
     if args.ide is not None:
         results += [
@@ -106,13 +108,15 @@ def run_push(args: argparse.Namespace) -> int:
     for one in local:
         check_place(one)
     changed = [one for one in local if one.function.is_changed]
+    for one in changed:
+        refuse_links(one.path, project.outside)
     with connect(project.database()) as connection:
         if args.dry_run:
             return show_statements(connection, changed, args)
         pushed = catalog.push(connection, [one.function for one in changed], force=args.force)
     results = []
     for one, function in zip(changed, pushed, strict=True):
-        folder.write(one.path, function)
+        folder.write(one.path, function, project.outside)
         results.append({"name": function.declaration.signature, "path": str(one.path), "id": function.id})
     show([result | {"result": "pushed"} for result in results], is_json=args.json)
     return 0
@@ -176,4 +180,4 @@ def show(results: list[dict[str, Any]], *, is_json: bool) -> None:
         return
     for result in results:
         reason = f" ({result['reason']})" if "reason" in result else ""
-        say(f"{result['result']}\t{result['path']}{reason}")
+        tell(f"{result['result']}\t{result['path']}{reason}")

@@ -21,7 +21,7 @@ from colonnade._devudf import folder, inputs, plpython, saved, sealed, server_ch
 from colonnade._devudf.queries import RecordedQueries
 from colonnade._udf.failures import Fault
 
-from .terminal import say
+from .terminal import say, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -72,10 +72,10 @@ def fetched(args: argparse.Namespace, project: Project, path: Path) -> Fetched:
     sql = read_query(args.sql)
     wanted = inputs.Wanted(args.call, args.sample, args.groups, args.seed)
     file = folder.read_file(path).function
-    target = getattr(args, "output", None)
+    target, below = getattr(args, "output", None), None
     if target is None:
         project.make_private()
-        target = saved.recent(project, path)
+        target, below = saved.recent(project, path), project.root
     with connect(project.database()) as connection:
         if file.is_of_postgres:
             if wanted != inputs.Wanted():
@@ -83,10 +83,10 @@ def fetched(args: argparse.Namespace, project: Project, path: Path) -> Fetched:
             if args.compression is not None:
                 raise ValueError("--compression is for functions of colonnade serve")
             found = plpython.fetch(connection, file.declaration, sql)
-            found.save(target, key)
+            found.save(target, key, below)
         else:
             with inputs.arriving(connection, file.declaration, sql, wanted, args.compression) as found:
-                found.save(target, key)
+                found.save(target, key, below)
     if not args.json:
         here = target.resolve()
         shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else target
@@ -273,5 +273,5 @@ def run_test(args: argparse.Namespace) -> int:
 
 def run_key(args: argparse.Namespace) -> int:
     sealed.make_key(args.path)
-    say(f"{args.path} has a new key; inputs that are encrypted with it cannot be read without it")
+    tell(f"{args.path} has a new key; inputs that are encrypted with it cannot be read without it")
     return 0

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from colonnade._core import add_user, list_users, remove_user
 
+from .terminal import tell
+
 if TYPE_CHECKING:
     import argparse
 
@@ -55,7 +57,7 @@ def run_add(args: argparse.Namespace) -> int:
         connections=args.connections,
         functions=args.functions,
     )
-    print(f"{'added' if is_new else 'changed'} {args.name}")
+    tell(f"{'added' if is_new else 'changed'} {args.name}")
     return 0
 
 
@@ -72,7 +74,7 @@ def password(name: str) -> str:
 def run_remove(args: argparse.Namespace) -> int:
     if not remove_user(args.users, args.name):
         raise ValueError(f"there is no user {args.name} in {args.users}")
-    print(f"removed {args.name}; open sessions stay open; send SIGHUP to a running server")
+    tell(f"removed {args.name}; open sessions stay open; send SIGHUP to a running server")
     return 0
 
 

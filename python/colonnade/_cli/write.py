@@ -28,7 +28,11 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
         help="a Parquet or Arrow IPC file, whose first bytes tell which; - reads a stream of Arrow's IPC format from"
         " standard input",
     )
-    parser.add_argument("uri", metavar="URI", help="the database: PostgreSQL or an SQLite file, as for colonnade read")
+    parser.add_argument(
+        "uri",
+        metavar="URI",
+        help="the database, as for colonnade read: PostgreSQL, colonnade serve, MySQL, MariaDB, SQLite or DuckDB",
+    )
     parser.add_argument("table", metavar="TABLE", help="the table's name as the database has it")
     _add_options(parser)
     parser.set_defaults(run=write)

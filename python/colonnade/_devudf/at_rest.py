@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from colonnade._files import new_file
+
 from .sealed import read_sealed, write_sealed
 
 if TYPE_CHECKING:
@@ -13,30 +15,28 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def write_table(path: Path, table: pa.Table, key: bytes | None) -> None:
-    """Write a file, which is encrypted with a key. A file of this name is replaced as a whole."""
-    write_batches(path, table.schema, table.to_batches(), key)
+def write_table(path: Path, table: pa.Table, key: bytes | None, below: Path | None) -> None:
+    """Write a file, which is encrypted with a key. It replaces one of this name as a whole. `below`: see `new_file`."""
+    write_batches(path, table.schema, table.to_batches(), key, below)
 
 
-def write_batches(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], key: bytes | None) -> None:
+def write_batches(
+    path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], key: bytes | None, below: Path | None
+) -> None:
     """The same for rows that arrive while they are written. If they end with an error, no file is replaced."""
     import pyarrow as pa
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(path.name + ".new")
-    try:
-        with new.open("wb") as file:
-            new.chmod(0o600)
-            if key is not None:
+    if below is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with new_file(path, below=below, mode=0o600) as new:
+        if key is not None:
+            with new.open("wb") as file:
                 write_sealed(file, schema, batches, key)
-        if key is None:
+        else:
             # Arrow writes to a path in less time than to a file of Python.
             with pa.ipc.new_file(new, schema) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
-        new.replace(path)
-    finally:
-        new.unlink(missing_ok=True)
 
 
 def read_table(path: Path, key: bytes | None, what: str) -> pa.Table:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr, unescape
 
+from colonnade._files import write_text
+
 from . import folder
 
 if TYPE_CHECKING:
@@ -59,7 +61,6 @@ def shown(path: Path, root: Path) -> str:
 
 def pycharm(root: Path, paths: list[Path]) -> list[Path]:
     target = root / ".idea" / "runConfigurations"
-    target.mkdir(parents=True, exist_ok=True)
     written = []
     for path in paths:
         name = f"{PREFIX}{path.parent.name}.{path.stem}"
@@ -67,7 +68,7 @@ def pycharm(root: Path, paths: list[Path]) -> list[Path]:
         file = target / pycharm_name(path)
         attributes = {"name": name, "parameters": parameters, "mark": shown(path, root)}
         text = PYCHARM.format(**{key: quoteattr(value) for key, value in attributes.items()})
-        file.write_text(text, encoding="utf-8")
+        write_text(file, text, below=root)
         written.append(file)
     return written
 
@@ -118,6 +119,5 @@ def vscode(root: Path, paths: list[Path]) -> list[Path]:
             "justMyCode": True,
         }
         known["configurations"].append(configuration)
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+    write_text(file, json.dumps(known, indent=2) + "\n", below=root)
     return [file]

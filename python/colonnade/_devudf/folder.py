@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from colonnade._files import new_file, refuse_links
 
 from .body import BodyError
 from .catalog import DatabaseFunction
@@ -16,6 +19,11 @@ if TYPE_CHECKING:
 
 #: What a file's name has of a function's name. The rest is written as %XX, so that no name leaves the folder.
 PLAIN = re.compile(r"[A-Za-z0-9_-]")
+#: The most bytes of an encoded name: two of them, and what follows a function's name in names of other files, are a
+#: name of 255 bytes at most, the limit of file systems.
+MAX_ENCODED = 100
+#: Between the beginning of a longer name and its hash. No encoded name has it.
+CUT = "~"
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,18 @@ def read(folder: Path) -> list[LocalFunction]:
 
 def read_file(path: Path) -> LocalFunction:
     """A file of a folder."""
-    schema, name = decoded(path.parent.name), decoded(path.stem.partition(".")[0])
+    parts = path.parent.name.partition(".")[0], path.stem.partition(".")[0]
+    schema, name = map(decoded, parts)
     try:
-        return LocalFunction(path, schema, name, FunctionFile.read(text_of(path)))
+        file = FunctionFile.read(text_of(path))
     except FileError as error:
         return LocalFunction(path, schema, name, None, error)
+    # Names that are too long for a path are only in the file.
+    full = file.declaration.schema or schema, file.declaration.name
+    schema, name = (
+        long if encoded(long) == part else short for long, part, short in zip(full, parts, (schema, name), strict=True)
+    )
+    return LocalFunction(path, schema, name, file)
 
 
 def text_of(path: Path) -> str:
@@ -63,6 +78,8 @@ def text_of(path: Path) -> str:
         return path.read_bytes().decode()
     except UnicodeDecodeError:
         raise FileError(1, "the file is not UTF-8") from None
+    except OSError as error:
+        raise FileError(1, f"the file cannot be read: {error.strerror}") from None
 
 
 def chosen(local: list[LocalFunction], names: Iterable[str], folder: Path) -> list[LocalFunction]:
@@ -91,36 +108,46 @@ def partner(function: DatabaseFunction, local: list[LocalFunction]) -> LocalFunc
 
 
 def path_for(function: DatabaseFunction, folder: Path, taken: set[Path]) -> Path:
-    """The path of a function that has no file. Overloads are numbered from 2."""
-    number = 1
-    while True:
-        suffix = "" if number == 1 else f".{number}"
-        path = folder / encoded(function.schema) / f"{encoded(function.name)}{suffix}.py"
-        if path not in taken:
-            return path
+    """The path of a function that has no file. Overloads are numbered from 2, and so are names that differ only in
+    their case, which some file systems do not distinguish."""
+    schema, name = encoded(function.schema), encoded(function.name)
+    others = {path.parent.name for path in taken if path.parent.name.partition(".")[0] != schema}
+    folder /= numbered(schema, "", others)
+    return folder / numbered(name, ".py", {path.name for path in taken if path.parent == folder})
+
+
+def numbered(name: str, ending: str, taken: set[str]) -> str:
+    """The first of `NAME.py`, `NAME.2.py`, … that is not taken in any case."""
+    found, number, folded = f"{name}{ending}", 1, {one.casefold() for one in taken}
+    while found.casefold() in folded:
         number += 1
+        found = f"{name}.{number}{ending}"
+    return found
 
 
-def write(path: Path, file: FunctionFile) -> bool:
-    """Write a file, at once or not at all. Returns whether it has changed."""
+def write(path: Path, file: FunctionFile, below: Path) -> bool:
+    """Write a file below a directory, at once or not at all, and through no link. Returns whether it has changed."""
     try:
         data = file.text().encode()
     except BodyError as error:
         raise ValueError(f"function {file.declaration.signature} cannot be a file: {error}") from None
+    refuse_links(path, below)
     if path.is_file() and path.read_bytes() == data:
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    new = path.with_name(path.name + ".new")
-    new.write_bytes(data)
-    new.replace(path)
+    with new_file(path, below=below) as new:
+        new.write_bytes(data)
     return True
 
 
 def encoded(name: str) -> str:
-    """A name as a part of a path."""
-    return "".join(
+    """A name as a part of a path. A longer one is cut, and has its hash."""
+    found = "".join(
         letter if PLAIN.fullmatch(letter) else "".join(f"%{byte:02X}" for byte in letter.encode()) for letter in name
     )
+    if len(found) <= MAX_ENCODED:
+        return found
+    end = CUT + hashlib.sha256(name.encode()).hexdigest()[:16]
+    return re.sub("%.?$", "", found[: MAX_ENCODED - len(end)]) + end
 
 
 def decoded(part: str) -> str:

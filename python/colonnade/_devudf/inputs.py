@@ -120,9 +120,9 @@ class Inputs:
         """How many rows the function gets."""
         return max(0, self.table.num_rows - self.description.is_table)
 
-    def save(self, path: Path, key: bytes | None = None) -> None:
+    def save(self, path: Path, key: bytes | None = None, below: Path | None = None) -> None:
         """Write a file, which is encrypted with a key."""
-        write_table(path, self.table.replace_schema_metadata(self.description.metadata), key)
+        write_table(path, self.table.replace_schema_metadata(self.description.metadata), key, below)
 
 
 def load(path: Path, key: bytes | None = None) -> Inputs:
@@ -204,9 +204,9 @@ class Arriving:
         """How many rows the function gets of those that have arrived."""
         return max(0, self._arrived - self.description.is_table)
 
-    def save(self, path: Path, key: bytes | None = None) -> None:
+    def save(self, path: Path, key: bytes | None = None, below: Path | None = None) -> None:
         """Write them to a file as they arrive. It is encrypted with a key."""
-        write_batches(path, self.schema.with_metadata(self.description.metadata), self._counted(), key)
+        write_batches(path, self.schema.with_metadata(self.description.metadata), self._counted(), key, below)
 
     def _counted(self) -> Iterator[pa.RecordBatch]:
         for batch in self.batches:

@@ -77,7 +77,8 @@ class RecordedQueries:
             raise QueryError(error.sqlstate or "", error.message, "", error.hint or "", "", sql) from None
         types = [(row["column_name"], row["column_type"]) for row in described]
         table = table.replace_schema_metadata({TYPES: json.dumps(types).encode()})
-        write_table(file, table, self._key)
+        # The folder is one of a project: `.colonnade/queries`, or beside a function's file.
+        write_table(file, table, self._key, self._folder.parents[1])
         return table
 
     def _recorded(self, file: Path, sql: str) -> pa.Table:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from colonnade._files import write_text
+
 from . import folder, inputs
 from .local import LocalFunction
 from .plpython import RowFunction
@@ -60,9 +62,10 @@ class SavedTest:
 
     def save(self, found: inputs.Inputs, results: list[Any]) -> None:
         """Write inputs and results."""
-        found.save(self.inputs)
+        folder_of_all = self.path.parents[1]
+        found.save(self.inputs, below=folder_of_all)
         lines = ",\n".join(json.dumps(plain(result), ensure_ascii=False) for result in results)
-        self.expected.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+        write_text(self.expected, f"[\n{lines}\n]\n", below=folder_of_all)
 
     def difference(self) -> str | None:
         """How the results differ from those that are saved, or None."""

@@ -7,6 +7,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from colonnade._files import write_text
+
 #: The names that `[tool.colonnade]` may have.
 NAMES = {"uri", "udf-dir"}
 
@@ -26,6 +28,12 @@ class Project:
         """The folder of inputs and recordings, which no version control has."""
         return self.root / ".colonnade"
 
+    @property
+    def outside(self) -> Path:
+        """The directory around what files of functions are written in. Below it they are written through no link: a
+        repository may contain some."""
+        return self.root if self.folder.is_relative_to(self.root) else self.folder
+
     def database(self) -> str:
         """The database's URI. Raises `ValueError` if there is none."""
         if self.uri is None:
@@ -36,10 +44,9 @@ class Project:
 
     def make_private(self) -> Path:
         """The private folder, which is made, and hidden from git."""
-        self.private.mkdir(exist_ok=True)
         ignored = self.private / ".gitignore"
         if not ignored.exists():
-            ignored.write_text("*\n")
+            write_text(ignored, "*\n", below=self.root)
         return self.private
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 try:
     # The import takes longer than most statements, and all sessions would wait for it. So it is done at start.
@@ -29,22 +29,32 @@ OTHER_WIDTH = 8
 LIST_ITEMS = 4
 
 
-def reader(relation: DuckDBPyRelation, limits: tuple[int, int]) -> ArrowStream:
+class Limits(NamedTuple):
+    """The limits of a result."""
+
+    #: The most rows and bytes of a batch.
+    batch_rows: int
+    batch_bytes: int
+    #: The most columns, because of the form in which the client gets them. `Gate` has a limit too.
+    columns: int
+
+
+def reader(relation: DuckDBPyRelation, limits: Limits) -> ArrowStream:
     """The relation's rows as a stream. Without pyarrow, DuckDB chooses the rows of a batch."""
     if pyarrow is None:
         return relation
-    return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), *limits))
+    return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), limits))
 
 
 def row_bytes(types: Sequence[DuckDBPyType]) -> int:
     return max(1, sum(map(width, types)))
 
 
-def rows_per_batch(row_bytes: int, batch_rows: int, batch_bytes: int) -> int:
-    """The rows of a batch within both limits: whole vectors, unless `batch_rows` is less than one vector."""
-    fitting = batch_bytes // row_bytes
+def rows_per_batch(row_bytes: int, limits: Limits) -> int:
+    """The rows of a batch within both limits: whole vectors, unless the limit is less than one vector."""
+    fitting = limits.batch_bytes // row_bytes
     vectors = max(VECTOR_ROWS, fitting // VECTOR_ROWS * VECTOR_ROWS)
-    return min(batch_rows, vectors)
+    return min(limits.batch_rows, vectors)
 
 
 def width(type_: DuckDBPyType) -> int:

@@ -186,9 +186,8 @@ class CatalogColumns:
             case None:
                 return source
             case type_ if type_ in VECTORS:
-                # PostgreSQL's text of a vector: its numbers, separated by spaces.
-                text = f"coalesce({CATALOG}.{SCHEMA}.array_to_string({source}, ' '), '')"
-                return f"CASE WHEN {source} IS NOT NULL THEN {text} END"
+                # PostgreSQL's text of a vector: its numbers, separated by spaces. DuckDB's is `[1, 2]`.
+                return f"system.main.translate(CAST({source} AS VARCHAR), '[],', '')"
             case _:
                 return f"CAST({source} AS VARCHAR)"
 

@@ -1,13 +1,13 @@
-"""DISCARD, RESET ALL and DEALLOCATE ALL: the statements that remove what a client has left in its session.
+"""DISCARD TEMP, RESET ALL and DEALLOCATE ALL: the statements that remove a part of what a session has for its client.
 
-A pool of connections gives a session to the next client after one of them.
+For DISCARD ALL the server ends the session and opens another one.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .exact import literal, quoted
+from .exact import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,33 +18,22 @@ if TYPE_CHECKING:
     from .session_settings import SessionSettings
 
 #: The statements by which the server asks for it. It never passes on those of clients.
-DISCARDS = frozenset(("DISCARD ALL", "DISCARD TEMP", "RESET ALL", "DEALLOCATE ALL"))
+DISCARDS = frozenset(("DISCARD TEMP", "RESET ALL", "DEALLOCATE ALL"))
 #: What can be temporary, with the name of DuckDB's function and the prefix of its columns. The queries use no operator
 #: and no other function, because a macro of the database or of the client could have its name.
 OBJECTS = {"TABLE": "table", "VIEW": "view", "SEQUENCE": "sequence", "TYPE": "type"}
 MACROS = {"macro": "MACRO", "table_macro": "MACRO TABLE"}
 
 
-def removals(
-    connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, user: str, settings: SessionSettings
-) -> list[str]:
-    """The statements to run for one of `DISCARDS`, for a session of `user`."""
+def removals(connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, settings: SessionSettings) -> list[str]:
+    """The statements to run for one of `DISCARDS`."""
     if sql == "RESET ALL":
         return settings.resets(connection)
     if sql == "DEALLOCATE ALL":
         return list(deallocations(connection))
     # Dependents are younger than what they depend on.
     found = sorted(temporary(connection), reverse=True)
-    statements = [f"DROP {kind} IF EXISTS temp.main.{quoted(name)} CASCADE" for _, kind, name in found]
-    if sql == "DISCARD ALL":
-        statements.extend(deallocations(connection))
-        for (name,) in connection.execute("SELECT name FROM system.main.duckdb_variables()").fetchall():
-            # The first two are those of `catalog_functions.sql`.
-            if name == "colonnade_user":
-                statements.append(f"SET VARIABLE colonnade_user = {literal(user)}")
-            elif name != "colonnade_process":
-                statements.append(f"RESET VARIABLE {quoted(name)}")
-    return statements
+    return [f"DROP {kind} IF EXISTS temp.main.{quoted(name)} CASCADE" for _, kind, name in found]
 
 
 def deallocations(connection: DuckDBPyConnection | ReadOnlyConnection) -> Iterator[str]:

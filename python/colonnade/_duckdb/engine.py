@@ -22,6 +22,7 @@ from .function_store import FunctionStore
 from .functions import SessionFunctions
 from .kept_rows import KeptRows
 from .opening import NO_EXTENSIONS, opened
+from .overloads import Overloads
 from .remembered import MAX_STATEMENTS
 from .session import Session
 from .sight_memory import SightMemory
@@ -57,7 +58,9 @@ class Engine:
         #: The name of the database, and whether it has a schema `public`. If not, clients see `main` as `public`.
         self.served = (self._database, has_public)
         self._lock = threading.Lock()
-        self._fence = fence_for(self._root, self._fences.max_statement_bytes)
+        self._overloads = Overloads(self._root.cursor())
+        self.max_statement_bytes = self._fences.max_statement_bytes
+        self._fence = fence_for(self._root, self.max_statement_bytes)
         self._main_name = main_name = "main" if has_public else "public"
         attach_catalog(self._root, main_name, None if self._fences.files else self._fence, scratch)
         #: What clients may name with the schema `pg_catalog`.
@@ -92,7 +95,13 @@ class Engine:
         keep_catalog(connection)
         # The value of current_user. No permission depends on it.
         connection.execute(f"SET VARIABLE colonnade_user = {literal(user)}")
-        session = Session(connection, parser, Gate(self._fence, self._fences.files, read_only), user)
+        session = Session(
+            connection,
+            parser,
+            Gate(self._fence, self._fences.files, read_only, self._fences.max_columns),
+            user,
+            self._overloads,
+        )
         if self._store is not None:
             if caller is not None and caller.functions is not None:
                 workers = self._store.sibling(caller.functions.workers, connection)

@@ -8,13 +8,18 @@ types. A column without an exact form is refused by its name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from duckdb import DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
+
+
+#: A key and a value for the metadata of fields, by the place of each field: the number of a column, of its child, and
+#: so on. The child of a map is its entries.
+FieldNotes: TypeAlias = "dict[tuple[int, ...], tuple[str, str]]"
 
 EXACT_TYPES = {
     *("null", "boolean", "float", "double", "decimal", "varchar", "blob", "enum", "uuid", "variant", "geometry"),
@@ -29,6 +34,11 @@ ADVICE = {
 }
 # 2^63 nanoseconds are 2562047.8 hours.
 MAX_INTERVAL_HOURS = 2562046
+
+
+#: The keys of a metadata: the type of a column that was cast to text, and one whose values arrive in an Arrow type that
+#: others have too.
+TEXT_KEY, NAME_KEY = "colonnade.type", "colonnade.type_name"
 
 
 class UnsupportedType(TypeError):
@@ -53,10 +63,13 @@ def exact(relation: DuckDBPyRelation) -> Exact:
     expressions: list[str] = []
     cast_from: dict[int, str] = {}
     checked = False
+    seen: set[str] = set()
     for position, (name, type_) in enumerate(zip(relation.columns, relation.types, strict=True)):
         source = f"#{position + 1}"
         if type_.id == "interval":
-            source = checked_interval(source, name)
+            # DuckDB binds equal expressions in quadratic time, and these are equal for DuckDB's hash but for the text.
+            source = checked_interval(source, f"{position + 1}, {name}" if name in seen else name)
+            seen.add(name)
             checked = True
         elif (target := cast_target(type_, name)) is not None:
             source = f"CAST({source} AS {target})"
@@ -65,6 +78,34 @@ def exact(relation: DuckDBPyRelation) -> Exact:
     if not cast_from and not checked:
         return Exact(relation, cast_from)
     return Exact(relation.project(", ".join(expressions)), cast_from)
+
+
+def described(relation: DuckDBPyRelation) -> tuple[DuckDBPyRelation, FieldNotes]:
+    """The same rows by an exact export, and what it does not tell of their types (`Stream.from_arrow`)."""
+    converted, cast_from = exact(relation)
+    notes: FieldNotes = {(position,): (TEXT_KEY, name) for position, name in cast_from.items()}
+    for position, type_ in enumerate(relation.types):
+        notes |= {place: (NAME_KEY, name) for place, name in type_names(type_, (position,))}
+    return converted, notes
+
+
+def type_names(type_: DuckDBPyType, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:
+    """The types within a type that its export makes plain texts or dictionaries of texts, by their places."""
+    match type_.id:
+        case "uuid" | "enum":
+            yield place, str(type_)
+        case "varchar" if str(type_) == "JSON":
+            yield place, "JSON"
+        case "list" | "array" | "map" | "struct" | "tuple":
+            # A map has entries, which have a key and a value.
+            inner = (*place, 0) if type_.id == "map" else place
+            for number, child in enumerate(inner_types(type_)):
+                yield from type_names(child, (*inner, number))
+
+
+def inner_types(type_: DuckDBPyType) -> list[DuckDBPyType]:
+    # An array's children are its item type and its size.
+    return [child for _, child in type_.children if not isinstance(child, (int, list))]
 
 
 def check(columns: Iterable[tuple[str, DuckDBPyType]]) -> None:
@@ -108,8 +149,8 @@ def nested_target(type_: DuckDBPyType, column: str) -> str | None:
 
 def checked_interval(source: str, column: str) -> str:
     problem = f'column "{column}" has an interval that does not fit Arrow\'s nanoseconds: cast it to VARCHAR'
-    within = f"system.main.datepart('hour', {source}) NOT BETWEEN -{MAX_INTERVAL_HOURS} AND {MAX_INTERVAL_HOURS}"
-    return f"CASE WHEN {within} THEN system.main.error({literal(problem)}) ELSE {source} END"
+    beyond = f"system.main.hour({source}) NOT BETWEEN -{MAX_INTERVAL_HOURS} AND {MAX_INTERVAL_HOURS}"
+    return f"CASE WHEN {beyond} THEN system.main.error({literal(problem)}) ELSE {source} END"
 
 
 def quoted(name: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -17,15 +18,19 @@ import duckdb
 from colonnade._core import Fence, Refused
 
 from .exact import literal, quoted
+from .result_width import check_width
 from .transaction_control import TransactionControl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb.sqltypes import DuckDBPyType
 
 #: The longest statement by default. Long values cost little; duckdb/src/fence/depth.rs limits the number of tokens.
 MAX_STATEMENT_BYTES = 16_000_000
+#: The most columns of a result by default, and the most fields within them. `bench/limits.py` measures what they take.
+MAX_COLUMNS = 5000
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,7 @@ class Fences:
     temp_directory: str | None = None
     temp_size: str | None = None
     max_statement_bytes: int = MAX_STATEMENT_BYTES
+    max_columns: int = MAX_COLUMNS
 
 
 #: The settings that a client may change, because they affect only its session. Some of DuckDB's session settings affect
@@ -151,14 +157,21 @@ class Gate:
     fence: Fence
     files: bool
     read_only: bool
+    #: The most columns of a result, and the most fields of its types.
+    max_columns: int
 
     #: A longer INSERT is not bound before it runs, because binding takes as long as running it.
     LONG_INSERT: ClassVar = 65_536
 
     def check(
-        self, connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, values: dict[str, object] | None
+        self,
+        connection: DuckDBPyConnection | ReadOnlyConnection,
+        sql: str,
+        values: dict[str, object] | None,
+        columns: int = sys.maxsize,
     ) -> Statement | None:
-        """The statement, or None for an empty text. Raises the error of a statement that may not or cannot run."""
+        """The statement, or None for an empty text. Raises the error of a statement that may not or cannot run.
+        `columns` is the most that the form of its result has."""
         kinds, inner, has_returning = self.fence.check(sql, not self.read_only, self.files)
         if not kinds:
             return None
@@ -183,10 +196,15 @@ class Gate:
             raise
         names, types, parameters, gives, is_late, kind, changes = bound
         self._check_kind(kinds, kind)
+        self.check_width(names, types, columns)
         if kinds[0] == "alter":
             # Of an ALTER that it runs as several statements, DuckDB knows neither what it gives nor what it changes.
             return Statement("alter", [], [], parameters, "nothing", False, True)
         return Statement(kind, names, types, parameters, gives, is_late, changes)
+
+    def check_width(self, names: Sequence[str], types: Sequence[DuckDBPyType], columns: int) -> None:
+        """Refuse a result that is too wide, before anything is done for each of its columns."""
+        check_width(names, types, columns, self.max_columns)
 
     def inner(self, sql: str) -> str:
         """The statement within EXPLAIN or PREPARE."""

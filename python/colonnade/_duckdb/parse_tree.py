@@ -40,8 +40,8 @@ def is_plain_select(node: dict[str, Any], *modifiers: str) -> bool:
     )
 
 
-def parts(item: object) -> Iterator[dict[str, Any]]:
-    """An expression and all expressions within it, without those of subqueries."""
+def parts(item: object, *, subqueries: bool = False) -> Iterator[dict[str, Any]]:
+    """An expression and all expressions within it, without those of subqueries unless `subqueries` is set."""
     pending = [item]
     while pending:
         part = pending.pop()
@@ -49,4 +49,4 @@ def parts(item: object) -> Iterator[dict[str, Any]]:
             pending += part
         elif isinstance(part, dict):
             yield part
-            pending += [inner for key, inner in part.items() if key != "subquery"]
+            pending += [inner for key, inner in part.items() if subqueries or key != "subquery"]

@@ -23,6 +23,16 @@ CREATE MACRO json_agg(item) AS to_json(list(item));
 CREATE MACRO jsonb_agg(item) AS to_json(list(item));
 CREATE MACRO json_object_agg(name, item) AS CASE WHEN count(*) > 0 THEN json_group_object(name, item) END;
 CREATE MACRO jsonb_object_agg(name, item) AS CASE WHEN count(*) > 0 THEN json_group_object(name, item) END;
+-- `a || b` of jsonb: the members of two objects, of which those of the second count; else the items of both.
+CREATE MACRO jsonb_items(given) AS
+    CASE WHEN given IS NOT NULL THEN CASE WHEN json_type(given) = 'ARRAY' THEN given::JSON[] ELSE [given::JSON] END END;
+CREATE MACRO jsonb_concat(a, b) AS
+    CASE WHEN a IS NOT NULL AND b IS NOT NULL THEN
+        CASE WHEN json_type(a) = 'OBJECT' AND json_type(b) = 'OBJECT'
+             THEN to_json(map_concat(CASE WHEN json_type(a) = 'OBJECT' THEN a::JSON::MAP(VARCHAR, JSON) END,
+                                     CASE WHEN json_type(b) = 'OBJECT' THEN b::JSON::MAP(VARCHAR, JSON) END))
+             ELSE to_json(list_concat(jsonb_items(a), jsonb_items(b))) END
+    END;
 CREATE MACRO to_jsonb(given) AS to_json(given);
 CREATE MACRO jsonb_array_length(given) AS json_array_length(given)::INTEGER;
 CREATE MACRO json_typeof(given) AS

@@ -56,6 +56,14 @@ class Place(NamedTuple):
     gives_table: bool
 
 
+class Part(NamedTuple):
+    """A part of a statement: the text of a tree."""
+
+    number: int
+    #: Whether it is the expression of `SELECT …`, without the SELECT.
+    is_expression: bool
+
+
 class QualifiedCatalog:
     """Creates the objects of a database, with the schemas of all names."""
 
@@ -69,6 +77,11 @@ class QualifiedCatalog:
         self._schemas: dict[tuple[str, bool], str] = {}
         #: The macros and the copies of views that exist.
         self._created: set[Place] = set()
+        #: The parse trees of queries, as JSON. DuckDB is asked for all at once, which takes a tenth of the time.
+        self._trees: dict[str, str] = {}
+        #: The statements that are to run, in order, and the trees with schemas that are parts of them.
+        self._steps: list[list[str | Part]] = []
+        self._parts: list[str] = []
         query = (
             "SELECT schema_name, function_name, function_type IN ('table', 'table_macro'), parameters, "
             "macro_definition FROM duckdb_functions() WHERE database_name = 'system' ORDER BY schema_name"
@@ -93,24 +106,25 @@ class QualifiedCatalog:
         statements = [statement.query for statement in self._connection.extract_statements(sql)]
         created = [CREATED.search(statement) for statement in statements]
         for found in filter(None, created):
-            kind, schema, name, parameters, table, text = found.groups()
+            kind, schema, name, parameters, table, _ = found.groups()
             if kind == "MACRO":
                 place = Place(self._database, schema or SCHEMA, name, table is not None)
-                variant = Variant(re.findall(r"\w+(?: := \w+)?", parameters), text.rstrip().removesuffix(";"))
+                variant = Variant(re.findall(r"\w+(?: := \w+)?", parameters), text_of(found))
                 self._macros.setdefault(place, []).append(variant)
-        self._connection.execute(f"USE {self._database}.{SCHEMA}")
+        self._trees = self._serialized(map(query_of, filter(None, created)))
         for statement, found in zip(statements, created, strict=True):
             if found is None:
-                self._connection.execute(statement)
+                self._steps.append([statement])
                 if type_ := re.search(r"CREATE TYPE (\w+)", statement):
                     self._types.add(type_[1])
             elif found[1] == "VIEW":
-                self._create_view(found[2] or SCHEMA, found[3], found[6].rstrip().removesuffix(";"))
+                self._create_view(found[2] or SCHEMA, found[3], text_of(found))
             elif variants := self._macros.get(
                 Place(self._database, found[2] or SCHEMA, found[3], found[5] is not None)
             ):
                 # All variants are created with the first.
                 self._create_macro(found[2] or SCHEMA, found[3], found[5] is not None, variants)
+        self._run()
 
     def stand_ins(self) -> Iterator[str]:
         """Statements that create macros and types with short names, which stand for the scalar macros and the types of
@@ -127,32 +141,52 @@ class QualifiedCatalog:
             yield f"CREATE TYPE {quoted(name)} AS {self._written(SCHEMA, name)}"
 
     def _create_view(self, schema: str, name: str, text: str) -> None:
-        self._connection.execute(f"CREATE VIEW {self._written(schema, name)} AS {self._qualified(text)}")
+        query = self._qualified(text)
+        self._steps.append([f"CREATE VIEW {self._written(schema, name)} AS ", query])
 
     def _create_macro(self, schema: str, name: str, gives_table: bool, variants: Iterable[Variant]) -> None:
         place = Place(self._database, schema, name, gives_table)
         if place in self._created:
             return
         self._created.add(place)
-        written = []
-        for parameters, text in variants:
+        step: list[str | Part] = [f"CREATE MACRO {self._written(schema, name)}"]
+        for number, (parameters, text) in enumerate(variants):
             listed = ", ".join(map(written_parameter, parameters))
-            if gives_table:
-                written.append(f"({listed}) AS TABLE {self._qualified(text)}")
-            else:
-                expression = self._qualified(f"SELECT {text}").removeprefix("SELECT ")
-                written.append(f"({listed}) AS {expression}")
-        self._connection.execute(f"CREATE MACRO {self._written(schema, name)}{', '.join(written)}")
+            step.append(f"{', ' if number else ''}({listed}) AS {'TABLE ' if gives_table else ''}")
+            step.append(self._qualified(text if gives_table else f"SELECT {text}", is_expression=not gives_table))
+        # What it calls is a step before it.
+        self._steps.append(step)
 
     def _written(self, schema: str, name: str) -> str:
         return f"{self._database}.{quoted(schema)}.{quoted(name)}"
 
-    def _qualified(self, query: str) -> str:
+    def _qualified(self, query: str, *, is_expression: bool = False) -> Part:
         """A query with the schemas of all names."""
-        ((text,),) = self._connection.execute("SELECT json_serialize_sql($1::VARCHAR)", [query]).fetchall()
-        tree = self._changed(json.loads(text), frozenset())
-        ((sql,),) = self._connection.execute("SELECT json_deserialize_sql($1::JSON)", [json.dumps(tree)]).fetchall()
-        return sql
+        if query not in self._trees:
+            # It is one of DuckDB's own.
+            self._trees |= self._serialized([query])
+        tree = self._changed(json.loads(self._trees[query]), frozenset())
+        self._parts.append(json.dumps(tree))
+        return Part(len(self._parts) - 1, is_expression)
+
+    def _serialized(self, queries: Iterable[str]) -> dict[str, str]:
+        sql = "SELECT query, json_serialize_sql(query) FROM (SELECT unnest($1::VARCHAR[]) AS query)"
+        return dict(self._connection.execute(sql, [list(queries)]).fetchall())
+
+    def _run(self) -> None:
+        """Run the statements."""
+        sql = "SELECT json_deserialize_sql(tree::JSON) FROM (SELECT unnest($1::VARCHAR[]) AS tree)"
+        texts = [text for (text,) in self._connection.execute(sql, [self._parts]).fetchall()]
+
+        def written(part: str | Part) -> str:
+            if isinstance(part, str):
+                return part
+            text = texts[part.number]
+            return text.removeprefix("SELECT ") if part.is_expression else text
+
+        self._connection.execute(f"USE {self._database}.{SCHEMA}")
+        for step in self._steps:
+            self._connection.execute("".join(map(written, step)))
 
     def _changed(self, node: Any, variables: frozenset[str]) -> Any:
         """A part of a tree with schemas. `variables` are those of the lambda expressions around it."""
@@ -250,6 +284,17 @@ class QualifiedCatalog:
             path, table = [self._database, ENGINE, copy], {**table, "alias": table["alias"] or name}
         names = dict(zip(("catalog_name", "schema_name", "table_name"), path, strict=True))
         return {**table, **names, "qualified_name": {"path": path}}
+
+
+def text_of(created: re.Match[str]) -> str:
+    """The query of a view, or the query or expression of a variant of a macro."""
+    return created[6].rstrip().removesuffix(";")
+
+
+def query_of(created: re.Match[str]) -> str:
+    """The same as a query."""
+    is_query = created[1] == "VIEW" or created[5] is not None
+    return text_of(created) if is_query else f"SELECT {text_of(created)}"
 
 
 #: The position of what is in no text.

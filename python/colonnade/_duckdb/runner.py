@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from colonnade._core import Refused
 
 from .answers import Answer, Capsule
-from .batch_rows import reader, row_bytes, rows_per_batch
+from .batch_rows import Limits, reader, row_bytes, rows_per_batch
 from .catalog import CatalogColumns, needs_no_conversion
 from .column_names import column_names
 from .exact import check, exact, quoted
 from .export import with_database
 from .fences import ReadOnlyConnection
 from .remembered import RememberedStatement, RememberedStatements
+from .result_width import check_converted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 #: Kinds of statements that change a table that exists, for which DuckDB may bind its expressions again. COMMENT ON is
 #: one of the first kind.
 REPLAYED = ("alter", "drop")
+#: The limits of a query that gives no rows.
+NO_ROWS = Limits(1, 1, sys.maxsize)
 HINT = (
     "DuckDB might not open the database after a crash. Make a new table by CREATE TABLE and INSERT, and rename it; for "
     "new values use UPDATE."
@@ -54,16 +58,14 @@ class StatementRunner:
         #: The functions beside the plan; None without `--udf`.
         self.beside: BesidePlan | None = None
 
-    def bound(self, sql: str, parameters: dict[str, object] | None) -> Statement | None:
-        """A statement that will run, if it may."""
+    def bound(self, sql: str, parameters: dict[str, object] | None, columns: int) -> Statement | None:
+        """A statement that will run, if it may. `columns` is the most that the form of its result has."""
         if self.beside is None:
-            return self._gate.check(self._connection, sql, parameters)
+            return self._gate.check(self._connection, sql, parameters, columns)
         with self.beside.noting(sql, self._lifetime.is_begun):
-            return self._gate.check(self._connection, sql, parameters)
+            return self._gate.check(self._connection, sql, parameters, columns)
 
-    def run_noted(
-        self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
-    ) -> Answer:
+    def run_noted(self, statement: Statement, sql: str, limits: Limits, parameters: dict[str, object] | None) -> Answer:
         """Run a statement of the client, and end it if it gives no rows. Other sessions hear of what it may change."""
         if self.beside is None:
             answer = self.run(statement, sql, limits, parameters)
@@ -88,7 +90,7 @@ class StatementRunner:
         beside: BesidePlan,
         statement: Statement,
         sql: str,
-        limits: tuple[int, int],
+        limits: Limits,
         parameters: dict[str, object] | None,
     ) -> Answer:
         """Run a statement that DuckDB runs again when it opens the database after a crash, from its log. Then there are
@@ -101,10 +103,8 @@ class StatementRunner:
             raise Refused(what, "0A000", None, None, HINT)
         return answer
 
-    def run(
-        self, statement: Statement, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None
-    ) -> Answer:
-        """Run a statement. `limits` are the most rows and bytes of a batch."""
+    def run(self, statement: Statement, sql: str, limits: Limits, parameters: dict[str, object] | None) -> Answer:
+        """Run a statement."""
         if statement.kind == "transaction":
             self._lifetime.transactions.client(sql)
             return Answer()
@@ -119,7 +119,12 @@ class StatementRunner:
                 # The types are checked before the statement runs, because it may also write.
                 columns = enumerate(zip(statement.columns, statement.types, strict=True))
                 check(column for position, column in columns if position not in catalog.texts)
-            return self._rows(self._connection.sql(sql, params=parameters), sql, limits, catalog)
+                check_converted(statement.columns, statement.types)
+            relation = self._connection.sql(sql, params=parameters)
+            if relation is not None and statement.is_late:
+                self._gate.check_width(relation.columns, relation.types, limits.columns)
+                check_converted(relation.columns, relation.types)
+            return self._rows(relation, sql, limits, catalog)
         if statement.kind == "export":
             sql = with_database(sql, self._connection)
         changed = self._connection.execute(sql, parameters).rowcount
@@ -131,13 +136,13 @@ class StatementRunner:
         self,
         statement: Statement,
         sql: str,
-        limits: tuple[int, int],
+        limits: Limits,
         parameters: dict[str, object] | None,
         catalog: CatalogColumns,
     ) -> Answer:
         """Run a query whose columns need no conversion, and remember it."""
         bytes_ = row_bytes(statement.types)
-        rows = rows_per_batch(bytes_, *limits)
+        rows = rows_per_batch(bytes_, limits)
         names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
         proof = None if self.beside is None else self.beside.proof(sql)
         if self.beside is not None and proof is not None:
@@ -153,9 +158,7 @@ class StatementRunner:
             self.remembered.keep(sql, RememberedStatement(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
-    def _rows(
-        self, relation: DuckDBPyRelation | None, sql: str, limits: tuple[int, int], catalog: CatalogColumns
-    ) -> Answer:
+    def _rows(self, relation: DuckDBPyRelation | None, sql: str, limits: Limits, catalog: CatalogColumns) -> Answer:
         """The rows of a query. Columns that need it are converted."""
         if relation is None:
             return Answer()
@@ -164,13 +167,13 @@ class StatementRunner:
         converted, cast_from = exact(catalog.as_texts(relation))
         return Answer(stream=reader(converted, limits), names=names, types=types, cast=tuple(cast_from))
 
-    def run_remembered(self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None) -> Answer | None:
+    def run_remembered(self, sql: str, limits: Limits, parameters: dict[str, object] | None) -> Answer | None:
         """Run a remembered statement, if its columns are unchanged; otherwise None, without any effect. This skips the
         checks, which take most of the time of a short statement."""
         remembered = self.remembered.find(sql)
         if remembered is None:
             return None
-        rows = rows_per_batch(remembered.row_bytes, *limits)
+        rows = rows_per_batch(remembered.row_bytes, limits)
         if self.beside is not None and remembered.proof is not None:
             stream = self.beside.submit((sql, parameters, rows), remembered.columns, remembered.proof)
             if stream is None:
@@ -190,4 +193,4 @@ class StatementRunner:
         columns = enumerate(zip(statement.columns, statement.types, strict=True))
         types = [(name, "VARCHAR" if position in catalog.texts else type_) for position, (name, type_) in columns]
         nulls = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(name)}" for name, type_ in types)
-        return self._rows(self._connection.sql(f"SELECT {nulls} LIMIT 0"), sql, (1, 1), CatalogColumns())
+        return self._rows(self._connection.sql(f"SELECT {nulls} LIMIT 0"), sql, NO_ROWS, CatalogColumns())

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import duckdb
 
 from colonnade._core import Refused
 
 from . import arrow_scan
 from .answers import Answer, Description, ReleasableTable
-from .batch_rows import reader
+from .batch_rows import Limits, reader
 from .catalog import CatalogColumns
 from .column_names import column_names
 from .discard import DISCARDS, removals
@@ -18,7 +21,9 @@ from .fences import Gate, ReadOnlyConnection
 from .inputs import FunctionInputs, NamedFunction
 from .kept_rows import Keeping
 from .lifetime import StatementLifetime, binding
-from .runner import StatementRunner
+from .open_types import OpenTypes, is_serious
+from .result_width import check_converted
+from .runner import NO_ROWS, StatementRunner
 from .session_settings import SessionSettings
 from .statement_transaction import StatementTransaction
 
@@ -32,6 +37,7 @@ if TYPE_CHECKING:
     from .fences import Statement
     from .functions import SessionFunctions
     from .kept_rows import KeptRows
+    from .overloads import Overloads
     from .sight_memory import SightMemory
     from .table_functions import TableFunctions
 
@@ -39,7 +45,14 @@ if TYPE_CHECKING:
 class Session:
     """One client's connection. While a statement runs, only `interrupt` may be called."""
 
-    def __init__(self, connection: DuckDBPyConnection, parser: DuckDBPyConnection, gate: Gate, user: str) -> None:
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        parser: DuckDBPyConnection,
+        gate: Gate,
+        user: str,
+        overloads: Overloads,
+    ) -> None:
         self.user = user
         transactions = ReadOnlyConnection(connection) if gate.read_only else StatementTransaction(connection)
         #: When its statements begin and end.
@@ -48,6 +61,7 @@ class Session:
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
         self._gate = gate
+        self._open_types = OpenTypes(self._connection, parser, overloads)
         self._settings = SessionSettings(connection)
         self._runner = StatementRunner(self._connection, parser, gate, self._settings, self.lifetime)
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
@@ -93,21 +107,20 @@ class Session:
         batch_bytes: int,
         parameters: dict[str, object] | None,
         gives_rows: bool = False,
+        max_columns: int = sys.maxsize,
     ) -> Answer:
         """Run one statement. Rows are streamed in batches within both limits, while DuckDB computes further rows.
 
         Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
-        that returns no rows is refused and does not run.
+        that returns no rows is refused and does not run. `max_columns` is the most that the form of a result has.
         """
         try:
-            return self._execute(sql, (batch_rows, batch_bytes), parameters, gives_rows)
+            return self._execute(sql, Limits(batch_rows, batch_bytes, max_columns), parameters, gives_rows)
         except BaseException:
             self.lifetime.abandon()
             raise
 
-    def _execute(
-        self, sql: str, limits: tuple[int, int], parameters: dict[str, object] | None, gives_rows: bool
-    ) -> Answer:
+    def _execute(self, sql: str, limits: Limits, parameters: dict[str, object] | None, gives_rows: bool) -> Answer:
         if sql in DISCARDS and not gives_rows:
             return self._discard(sql)
         checked, self._checked = self._checked, None
@@ -117,7 +130,7 @@ class Session:
             self.lifetime.begin()
             if (answer := self._runner.run_remembered(sql, limits, parameters)) is not None:
                 return answer
-            statement = self._runner.bound(sql, parameters)
+            statement = self._runner.bound(sql, parameters, limits.columns)
         if gives_rows and (statement is None or not statement.is_query):
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
         if statement is None:
@@ -131,17 +144,17 @@ class Session:
     def _discard(self, sql: str) -> Answer:
         """Run each statement of `removals` as one of the client's, so that all that a session remembers follows."""
         self.lifetime.begin()
-        statements = removals(self._connection, sql, self.user, self._settings)
+        statements = removals(self._connection, sql, self._settings)
         self.lifetime.finish()
         for statement in statements:
-            self._execute(statement, (1, 1), None, False)
+            self._execute(statement, NO_ROWS, None, False)
         return Answer()
 
     @binding
     def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
         """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
         and does not run. While the session sees the same catalog, it need not decide again."""
-        limits, reads, sight = (batch_rows, batch_bytes), self.reads, self._sight()
+        limits, reads, sight = Limits(batch_rows, batch_bytes, sys.maxsize), self.reads, self._sight()
         before = None
         if self.kept is not None and sight is not None:
             if (kept := self.kept.results.find(sql)) is not None:
@@ -179,7 +192,7 @@ class Session:
         return self.beside.epoch.now
 
     @binding
-    def preview(self, sql: str) -> Answer | None:
+    def preview(self, sql: str, max_columns: int) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
         statements, and if the columns are unknown until it runs."""
         if sql in self._runner.remembered:
@@ -187,7 +200,7 @@ class Session:
             return None
         self.lifetime.begin()
         try:
-            statement = self._runner.bound(sql, None)
+            statement = self._runner.bound(sql, None, max_columns)
         except BaseException:
             self.lifetime.abandon()
             raise
@@ -211,7 +224,22 @@ class Session:
             catalog = CatalogColumns.of(self._connection, sql, statement.types, parameters)
             columns = list(zip(names, catalog.shown(statement.types), strict=True))
         named = [(name, str(type_)) for name, type_ in statement.parameters]
+        if parameters is None and named:
+            named = self._open_types.of_parameters(self._gate.inner(sql) or sql, dict(named))
         return Description(parameters=named, columns=columns, late=is_late)
+
+    @binding
+    def open_literals(self, sql: str) -> list[tuple[int, str]]:
+        """The types of literals whose form depends on them, by their first byte. None if the statement cannot run."""
+        try:
+            if self._gate.check(self._connection, sql, None) is None:
+                return []
+        except (Refused, duckdb.Error) as error:
+            if is_serious(error):
+                raise
+            # The error is the statement's, which is told when it runs.
+            return []
+        return self._open_types.of_literals(sql)
 
     @binding
     def inputs(
@@ -221,11 +249,12 @@ class Session:
         sample: tuple[int, bool] | None,
         seed: int | None,
         sql: str,
-        limits: tuple[int, int],
+        limits: tuple[int, int, int],
         parameters: dict[str, object] | None,
     ) -> Answer:
         """Run a query with a capture in the place of a function's call. The answer is what the call would get."""
         assert self.functions is not None and self.tables is not None
+        most = Limits(*limits)
         capture, self.tables.capture = self.tables.capture, None
         if capture is not None:
             try:
@@ -234,14 +263,18 @@ class Session:
                 self.lifetime.abandon_calls()
                 raise
             # The table functions of the query have run, and this query takes the place of the statement.
-            return self.execute(query, *limits, values, gives_rows=True)
+            return self.execute(
+                query, most.batch_rows, most.batch_bytes, values, gives_rows=True, max_columns=most.columns
+            )
         self.lifetime.begin()
         try:
             inputs = FunctionInputs(self.functions, function)
             inputs.check(self._gate.check(self._connection, sql, parameters))
             relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
+            self._gate.check_width(relation.columns, relation.types, most.columns)
+            check_converted(relation.columns, relation.types)
             converted, cast_from = exact(relation)
-            stream = reader(converted, limits)
+            stream = reader(converted, most)
         except BaseException:
             self.lifetime.abandon()
             raise

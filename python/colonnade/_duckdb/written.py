@@ -8,9 +8,10 @@ column's own.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .exact import quoted
+from .exact import NAME_KEY, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +67,14 @@ _ZONED = {"timestamp with time zone": "us", "timestamptz_ns": "ns"}
 _DIGITS = 38
 
 
+#: What stands in a field's metadata for an extension type that pyarrow does not know.
+_EXTENSION, _EXTENSION_METADATA = b"ARROW:extension:name", b"ARROW:extension:metadata"
+#: The new columns of Arrow's extension types.
+_EXTENDED = {"arrow.uuid": "UUID", "arrow.json": "JSON", "arrow.parquet.variant": "VARIANT"}
+#: DuckDB's types that hold all values of another one (`exact.type_names`), with DuckDB's quotes.
+_STATED = re.compile(r"UUID|JSON|(ENUM|GEOMETRY)\('(?:[^']|'')*'(?:, '(?:[^']|'')*')*\)")
+
+
 class Received(NamedTuple):
     """How a column receives values."""
 
@@ -75,18 +84,23 @@ class Received(NamedTuple):
     expression: str = "{}"
     #: A condition that each value `{}` meets; it is an error in any other case.
     condition: str | None = None
+    #: The metadata of the field with this type.
+    metadata: dict[bytes, bytes] | None = None
 
 
-def created(pa: Any, written: pa.DataType, *, nested: bool = False) -> str | None:
-    """The DuckDB type of a new column for values of an Arrow type; None if no type holds them exactly."""
+def created(pa: Any, field: pa.Field, *, nested: bool = False) -> str | None:
+    """The DuckDB type of a new column for values of an Arrow field; None if no type holds them exactly."""
     types = pa.types
-    if (extension := _extension(pa, written)) is not None:
-        name, storage = extension
-        # DuckDB's JSON takes any text. Within a nested type, nothing would check it.
-        known = {"arrow.uuid": "UUID", "arrow.json": "VARCHAR" if nested else "JSON"}
-        return known.get(name) or created(pa, storage, nested=nested)
+    name, written = _extension(pa, field)
+    if (known := _EXTENDED.get(name)) is not None:
+        return known
+    stated = (field.metadata or {}).get(NAME_KEY.encode(), b"").decode()
+    if _STATED.fullmatch(stated) and _can_be(pa, name, written, stated):
+        return stated
+    if name == "geoarrow.wkb" and not _has_crs(field):
+        return "GEOMETRY"
     if types.is_dictionary(written):
-        return created(pa, written.value_type, nested=nested)
+        return created(pa, field.with_type(written.value_type), nested=nested)
     if types.is_decimal(written):
         precision, scale = _digits(written)
         return f"DECIMAL({precision},{scale})" if precision <= _DIGITS else None
@@ -98,27 +112,43 @@ def created(pa: Any, written: pa.DataType, *, nested: bool = False) -> str | Non
         # Within a nested type, an interval is refused when it is read.
         return None if nested else "INTERVAL"
     if types.is_fixed_size_list(written):
-        item = created(pa, written.value_type, nested=True)
+        item = created(pa, written.value_field, nested=True)
         return f"{item}[{written.list_size}]" if item is not None and written.list_size > 0 else None
     if _is_list(pa, written):
-        item = created(pa, written.value_type, nested=True)
+        item = created(pa, written.value_field, nested=True)
         return f"{item}[]" if item is not None else None
     if types.is_map(written):
-        key, item = (created(pa, part, nested=True) for part in (written.key_type, written.item_type))
+        key, item = (created(pa, part, nested=True) for part in (written.key_field, written.item_field))
         return f"MAP({key}, {item})" if key is not None and item is not None else None
     if types.is_struct(written):
-        parts = [(field.name, created(pa, field.type, nested=True)) for field in written]
+        parts = [(part.name, created(pa, part, nested=True)) for part in written]
         if not parts or any(part is None for _, part in parts):
             return None
         return f"STRUCT({', '.join(f'{quoted(name)} {part}' for name, part in parts)})"
     return _CREATED.get(str(written))
 
 
-def received(pa: Any, written: pa.DataType, column: DuckDBPyType, *, nested: bool = False) -> Received | None:
-    """How a column receives values of an Arrow type; None if it cannot hold them exactly. `Stream.fitted` checks single
-    values."""
+def _can_be(pa: Any, extension: str, written: pa.DataType, stated: str) -> bool:
+    """Whether values of this type can be those of the type that a field's metadata states."""
+    if stated.startswith("ENUM"):
+        return pa.types.is_dictionary(written) and _is_text(pa, written.value_type)
+    if stated.startswith("GEOMETRY"):
+        return extension == "geoarrow.wkb"
+    return _is_text(pa, written)
+
+
+def _has_crs(field: pa.Field) -> bool:
+    """Whether the geometries have a coordinate system, which DuckDB knows only if the type states it."""
+    described = (field.metadata or {}).get(_EXTENSION_METADATA, b"") or b"{}"
+    return described != b"{}"
+
+
+def received(pa: Any, field: pa.Field, column: DuckDBPyType, *, nested: bool = False) -> Received | None:
+    """How a column receives values of an Arrow field; None if it cannot hold them exactly. `Stream.fitted` checks
+    single values."""
     types = pa.types
-    name, storage = _extension(pa, written) or ("", written)
+    name, storage = _extension(pa, field)
+    is_dictionary = types.is_dictionary(storage)
     while types.is_dictionary(storage):
         storage = storage.value_type
     is_null, is_text = types.is_null(storage), _is_text(pa, storage)
@@ -127,7 +157,7 @@ def received(pa: Any, written: pa.DataType, column: DuckDBPyType, *, nested: boo
     if kind in _INTEGERS:
         return Received(getattr(pa, _INTEGERS[kind])()) if is_integer or is_null else None
     match kind:
-        case "hugeint" if (is_integer or types.is_decimal(storage) or is_null) and not nested:
+        case "hugeint" if is_integer or types.is_decimal(storage) or is_null:
             return Received(pa.decimal128(_DIGITS, 0), "CAST({} AS HUGEINT)")
         case "boolean" if types.is_boolean(storage) or is_null:
             return Received(pa.bool_())
@@ -140,13 +170,21 @@ def received(pa: Any, written: pa.DataType, column: DuckDBPyType, *, nested: boo
             return Received(pa.decimal128(children["precision"], children["scale"]))
         case "varchar" if is_text or is_null:
             return _text(pa, storage, str(column), nested)
-        case "enum" if (is_text or is_null) and not nested:
+        case "enum" if is_text or is_null:
             labels = f"{{}} = ANY(CAST(system.main.enum_range(CAST(NULL AS {column})) AS VARCHAR[]))"
             return Received(pa.string(), f"CAST({{}} AS {column})", labels)
         case "uuid" if name == "arrow.uuid" or is_text or is_null:
             return Received(pa.uuid())
-        case "blob" if name == "" and (_is_bytes(pa, storage) or is_null):
-            return Received(pa.binary() if is_null or types.is_dictionary(written) else storage)
+        case "geometry" if name == "geoarrow.wkb" or is_null:
+            given = field.metadata or {} if name else {}
+            described = {_EXTENSION: b"geoarrow.wkb", _EXTENSION_METADATA: given.get(_EXTENSION_METADATA, b"")}
+            return Received(pa.binary(), metadata=described)
+        case "variant" if name == "arrow.parquet.variant" or is_null:
+            described = {_EXTENSION: b"arrow.parquet.variant", _EXTENSION_METADATA: b""}
+            parts = pa.struct([("metadata", pa.binary()), ("value", pa.binary())])
+            return Received(parts, metadata=described)
+        case "blob" if name in ("", "geoarrow.wkb") and (_is_bytes(pa, storage) or is_null):
+            return Received(pa.binary() if is_null or is_dictionary else storage)
         case "date" if types.is_date(storage) or is_null:
             return Received(pa.date32())
         case "time" if types.is_time(storage) or is_null:
@@ -156,8 +194,7 @@ def received(pa: Any, written: pa.DataType, column: DuckDBPyType, *, nested: boo
         case "interval" if (types.is_duration(storage) or types.is_interval(storage) or is_null) and not nested:
             return Received(pa.duration("us") if types.is_duration(storage) else pa.month_day_nano_interval())
         case "list" | "array" | "map" | "struct":
-            found = _nested(pa, storage, column)
-            return Received(found) if found is not None else None
+            return _nested(pa, storage, column)
     if kind in _MOMENTS and (is_null or (types.is_timestamp(storage) and storage.tz is None)):
         return Received(pa.timestamp(_MOMENTS[kind]))
     if kind in _ZONED and (is_null or (types.is_timestamp(storage) and storage.tz is not None)):
@@ -169,53 +206,57 @@ def _text(pa: Any, storage: pa.DataType, column: str, nested: bool) -> Received 
     plain = storage if _is_text(pa, storage) else pa.string()
     if column == "VARCHAR":
         return Received(plain)
-    if column == "JSON" and not nested:
-        return Received(pa.json_(), condition="system.main.json_valid({})")
+    if column == "JSON":
+        # DuckDB's reader of Arrow takes any text for JSON, and its cast takes JSON alone.
+        checked = Received(pa.json_(), condition="system.main.json_valid({})")
+        return Received(pa.string(), "CAST({} AS JSON)") if nested else checked
     return None
 
 
-def _nested(pa: Any, storage: pa.DataType, column: DuckDBPyType) -> pa.DataType | None:
-    types = pa.types
-    is_null = types.is_null(storage)
+def _nested(pa: Any, storage: pa.DataType, column: DuckDBPyType) -> Received | None:
     children: list[tuple[str, Any]] = list(column.children)
-    if column.id == "array":
-        # An array's children are its item type and its size.
-        size = children.pop()[1]
-        is_alike = types.is_fixed_size_list(storage) and storage.list_size == size
-        parts = [storage.value_type] if is_alike else None
-        found = _received_parts(pa, parts, children) if is_alike or is_null else None
-        return pa.list_(found[0], size) if found else None
-    if column.id == "list":
-        is_alike = types.is_fixed_size_list(storage) or _is_list(pa, storage)
-        parts = [storage.value_type] if is_alike else None
-        found = _received_parts(pa, parts, children) if is_alike or is_null else None
-        return pa.list_(found[0]) if found else None
-    if column.id == "map":
-        is_alike = types.is_map(storage)
-        parts = [storage.key_type, storage.item_type] if is_alike else None
-        found = _received_parts(pa, parts, children) if is_alike or is_null else None
-        return pa.map_(*found) if found else None
+    # An array's children are its item type and its size.
+    size = children.pop()[1] if column.id == "array" else None
     names = [name for name, _ in children]
-    is_alike = types.is_struct(storage) and [field.name for field in storage] == names
-    parts = [field.type for field in storage] if is_alike else None
-    found = _received_parts(pa, parts, children) if is_alike or is_null else None
-    return pa.struct(list(zip(names, found, strict=True))) if found else None
-
-
-def _received_parts(
-    pa: Any, written: list[pa.DataType] | None, children: list[tuple[str, Any]]
-) -> list[pa.DataType] | None:
-    """How the parts of a nested column receive values; of type null without `written`. None if one of them cannot."""
-    parts = written or [pa.null()] * len(children)
-    found = [received(pa, part, child, nested=True) for part, (_, child) in zip(parts, children, strict=True)]
-    types = [part.type for part in found if part is not None]
-    return types if len(types) == len(found) else None
-
-
-def _extension(pa: Any, written: pa.DataType) -> tuple[str, pa.DataType] | None:
-    if not isinstance(written, pa.BaseExtensionType):
+    parts = _parts(pa, storage, column.id, names, size)
+    found = [received(pa, part, child, nested=True) for part, (_, child) in zip(parts, children, strict=False)]
+    how = [part for part in found if part is not None]
+    if len(how) != len(children):
         return None
-    return written.extension_name, written.storage_type
+    fields = [pa.field(name, part.type, metadata=part.metadata) for name, part in zip(names, how, strict=True)]
+    match column.id:
+        case "map":
+            made = pa.map_(fields[0].with_nullable(False), fields[1])
+        case "struct":
+            made = pa.struct(fields)
+        case _:
+            made = pa.list_(fields[0], -1 if size is None else size)
+    # DuckDB's cast refuses what is no value of a part.
+    is_cast = any(part.expression != "{}" for part in how)
+    return Received(made, f"CAST({{}} AS {column})" if is_cast else "{}")
+
+
+def _parts(pa: Any, storage: pa.DataType, kind: str, names: list[str], size: int | None) -> list[pa.Field]:
+    """The parts of nested values for a column with parts of these names; none if the column cannot hold them."""
+    types = pa.types
+    if types.is_null(storage):
+        return [pa.field(name, storage) for name in names]
+    if types.is_fixed_size_list(storage) and (kind == "list" or (kind == "array" and storage.list_size == size)):
+        return [storage.value_field]
+    if kind == "list" and _is_list(pa, storage):
+        return [storage.value_field]
+    if kind == "map" and types.is_map(storage):
+        return [storage.key_field, storage.item_field]
+    if kind == "struct" and types.is_struct(storage) and [part.name for part in storage] == names:
+        return list(storage)
+    return []
+
+
+def _extension(pa: Any, field: pa.Field) -> tuple[str, pa.DataType]:
+    """The name of a field's extension type, which is empty without one, and the type of the values."""
+    if isinstance(field.type, pa.BaseExtensionType):
+        return field.type.extension_name, field.type.storage_type
+    return (field.metadata or {}).get(_EXTENSION, b"").decode(), field.type
 
 
 def _digits(written: pa.DataType) -> tuple[int, int]:

@@ -46,7 +46,9 @@ def duckdb(table: pa.Table, connection: DuckDBPyConnection | None) -> DuckDBPyRe
 def dask(frame: Any, rows: int) -> Any:
     """A dask.dataframe in the frame's order, with at most `rows` rows in a partition."""
     dataframe = require("dask.dataframe", "return_type 'dask'")
-    return dataframe.from_pandas(frame, npartitions=max(1, -(-len(frame) // rows)), sort=False)
+    # Otherwise Dask makes text of every column of objects.
+    with require("dask.config", "return_type 'dask'", "dask").set({"dataframe.convert-string": False}):
+        return dataframe.from_pandas(frame, npartitions=max(1, -(-len(frame) // rows)), sort=False)
 
 
 def modin(frame: Any) -> Any:

@@ -75,6 +75,13 @@ def requested(options: QueryOptions) -> frozenset[str] | None:
     return frozenset([*dtype, *as_text]) if isinstance(dtype, Mapping) else None
 
 
+def texts(dtype: Dtypes) -> tuple[bool, list[str]]:
+    """Whether all columns become text, and else the columns that do."""
+    if isinstance(dtype, Mapping):
+        return False, [name for name, kind in dtype.items() if _is_text(kind)]
+    return _is_text(dtype), []
+
+
 def conversions(names: Sequence[str], dtype: Dtypes) -> list[Conversion]:
     """The conversions of the columns that `dtype` names."""
     if not isinstance(dtype, Mapping):
@@ -108,6 +115,11 @@ def _read(dtype: Dtype) -> tuple[str | ArrowSchema, bool]:
     # The text of NumPy's and pandas' types is their name.
     name = dtype if isinstance(dtype, str) else str(dtype)
     return _named(name.removeprefix("lossy:").removesuffix("[pyarrow]")), name.startswith("lossy:")
+
+
+def _is_text(dtype: Dtype) -> bool:
+    """Whether it is a type of text. A type that the extension module does not know is refused later."""
+    return str(_read(dtype)[0]).removeprefix("large_").removesuffix("_view") in ("utf8", "string")
 
 
 def _named(name: str) -> str:

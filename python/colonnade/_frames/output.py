@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from colonnade._errors import InterfaceError
+from colonnade._files import new_file
 from colonnade._libraries import require
 
 from .gaps import refuse
@@ -70,6 +70,8 @@ class Format:
     gaps: dict[str, Any] = field(default_factory=dict)
     #: What ends a stream that is incomplete, where a reader would take its end for the end of the result.
     incomplete: bytes = b""
+    #: Whether it keeps UUIDs, JSON and geometries as what they are.
+    keeps_types: bool = False
 
     def checked(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The batches, of which none has a value that this kind of file cannot represent."""
@@ -87,7 +89,7 @@ _TEXT_GAPS = {"midnight": True, "years": (-32_766, 32_766)}
 #: Parquet lacks seconds, which pyarrow writes as milliseconds. An Arrow stream may end without a mark, so the beginning
 #: of a message that never comes makes the reader fail.
 FORMATS = {
-    "parquet": Format("Parquet", _parquet, None, {"seconds": True}),
+    "parquet": Format("Parquet", _parquet, None, {"seconds": True}, keeps_types=True),
     "csv": Format("CSV", _Csv, _Csv, _TEXT_GAPS),
     "arrow": Format("Arrow", _arrow_file, _arrow_stream, incomplete=b"\xff\xff\xff\xff\x10\x00\x00\x00"),
     "ndjson": Format("NDJSON", _JsonLines, _JsonLines, _TEXT_GAPS),
@@ -109,26 +111,11 @@ def format_of(path: Path) -> str:
 
 def write(path: Path, kind: Format, schema: pa.Schema, batches: Iterable[Any]) -> None:
     """Writes a temporary file in the same directory, and renames it when all data is on disk."""
-    # If the path is a link, its target is replaced.
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        raise InterfaceError(f"{path} exists and is not a regular file: choose another name")
-    if not path.parent.is_dir():
-        raise InterfaceError(f"{path.parent} is not a directory: make it first")
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    temporary = Path(name)
-    try:
-        os.close(handle)
+    with new_file(path) as temporary:
         with _closing(kind.open_file(temporary, schema)) as sink:
             for batch in kind.checked(batches):
                 sink.write_batch(batch)
         flush_to_disk(temporary)
-        # mkstemp denies others to read. The file gets the permissions that the umask gives to a new file.
-        temporary.chmod(0o666 & ~umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write_stream(file: BinaryIO, kind: Format, schema: pa.Schema, batches: Iterable[Any]) -> None:
@@ -161,13 +148,6 @@ def flush_to_disk(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def umask() -> int:
-    """The permissions that a new file does not get."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 @contextmanager

@@ -51,6 +51,8 @@ class Layout:
         """The layout of one column. If its type tells NaN from NULL, the column is made in this form from the
         beginning, because pandas' conversion makes NULL of NaN."""
         kind = self._wanted(field.name)
+        if kind is not None and self.backend in ("numpy_nullable", "pyarrow") and _is_number_of_numpy(kind):
+            return replace(self, backend="numpy")
         if kind is None or not _is_pandas(kind) or is_object(kind):
             return self
         kind = pd.api.types.pandas_dtype(kind)
@@ -337,13 +339,23 @@ def _require_known(name: str, values: pd.Series, categories: pd.Index) -> None:
         )
 
 
+def _is_number_of_numpy(dtype: Dtype) -> bool:
+    """Whether pandas reads it as one of NumPy's numbers or booleans, also by its name."""
+    kind = _read_by_pandas(dtype)
+    return isinstance(kind, np.dtype) and kind.kind in "biuf"
+
+
 def _is_pandas(dtype: Dtype) -> bool:
     """Whether it is `object`, or a type that only pandas has."""
+    return is_object(dtype) or isinstance(_read_by_pandas(dtype), pd.api.extensions.ExtensionDtype)
+
+
+def _read_by_pandas(dtype: Dtype) -> Any:
+    """The type that pandas makes of it; None for a name of spec/TYPES.md, or an object of another library."""
     try:
-        return is_object(dtype) or isinstance(pd.api.types.pandas_dtype(dtype), pd.api.extensions.ExtensionDtype)
+        return pd.api.types.pandas_dtype(dtype)
     except TypeError:
-        # It is a name of spec/TYPES.md, or an object of another library.
-        return False
+        return None
 
 
 def moments(series: Any, how: str | Mapping[str, Any] | None) -> pd.Series:

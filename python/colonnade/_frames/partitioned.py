@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from colonnade._errors import DataError, InterfaceError, NotSupportedError
+from colonnade._files import naming, target, umask
 from colonnade._libraries import require
 
 from .gaps import PYTHON_YEARS, refuse
-from .output import COMPRESSION, FORMATS, flush_to_disk, umask
+from .output import COMPRESSION, FORMATS, flush_to_disk
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,14 +46,19 @@ def write_partitioned(path: Path, keys: list[str], schema: pa.Schema, batches: I
     empty directory.
     """
     _check_keys(keys, schema)
-    path = path.resolve()
+    path = target(path)
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
         raise InterfaceError(f"{path} exists and is not an empty directory: choose another name, or remove it")
     if not path.parent.is_dir():
         raise InterfaceError(f"{path.parent} is not a directory: make it first")
-    temporary = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent))
     try:
-        _write(temporary, keys, schema, batches)
+        temporary = Path(tempfile.mkdtemp(prefix=".colonnade-", suffix=".part", dir=path.parent))
+    except OSError as error:
+        error.filename = str(path)
+        raise
+    try:
+        with naming(path, temporary):
+            _write(temporary, keys, schema, batches)
         for directory, _, files in os.walk(temporary):
             for name in files:
                 flush_to_disk(Path(directory, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
@@ -329,11 +329,18 @@ class Result:
 
     def _retype(self, conversions: list[Conversion], use: str) -> None:
         """Gives columns other types before the first batch is read."""
-        if not conversions:
-            return
-        self._take(use)
+        if conversions:
+            self._replace(lambda stream: stream.converted(conversions), use)
+
+    def _keep_types(self, use: str) -> None:
+        """Gives columns the extension types that a file keeps, before the first batch is read."""
+        self._replace(lambda stream: stream.logical(), use)
+
+    def _replace(self, change: Callable[[Stream], Stream], use: str) -> None:
+        """Reads the rows in another form, before the first batch is read."""
+        stream = change(self._take(use))
         self._used = None
-        self._stream = self._source = self._source.converted(conversions)
+        self._stream = self._source = stream
         self._schema = None
 
     def _require_types(self, library: str) -> None:

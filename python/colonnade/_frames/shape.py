@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from colonnade._options.dtype import Backend
-    from colonnade._options.query import QueryOptions
+    from colonnade._options.query import QueryOptions, SourceOptions
 
     from .pandas import Layout
     from .result import Result
@@ -71,15 +71,19 @@ class Shape:
             require("pyarrow", purpose, self.return_type if self.return_type in (*_PANDAS, "numpy") else None)
 
     @property
-    def query_options(self) -> QueryOptions:
-        """The options of the query, without the types that pandas applies at the end."""
-        dtype = self.options.get("dtype")
+    def query_options(self) -> SourceOptions:
+        """The options of the query, without the types that pandas applies at the end. pandas parses dates of a file of
+        SQLite as they are stored."""
+        options: SourceOptions = {**self.options}
+        if moments := list(self._moments):
+            options["stored_dates"] = moments
+        dtype = options.get("dtype")
         if self.return_type not in _PANDAS or dtype is None:
-            return self.options
+            return options
         if isinstance(dtype, Mapping):
             others = {name: kind for name, kind in dtype.items() if not is_applied_by_pandas(kind)}
-            return {**self.options, "dtype": others}
-        return {**self.options, "dtype": None if is_applied_by_pandas(dtype) else dtype}
+            return {**options, "dtype": others}
+        return {**options, "dtype": None if is_applied_by_pandas(dtype) else dtype}
 
     @property
     def _layout(self) -> Layout:

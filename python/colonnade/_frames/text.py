@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from colonnade._libraries import require
 
+from . import variant
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -23,13 +25,14 @@ def csv_schema(schema: pa.Schema) -> pa.Schema:
 
 def csv_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with texts for lists, composites and bytes, which CSV lacks."""
-    columns = [_csv_column(column) if _lacks(column.type) else _shown(column) for column in batch.columns]
+    pairs = zip(batch.columns, batch.schema, strict=True)
+    columns = [_csv_column(column, field) if _lacks(column.type) else _shown(column) for column, field in pairs]
     return _library().RecordBatch.from_arrays(columns, schema=csv_schema(batch.schema))
 
 
 def json_lines(batch: pa.RecordBatch) -> bytes:
     """A line for each row: a JSON object with the columns in their order."""
-    lines = _object(batch.schema.names, batch.columns, batch.num_rows)
+    lines = _object(list(batch.schema), batch.columns, batch.num_rows)
     return "".join(f"{line}\n" for line in lines.to_pylist()).encode()
 
 
@@ -51,14 +54,14 @@ def _is_bytes(kind: pa.DataType) -> bool:
     return any(is_kind(kind) for is_kind in kinds)
 
 
-def _csv_column(column: pa.Array) -> pa.Array:
+def _csv_column(column: pa.Array, field: pa.Field) -> pa.Array:
     """NULL stays NULL. A value is bytes in hexadecimal digits, or JSON."""
     if _is_bytes(column.type):
         return _hexadecimal(column)
     pa = _library()
     if not pa.types.is_nested(column.type):
         return _text(column)
-    return pa.compute.if_else(column.is_valid(), _json(column), pa.scalar(None, pa.large_string()))
+    return pa.compute.if_else(column.is_valid(), _json(column, field), pa.scalar(None, pa.large_string()))
 
 
 def _hexadecimal(column: pa.Array) -> pa.Array:
@@ -91,36 +94,38 @@ def _concatenated(*pieces: str | pa.Array) -> pa.Array:
     return pa.compute.binary_join_element_wise(*texts)
 
 
-def _object(names: list[str], columns: list[pa.Array], rows: int) -> pa.Array:
+def _object(fields: list[pa.Field], columns: list[pa.Array], rows: int) -> pa.Array:
     """A JSON object for each row."""
     pa = _library()
     pieces: list[str | pa.Array] = []
-    for number, (name, column) in enumerate(zip(names, columns, strict=True)):
-        pieces += [f"{', ' if number else '{'}{json.dumps(name, ensure_ascii=False)}: ", _json(column)]
+    for number, (field, column) in enumerate(zip(fields, columns, strict=True)):
+        pieces += [f"{', ' if number else '{'}{json.dumps(field.name, ensure_ascii=False)}: ", _json(column, field)]
     if not pieces:
         return pa.array(["{}"] * rows, pa.large_string())
     return _concatenated(*pieces, "}")
 
 
-def _json(column: pa.Array) -> pa.Array:
+def _json(column: pa.Array, field: pa.Field) -> pa.Array:
     """The JSON text of each value; `null` for NULL."""
     pa = _library()
     types, kind = pa.types, column.type
-    if _is_bytes(kind):
+    if (field.metadata or {}).get(b"ARROW:extension:name") == variant.NAME:
+        texts = pa.array([variant.json_text(parts, field.name) for parts in column.to_pylist()], pa.large_string())
+    elif _is_bytes(kind):
         texts = _quoted(_hexadecimal(column))
     elif hasattr(column, "storage"):
-        return _json(column.storage)
+        return _json(column.storage, field)
     elif types.is_dictionary(kind):
-        return _json(column.dictionary_decode())
+        return _json(column.dictionary_decode(), field)
     elif types.is_struct(kind):
-        texts = _object([field.name for field in kind], column.flatten(), len(column))
+        texts = _object(list(kind), column.flatten(), len(column))
     elif types.is_map(kind):
         texts = _joined("{", _entries(column), column.offsets, "}")
     elif types.is_nested(kind):
         # This is for every kind of list, also views and lists of a fixed size.
         lengths = pa.compute.list_value_length(column).fill_null(0).cast(pa.int64())
         ends = pa.compute.cumulative_sum(lengths)
-        texts = _joined("[", _json(column.flatten()), pa.concat_arrays([pa.array([0]), ends]), "]")
+        texts = _joined("[", _json(column.flatten(), kind.value_field), pa.concat_arrays([pa.array([0]), ends]), "]")
     elif types.is_floating(kind):
         texts = _text(column)
         # Without a point, a reader would take it for an integer, and lose the sign of -0.
@@ -146,9 +151,9 @@ def _joined(opening: str, values: pa.Array, offsets: pa.Array, closing: str) -> 
 def _entries(maps: pa.Array) -> pa.Array:
     """The keys and values of maps as JSON, which requires that a key is a text."""
     compute = _library().compute
-    keys = _json(maps.keys)
+    keys = _json(maps.keys, maps.type.key_field)
     keys = compute.if_else(compute.starts_with(keys, '"'), keys, _quoted(keys))
-    return _concatenated(keys, ": ", _json(maps.items))
+    return _concatenated(keys, ": ", _json(maps.items, maps.type.item_field))
 
 
 def _quoted(texts: pa.Array) -> pa.Array:

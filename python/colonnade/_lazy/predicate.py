@@ -39,6 +39,8 @@ _TEXT = {
 _OPERATORS = {"Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _BETWEEN = {"Both": (">=", "<="), "Left": (">=", "<"), "Right": (">", "<="), "None": (">", "<")}
+#: The most values of a list. Databases compare each row with each of them, and limit a statement's size.
+_MOST_VALUES = 1000
 #: Decimals of more digits might not fit into the type in which DuckDB compares them.
 _DIGITS = 18
 
@@ -141,7 +143,7 @@ class _Translation:
             return None
         kind, literal = self.schema[name], _evaluated(node)
         values = literal.explode() if isinstance(literal.dtype, (pl.List, pl.Array)) else literal
-        if len(values) == 0 or values.null_count() > 0:
+        if not 0 < len(values) <= _MOST_VALUES or values.null_count() > 0:
             return None
         if kind == pl.String and values.dtype == pl.String:
             return self._of_text(name, values.to_list())

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from colonnade._connection import Connection, connect
-from colonnade._errors import DatabaseError, InterfaceError
+from colonnade._errors import InterfaceError
 from colonnade._frames import convert
 from colonnade._frames.dtype import requested
 from colonnade._frames.values import TYPE_KEY
 from colonnade._libraries import require
 from colonnade._options import expected
 from colonnade._options.query import NAMES, Params, QueryOptions
-from colonnade._sources.pushed import around, column, in_from
+from colonnade._read.description import described, differ_only_in_case
+from colonnade._sources.pushed import around, column
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,17 +24,6 @@ if TYPE_CHECKING:
 
     from colonnade._frames.result import Result
 
-_IN_FROM = "SELECT * FROM (\n{}\n) AS q WHERE 1 = 0"
-#: What tells the columns of a query without running it, by dialect. In FROM, DuckDB renames columns with equal names,
-#: and `colonnade serve` gives columns without a name another one.
-_DESCRIPTIONS = {
-    "postgresql": _IN_FROM,
-    "duckdb": "(\n{}\n) LIMIT 0",
-    "mysql": _IN_FROM,
-    "mysql-no-backslash-escapes": _IN_FROM,
-}
-#: Begins a transaction that changes no data. It ends with the connection.
-_READ_ONLY = "start transaction read only"
 #: The dialect in which names that differ only in case are different columns of a query in FROM.
 _CASE_SENSITIVE = "postgresql"
 #: The word, wherever it stands. In a query around the query, its order would be lost.
@@ -44,8 +34,8 @@ def scan_sql(uri: str, query: str, params: Params | None = None, **options: Unpa
     """Returns a query as a polars.LazyFrame, which reads from the database when it is collected.
 
     Each collection opens a connection, reads the rows in batches as they arrive, and closes the connection, also if
-    polars needs only the first rows. So a statement that changes data, such as INSERT … RETURNING, runs once for each
-    collection. Of what polars does with the frame, the database does:
+    polars needs only the first rows. A statement that changes data, such as INSERT … RETURNING, is refused (25006). Of
+    what polars does with the frame, the database does:
 
     * the choice of columns;
     * filters, if the database certainly compares as polars does: `==`, `!=`, `<`, `<=`, `>`, `>=`, `is_between` and
@@ -168,44 +158,20 @@ def _retyped(frame: pl.DataFrame, schema: pl.Schema) -> pl.DataFrame:
 def _described(connection: Connection, uri: str, query: str, params: Params | None, options: QueryOptions) -> _Scan:
     """Asks for the columns of a query."""
     dialect = connection._source.dialect
-    source: str | None = in_from(query)
-    schema: Any = None
-    if dialect in _DESCRIPTIONS:
-        # DuckDB runs an INSERT in a WITH even for a description.
-        connection.execute(_READ_ONLY)
-        try:
-            schema = _schema(connection, _DESCRIPTIONS[dialect].format(query), params, options)
-            if _DESCRIPTIONS[dialect] != _IN_FROM and not _differ_only_in_case(schema.names):
-                _schema(connection, around(dialect, in_from(query), schema.names, "1 = 0"), params, options)
-        except DatabaseError:
-            # The statement or its columns' names cannot stand in FROM, or it is wrong. Then the database says so in its
-            # own positions.
-            source = None
-            connection.execute("rollback")
-            connection.execute(_READ_ONLY)
-    if schema is None:
-        with connection.query(query, params, **options) as result:
-            result._require_types("polars")
-            schema = result.schema
+
+    def columns(result: Result) -> pa.Schema:
+        result._require_types("polars")
+        return result.schema
+
+    schema, source = described(connection, query, params, options, columns)
     pl = require("polars", "scan_sql()")
     announced = pl.DataFrame(schema.empty_table()).schema
     if dialect == "unknown" or _ORDER.search(query):
         source = None
-    if dialect != _CASE_SENSITIVE and _differ_only_in_case(announced):
+    if dialect != _CASE_SENSITIVE and differ_only_in_case(announced):
         source = None
     comparable = {field.name: announced[field.name] for field in schema if is_plain(field, requested(options))}
     return _Scan(uri, query, params, options, dialect, source, announced, comparable)
-
-
-def _differ_only_in_case(names: Iterable[str]) -> bool:
-    names = list(names)
-    return len({name.casefold() for name in names}) < len(names)
-
-
-def _schema(connection: Connection, sql: str, params: Params | None, options: QueryOptions) -> pa.Schema:
-    with connection.query(sql, params, **options) as result:
-        result._require_types("polars")
-        return result.to_arrow().schema
 
 
 def is_plain(field: pa.Field, retyped: Sequence[str] | frozenset[str] | None) -> bool:

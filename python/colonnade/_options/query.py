@@ -59,7 +59,7 @@ class QueryOptions(TypedDict, total=False):
     chunk_rows: int | None
     chunk_bytes: int | None
     max_message_bytes: int | None
-    max_result_bytes: int | None
+    max_result_bytes: int | str | None
     numeric: tuple[int, int] | None
     as_text: Sequence[str] | None
     parallel: str | None
@@ -69,3 +69,10 @@ class QueryOptions(TypedDict, total=False):
 
 #: The options' names.
 NAMES = tuple(QueryOptions.__annotations__)
+
+
+class SourceOptions(QueryOptions, total=False):
+    """The options that a source gets."""
+
+    #: Columns whose dates and times SQLite gives as they are stored.
+    stored_dates: list[str]

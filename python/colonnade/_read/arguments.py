@@ -19,6 +19,20 @@ _COMPILED = (
     'str(query.compile(dialect=type(engine.dialect)(paramstyle="named"), compile_kwargs={"literal_binds": True}))'
 )
 
+#: The arguments of `pandas.read_sql` after the query and the connection, in their order.
+_PANDAS = ("index_col", "coerce_float", "params", "parse_dates", "columns", "chunksize", "dtype_backend", "dtype")
+
+
+def in_pandas_order(positional: tuple[Any, ...], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of `read_sql`, with names for those that follow the connection and the query."""
+    if len(positional) > len(_PANDAS):
+        raise TypeError(f"read_sql() takes at most {2 + len(_PANDAS)} arguments without a name")
+    named = dict(zip(_PANDAS, positional, strict=False))
+    for name in named:
+        if given.get(name) is not None:
+            raise TypeError(f"read_sql() got two values for {name}")
+    return {**given, **named}
+
 
 def connection_and_query(conn: Any, query: Any, con: Any, sql: Any) -> tuple[str | Connection, str | list[str]]:
     """The connection and the query, which are recognized by their values, so that both orders work."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Generic, Literal, Required, TypeAlias, TypeVar, Unpack, overload
 
-from colonnade._connection import Connection, connect
+from colonnade._connection import Connection
 from colonnade._libraries import require
 from colonnade._options import expected
 from colonnade._sources.names import dialect_of, quoted
-from colonnade._sources.uri import checked_uri
+from colonnade._sources.uri import checked_uri, open_source
 
 from .arguments import connection_and_query
+from .description import described
 from .read_sql import FrameOptions, Index, Place, read_sql
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
+
+    from colonnade._frames.result import Result
 
 #: The type of the argument `columns`.
 Columns = TypeVar("Columns")
@@ -138,7 +141,8 @@ def read_sql_table(
     if columns is not None:
         index = [index_col] if isinstance(index_col, str) else list(index_col or [])
         # SQLite takes an unknown name in double quotes for a text, unless the table stands before it.
-        names = [quoted(dialect, schema, table_name, column) for column in dict.fromkeys([*index, *columns])]
+        read = [*(column for column in index if column not in columns), *columns]
+        names = [quoted(dialect, schema, table_name, column) for column in read]
         wanted = ", ".join(names)
     return read_sql(con, f"select {wanted} from {quoted(dialect, schema, table_name)}", index_col=index_col, **options)
 
@@ -146,10 +150,10 @@ def read_sql_table(
 def get_meta(conn: Place, query: str, protocol: str | None = None) -> pd.DataFrame:
     """Returns a frame without rows, with the columns and types that `read_sql` gives the query (ConnectorX's function).
 
-    The query is started, and cancelled when its columns are known.
+    The database describes the query, in a transaction that changes nothing. A statement that changes data is refused.
 
     Args:
-        conn: A URI (see `connect`) or an open `Connection`.
+        conn: A URI (see `connect`), or an open `Connection` without an open transaction.
         query: A query.
         protocol: ConnectorX's choice of a protocol. It has no effect.
 
@@ -165,7 +169,11 @@ def get_meta(conn: Place, query: str, protocol: str | None = None) -> pd.DataFra
     from colonnade._frames.pandas import Layout, frame
 
     layout = Layout()
-    opened = nullcontext(place) if isinstance(place, Connection) else connect(place)
-    with opened as connection, connection.query(str(asked)) as result:
+
+    def empty(result: Result) -> pd.DataFrame:
         result._retype(layout.conversions(result.schema), "get_meta()")
         return frame(result.schema, [], layout)
+
+    opened = nullcontext(place) if isinstance(place, Connection) else Connection(open_source(place, only_reads=True))
+    with opened as connection:
+        return described(connection, str(asked).rstrip("; \t\r\n"), None, {}, empty)[0]

@@ -11,15 +11,16 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from colonnade._core import Connection as CoreConnection
-from colonnade._errors import InterfaceError, NotSupportedError
+from colonnade._errors import Error, InterfaceError, NotSupportedError
 from colonnade._frames.progress import Reporter
 from colonnade._frames.result import Result
 from colonnade._sources.arrow import ArrowSource
 from colonnade._sources.estimate import estimated_rows
+from colonnade._sources.near import name_tables
 
 if TYPE_CHECKING:
     from colonnade._core import Source, Stream
-    from colonnade._options.query import Params, QueryOptions
+    from colonnade._options.query import Params, SourceOptions
 
 #: The largest number of parts if the caller gives none.
 _DEFAULT_PARTS = 8
@@ -69,8 +70,16 @@ class Split:
         return self.number
 
 
-def start(source: Source, sql: str, params: Params | None, options: QueryOptions, split: Split) -> Result:
+def start(source: Source, sql: str, params: Params | None, options: SourceOptions, split: Split) -> Result:
     """Starts a query, in several parts if `split` says so."""
+    try:
+        return _started(source, sql, params, options, split)
+    except Error as error:
+        name_tables(source, error)
+        raise
+
+
+def _started(source: Source, sql: str, params: Params | None, options: SourceOptions, split: Split) -> Result:
     reporter = Reporter.of(options.get("progress"), lambda: estimated_rows(source, sql, params))
     if split.parts == 1 or (isinstance(source, ArrowSource) and source.uses_all_cores):
         stream = source.query(sql, params, **options)
@@ -89,7 +98,7 @@ def start(source: Source, sql: str, params: Params | None, options: QueryOptions
 
 
 def start_each(
-    source: Source, queries: list[str], params: Params | None, options: QueryOptions, split: Split
+    source: Source, queries: list[str], params: Params | None, options: SourceOptions, split: Split
 ) -> Result | None:
     """Starts all queries as the parts of one result; None if they can only run one after another."""
     if not isinstance(source, CoreConnection):

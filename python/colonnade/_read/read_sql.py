@@ -14,7 +14,7 @@ from colonnade._options.query import Params, QueryOptions
 from colonnade._sources.uri import open_source
 
 from . import partition
-from .arguments import connection_and_query, hint_for
+from .arguments import connection_and_query, hint_for, in_pandas_order
 from .reading import Reading
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ _NAMES = ("conn", "query", "return_type", "chunksize", *ReadOptions.__annotation
 def read_sql(
     conn: Conn = None,
     query: Query = None,
-    *,
+    *pandas: Any,
     return_type: Literal["pandas"] = "pandas",
     chunksize: None = None,
     **options: Unpack[ReadOptions],
@@ -77,39 +77,47 @@ def read_sql(
 def read_sql(
     conn: Conn = None,
     query: Query = None,
-    *,
+    *pandas: Any,
     return_type: Literal["pandas"] = "pandas",
     chunksize: int,
     **options: Unpack[ReadOptions],
 ) -> Iterator[pd.DataFrame]: ...
 @overload
 def read_sql(
-    conn: Conn = None, query: Query = None, *, return_type: Literal["polars"], **options: Unpack[ReadOptions]
+    conn: Conn = None, query: Query = None, *pandas: Any, return_type: Literal["polars"], **options: Unpack[ReadOptions]
 ) -> pl.DataFrame: ...
 @overload
 def read_sql(
-    conn: Conn = None, query: Query = None, *, return_type: Literal["arrow"], **options: Unpack[ReadOptions]
+    conn: Conn = None, query: Query = None, *pandas: Any, return_type: Literal["arrow"], **options: Unpack[ReadOptions]
 ) -> pa.Table: ...
 @overload
 def read_sql(
-    conn: Conn = None, query: Query = None, *, return_type: Literal["arrow_stream"], **options: Unpack[ReadOptions]
+    conn: Conn = None,
+    query: Query = None,
+    *pandas: Any,
+    return_type: Literal["arrow_stream"],
+    **options: Unpack[ReadOptions],
 ) -> pa.RecordBatchReader: ...
 @overload
 def read_sql(
-    conn: Conn = None, query: Query = None, *, return_type: Literal["numpy"], **options: Unpack[ReadOptions]
+    conn: Conn = None, query: Query = None, *pandas: Any, return_type: Literal["numpy"], **options: Unpack[ReadOptions]
 ) -> dict[str, np.ndarray]: ...
 @overload
 def read_sql(
-    conn: Conn = None, query: Query = None, *, return_type: Literal["duckdb"], **options: Unpack[ReadOptions]
+    conn: Conn = None, query: Query = None, *pandas: Any, return_type: Literal["duckdb"], **options: Unpack[ReadOptions]
 ) -> DuckDBPyRelation: ...
 @overload
 def read_sql(
-    conn: Conn = None, query: Query = None, *, return_type: Literal["modin", "dask"], **options: Unpack[ReadOptions]
+    conn: Conn = None,
+    query: Query = None,
+    *pandas: Any,
+    return_type: Literal["modin", "dask"],
+    **options: Unpack[ReadOptions],
 ) -> Any: ...
 def read_sql(
     conn: Conn = None,
     query: Query = None,
-    *,
+    *pandas: Any,
     return_type: ReturnType = "pandas",
     protocol: str | None = None,
     partition_on: str | None = None,
@@ -138,6 +146,8 @@ def read_sql(
         conn: A URI (see `connect`) or an open `Connection`. It may also be the second argument, as in pandas.
         query: A query, or a list of queries with the same columns, whose rows follow one another. Where the source can,
             queries that only read run at the same time and see one state of the database.
+        pandas: The next arguments of `pandas.read_sql` in its order: `index_col`, `coerce_float`, `params`,
+            `parse_dates`, `columns`, `chunksize`, `dtype_backend` and `dtype`.
         return_type: `"pandas"` (a pandas.DataFrame), `"polars"` (a polars.DataFrame), `"arrow"` (a pyarrow.Table),
             `"arrow_stream"` (a pyarrow.RecordBatchReader), `"numpy"` (a dict of arrays), `"duckdb"` (a relation of
             DuckDB's default connection), `"dask"` (a dask.dataframe) or `"modin"` (a modin.pandas.DataFrame).
@@ -178,7 +188,10 @@ def read_sql(
         ImportError: The library of `return_type` is not installed.
     """
     # At the beginning, the local variables are the arguments.
-    arguments = {**locals(), **options}
+    arguments: dict[str, Any] = {**locals(), **options}
+    if pandas:
+        del arguments["pandas"], arguments["options"]
+        return read_sql(**in_pandas_order(pandas, arguments))
     expected.refuse_unknown("read_sql", options, _NAMES)
     expected.require(arguments)
     place, asked = connection_and_query(conn, query, con, sql)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from colonnade._errors import InterfaceError
+from colonnade._errors import DatabaseError, InterfaceError
 from colonnade._frames.shape import Shape, resliced
 from colonnade._libraries import require
 
@@ -35,9 +35,14 @@ class Reading:
 
     def whole(self) -> Any:
         """The rows as one object."""
-        result = self._parts()
-        if result is not None:
-            return self.shape.of_result(self.shape.prepare(result))
+        try:
+            result = self._parts()
+            if result is not None:
+                return self.shape.of_result(self.shape.prepare(result))
+        except DatabaseError as error:
+            # A query calls a function that writes. The parts can only read, so nothing has happened.
+            if len(self.queries) == 1 or error.sqlstate != "25006":
+                raise
         pa = require("pyarrow", "a list of queries")
         tables: list[pa.Table] = []
         for sql in self.queries:
@@ -75,7 +80,10 @@ class Reading:
             self.connection.close()
 
     def _query(self, sql: str) -> Result:
-        return self.shape.prepare(self.connection.query(sql, self.params, **self.shape.query_options))
+        whole = replace(self.split, key=None, number=None)
+        return self.shape.prepare(
+            partition.start(self.connection._source, sql, self.params, self.shape.query_options, whole)
+        )
 
     def _parts(self) -> Result | None:
         """One result of all queries; None if they can only run one after another."""

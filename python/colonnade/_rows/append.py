@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from colonnade._errors import InterfaceError
 
-from .data import checked, reader
+from .data import checked, part_of
 from .writing import WriteStats, write_rows
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Append:
         """
         if self._state is not _State.OPEN:
             raise InterfaceError(f"the append to {self._table!r} {self._state.value}")
-        part = checked(reader(rows), self._schema)
+        part = checked(part_of(rows), self._schema)
         if self._thread is None:
             self._schema = part.schema
             self._start()

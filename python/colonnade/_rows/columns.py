@@ -7,7 +7,7 @@ offset of a time, a text of NumPy at a NUL.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import islice
@@ -42,11 +42,31 @@ def of_arrays(arrays: Mapping[str, Any]) -> pa.Table:
                 f'column "{name}" is of type {type(values).__name__}: give an array or a list',
                 hint="of rows as dicts, pyarrow.Table.from_pylist(rows) makes a table",
             )
-    columns = {name: _column(name, values) for name, values in arrays.items()}
+    columns: dict[str, Any] = {}
+    fields: list[pa.Field] = []
+    for name, values in arrays.items():
+        table = _of_extension(pa, name, values)
+        columns[name] = _column(name, values) if table is None else table.column(0)
+        fields.append(pa.field(name, columns[name].type) if table is None else table.schema.field(0))
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise InterfaceError(f"the columns have different lengths: {lengths}")
-    return pa.table(columns)
+    return pa.table(list(columns.values()), schema=pa.schema(fields))
+
+
+def _of_extension(pa: Any, name: str, values: Any) -> pa.Table | None:
+    """A series of polars that has an extension type, as a table. pyarrow would take the series for its storage."""
+    if not type(values).__module__.startswith("polars.") or not hasattr(values, "to_frame"):
+        return None
+    frame = values.to_frame(name)
+    schema = pa.RecordBatchReader.from_stream(frame.head(0)).schema
+    return pa.RecordBatchReader.from_stream(frame).read_all() if _has_extension(pa, schema.field(0)) else None
+
+
+def _has_extension(pa: Any, field: pa.Field) -> bool:
+    if isinstance(field.type, pa.BaseExtensionType) or b"ARROW:extension:name" in (field.metadata or {}):
+        return True
+    return any(_has_extension(pa, field.type.field(number)) for number in range(field.type.num_fields))
 
 
 def of_frame(frame: pd.DataFrame) -> pa.Table:
@@ -60,7 +80,7 @@ def of_frame(frame: pd.DataFrame) -> pa.Table:
     except _failures(pa):
         # The error does not always say in which column.
         for place, name in enumerate(frame.columns):
-            with _refusing(str(name)):
+            with _refusing(str(name), frame.iloc[:, place].array):
                 pa.Table.from_pandas(frame.iloc[:, [place]], preserve_index=False)
         raise
     for place, (name, values) in enumerate(frame.items()):
@@ -71,15 +91,6 @@ def of_frame(frame: pd.DataFrame) -> pa.Table:
     return table
 
 
-def refuse_unknown(name: str, kind: pa.DataType) -> None:
-    """Refuses pandas' periods and intervals: their numbers without the frequency and the closed sides are no values."""
-    if getattr(kind, "extension_name", "").startswith("pandas."):
-        raise NotSupportedError(
-            f'column "{name}": {kind.extension_name} has no form in a table: astype("str") makes it text',
-            sqlstate="0A000",
-        )
-
-
 def _column(name: str, values: Any) -> Any:
     np = require("numpy", "writing arrays")
     if not any(hasattr(values, attribute) for attribute in _ARRAYS):
@@ -87,7 +98,7 @@ def _column(name: str, values: Any) -> Any:
         values = list(values)
     dtype: Any = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
-        if dtype.kind in "US":
+        if dtype.kind in "UST":
             # pyarrow would cut a text at the first NUL.
             values = values.astype(object)
         elif dtype.kind in "mM" and np.datetime_data(dtype)[1] != 1:
@@ -100,7 +111,7 @@ def _column(name: str, values: Any) -> Any:
             )
         elif not dtype.isnative:
             values = values.astype(dtype.newbyteorder("="))
-    with _refusing(name):
+    with _refusing(name, values):
         column = require("pyarrow", "writing arrays").array(values)
     if isinstance(values, (list, tuple)) or getattr(getattr(values, "dtype", None), "kind", None) == "O":
         return _exact(name, values, column)
@@ -108,16 +119,58 @@ def _column(name: str, values: Any) -> Any:
 
 
 @contextmanager
-def _refusing(name: str) -> Iterator[None]:
-    """Errors of pyarrow within the block as errors of this package that name the column."""
+def _refusing(name: str, values: Any) -> Iterator[None]:
+    """Errors of pyarrow about these values within the block as errors of this package that name the column, and the
+    first row that is to blame."""
     pa = require("pyarrow", "writing arrays")
     try:
         yield
     except pa.ArrowNotImplementedError as error:
-        raise NotSupportedError(f'column "{name}" has no exact form: {error.args[0]}', sqlstate="0A000") from error
+        dtype = str(getattr(values, "dtype", "object"))
+        # pyarrow tells the number of NumPy's type.
+        what = error.args[0] if dtype == "object" else f"no column of a table has the type {dtype}"
+        raise NotSupportedError(
+            f'column "{name}" has no exact form: {what}',
+            hint="divide it into columns of numbers, or make it text: astype(str)",
+            sqlstate="0A000",
+        ) from error
     except _failures(pa) as error:
         text = error if isinstance(error, UnicodeError) else error.args[0]
-        raise DataError(f'column "{name}" has no exact form: {text}', sqlstate="22000") from error
+        row = _first_refused(pa, values)
+        if row is None:
+            raise DataError(f'column "{name}" has no exact form: {text}', sqlstate="22000") from error
+        value = values[row]
+        raise DataError(
+            f'column "{name}", row {row + 1}: the {type(value).__name__} {_shown(value)} has no exact form beside the'
+            f" values before it: {text}",
+            hint="give all values of the column one type",
+            sqlstate="22000",
+        ) from error
+
+
+def _first_refused(pa: Any, values: Any) -> int | None:
+    """The row of the first value that pyarrow does not take together with those before it; None if it cannot be
+    found."""
+
+    def is_taken(rows: int) -> bool:
+        try:
+            pa.array(values[:rows], from_pandas=True)
+        except Exception:  # of any class that `_failures` names
+            return False
+        return True
+
+    if not isinstance(values, Sequence) and not hasattr(values, "dtype"):
+        return None
+    taken, refused = 0, len(values)
+    if is_taken(refused):
+        return None
+    while refused - taken > 1:
+        middle = (taken + refused) // 2
+        if is_taken(middle):
+            taken = middle
+        else:
+            refused = middle
+    return taken
 
 
 def _failures(pa: Any) -> tuple[type[Exception], ...]:
@@ -134,7 +187,7 @@ def _exact(name: str, values: Any, column: Any) -> Any:
         return column
     given = iter(values)
     for start in range(0, len(column), _SLICE):
-        with _refusing(name):
+        with _refusing(name, ()):
             kept = column.slice(start, _SLICE).to_pylist()
         for row, (one, other) in enumerate(zip(islice(given, _SLICE), kept, strict=True), start + 1):
             if not _same(one, other):

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Event
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from colonnade._core import Stream
-from colonnade._errors import InterfaceError, NotSupportedError
+from colonnade._duckdb.exact import UnsupportedType, described
+from colonnade._errors import DataError, InterfaceError, NotSupportedError, class_like
 from colonnade._frames.dtype import converted
 from colonnade._frames.result import Result
 from colonnade._libraries import require
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet
 
     from colonnade._core import ArrowStream, Production
+    from colonnade._duckdb.exact import FieldNotes
     from colonnade._options.dtype import Dtypes
 
     #: Rows of which all are there: anything with Arrow's PyCapsule interface for streams (pyarrow, polars, DuckDB), a
@@ -77,7 +79,8 @@ class DataStream:
         self.length: int | None = None
         #: The thread that calls the data's own code, if there is one.
         self._production: Production | None = None
-        self.stream = converted(self._opened(data, index, stop), dtype)
+        with library_errors():
+            self.stream = converted(self._opened(data, index, stop), dtype)
 
     def _opened(self, data: Any, index: bool | None, stop: Callable[[], object] | None) -> Stream:
         if isinstance(data, Result):
@@ -85,17 +88,17 @@ class DataStream:
                 raise _NO_INDEX
             return data._rest("write_sql()")
         stopped = Event()
-        producer, self.length = _producer(data, index, self._raised, stopped)
+        whole, self.length = _producer(data, index, self._raised, stopped)
 
         def cancel() -> None:
             stopped.set()
             if stop is not None:
                 stop()
 
-        stream, self._production = Stream.from_arrow(producer, "the data", "", cancel=cancel, chunk_rows=BATCH_ROWS)
-        # A copy, because another thread may add to the set while wait() lets it run.
-        _running.difference_update([other for other in list(_running) if other.wait(0)])
-        _running.add(self._production)
+        stream, self._production = Stream.from_arrow(
+            whole.rows, "the data", "", cancel=cancel, notes=whole.notes, chunk_rows=BATCH_ROWS
+        )
+        _remember(self._production)
         return stream
 
     @contextmanager
@@ -104,18 +107,27 @@ class DataStream:
         has failed, its own exception is raised in place of the one of who has read it."""
         stream = self.stream.observed(report, self._failed.append)
         try:
-            yield stream
-        except Exception as error:
-            for first in (*self._raised, *self._failed):
-                if first is error:
+            with library_errors(is_given=True):
+                try:
+                    yield stream
+                except Exception as error:
+                    for first in (*self._raised, *self._failed):
+                        if first is error:
+                            raise
+                        raise first from error
                     raise
-                raise first from error
-            raise
         finally:
-            stream.close()
-            # Later, its thread could call code of an interpreter that shuts down.
-            if self._production is not None and self.ended(_RELEASE_SECONDS):
-                _running.discard(self._production)
+            self._end(stream)
+
+    def close(self) -> None:
+        """Ends the stream, and waits for what it uses of the data, such as a connection of DuckDB."""
+        self._end(self.stream)
+
+    def _end(self, stream: Stream) -> None:
+        stream.close()
+        # Later, its thread could call code of an interpreter that shuts down.
+        if self._production is not None and self.ended(_RELEASE_SECONDS):
+            _running.discard(self._production)
 
     def ended(self, seconds: float) -> bool:
         """Waits until the thread that calls the data's own code has ended, if there is one, and says whether it has."""
@@ -124,6 +136,12 @@ class DataStream:
 
 #: The threads that may call Python's code.
 _running: set[Production] = set()
+
+
+def _remember(production: Production) -> None:
+    # A copy, because another thread may add to the set while wait() lets it run.
+    _running.difference_update([other for other in list(_running) if other.wait(0)])
+    _running.add(production)
 
 
 @atexit.register
@@ -135,52 +153,94 @@ def _wait_for_all() -> None:
 _NO_INDEX = TypeError("index is for a pandas.DataFrame only")
 
 
-def _producer(
-    data: Any, index: bool | None, raised: list[BaseException], stopped: Event
-) -> tuple[ArrowStream, int | None]:
-    """An object with the rows, and their number if it is known."""
+class Whole(NamedTuple):
+    """Rows that are all there: an object with their stream, and what its schema does not tell of their types."""
+
+    rows: ArrowStream
+    notes: FieldNotes | None = None
+
+
+class Part:
+    """Some of the rows: their columns, and their batches."""
+
+    def __init__(self, whole: Whole) -> None:
+        self._stream, production = Stream.from_arrow(whole.rows, "the data", "", notes=whole.notes)
+        _remember(production)
+        pa = require("pyarrow", "writing rows in parts")
+        try:
+            self.schema: pa.Schema = pa.schema(self._stream)
+        except pa.ArrowException:
+            # This error names the column.
+            self._stream.check_target("append", [])
+            raise
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        pa = require("pyarrow", "writing rows in parts")
+        while (batch := self._stream.next()) is not None:
+            yield pa.record_batch(batch)
+
+
+@contextmanager
+def library_errors(*, is_given: bool = False) -> Iterator[None]:
+    """Errors of pyarrow and DuckDB within the block as errors of this package. With `is_given`, the block also runs
+    code of the user's, whose errors of DuckDB are raised as they are."""
+    try:
+        yield
+    except Exception as error:
+        if _is_of(error, "pyarrow", "ArrowException") and not isinstance(error, MemoryError):
+            is_lacked = _is_of(error, "pyarrow", "ArrowNotImplementedError")
+            kind, sqlstate = (NotSupportedError, "0A000") if is_lacked else (DataError, "22000")
+            raise kind(f"pyarrow cannot read the data: {error}", sqlstate=sqlstate) from error
+        if not is_given and _is_of(error, "duckdb", "Error"):
+            raise class_like(sys.modules["duckdb"], error)(str(error)) from error
+        raise
+
+
+def _producer(data: Any, index: bool | None, raised: list[BaseException], stopped: Event) -> tuple[Whole, int | None]:
+    """The rows, and their number if it is known."""
     if (found := _whole(data, index)) is not None:
         return found, _length(data)
     if isinstance(data, (str, os.PathLike)):
         data = files.of_path(data)
     if _is_of(data, "pyarrow.dataset", "Dataset", "Scanner"):
-        return _of_dataset(data), None
+        return Whole(_of_dataset(data)), None
     if _is_of(data, "pyarrow.parquet", "ParquetFile"):
         data = files.of_parquet(data)
     if isinstance(data, files.Batches):
-        return _stream(data.schema, data.batches, raised, stopped), data.length
+        return Whole(_stream(data.schema, data.batches, raised, stopped)), data.length
     if _is_of(data, "polars", "LazyFrame"):
-        return _of_parts(_frames(data), raised, stopped), None
+        return Whole(_of_parts(_frames(data), raised, stopped)), None
     if isinstance(data, Iterable) and not isinstance(data, (bytes, bytearray, memoryview)):
-        return _of_parts(iter(data), raised, stopped), None
+        return Whole(_of_parts(iter(data), raised, stopped)), None
     raise InterfaceError(f"the data is a {type(data).__name__}: give {_KINDS}")
 
 
-def reader(rows: Any, index: bool | None = None) -> pa.RecordBatchReader:
+def part_of(rows: Any) -> Part:
     """The batches of rows that are all there. Memory that the user can write to is copied."""
-    pa = require("pyarrow", "writing rows in parts")
     if _is_of(rows, "pandas", "DataFrame"):
         rows = rows.copy()
     elif isinstance(rows, Mapping):
         rows = {name: values.copy() if hasattr(values, "copy") else values for name, values in rows.items()}
-    found = _whole(rows, index)
-    if found is None:
-        raise InterfaceError(
-            f"a part of the data is a {type(rows).__name__}: give a pyarrow.RecordBatch, or another table or frame",
-            hint="of rows, and of an array of NumPy, pandas.DataFrame(data, columns=[…]) makes a frame",
-        )
-    return pa.RecordBatchReader.from_stream(found)
+    with library_errors():
+        found = _whole(rows, None)
+        if found is None:
+            raise InterfaceError(
+                f"a part of the data is a {type(rows).__name__}: give a pyarrow.RecordBatch, or another table or frame",
+                hint="of rows, and of an array of NumPy, pandas.DataFrame(data, columns=[…]) makes a frame",
+            )
+        return Part(found)
 
 
-def checked(part: pa.RecordBatchReader, schema: pa.Schema | None) -> pa.RecordBatchReader:
+def checked(part: Part, schema: pa.Schema | None) -> Part:
     """The part, if it has the columns of the first one."""
     if schema is not None and not part.schema.equals(schema):
         raise InterfaceError(f"a batch has the columns {part.schema}, and the first one has {schema}")
     return part
 
 
-def _whole(data: Any, index: bool | None) -> ArrowStream | None:
-    """Rows that are all there as an object with their stream; None for other data."""
+def _whole(data: Any, index: bool | None) -> Whole | None:
+    """Rows that are all there; None for other data."""
+    notes = None
     if _is_of(data, "pandas", "DataFrame"):
         found = _of_pandas(data, index)
     elif index is not None:
@@ -189,22 +249,22 @@ def _whole(data: Any, index: bool | None) -> ArrowStream | None:
         found = columns.of_arrays(data)
     elif _is_of(data, "polars", "DataFrame"):
         found = _of_polars(data)
+    elif _is_of(data, "duckdb", "DuckDBPyRelation"):
+        found, notes = _of_relation(data)
     elif hasattr(data, "__arrow_c_stream__"):
         _refuse_column(data)
         found = data
     else:
         return None
-    _refuse_fields(found)
-    return found
+    _refuse_names(found)
+    return Whole(found, notes)
 
 
-def _refuse_fields(rows: Any) -> None:
-    """Refuses columns that would lose their name or their meaning on the way."""
+def _refuse_names(rows: Any) -> None:
+    """Refuses columns that would lose their name on the way."""
     schema: Any = getattr(rows, "schema", None)
     if _is_of(schema, "pyarrow", "Schema"):
         names = schema.names
-        for field in schema:
-            columns.refuse_unknown(field.name, field.type)
     else:
         names = rows.columns if _is_of(rows, "polars", "DataFrame") else []
     for name in names:
@@ -254,6 +314,14 @@ def _has(kind: Any, *kinds: Any) -> bool:
     return kind in kinds or any(_has(one, *kinds) for one in inner)
 
 
+def _of_relation(relation: Any) -> tuple[ArrowStream, FieldNotes]:
+    """DuckDB's plain export changes some values."""
+    try:
+        return described(relation)
+    except UnsupportedType as error:
+        raise NotSupportedError(str(error), sqlstate="0A000") from error
+
+
 def _of_pandas(frame: Any, index: bool | None) -> ArrowStream:
     if index not in (None, False):
         raise InterfaceError("the index is not written: frame.reset_index() makes it a column")
@@ -294,13 +362,13 @@ def _of_parts(parts: Iterator[Any], raised: list[BaseException], stopped: Event)
     part = next(parts, None)
     if part is None:
         raise InterfaceError("the iterator has no batch, so the columns are unknown: write a table with no rows")
-    first = reader(part)
+    first = part_of(part)
     schema = first.schema
 
     def batches() -> Iterator[Any]:
         yield from first
         for part in parts:
-            yield from checked(reader(part), schema)
+            yield from checked(part_of(part), schema)
 
     return _stream(schema, batches(), raised, stopped)
 
@@ -335,5 +403,6 @@ def _length(data: Any) -> int | None:
 
 def _is_of(data: Any, module: str, *names: str) -> bool:
     """Whether it is an object of a class of a module, which is not imported for this."""
-    library = sys.modules.get(module)
-    return library is not None and isinstance(data, tuple(getattr(library, name) for name in names))
+    # Another thread may be importing the module, which then has no objects yet.
+    found = [getattr(sys.modules.get(module), name, None) for name in names]
+    return isinstance(data, tuple(kind for kind in found if kind is not None))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from colonnade._errors import InterfaceError
+from colonnade._errors import DataError, InterfaceError
 from colonnade._libraries import require
+from colonnade._secrets import masked
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,15 +40,29 @@ def of_path(given: str | os.PathLike[str]) -> Batches:
         InterfaceError: There is no such file, or it is of another kind.
     """
     path = Path(given)
+    # It may be a connection string in the wrong place.
+    shown = masked(str(path))
     if path.is_dir():
-        raise InterfaceError(f"{str(path)!r} is a directory: give pyarrow.dataset.dataset({str(path)!r})")
+        raise InterfaceError(f"{shown!r} is a directory: give pyarrow.dataset.dataset({shown!r})")
     try:
         with path.open("rb") as file:
             begin = file.read(8)
-    except (FileNotFoundError, NotADirectoryError) as error:
+    except (FileNotFoundError, NotADirectoryError):
         raise InterfaceError(
-            f"there is no file {str(path)!r}: a text as data is the path of a Parquet or Arrow file"
-        ) from error
+            f"there is no file {shown!r}: a text as data is the path of a Parquet or Arrow file"
+        ) from None
+    with _reading(shown):
+        found = _opened(path, begin)
+    if found is not None:
+        return Batches(found.schema, _named(shown, found.batches), found.length)
+    raise InterfaceError(
+        f"{shown!r} is neither Parquet nor Arrow IPC, which tell the types of their columns: read it by pandas,"
+        " polars or DuckDB, and write the frame"
+    )
+
+
+def _opened(path: Path, begin: bytes) -> Batches | None:
+    """The rows of a file that begins so; None for a file of another kind."""
     if begin.startswith(_PARQUET):
         pq = require("pyarrow.parquet", "reading Parquet")
         return of_parquet(pq.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False, arrow_extensions_enabled=True))
@@ -55,12 +71,29 @@ def of_path(given: str | os.PathLike[str]) -> Batches:
         # A mapped file would count as memory of the process.
         file = require("pyarrow.ipc", "reading Arrow").open_file(pa.OSFile(str(path)))
         return Batches(file.schema, map(file.get_batch, range(file.num_record_batches)))
-    if begin.startswith(_ARROW_STREAM):
-        return of_pipe(pa.OSFile(str(path)))
-    raise InterfaceError(
-        f"{str(path)!r} is neither Parquet nor Arrow IPC, which tell the types of their columns: read it by pandas,"
-        " polars or DuckDB, and write the frame"
-    )
+    return of_pipe(pa.OSFile(str(path))) if begin.startswith(_ARROW_STREAM) else None
+
+
+@contextmanager
+def _reading(shown: str) -> Iterator[None]:
+    """Errors of pyarrow within the block, which are also OSErrors, as errors that name the file."""
+    pa = require("pyarrow", "reading files")
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, MemoryError):
+            raise
+        raise DataError(
+            f"the file {shown!r} cannot be read: {error}",
+            hint="it may be damaged, or not written to its end: write or copy it again",
+            sqlstate="22000",
+        ) from error
+
+
+def _named(shown: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The batches of a file, whose errors name it."""
+    with _reading(shown):
+        yield from batches
 
 
 def of_parquet(file: Any) -> Batches:

@@ -76,13 +76,16 @@ def require(
 
     Raises:
         TypeError: An argument has a wrong type.
-        ValueError: `if_exists` is none of the modes.
+        ValueError: `if_exists` is none of the modes, or the table's name is empty.
         InterfaceError: The connection would be closed afterwards, and a temporary table would end with it.
     """
     expected.refuse_unknown(function, options, names)
     expected.require({"progress": options.get("progress")})
     if not isinstance(table, str):
         raise TypeError(f"table is {table!r}: give the table's name")
+    if not table:
+        # SQLite would create a table without a name.
+        raise ValueError("table is '': give the table's name")
     schema, key = options.get("schema"), options.get("key")
     if schema is not None and not isinstance(schema, str):
         raise TypeError(f"schema is {schema!r}: give the schema's name")

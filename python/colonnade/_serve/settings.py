@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,8 @@ from .functions import Functions
 
 if TYPE_CHECKING:
     from colonnade._options.server import ServerOptions
+
+    from .private import PrivatePaths
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Database:
     allow_files: bool
     #: In bytes; 0 is no limit.
     max_statement_bytes: int
+    #: Of a result.
+    max_columns: int
     #: In DuckDB's notation: `4GB`, `80%`. None is DuckDB's default, here and below.
     memory: str | None
     threads: int | None
@@ -42,6 +45,8 @@ class Settings:
     options: ServerOptions
     #: The server's temporary directory, which is removed at its end.
     scratch: str
+    #: What functions must not read.
+    private: PrivatePaths
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -50,6 +55,7 @@ class Settings:
     def from_json(cls, text: bytes) -> Settings:
         found = json.loads(text)
         engine = found.pop("engine")
+        found["private"] = [(what, path) for what, path in found["private"]]
         if isinstance(engine, str):
             return cls(engine, **found)
         functions = engine.pop("functions")
@@ -58,16 +64,3 @@ class Settings:
 
 #: Bytes of the stack of each thread of the engine, which recurses over statements and values.
 STACK_BYTES = 64 << 20
-
-UNITS = {"": 1, "b": 1, "bytes": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
-UNITS |= {"kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
-
-
-def size(text: str) -> int:
-    """The bytes of a size such as `10GB` and `1.5 GiB`. ValueError or KeyError if it is not a size."""
-    text = text.lower().replace(" ", "")
-    number = text.rstrip("bytekmgi")
-    bytes_ = float(number) * UNITS[text.removeprefix(number)]
-    if not math.isfinite(bytes_):
-        raise ValueError(text)
-    return int(bytes_)

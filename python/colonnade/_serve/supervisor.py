@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from colonnade._core import Supervisor
 
 from .functions import template
+from .private import Boundary, private_paths
 from .settings import STACK_BYTES, Settings
 from .worker import ENVIRONMENT
 
@@ -37,8 +38,9 @@ def serve(engine: Database | str, listening: Listening, options: ServerOptions, 
     allow_deep_stacks()
     scratch = tempfile.mkdtemp(prefix="colonnade-")
     try:
-        supervisor = start(listening, Settings(engine, options, scratch), verbose=verbose)
-        if wait_for_signal(supervisor) == signal.SIGTERM:
+        private = [] if isinstance(engine, str) else private_paths(engine, listening, options, scratch)
+        supervisor, boundary = start(listening, Settings(engine, options, scratch, private), verbose=verbose)
+        if wait_for_signal(supervisor, boundary) == signal.SIGTERM:
             drain(supervisor, grace)
         return 0 if supervisor.stop() else 1
     finally:
@@ -52,10 +54,18 @@ def allow_deep_stacks() -> None:
     resource.setrlimit(resource.RLIMIT_STACK, (stack, most))
 
 
-def start(listening: Listening, settings: Settings, *, verbose: bool) -> Supervisor:
-    """Listen and start the worker."""
+def start(listening: Listening, settings: Settings, *, verbose: bool) -> tuple[Supervisor, Boundary | None]:
+    """Listen and start the worker. Returns also what functions in a sandbox may read."""
     functions = None if isinstance(settings.engine, str) else settings.engine.functions
-    program = None if functions is None else template(functions)
+    program, boundary = None, None
+    if functions is not None and functions.isolation != "none":
+        program, readable = template(functions)
+        if functions.isolation == "sandbox":
+            boundary = Boundary([*readable, *functions.read], settings.private)
+            try:
+                boundary.check()
+            except ValueError as error:
+                raise SystemExit(f"colonnade: {error}") from None
     command = [sys.executable, "-P", "-c", WORKER, json.dumps(sys.path)]
     try:
         supervisor = Supervisor(listening, command, list(ENVIRONMENT.items()), settings.to_json(), program)
@@ -69,7 +79,7 @@ def start(listening: Listening, settings: Settings, *, verbose: bool) -> Supervi
         print(f"listening on {address}", flush=True)
     if supervisor.metrics is not None:
         print(f"metrics on http://{supervisor.metrics}/metrics", flush=True)
-    return supervisor
+    return supervisor, boundary
 
 
 def show_warnings(supervisor: Supervisor) -> None:
@@ -78,14 +88,16 @@ def show_warnings(supervisor: Supervisor) -> None:
         print(f"colonnade: {warning}", file=sys.stderr, flush=True)
 
 
-def wait_for_signal(supervisor: Supervisor) -> int:
+def wait_for_signal(supervisor: Supervisor, boundary: Boundary | None) -> int:
     """Returns the signal that ends the server. After SIGHUP, users and certificates are read again, and the log is
-    opened again."""
+    opened again, unless functions could read them."""
     while (received := signal.sigwait(SIGNALS)) == signal.SIGHUP:
         try:
+            if boundary is not None:
+                boundary.check()
             supervisor.reload()
             show_warnings(supervisor)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             print(f"colonnade: the old users and certificates stay: {first_line(error)}", file=sys.stderr, flush=True)
     return received
 

@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from colonnade._core import SourceEngine, Worker
-from colonnade._sources.file_kind import is_sqlite
+from colonnade._core import SourceEngine, Worker, is_sqlite
+from colonnade._options.sizes import size
+from colonnade._secrets import redacted, secrets
 from colonnade._sources.uri import open_source
 
 from .functions import begin_local
 from .functions import workers as function_workers
-from .settings import STACK_BYTES, Database, Settings, size
+from .settings import STACK_BYTES, Database, Settings
 
 if TYPE_CHECKING:
     from colonnade._duckdb.engine import Engine
@@ -40,9 +41,12 @@ def main() -> None:
     # A terminal or a service manager sends these to all processes. Only the supervisor acts on them.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
+    hidden: list[str] = []
     try:
         worker = Worker()
         settings = Settings.from_json(worker.settings)
+        # The file's name may be a connection string in the wrong place. A source has its own errors.
+        hidden = [] if isinstance(settings.engine, str) else secrets({"path": settings.engine.path or ""})
         served, scratch, options = settings.engine, Path(settings.scratch), settings.options
         spools = options["ticket_directory"]
         if spools is not None:
@@ -52,26 +56,26 @@ def main() -> None:
         if isinstance(served, str):
             engine = SourceEngine(lambda: open_source(served, gateway=True))
         else:
-            engine = duckdb_engine(served, scratch, worker, spools)
+            engine = duckdb_engine(served, settings, worker, spools)
         status = worker.serve(engine, options)
         if status == 0 and not isinstance(engine, SourceEngine):
             engine.close()
     except Exception as error:
-        print(f"colonnade: {str(error).partition(chr(10))[0]}", file=sys.stderr, flush=True)
-        for note in getattr(error, "__notes__", ()):
-            print(f"colonnade: {note}", file=sys.stderr, flush=True)
+        for text in (str(error).partition("\n")[0], *getattr(error, "__notes__", ())):
+            print(f"colonnade: {redacted(text, hidden)}", file=sys.stderr, flush=True)
         status = 1
     # Threads of the engine must not run while the interpreter shuts down.
     os._exit(status)
 
 
-def duckdb_engine(database: Database, scratch: Path, worker: Worker, spools: str | None) -> Engine:
+def duckdb_engine(database: Database, settings: Settings, worker: Worker, spools: str | None) -> Engine:
     """Confines this process, and opens the database. `spools` is a directory of its own for spooled results."""
     try:
         from colonnade._duckdb.engine import Engine, resources
         from colonnade._duckdb.fences import Fences
     except ModuleNotFoundError as error:
         raise RuntimeError(f"{error.name} is missing: pip install 'colonnade[serve]'") from None
+    scratch = Path(settings.scratch)
     must_exist(database, scratch)
     memory, threads = resources(database.memory, database.threads)
     temporary = database.temp_directory
@@ -84,6 +88,7 @@ def duckdb_engine(database: Database, scratch: Path, worker: Worker, spools: str
         temp_directory=temporary,
         temp_size=database.temp_size,
         max_statement_bytes=database.max_statement_bytes or sys.maxsize,
+        max_columns=database.max_columns,
     )
     readable: list[Path] = []
     if database.functions is not None and database.functions.isolation == "none":
@@ -92,10 +97,22 @@ def duckdb_engine(database: Database, scratch: Path, worker: Worker, spools: str
         missing = Worker.confine(directories(database.path, scratch, temporary, spools), readable)
         if missing is not None:
             print(f"colonnade: the sandbox is incomplete: {missing}", file=sys.stderr, flush=True)
-    Worker.limit_memory(int(size(memory) * 1.25) + MEMORY_OVERHEAD + threads * STACK_BYTES)
-    workers = None if database.functions is None else function_workers(database.functions, worker)
+    functions, function_memory = database.functions, 0
+    if functions is not None:
+        # A session has a half of it at most, so that one alone cannot take all.
+        function_memory = max(2 * functions.memory, size(memory) // 4)
+    Worker.limit_memory(int(size(memory) * 1.25) + MEMORY_OVERHEAD + function_memory + threads * STACK_BYTES)
+    workers = None if functions is None else function_workers(functions, worker, settings.private, function_memory)
     path = database.path or ":memory:"
-    return Engine(path, read_only=database.read_only, fences=fences, scratch=scratch, workers=workers)
+    try:
+        return Engine(path, read_only=database.read_only, fences=fences, scratch=scratch, workers=workers)
+    except Exception as error:
+        if "set lock on file" in str(error):
+            error.add_note(
+                "One process at a time may write to a DuckDB file: end the other one, or, if it is `colonnade serve`, "
+                "connect to it (postgresql://HOST:PORT). Several may read it: --read-only for all of them"
+            )
+        raise
 
 
 def must_exist(database: Database, scratch: Path) -> None:

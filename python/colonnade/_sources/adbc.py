@@ -14,19 +14,21 @@ from urllib.parse import unquote
 from colonnade._core import Stream, count_statements, has_columns
 from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, class_like
 from colonnade._libraries import require
-from colonnade._options.query import Params, QueryOptions
+from colonnade._options.query import Params, SourceOptions
 from colonnade._options.write import WriteTarget
+from colonnade._secrets import redacted, secrets
 
-from .adbc_write import OWN, AdbcWriter
+from . import adbc_postgresql
+from .adbc_write import OWN, POSTGRESQL, AdbcWriter
 from .arrow import CANCELLED, ArrowSource, NoRows, SeveralStatements
 from .calls import Calls
 from .commit_gate import CommitGate
-from .secrets import redacted, secrets
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from colonnade._core import ArrowStream
+    from colonnade._duckdb.exact import FieldNotes
 
 #: Statements that return no rows unless `_RETURNS` occurs in them. Drivers count changed rows only if no rows are read.
 _EFFECT = re.compile(
@@ -122,6 +124,10 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
             name, version, driver = (texts.get(code, "") for code in wanted)
             return name, version, driver
         return "", "", ""
+
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._is_manual or self.has_begun
 
     def _begin(self) -> None:
         if not self._is_manual:
@@ -289,12 +295,13 @@ class AdbcSource(ArrowSource[tuple[str, "Sequence[Any] | None"]]):
 
         return finish
 
-    def _start(
-        self, query: tuple[str, Sequence[Any] | None], options: QueryOptions
-    ) -> tuple[ArrowStream, dict[int, str]]:
+    def _start(self, query: tuple[str, Sequence[Any] | None], options: SourceOptions) -> tuple[ArrowStream, FieldNotes]:
         # Some drivers would run only the first of several, others return only the last one's rows.
         self._refuse_several(query[0])
-        stream, _ = self._prepared(query).execute_query()
+        statement = self._prepared(query)
+        if self._driver == POSTGRESQL:
+            adbc_postgresql.refuse(statement.execute_schema(), self.name)
+        stream, _ = statement.execute_query()
         return stream, {}
 
     def _effect(self, query: tuple[str, Sequence[Any] | None]) -> int | None:

@@ -15,13 +15,14 @@ from weakref import WeakSet
 
 from colonnade._core import Stream, refuse_for_plain_source
 from colonnade._errors import Error, InterfaceError, NotSupportedError, OperationalError, ProgrammingError
-from colonnade._options.query import Params, QueryOptions
+from colonnade._options.query import Params, SourceOptions
 from colonnade._options.write import WriteTarget
 
 from .calls import POLL_SECONDS, Signal
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream, Production
+    from colonnade._duckdb.exact import FieldNotes
 
 T = TypeVar("T")
 #: A statement with its parameters, in the library's terms.
@@ -80,6 +81,7 @@ class ArrowSource(ABC, Generic[Query]):
     stream_errors: ClassVar[dict[str, tuple[str, str]]] = {}
 
     def __init__(self, name: str, server: str) -> None:
+        """It is called when the library's connection is open: from then on, this source closes it."""
         self.name = name
         self.server = server
         #: The connection's work for the last query's stream.
@@ -109,8 +111,8 @@ class ArrowSource(ABC, Generic[Query]):
         """The statement with its parameters."""
 
     @abstractmethod
-    def _start(self, query: Query, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
-        """Runs a query. Returns its stream, and the database's types of the columns that were cast to text."""
+    def _start(self, query: Query, options: SourceOptions) -> tuple[ArrowStream, FieldNotes]:
+        """Runs a query. Returns its stream, and what its schema does not tell of the database's types."""
 
     def _protect(self, query: Query) -> Callable[[bool], object] | None:
         """Prevents effects of a query that returns no rows: raises NoRows before it runs, or begins a transaction.
@@ -140,7 +142,7 @@ class ArrowSource(ABC, Generic[Query]):
     def _translated(self, error: BaseException) -> Error | None:
         """An error of the library as an error of this package; None for any other error."""
 
-    def query(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream:
+    def query(self, sql: str, params: Params | None = None, **options: Unpack[SourceOptions]) -> Stream:
         refuse_for_plain_source(self.name, self.has_as_text, **options)
         bound = self._bind(sql, params)
 
@@ -159,15 +161,15 @@ class ArrowSource(ABC, Generic[Query]):
 
         return self._run(start)
 
-    def _stream(self, bound: Query, options: QueryOptions, finish: Callable[[bool], object] | None) -> Stream:
-        producer, texts = self._start(bound, options)
+    def _stream(self, bound: Query, options: SourceOptions, finish: Callable[[bool], object] | None) -> Stream:
+        producer, notes = self._start(bound, options)
         stream, self._current = Stream.from_arrow(
             producer,
             self.name,
             self.server,
             cancel=self._interrupt,
             meanings=self.stream_errors,
-            texts=texts,
+            notes=notes,
             finish=finish,
             chunk_rows=options.get("chunk_rows"),
             chunk_bytes=options.get("chunk_bytes"),
@@ -178,7 +180,7 @@ class ArrowSource(ABC, Generic[Query]):
         bound = self._bind(sql, params)
         return self._run(lambda: self._effect(bound))
 
-    def run(self, sql: str, params: Params | None = None, **options: Unpack[QueryOptions]) -> Stream | int | None:
+    def run(self, sql: str, params: Params | None = None, **options: Unpack[SourceOptions]) -> Stream | int | None:
         """Runs a statement that may return rows: a stream, or the number of rows that it changed."""
         if self._is_effect(sql):
             return self.execute(sql, params)
@@ -222,6 +224,11 @@ class ArrowSource(ABC, Generic[Query]):
 
     def _finish(self, *, commit: bool) -> object:
         return self._effect(self._bind("commit" if commit else "rollback", None))
+
+    @property
+    def is_in_transaction(self) -> bool:
+        """Whether a statement belongs to a transaction of the caller."""
+        return self.has_begun
 
     def _is_in_transaction(self) -> bool:
         """Whether there is a transaction after an attempt to begin or to end one has failed."""
@@ -334,6 +341,10 @@ class ArrowSource(ABC, Generic[Query]):
             start_new_thread(target, ())
             while not ended.wait(POLL_SECONDS):
                 pass
+            if failed:
+                # The list must not keep the error, whose traceback has this list.
+                self._raise(failed.pop())
+            return done[0]
         except BaseException:
             if not begun.acquire(blocking=False):
                 limit = monotonic() + RELEASE_SECONDS
@@ -347,10 +358,6 @@ class ArrowSource(ABC, Generic[Query]):
                 if isinstance(result, Stream):
                     result.close()
             raise
-        if failed:
-            # The list must not keep the error, whose traceback has this list.
-            self._raise(failed.pop())
-        return done[0]
 
     def _raise(self, error: BaseException) -> NoReturn:
         translated = self._translated(error)

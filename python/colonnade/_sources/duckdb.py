@@ -6,8 +6,8 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
-from colonnade._core import bind, file_uri
-from colonnade._duckdb.exact import UnsupportedType, check, exact
+from colonnade._core import bind, file_uri, is_sqlite
+from colonnade._duckdb.exact import UnsupportedType, check, described
 from colonnade._errors import (
     Error,
     IntegrityError,
@@ -17,23 +17,23 @@ from colonnade._errors import (
     class_like,
 )
 from colonnade._libraries import require
-from colonnade._options.query import Params, QueryOptions
+from colonnade._options.query import Params, SourceOptions
 from colonnade._options.write import WriteTarget
 
 from .arrow import CANCELLED, RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
 from .commit_gate import CommitGate
 from .duckdb_write import DuckdbWriter
-from .file_kind import is_sqlite
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream, Stream
+    from colonnade._duckdb.exact import FieldNotes
 
 #: DuckDB's access modes. `automatic` depends on the permissions of the file.
 _ACCESS_MODES = ("automatic", "read_only", "read_write")
 
 _READ_ONLY = (
     "several processes can read the file if all of them open it with ?access_mode=read_only; `colonnade serve` also"
-    " lets them write"
+    " lets them write, and if it is this process, connect to it: postgresql://HOST:PORT"
 )
 
 #: The tables and views of the file, but no temporary ones.
@@ -61,7 +61,6 @@ class DuckdbSource(ArrowSource[str]):
 
     def __init__(self, name: str, path: str, access_mode: str = "automatic") -> None:
         self._duckdb = require("duckdb", "a duckdb:// URI")
-        super().__init__(name, f"DuckDB {self._duckdb.__version__}")
         if is_sqlite(path):
             raise OperationalError("the file is an SQLite database", hint=f"write sqlite:///{path}", source=name)
         #: The write that runs.
@@ -82,9 +81,8 @@ class DuckdbSource(ArrowSource[str]):
                 self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
             is_locked = "set lock on file" in str(error) and access_mode != "read_only"
-            raise OperationalError(
-                str(error), hint=_READ_ONLY if is_locked else hint(error), source=self.name
-            ) from error
+            raise OperationalError(str(error), hint=_READ_ONLY if is_locked else hint(error), source=name) from error
+        super().__init__(name, f"DuckDB {self._duckdb.__version__}")
 
     @classmethod
     def from_uri(cls, rest: str) -> DuckdbSource:
@@ -102,12 +100,12 @@ class DuckdbSource(ArrowSource[str]):
     def _bind(self, sql: str, params: Params | None) -> str:
         return bind(sql, params)
 
-    def _start(self, query: str, options: QueryOptions) -> tuple[ArrowStream, dict[int, str]]:
+    def _start(self, query: str, options: SourceOptions) -> tuple[ArrowStream, FieldNotes]:
         self._check(query)
         relation = self._connection.sql(query)
         if relation is None:
             raise NoRows(self.name, has_run=True)
-        return exact(relation)
+        return described(relation)
 
     def _check(self, query: str) -> None:
         """Refuses a statement that returns no rows, or has a column without an exact form, before it runs."""

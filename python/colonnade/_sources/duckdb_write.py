@@ -64,7 +64,8 @@ class DuckdbWriter:
             raise self._refused(arrow_scan.MESSAGE, "55000", arrow_scan.HINT)
         self._prepare(schema)
         columns = self._columns(schema)
-        targets = self._pa.schema([(name, how.type) for name, (_, how) in columns.items()])
+        fields = [self._pa.field(name, how.type, metadata=how.metadata) for name, (_, how) in columns.items()]
+        targets = self._pa.schema(fields)
         fitted = rows.fitted(targets, [str(kind) for kind, _ in columns.values()])
         self._rows = fitted
         # `register` keeps the object: this one is emptied, so that nothing of the rows stays.
@@ -199,7 +200,7 @@ class DuckdbWriter:
         """The columns of a new table."""
         parts: list[str] = []
         for field in schema:
-            kind = created(self._pa, field.type)
+            kind = created(self._pa, field)
             if kind is None:
                 raise self._unsupported(field.name, f"DuckDB has no type that holds values of {field.type} exactly")
             parts.append(f"{quoted(field.name)} {kind}")
@@ -220,7 +221,7 @@ class DuckdbWriter:
                 message = f"the table has no column {quoted(field.name)} that can be written to"
                 raise self._refused(message, "42703", "names are compared exactly, with their case")
             kind = known[field.name]
-            how = received(self._pa, field.type, kind)
+            how = received(self._pa, field, kind)
             if how is None:
                 what = f"the table's column of type {kind} cannot hold values of {field.type} exactly"
                 raise self._unsupported(field.name, what)

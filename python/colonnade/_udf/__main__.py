@@ -7,12 +7,14 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
+from types import ModuleType
 
 #: What these modules are called in the template, where there may be no package `colonnade`.
 NAME = "colonnade_udf"
 
 
-def main() -> None:
+def template() -> ModuleType:
+    """The module of the template."""
     folder = Path(__file__).parent
     spec = importlib.util.spec_from_file_location(
         NAME, folder / "__init__.py", submodule_search_locations=[str(folder)]
@@ -21,8 +23,8 @@ def main() -> None:
     package = importlib.util.module_from_spec(spec)
     sys.modules[NAME] = package
     spec.loader.exec_module(package)
-    importlib.import_module(f"{NAME}.template").main(sys.argv[1:])
+    return importlib.import_module(f"{NAME}.template")
 
 
 if __name__ == "__main__":
-    main()
+    template().main(sys.argv[1:])

@@ -23,6 +23,8 @@ FORK_HEAD = struct.Struct("<QQQ")
 MAX_MESSAGE = 64 << 10
 #: The limits on CPU time of cgroups, of version 2 and of version 1.
 CPU_LIMITS = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
+#: The prefixes of the system's interpreters. Their directories belong to all programs.
+SYSTEM_PREFIXES = {"/", "/usr", "/usr/local"}
 #: How often the threads of a worker are listed until there are no new ones.
 FREE_ROUNDS = 5
 
@@ -43,13 +45,14 @@ def main(modules: list[str]) -> None:
         # Not above: these modules import numpy, whose absence is reported here.
         importlib.import_module(".worker", __package__)
         workers = Workers()
+        files = readable()
     except BaseException as error:
-        server.send(b"e" + f"{sys.executable}: {type(error).__name__}: {error}".encode()[:1000])
+        server.send(b"e" + f"{type(error).__name__}: {error}".encode()[:1000])
         raise SystemExit(1) from None
     # What exists now is never collected: a collection in a worker would copy its pages.
     gc.collect()
     gc.freeze()
-    server.send(b"h" + b"\0".join(os.fsencode(path) for path in readable()))
+    server.send(b"h" + b"\0".join(os.fsencode(path) for path in files))
     while True:
         message, descriptors = receive(server)
         if not message:
@@ -67,15 +70,23 @@ def main(modules: list[str]) -> None:
 
 
 def readable() -> list[str]:
-    """What the interpreter reads: itself, its library and its packages. Libraries also read how many CPUs they have."""
-    found = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, str(Path(__file__).parent)}
-    found |= {path for path in sys.path if path}
-    found |= {path for path in (sysconfig.get_config_var("LIBDIR"), sysconfig.get_path("stdlib")) if path}
-    # The prefix of Debian's interpreter: its libraries, not all that is there.
-    found -= {"/", "/usr", "/usr/local"}
-    found |= {str(Path(path).resolve()) for path in found}
-    found |= {str(path) for path in limits.cgroup_files("cpu", *CPU_LIMITS)}
-    return sorted(path for path in found if Path(path).exists())
+    """What the interpreter reads: itself, its libraries and its packages. Never all of an environment, because people
+    also keep their data there. Libraries also read time zones, and how many CPUs they have."""
+    variables = sysconfig.get_config_vars("LIBDIR", "TZPATH")
+    prefixes = {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix} - SYSTEM_PREFIXES
+    found = [sys.executable, *sys.path, *(path for text in variables if text for path in str(text).split(":"))]
+    # Wheels install shared libraries and data there.
+    shared = [Path(prefix, name) for prefix in prefixes for name in ("lib", "share")]
+    paths = [Path(__file__).parent, *shared, *map(Path, filter(None, found))]
+    return sorted({str(path.resolve()) for path in (*paths, *limits.cgroup_files("cpu", *CPU_LIMITS)) if exists(path)})
+
+
+def exists(path: Path) -> bool:
+    """Whether there is such a file that this user may reach."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def receive(server: socket.socket) -> tuple[bytes, list[int]]:
@@ -118,6 +129,8 @@ class Workers:
                 finally:
                     # A worker never returns into the template's code.
                     os._exit(1)
+            # A group of its own, with what it may start.
+            os.setpgid(process, process)
             self.processes[number] = process
             descriptor = os.pidfd_open(process)
         except (OSError, ValueError) as error:
@@ -130,17 +143,18 @@ class Workers:
         os.close(descriptor)
 
     def status(self, number: int) -> int:
-        """The exit status of a worker that has ended, or its signal as a negative number. Waits for its end."""
+        """The exit status of a worker, or its signal as a negative number. Kills it, unless it has ended, and the
+        processes that it has started."""
         if number not in self.statuses and number in self.processes:
+            # Before it is waited for: afterwards another process may have its number.
+            os.killpg(self.processes[number], signal.SIGKILL)
             _, status = os.waitpid(self.processes[number], 0)
             self.statuses[number] = os.waitstatus_to_exitcode(status)
         return self.statuses.get(number, 0)
 
     def end(self, number: int) -> None:
         """Kill a worker, unless it has ended, and forget it."""
-        if number in self.processes and number not in self.statuses:
-            os.kill(self.processes[number], signal.SIGKILL)
-            self.status(number)
+        self.status(number)
         self.processes.pop(number, None)
         self.statuses.pop(number, None)
 

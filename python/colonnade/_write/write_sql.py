@@ -100,7 +100,8 @@ def write_sql(
     # Data that cannot be written is an error before anything is connected to.
     rows = DataStream(data, index=index, dtype=dtype)
     try:
+        rows.stream.check_target(if_exists, list(key or ()))
         with connect(conn) as connection:
             return write_rows(rows, connection._source, table, **options)
     finally:
-        rows.stream.close()
+        rows.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from colonnade._errors import InterfaceError, NotSupportedError
+from colonnade._errors import Error, InterfaceError, NotSupportedError
 from colonnade._libraries import require
 
 from . import polars
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
     from .connection import Connection
     from .types import Description
+
+#: What `DataFrame.to_sql` asks of a connection that it does not know.
+_PANDAS = "sqlite_master"
 
 
 class Cursor:
@@ -69,7 +72,12 @@ class Cursor:
         self._require_open()
         polars.register()
         self._rows, self.rowcount = None, -1
-        answer = self.connection._run(self, operation, _given(parameters))
+        try:
+            answer = self.connection._run(self, operation, _given(parameters))
+        except Error as error:
+            if _PANDAS in operation:
+                error.hint = "pandas' to_sql takes this connection for one of sqlite3: use colonnade.write_sql"
+            raise
         if isinstance(answer, Rows):
             self._rows = answer
         elif answer is not None:

@@ -80,8 +80,8 @@ def load(name: str, connection: str | Connection, *, schema: str = "main") -> Mo
     """Reads a stored model into this process.
 
     A model in ONNX has no code and reads no files. A pickle can call only classes of scikit-learn, numpy and SciPy that
-    models consist of, but these do not check all of their contents. Load pickles only from tables whose writers you
-    trust.
+    models consist of, and cannot change them, but they do not check all of their contents. Load pickles only from
+    tables whose writers you trust.
 
     Args:
         name: Its name, for the newest version, or `name@version`.
@@ -124,7 +124,7 @@ def save(
             or a matrix, whose columns are then named `x0`, `x1` and so on. The model in ONNX is compared with the
             original on these rows.
         connection: A URI or an open connection.
-        format: `"onnx"`, `"pickle"`, or `"auto"`: ONNX if it predicts the same, otherwise a pickle.
+        format: `"auto"`: ONNX if it predicts the same, otherwise a pickle. `"onnx"`: ONNX or an error. `"pickle"`.
         parameters: What is stored as the model's parameters. None: those of the estimator.
         metrics: What is stored as its metrics.
         schema: The schema of the table of models.

@@ -3,19 +3,18 @@
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use colonnade_udf::{CallError, Form};
+use colonnade_udf::{CallError, Form, MemoryExceeded, MemoryVec};
 
 use super::arguments::encoded::Decoded;
 use super::arguments::{Rows, write_bytes, write_fixed};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
 use super::capture::{Capture, KeepError, Role, from_decoded, from_parts};
 use super::gathered::{
-    COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, Part, PartsError, State, contiguous, write_parts,
+    COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, Part, PartsError, State, contiguous, values_of, write_parts,
 };
 use super::handles::{CallbackError, Values, checked, object, owned, report};
 use super::registry::TYPES;
 use super::results::{self, NONE, Place};
-use super::session::Failure;
 use super::symbols::{Api, Code, Handle};
 
 /// A bound call with its rows.
@@ -25,16 +24,15 @@ struct AggregateCall {
 }
 
 impl AggregateCall {
+    fn exceeded(&self, exceeded: MemoryExceeded) -> CallbackError {
+        self.call.session.exceeded(exceeded, &self.call.definition.function)
+    }
+
     fn failed(&self, error: GatherError) -> CallbackError {
         match error {
             GatherError::Values => "DuckDB gives no values of a nested argument".into(),
             GatherError::State => "a group of an aggregate is none of its call".into(),
-            GatherError::Memory(limit) => {
-                let name = &self.call.definition.function.name;
-                let message =
-                    format!("the rows of aggregate \"{name}\" need more memory than --udf-memory={limit} bytes");
-                self.call.session.fail(Failure { code: "53200".into(), message, ..Failure::default() })
-            }
+            GatherError::Memory(exceeded) => self.exceeded(exceeded),
         }
     }
 }
@@ -74,7 +72,7 @@ pub(super) unsafe extern "C" fn bind(info: Handle, types: Handle, context: Handl
             call.session.deferral.note(&call.definition);
             let result = TYPES.parse(api, context, &call.definition.result.name)?;
             checked(api, |error| (api.v2_aggregate_function_bind_set_return_type)(types, result.handle, error))?;
-            let gathered = Gathered::new(call.definition.parameters.clone(), call.session.memory());
+            let gathered = Gathered::new(call.definition.parameters.clone(), call.session.budget()?);
             let mut data = owned(AggregateCall { call, gathered });
             checked(api, |error| (api.v2_function_bind_set_bind_data)(info, &raw mut data, error))
         });
@@ -231,7 +229,7 @@ unsafe fn aggregate(
 ) -> Result<(), CallbackError> {
     let AggregateCall { call: bound, gathered } = call;
     let function = &bound.definition.function;
-    let mut parts = Vec::new();
+    let mut parts = MemoryVec::new(gathered.budget());
     let mut sources = vec![NONE; groups.len()];
     let mut ends = vec![0_u64];
     let mut rows = 0;
@@ -275,18 +273,21 @@ unsafe fn aggregate(
         }
         let mut values = contiguous(&parts, index, rows).map_err(|error| call.failed(error))?;
         if parameter.is_scalar {
-            let value = one(&mut values, rows).ok().map(|()| {
+            let mut value = MemoryVec::new(gathered.budget());
+            let is_one = one(&mut values, rows).is_ok();
+            if is_one {
                 let is_valid = values.valid.first().copied().unwrap_or(false);
-                [&[u8::from(is_valid)], values.bytes.as_slice()].concat()
-            });
-            bound.check_scalar(&parameter.name, value)?;
+                let copied = value.push(u8::from(is_valid)).and_then(|()| value.extend_from_slice(&values.bytes));
+                copied.map_err(|exceeded| call.exceeded(exceeded))?;
+            }
+            bound.check_scalar(&parameter.name, is_one.then_some(value))?;
         }
         inputs.parameter(if parameter.is_scalar { Form::Repeated } else { Form::Array }).map_err(failed)?;
         let Contiguous { valid, bytes, offsets } = values;
         if type_.storage.is_nested() {
-            let (mut decoded, mut rest) = (Decoded::new(type_), bytes.as_slice());
-            valid.iter().for_each(|_| decoded.push(&mut rest));
-            decoded.write(&mut inputs).map_err(failed)?;
+            drop(valid);
+            let decoded = Decoded::of(type_, gathered.budget(), values_of(&offsets, &bytes));
+            decoded.map_err(|exceeded| call.exceeded(exceeded))?.write(&mut inputs).map_err(failed)?;
             continue;
         }
         let written = if offsets.is_empty() {
@@ -305,16 +306,20 @@ unsafe fn aggregate(
 }
 
 /// Keeps the rows of groups, instead of a call. `ends` has the end of each group's rows after a 0.
-fn keep(call: &AggregateCall, capture: &Capture, parts: &[Part], ends: &[u64]) -> Result<(), CallbackError> {
+fn keep(call: &AggregateCall, capture: &Capture, parts: &MemoryVec<Part>, ends: &[u64]) -> Result<(), CallbackError> {
     let bound = &call.call;
     let rows = ends.last().map_or(0, |end| *end as usize);
     let counts: Vec<_> = ends.windows(2).map(|pair| (pair[1] - pair[0]) as usize).collect();
     let columns = |chosen: &[usize]| {
         let columns = bound.definition.parameters.iter().enumerate().map(|(index, type_)| {
             let values = contiguous(parts, index, rows).map_err(|error| call.failed(error))?;
-            let values = if chosen.len() == rows { values } else { values.only(chosen) };
+            let exceeded = |exceeded| call.exceeded(exceeded);
+            let values = if chosen.len() == rows { values } else { values.only(chosen).map_err(exceeded)? };
+            // The array is a copy, which the capture charges once it is there.
+            let _array = values.budget().charge(values.size()).map_err(exceeded)?;
             if type_.storage.is_nested() {
-                return from_decoded(&Decoded::of(type_, values.texts()));
+                let texts = values_of(&values.offsets, &values.bytes);
+                return from_decoded(&Decoded::of(type_, values.budget(), texts).map_err(exceeded)?);
             }
             from_parts(&type_.column_type, &values.valid, &values.bytes, &values.offsets)
         });

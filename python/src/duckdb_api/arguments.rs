@@ -2,11 +2,15 @@
 
 pub(super) mod encoded;
 mod nested;
+pub(super) mod runs;
 
-use colonnade_udf::{CallError, CallInputs, Form, NodeSize};
+use std::sync::Arc;
+
+use colonnade_udf::{CallError, CallInputs, Form, MemoryBudget, MemoryExceeded, MemoryVec, NodeBuffers, NodeSize};
 
 use super::handles::{CallbackError, Values};
 use super::sql_type::{SqlType, Storage};
+use runs::Runs;
 
 /// The longest text that DuckDB stores within its 16 bytes.
 const INLINE: usize = 12;
@@ -20,6 +24,14 @@ pub(super) enum WriteError {
     Call(CallError),
     /// DuckDB does not give them.
     Engine(CallbackError),
+    /// They need more memory than functions may use.
+    Memory(MemoryExceeded),
+}
+
+impl From<MemoryExceeded> for WriteError {
+    fn from(exceeded: MemoryExceeded) -> Self {
+        Self::Memory(exceeded)
+    }
 }
 
 impl From<CallError> for WriteError {
@@ -70,8 +82,9 @@ pub(super) fn write(
 ) -> Result<(), WriteError> {
     if type_.storage.is_nested() {
         inputs.parameter(if is_scalar { Form::Repeated } else { Form::Array })?;
-        let entries = rows.iter().take(if is_scalar { 1 } else { usize::MAX }).map(Some).collect::<Vec<_>>();
-        return nested::write(inputs, type_, &values.flattened()?, &entries);
+        let rows = rows.iter().take(if is_scalar { 1 } else { usize::MAX }).map(Some);
+        let rows = Runs::of(inputs.budget(), rows)?;
+        return nested::write(inputs, type_, &values.flattened()?, &rows);
     }
     if is_scalar || values.is_constant {
         inputs.parameter(Form::Repeated)?;
@@ -103,25 +116,34 @@ pub(super) fn write(
 }
 
 /// The bytes of the one value that all rows have; `None` if they have several. NULL has none.
-pub(super) fn one_value(type_: &SqlType, values: &Values, rows: Rows<'_>) -> Result<Option<Vec<u8>>, CallbackError> {
+pub(super) fn one_value(
+    budget: &Arc<MemoryBudget>,
+    type_: &SqlType,
+    values: &Values,
+    rows: Rows<'_>,
+) -> Result<Option<MemoryVec<u8>>, WriteError> {
     let mut entries: Vec<_> = rows.iter().map(|row| (row, values.entry(row))).collect();
     if values.is_constant {
         entries.truncate(1);
     }
-    let Some(&(first_row, first)) = entries.first() else { return Ok(Some(Vec::new())) };
+    let Some(&(first_row, first)) = entries.first() else { return Ok(Some(MemoryVec::new(budget))) };
     // A tree is made of flat vectors: `values` still looks at the memory before it.
     let tree = if type_.storage.is_nested() { Some(encoded::Tree::new(type_, values)?) } else { None };
     let of = |row: usize, entry: usize| {
-        let mut bytes = Vec::new();
+        let mut bytes = MemoryVec::new(budget);
         match &tree {
-            Some(tree) => tree.encode(row, &mut bytes),
-            None => encoded::encode_plain(type_, values, entry, &mut bytes),
+            Some(tree) => tree.encode(row, &mut bytes)?,
+            None => encoded::encode_plain(type_, values, entry, &mut bytes)?,
         }
-        bytes
+        Ok::<_, MemoryExceeded>(bytes)
     };
-    let wanted = of(first_row, first);
-    let is_one = entries.iter().all(|(row, entry)| *entry == first || of(*row, *entry) == wanted);
-    Ok(is_one.then_some(wanted))
+    let wanted = of(first_row, first)?;
+    for (row, entry) in entries {
+        if entry != first && *of(row, entry)? != *wanted {
+            return Ok(None);
+        }
+    }
+    Ok(Some(wanted))
 }
 
 /// The number of each row's entry among the entries that rows use, and these, if they are at most half as many as rows. The others are
@@ -156,7 +178,14 @@ fn write_entries(
 ) -> Result<(), CallError> {
     let valid = valid(values, entries);
     match type_.storage {
-        Storage::Text | Storage::Enum(_) => write_texts(inputs, type_, values, entries, &valid),
+        Storage::Text | Storage::Enum(_) => {
+            let bits = bitmap(&valid);
+            let size = NodeSize { length: entries.len(), has_validity: bits.is_some(), ..NodeSize::default() };
+            let given = || entries.iter().zip(&valid).map(|(entry, is_valid)| is_valid.then_some(*entry));
+            let node = write_texts(inputs, type_, values, size, given)?;
+            bits.inspect(|bits| node.validity.write_words(bits));
+            Ok(())
+        }
         storage => {
             let mut bytes = Vec::new();
             append_fixed(storage, values, entries, &mut bytes);
@@ -225,23 +254,30 @@ pub(super) fn with_text<T>(type_: &SqlType, values: &Values, entry: usize, take:
     take(unsafe { std::slice::from_raw_parts(address, length) })
 }
 
-fn write_texts(
-    inputs: &mut CallInputs<'_>,
+/// Writes texts as a node, whose bitmap the caller writes. `entries` gives them; NULL is `None`. Their bytes are written to where the worker
+/// reads them: together they may be larger than the memory of a call.
+fn write_texts<'i, I: Iterator<Item = Option<usize>>>(
+    inputs: &'i mut CallInputs<'_>,
     type_: &SqlType,
     values: &Values,
-    entries: &[usize],
-    valid: &[bool],
-) -> Result<(), CallError> {
-    let mut offsets: Vec<u64> = Vec::with_capacity(entries.len() + 1);
-    let mut heap = Vec::new();
-    offsets.push(0);
-    for (entry, is_valid) in entries.iter().zip(valid) {
-        if *is_valid {
-            with_text(type_, values, *entry, |text| heap.extend_from_slice(text));
+    size: NodeSize,
+    entries: impl Fn() -> I,
+) -> Result<NodeBuffers<'i>, CallError> {
+    let heap = entries().flatten().map(|entry| with_text(type_, values, entry, <[u8]>::len));
+    let heap = heap.fold(0, usize::saturating_add);
+    let node = inputs.node(NodeSize { values: size.length.saturating_add(1).saturating_mul(8), heap, ..size })?;
+    let mut at = 0;
+    node.values.write(0, &0_u64.to_le_bytes());
+    for (number, entry) in (1..).zip(entries()) {
+        if let Some(entry) = entry {
+            at += with_text(type_, values, entry, |text| {
+                node.heap.write(at, text);
+                text.len()
+            });
         }
-        offsets.push(heap.len() as u64);
+        node.values.write(number * 8, &(at as u64).to_le_bytes());
     }
-    write_bytes(inputs, &offsets, &heap, valid)
+    Ok(node)
 }
 
 /// Writes values of a fixed width as a node.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader as _, StructArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use colonnade_udf::FunctionWorker;
+use colonnade_udf::{FunctionWorker, MemoryCharge};
 
 use self::arguments::Chosen;
 use self::results::Results;
@@ -34,6 +34,12 @@ const MOST_BYTES: usize = 16 << 20;
 /// that takes less than a quarter gets more.
 const CALL_TIME: Duration = Duration::from_millis(20);
 
+/// What an array takes while it is built from results: their bytes this often, because vectors grow, and for each row its offset or view.
+const COPIES: usize = 2;
+/// The same where the rows below are not counted.
+const NESTED_COPIES: usize = 4;
+const ROW_BYTES: usize = 32;
+
 /// A result's column whose values a function gives.
 struct Deferred {
     column: usize,
@@ -49,6 +55,8 @@ pub(super) struct BesidePlan {
     session: Arc<Session>,
     worker: FunctionWorker,
     deferred: Vec<Deferred>,
+    /// The memory of the last batch's results.
+    charge: MemoryCharge,
 }
 
 impl BesidePlan {
@@ -72,7 +80,8 @@ impl BesidePlan {
         let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
         let deferred =
             deferred.into_iter().map(|(column, definition)| Deferred { column, definition, rows: FEWEST_ROWS });
-        Ok(Self { reader, schema, session: Arc::clone(session), worker, deferred: deferred.collect() })
+        let charge = session.budget().map_err(|error| error.text)?.empty_charge();
+        Ok(Self { reader, schema, session: Arc::clone(session), worker, deferred: deferred.collect(), charge })
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -87,6 +96,7 @@ impl BesidePlan {
         let Some(batch) = self.reader.next() else { return Ok(None) };
         let batch = batch.map_err(|error| producer_text(&error).to_owned())?;
         let mut columns = batch.columns().to_vec();
+        drop(self.charge.take());
         for deferred in &mut self.deferred {
             let arguments = columns[deferred.column].as_any().downcast_ref::<StructArray>();
             let arguments = arguments.ok_or("the arguments of a deferred call are missing")?;
@@ -94,7 +104,7 @@ impl BesidePlan {
                 return Err("a deferred call has no arguments in some row".to_owned());
             }
             let type_ = self.schema.field(deferred.column).data_type();
-            let column = deferred.evaluate(&self.session, &mut self.worker, arguments, type_)?;
+            let column = deferred.evaluate(&self.session, &mut self.worker, arguments, type_, &mut self.charge)?;
             columns[deferred.column] = column;
         }
         RecordBatch::try_new(self.schema(), columns).map(Some).map_err(|error| error.to_string())
@@ -123,6 +133,7 @@ impl Deferred {
         worker: &mut FunctionWorker,
         arguments: &StructArray,
         type_: &DataType,
+        charge: &mut MemoryCharge,
     ) -> Result<ArrayRef, String> {
         let failed = |error| session.result_failed(error, &self.definition.function).text;
         let mut results = Results::new(type_, &self.definition.result, arguments.len()).map_err(failed)?;
@@ -130,7 +141,7 @@ impl Deferred {
         while first < arguments.len() {
             let rows = self.rows.min(rows_within(arguments)).min(arguments.len() - first);
             let begun = Instant::now();
-            call(&self.definition, session, worker, &arguments.slice(first, rows), &mut results)?;
+            call(&self.definition, session, worker, &arguments.slice(first, rows), &mut results, charge)?;
             let time = begun.elapsed();
             if time > CALL_TIME {
                 self.rows = (rows / 2).max(FEWEST_ROWS);
@@ -150,6 +161,7 @@ fn call(
     worker: &mut FunctionWorker,
     arguments: &StructArray,
     results: &mut Results<'_>,
+    charge: &mut MemoryCharge,
 ) -> Result<(), String> {
     let function = &definition.function;
     let columns = &arguments.columns()[..definition.parameters.len()];
@@ -169,6 +181,11 @@ fn call(
     }
     let output = inputs.call().map_err(failed)?;
     let column = output.columns.first().ok_or("a function has no result")?;
+    let result = &definition.result;
+    let copies = if result.storage.is_nested() { NESTED_COPIES } else { COPIES };
+    let bytes = column.slice_bytes(&result.column_type, 0, called) * copies + arguments.len() * ROW_BYTES;
+    let charged = charge.set(charge.bytes() + bytes);
+    charged.map_err(|exceeded| session.exceeded(exceeded, function).text)?;
     let added = results.add(column, &chosen, arguments.len());
     added.map_err(|error| session.result_failed(error, function).text)
 }

@@ -5,6 +5,8 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use colonnade_udf::MemoryVec;
+
 use super::capture::{CapturedCall, Role};
 use super::deferral;
 use super::handles::{CallbackError, OwnedType, checked, copied, object, owned};
@@ -39,7 +41,7 @@ pub(super) struct BoundCall {
 struct Scalars {
     /// The session's number of the statement.
     statement: u64,
-    by_name: HashMap<String, Vec<u8>>,
+    by_name: HashMap<String, MemoryVec<u8>>,
 }
 
 impl BoundCall {
@@ -143,14 +145,14 @@ impl BoundCall {
 
     /// Checks that the argument of a scalar parameter is one value, in all calls of an execution. `value` is that of one call; `None` if it
     /// has several.
-    pub fn check_scalar(&self, name: &str, value: Option<Vec<u8>>) -> Result<(), CallbackError> {
+    pub fn check_scalar(&self, name: &str, value: Option<MemoryVec<u8>>) -> Result<(), CallbackError> {
         let mut scalars = self.scalars.lock().unwrap_or_else(PoisonError::into_inner);
         let statement = self.session.statement();
         if scalars.statement != statement {
             *scalars = Scalars { statement, ..Scalars::default() };
         }
         let is_one = value.is_some_and(|value| match scalars.by_name.get(name) {
-            Some(known) => *known == value,
+            Some(known) => **known == *value,
             None => {
                 scalars.by_name.insert(name.to_owned(), value);
                 true

@@ -11,11 +11,13 @@ mod store;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use arrow_array::{ArrayRef, RecordBatch};
+use colonnade_udf::{MemoryBudget, MemoryCharge};
 
 pub(super) use array::{from_decoded, from_parts, from_vector};
 pub(super) use store::{Sampling, StoreError};
 use store::{Store, Units};
 
+use super::arguments::WriteError;
 use super::handles::CallbackError;
 
 /// What a bound call does.
@@ -40,6 +42,16 @@ pub(super) enum KeepError {
 impl From<StoreError> for KeepError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<WriteError> for KeepError {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Memory(exceeded) => Self::Store(StoreError::Memory(exceeded)),
+            WriteError::Engine(error) => Self::Callback(error),
+            WriteError::Call(error) => Self::Callback(CallbackError::failed(error.to_string())),
+        }
     }
 }
 
@@ -73,14 +85,14 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Capture {
-    /// A capture of the arguments of a function's call. `limit` is in bytes.
-    pub fn new(id: u64, call: usize, sampling: Option<Sampling>, limit: usize) -> Self {
+    /// A capture of the arguments of a function's call.
+    pub fn new(id: u64, call: usize, sampling: Option<Sampling>, budget: &Arc<MemoryBudget>) -> Self {
         Self {
             id,
             call,
             bound: Mutex::default(),
             planned: OnceLock::new(),
-            store: Mutex::new(Store::new(sampling, limit)),
+            store: Mutex::new(Store::new(sampling, budget)),
         }
     }
 
@@ -135,11 +147,12 @@ impl Capture {
         Ok(lock(&self.store).add(ticket, units, columns)?)
     }
 
-    /// The rows, in the order in which they came: the arguments, the number of the group for aggregates, and the number of the call.
+    /// The rows, in the order in which they came: the arguments, the number of the group for aggregates, and the number of the call. Then
+    /// what is charged for them.
     ///
     /// # Errors
     /// If arrays do not fit together.
-    pub fn take(&self) -> Result<Vec<RecordBatch>, StoreError> {
+    pub fn take(&self) -> Result<(Vec<RecordBatch>, Vec<MemoryCharge>), StoreError> {
         lock(&self.store).take()
     }
 }

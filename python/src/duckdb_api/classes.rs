@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use colonnade_udf::{
-    Function, FunctionColumn, FunctionKind, Isolation, SessionWorkers, StopFlag, TemplateSource, WorkerLimits,
-    WorkerPool,
+    Function, FunctionColumn, FunctionKind, Isolation, PrivatePath, SessionWorkers, StopFlag, TemplateSource,
+    WorkerLimits, WorkerPool,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -38,6 +38,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(forget_function, module)?)?;
     module.add_function(wrap_pyfunction!(has_function, module)?)?;
     module.add_function(wrap_pyfunction!(column_type, module)?)?;
+    module.add_function(wrap_pyfunction!(check_private, module)?)?;
     module.add_class::<FunctionWorkers>()?;
     module.add_class::<BoundFunction>()?;
     module.add_class::<BesideStream>()?;
@@ -49,6 +50,16 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn register_functions(py: Python<'_>) -> PyResult<()> {
     let path: String = py.import("_duckdb")?.getattr("__file__")?.extract()?;
     entry::register(&path).map_err(PyNotImplementedError::new_err)
+}
+
+#[pyfunction]
+fn check_private(readable: Vec<PathBuf>, private: Vec<(String, PathBuf)>) -> PyResult<()> {
+    colonnade_udf::check_private(&readable, &private_paths(private))
+        .map_err(|exposure| PyValueError::new_err(exposure.to_string()))
+}
+
+fn private_paths(given: Vec<(String, PathBuf)>) -> Vec<PrivatePath> {
+    given.into_iter().map(|(what, path)| PrivatePath { what, path }).collect()
 }
 
 fn parse_kind(kind: &str) -> PyResult<FunctionKind> {
@@ -155,6 +166,10 @@ struct ChildTemplates {
 }
 
 impl TemplateSource for ChildTemplates {
+    fn interpreter(&self) -> String {
+        self.python.display().to_string()
+    }
+
     fn start(&self) -> io::Result<OwnedFd> {
         let (own, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let mut command = Command::new(&self.python);
@@ -177,22 +192,23 @@ enum Interpreter {
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct FunctionWorkers {
     pool: WorkerPool,
-    memory: u64,
 }
 
 #[pymethods]
 impl FunctionWorkers {
     #[new]
-    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, workers=8, timeout=None, readable=Vec::new(), preload=Vec::new(), session_workers=None))]
+    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, server_memory=4 << 30, workers=8, timeout=None, readable=Vec::new(), private=Vec::new(), preload=Vec::new(), session_workers=None))]
     #[allow(clippy::too_many_arguments, reason = "the parameters of a Python class")]
     fn new(
         py: Python<'_>,
         python: Option<Interpreter>,
         isolation: &str,
         memory: u64,
+        server_memory: u64,
         workers: usize,
         timeout: Option<f64>,
         readable: Vec<PathBuf>,
+        private: Vec<(String, PathBuf)>,
         preload: Vec<String>,
         session_workers: Option<usize>,
     ) -> PyResult<Self> {
@@ -204,10 +220,12 @@ impl FunctionWorkers {
         };
         let call = timeout.map(Duration::try_from_secs_f64).transpose();
         let call = call.map_err(|error| PyValueError::new_err(format!("the timeout is no time: {error}")))?;
-        let limits = WorkerLimits { memory, workers, session_workers, call, readable, isolation };
+        let private = private_paths(private);
+        let limits =
+            WorkerLimits { memory, server_memory, workers, session_workers, call, readable, private, isolation };
         if is_local {
             let pool = WorkerPool::local(Box::new(LocalFunctions), limits);
-            return Ok(Self { pool: pool.map_err(|error| PyOSError::new_err(error.to_string()))?, memory });
+            return Ok(Self { pool: pool.map_err(|error| PyOSError::new_err(error.to_string()))? });
         }
         let source: Box<dyn TemplateSource> = match python {
             Some(Interpreter::Started(templates)) => Box::new(templates.get().clone()),
@@ -223,12 +241,17 @@ impl FunctionWorkers {
         };
         let pool = WorkerPool::new(source, limits);
         let pool = pool.map_err(|error| PyOSError::new_err(error.to_string()))?;
-        Ok(Self { pool, memory })
+        Ok(Self { pool })
     }
 
     #[getter]
     fn running(&self) -> usize {
         self.pool.workers()
+    }
+
+    #[getter]
+    fn used_memory(&self) -> usize {
+        self.pool.used_memory()
     }
 }
 
@@ -263,15 +286,15 @@ impl FunctionSession {
     fn new(workers: &FunctionWorkers, token: &str) -> PyResult<Self> {
         let found = Session::find(token);
         let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
-        let (workers, memory) = (workers.pool.session(), workers.memory);
-        session.set_workers(Some(workers.clone()), memory);
+        let workers = workers.pool.session();
+        session.set_workers(Some(workers.clone()));
         Ok(Self { session, workers, is_sibling: false })
     }
 
     fn sibling(&self, token: &str) -> PyResult<Self> {
         let found = Session::find(token);
         let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
-        session.set_workers(Some(self.workers.clone()), self.session.memory() as u64);
+        session.set_workers(Some(self.workers.clone()));
         Ok(Self { session, workers: self.workers.clone(), is_sibling: true })
     }
 
@@ -293,7 +316,7 @@ impl FunctionSession {
     #[pyo3(signature = (id, call, count=None, *, by_groups=false, seed=0))]
     fn begin_capture(&self, id: &str, call: usize, count: Option<usize>, by_groups: bool, seed: u64) -> PyResult<()> {
         let sampling = count.map(|count| Sampling { count, by_groups, seed });
-        let capture = Capture::new(id_number(id)?, call, sampling, self.session.memory());
+        let capture = Capture::new(id_number(id)?, call, sampling, self.workers.budget());
         self.session.set_capture(Some(Arc::new(capture)));
         Ok(())
     }
@@ -301,8 +324,10 @@ impl FunctionSession {
     /// How often the statement calls the function, and its arguments; None without rows, or if there is no capture.
     fn end_capture(&self, py: Python<'_>) -> PyResult<(usize, Option<Table>)> {
         let Some(capture) = self.session.set_capture(None) else { return Ok((0, None)) };
-        let batches = py.detach(|| capture.take());
-        let batches = batches.map_err(|_| PyValueError::new_err("the inputs of a function do not fit together"))?;
+        let taken = py.detach(|| capture.take());
+        let (batches, charges) =
+            taken.map_err(|_| PyValueError::new_err("the inputs of a function do not fit together"))?;
+        self.session.keep_inputs(charges);
         let schema = batches.first().map(RecordBatch::schema);
         let table = schema.map(|schema| Table { schema, batches: batches.into_iter().map(Into::into).collect() });
         Ok((capture.calls(), table))

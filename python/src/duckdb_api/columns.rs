@@ -94,12 +94,13 @@ pub(crate) fn write<N: Nodes>(nodes: &mut N, layout: &ColumnType, array: &ArrayR
             fixed(nodes, &bytes, &valid(array))
         }
         (ColumnType::Text | ColumnType::Json, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
-            byte_rows(nodes, texts(array)?.map(|text| text.map(str::as_bytes)))
+            drop(texts(array)?);
+            byte_rows(nodes, || texts(array).into_iter().flatten().map(|text| text.map(str::as_bytes)))
         }
-        (ColumnType::Blob, DataType::Binary) => byte_rows(nodes, array.as_binary::<i32>().iter()),
-        (ColumnType::Blob, DataType::LargeBinary) => byte_rows(nodes, array.as_binary::<i64>().iter()),
-        (ColumnType::Blob, DataType::BinaryView) => byte_rows(nodes, array.as_binary_view().iter()),
-        (ColumnType::Blob, DataType::FixedSizeBinary(_)) => byte_rows(nodes, array.as_fixed_size_binary().iter()),
+        (ColumnType::Blob, DataType::Binary) => byte_rows(nodes, || array.as_binary::<i32>().iter()),
+        (ColumnType::Blob, DataType::LargeBinary) => byte_rows(nodes, || array.as_binary::<i64>().iter()),
+        (ColumnType::Blob, DataType::BinaryView) => byte_rows(nodes, || array.as_binary_view().iter()),
+        (ColumnType::Blob, DataType::FixedSizeBinary(_)) => byte_rows(nodes, || array.as_fixed_size_binary().iter()),
         (ColumnType::Interval, DataType::Interval(_)) => {
             let values = array.as_primitive_opt::<IntervalMonthDayNanoType>().ok_or_else(|| unexpected(array))?;
             let mut bytes = Vec::with_capacity(values.len() * 16);
@@ -185,7 +186,7 @@ fn dictionary<K: ArrowDictionaryKeyType, N: Nodes>(nodes: &mut N, array: &ArrayR
     let dictionary = array.as_dictionary_opt::<K>().ok_or_else(|| unexpected::<N::Error>(array))?;
     let labels: Vec<_> = texts(dictionary.values())?.collect();
     let label = |row: usize| dictionary.key(row).and_then(|key| labels.get(key).copied().flatten());
-    byte_rows(nodes, (0..dictionary.len()).map(|row| label(row).map(str::as_bytes)))
+    byte_rows(nodes, || (0..dictionary.len()).map(|row| label(row).map(str::as_bytes)))
 }
 
 /// The values of an array of numbers.
@@ -228,19 +229,25 @@ fn fixed<N: Nodes>(nodes: &mut N, bytes: &[u8], valid: &[bool]) -> Result<(), N:
     Ok(())
 }
 
-/// Writes texts or blobs.
-fn byte_rows<'a, N: Nodes>(nodes: &mut N, rows: impl Iterator<Item = Option<&'a [u8]>>) -> Result<(), N::Error> {
-    let (mut offsets, mut heap, mut valid) = (vec![0_u64], Vec::new(), Vec::new());
-    for row in rows {
-        heap.extend_from_slice(row.unwrap_or_default());
-        offsets.push(heap.len() as u64);
+/// Writes texts or blobs, which `rows` gives. Their bytes are copied once: a column may be larger than the ring.
+fn byte_rows<'a, N: Nodes, I>(nodes: &mut N, rows: impl Fn() -> I) -> Result<(), N::Error>
+where
+    I: Iterator<Item = Option<&'a [u8]>>,
+{
+    let (mut offsets, mut valid) = (vec![0_u64], Vec::new());
+    let mut end = 0;
+    for row in rows() {
+        end += row.map_or(0, <[u8]>::len);
+        offsets.push(end as u64);
         valid.push(row.is_some());
     }
     let bits = super::arguments::bitmap(&valid);
     let (length, values) = (valid.len(), offsets.len() * 8);
-    let node = nodes.node(NodeSize { length, has_validity: bits.is_some(), values, heap: heap.len() })?;
+    let node = nodes.node(NodeSize { length, has_validity: bits.is_some(), values, heap: end })?;
     node.values.write_words(&offsets);
-    node.heap.write(0, &heap);
+    for (row, at) in rows().zip(offsets) {
+        node.heap.write(at as usize, row.unwrap_or_default());
+    }
     bits.inspect(|bits| node.validity.write_words(bits));
     Ok(())
 }

@@ -14,12 +14,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, ThreadId};
 
+use colonnade_udf::{MemoryBudget, MemoryExceeded, MemoryVec};
+
 use super::arguments::Rows;
 use super::handles::Values;
 use super::sql_type::SqlType;
 
 use column::Column;
-pub(super) use column::{Contiguous, PartsError, contiguous, write_parts};
+pub(super) use column::{Contiguous, PartsError, contiguous, values_of, write_parts};
 
 /// A state as DuckDB keeps it: 0 has no rows. The lowest bits say what it is.
 ///
@@ -42,20 +44,24 @@ const MAX_SEGMENTS: u32 = 1 << 24;
 pub(super) struct Gathered {
     inner: Mutex<Inner>,
     types: Vec<SqlType>,
-    /// The most bytes of rows.
-    limit: usize,
+    budget: Arc<MemoryBudget>,
 }
 
-#[derive(Default)]
 struct Inner {
     /// The segment that each thread appends to.
     open: HashMap<ThreadId, Arc<Segment>>,
     segments: HashMap<u32, Arc<Segment>>,
     last: u32,
-    pairs: Vec<(State, State)>,
+    pairs: MemoryVec<(State, State)>,
     /// The states that DuckDB has not destroyed.
     living: u64,
-    bytes: usize,
+}
+
+impl Inner {
+    fn new(budget: &Arc<MemoryBudget>, last: u32) -> Self {
+        let (open, segments, pairs) = (HashMap::new(), HashMap::new(), MemoryVec::new(budget));
+        Self { open, segments, last, pairs, living: 0 }
+    }
 }
 
 struct Segment {
@@ -67,26 +73,32 @@ struct Segment {
 /// Rows in the order in which they came.
 struct Log {
     groups: u32,
-    of_rows: Vec<u32>,
+    of_rows: MemoryVec<u32>,
     columns: Vec<Column>,
 }
 
 /// Rows by group.
 struct Sealed {
     /// Where each group's rows begin in `columns`, and their end.
-    starts: Vec<u32>,
+    starts: MemoryVec<u32>,
     columns: Vec<Column>,
 }
 
 /// Why rows cannot be gathered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GatherError {
-    /// They need more memory than a worker may have.
-    Memory(usize),
+    /// They need more memory than functions may use.
+    Memory(MemoryExceeded),
     /// A state is none of this call.
     State,
     /// DuckDB does not give the values of an argument.
     Values,
+}
+
+impl From<MemoryExceeded> for GatherError {
+    fn from(exceeded: MemoryExceeded) -> Self {
+        Self::Memory(exceeded)
+    }
 }
 
 /// The rows of one part of a group.
@@ -98,8 +110,13 @@ pub(super) struct Part {
 
 impl Gathered {
     /// No rows.
-    pub fn new(types: Vec<SqlType>, limit: usize) -> Self {
-        Self { inner: Mutex::default(), types, limit }
+    pub fn new(types: Vec<SqlType>, budget: Arc<MemoryBudget>) -> Self {
+        Self { inner: Mutex::new(Inner::new(&budget, 0)), types, budget }
+    }
+
+    /// The memory of the rows.
+    pub fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.budget
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -116,7 +133,7 @@ impl Gathered {
         let mut inner = self.lock();
         inner.living = inner.living.saturating_sub(states);
         if inner.living == 0 {
-            *inner = Inner { last: inner.last, ..Inner::default() };
+            *inner = Inner::new(&self.budget, inner.last);
         }
     }
 
@@ -129,20 +146,16 @@ impl Gathered {
         mut set: impl FnMut(usize, State),
     ) -> Result<(), GatherError> {
         let mut stale = None;
-        let added = loop {
+        loop {
             let segment = self.own_segment(arguments.len(), stale)?;
             if let Some(log) = lock(&segment.log).as_mut() {
-                break self.append_to(log, segment.id, arguments, rows, &state_of, &mut set)?;
+                return self.append_to(log, segment.id, arguments, rows, &state_of, &mut set);
             }
             // Another thread has sealed it meanwhile, because a window's frame needs rows of it.
             stale = Some(segment.id);
-        };
-        let mut inner = self.lock();
-        inner.bytes += added;
-        if inner.bytes > self.limit { Err(GatherError::Memory(self.limit)) } else { Ok(()) }
+        }
     }
 
-    /// Gives the number of bytes that were added.
     fn append_to(
         &self,
         log: &mut Log,
@@ -151,10 +164,9 @@ impl Gathered {
         rows: Rows<'_>,
         state_of: &impl Fn(usize) -> Option<State>,
         set: &mut impl FnMut(usize, State),
-    ) -> Result<usize, GatherError> {
-        let before = log.bytes();
+    ) -> Result<(), GatherError> {
         let own = PART | State::from(segment) << 8;
-        log.of_rows.reserve(rows.len());
+        log.of_rows.reserve(rows.len())?;
         for row in rows.iter() {
             let state = state_of(row).ok_or(GatherError::State)?;
             let number = if state & 0xffff_ffff == own {
@@ -167,12 +179,12 @@ impl Gathered {
                 set(row, next);
                 number
             };
-            log.of_rows.push(number);
+            log.of_rows.push(number)?;
         }
         for ((column, values), type_) in log.columns.iter_mut().zip(arguments).zip(&self.types) {
             column.append(type_, values, rows)?;
         }
-        Ok(log.bytes() - before)
+        Ok(())
     }
 
     /// The segment of this thread, which is not sealed, and not `stale`.
@@ -187,8 +199,9 @@ impl Gathered {
         }
         inner.last = (inner.last + 1) % MAX_SEGMENTS;
         let id = inner.last;
-        let columns = self.types.iter().take(columns).map(|type_| Column::new(type_.storage)).collect();
-        let log = Mutex::new(Some(Log { groups: 0, of_rows: Vec::new(), columns }));
+        let columns = self.types.iter().take(columns).map(|type_| Column::new(type_.storage, &self.budget));
+        let columns = columns.collect::<Result<_, _>>()?;
+        let log = Mutex::new(Some(Log { groups: 0, of_rows: MemoryVec::new(&self.budget), columns }));
         let segment = Arc::new(Segment { id, log, sealed: OnceLock::new() });
         if inner.segments.insert(id, Arc::clone(&segment)).is_some() {
             return Err(GatherError::State);
@@ -201,12 +214,12 @@ impl Gathered {
     pub fn pair(&self, first: State, second: State) -> Result<State, GatherError> {
         let mut inner = self.lock();
         let number = u32::try_from(inner.pairs.len()).map_err(|_| GatherError::State)?;
-        inner.pairs.push((first, second));
+        inner.pairs.push((first, second))?;
         Ok(PAIR | State::from(number) << 32)
     }
 
     /// The parts of a state in the order of their rows.
-    pub fn parts(&self, state: State, parts: &mut Vec<Part>) -> Result<usize, GatherError> {
+    pub fn parts(&self, state: State, parts: &mut MemoryVec<Part>) -> Result<usize, GatherError> {
         let mut rest = vec![state];
         let mut rows = 0;
         while let Some(state) = rest.pop() {
@@ -219,7 +232,7 @@ impl Gathered {
                     let start = *sealed.starts.get(number).ok_or(GatherError::State)? as usize;
                     let end = *sealed.starts.get(number + 1).ok_or(GatherError::State)? as usize;
                     rows += end - start;
-                    parts.push(Part { segment, start, end });
+                    parts.push(Part { segment, start, end })?;
                 }
                 PAIR => {
                     let (first, second) = *self.lock().pairs.get(number).ok_or(GatherError::State)?;
@@ -252,13 +265,10 @@ impl Segment {
 }
 
 impl Log {
-    fn bytes(&self) -> usize {
-        self.of_rows.len() * 8 + self.columns.iter().map(Column::size).sum::<usize>()
-    }
-
     fn sorted(self) -> Result<Sealed, GatherError> {
         u32::try_from(self.of_rows.len()).map_err(|_| GatherError::State)?;
-        let mut starts = vec![0_u32; self.groups as usize + 1];
+        let mut starts = MemoryVec::<u32>::new(self.of_rows.budget());
+        starts.resize(self.groups as usize + 1, 0)?;
         self.of_rows.iter().for_each(|group| starts[*group as usize + 1] += 1);
         for group in 1..starts.len() {
             starts[group] += starts[group - 1];
@@ -268,13 +278,14 @@ impl Log {
         if of_rows.is_sorted() {
             return Ok(Sealed { starts, columns });
         }
-        let mut next = starts.clone();
-        for row in &mut of_rows {
+        let mut next = MemoryVec::new(of_rows.budget());
+        next.extend_from_slice(&starts)?;
+        for row in of_rows.iter_mut() {
             let place = &mut next[*row as usize];
             *row = *place;
             *place += 1;
         }
-        let columns = columns.into_iter().map(|column| column.moved(&of_rows)).collect();
+        let columns = columns.into_iter().map(|column| column.moved(&of_rows)).collect::<Result<_, _>>()?;
         Ok(Sealed { starts, columns })
     }
 }

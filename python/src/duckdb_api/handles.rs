@@ -18,6 +18,8 @@ pub(super) const INTERRUPT: Code = 8003;
 pub(super) const INVALID_VALUE: Code = 2002;
 /// Most names of types are shorter.
 const MOST_TYPE_BYTES: usize = 256;
+/// The longest name that a call takes: an ENUM of tens of thousands of texts. A call has up to 100 types, and each plan keeps them.
+const LONGEST_TYPE_BYTES: usize = 1 << 20;
 /// How many types are remembered, and the longest name. A function that decides its columns may name any type.
 const MAX_TYPES: usize = 1000;
 const MAX_TYPE_NAME: usize = 200;
@@ -143,24 +145,28 @@ impl OwnedType {
     /// Its name, as `typeof` gives it.
     pub fn text(&self) -> Result<String, CallbackError> {
         let api = self.api;
-        let read = |bytes: &mut [u8]| {
-            let mut length = 0;
-            // SAFETY: this owns the type; DuckDB writes at most as many bytes as there are, and gives the length of the whole name.
-            checked(api, |error| unsafe {
-                let capacity = bytes.len() as u64;
-                (api.v2_logical_type_to_text)(self.handle, bytes.as_mut_ptr().cast(), capacity, &raw mut length, error)
-            })?;
-            Ok::<_, CallbackError>(length as usize)
-        };
         let mut bytes = vec![0; MOST_TYPE_BYTES];
-        let mut length = read(&mut bytes)?;
-        if length >= bytes.len() {
-            // DuckDB writes a zero behind the name.
-            bytes.resize(length + 1, 0);
-            length = read(&mut bytes)?;
+        loop {
+            let (mut length, capacity) = (0, bytes.len());
+            // SAFETY: this owns the type; DuckDB writes at most as many bytes as there are, and gives the length of the name.
+            let read = checked(api, |error| unsafe {
+                let place = bytes.as_mut_ptr().cast();
+                (api.v2_logical_type_to_text)(self.handle, place, capacity as u64, &raw mut length, error)
+            });
+            match read {
+                // A zero is behind the name.
+                Ok(()) if (length as usize) < capacity => {
+                    bytes.truncate(length as usize);
+                    return String::from_utf8(bytes).map_err(|_| "the name of a type is not UTF-8".into());
+                }
+                // That there is no room is an error.
+                _ if capacity < LONGEST_TYPE_BYTES => bytes.resize(capacity * 8, 0),
+                _ => {
+                    let text = "the name of an argument's type is longer than 1 MiB; cast the argument to VARCHAR";
+                    return Err(CallbackError::bind(text));
+                }
+            }
         }
-        bytes.truncate(length);
-        String::from_utf8(bytes).map_err(|_| "the name of a type is not UTF-8".into())
     }
 }
 

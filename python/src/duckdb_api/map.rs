@@ -3,6 +3,7 @@
 use arrow_array::ArrayRef;
 use colonnade_udf::{CallError, FunctionWorker};
 
+use super::arguments::runs::Runs;
 use super::arguments::{self, Rows, WriteError};
 use super::bound::{BoundCall, OWN_ARGUMENTS};
 use super::capture::{KeepError, Role, from_vector};
@@ -143,15 +144,18 @@ unsafe fn map(
         }
     }
     let failed = |error: CallError| call.session.call_failed(&error, function);
+    let not_written = |error: WriteError| match error {
+        WriteError::Call(error) => failed(error),
+        WriteError::Engine(error) => error,
+        WriteError::Memory(exceeded) => call.session.exceeded(exceeded, function),
+    };
     let mut inputs = worker.prepare(function, called.len()).map_err(failed)?;
     for ((values, type_), parameter) in arguments.iter().zip(&call.definition.parameters).zip(&function.parameters) {
         if parameter.is_scalar {
-            call.check_scalar(&parameter.name, arguments::one_value(type_, values, called)?)?;
+            let value = arguments::one_value(inputs.budget(), type_, values, called).map_err(not_written)?;
+            call.check_scalar(&parameter.name, value)?;
         }
-        arguments::write(&mut inputs, type_, values, called, parameter.is_scalar).map_err(|error| match error {
-            WriteError::Call(error) => failed(error),
-            WriteError::Engine(error) => error,
-        })?;
+        arguments::write(&mut inputs, type_, values, called, parameter.is_scalar).map_err(not_written)?;
     }
     let output = inputs.call().map_err(failed)?;
     let column = output.columns.first().ok_or("a function has no result")?;
@@ -167,15 +171,17 @@ fn captured(
     called: Rows<'_>,
     rows: &[usize],
 ) -> Result<Vec<ArrayRef>, KeepError> {
-    let rows: Vec<_> = match called {
-        Rows::First(_) => rows.iter().map(|row| Some(*row)).collect(),
-        Rows::Chosen(chosen) => rows.iter().map(|row| Some(chosen[*row] as usize)).collect(),
-    };
+    let rows = rows.iter().map(|row| match called {
+        Rows::First(_) => Some(*row),
+        Rows::Chosen(chosen) => Some(chosen[*row] as usize),
+    });
+    let budget = call.session.budget().map_err(WriteError::from)?;
+    let rows = Runs::of(&budget, rows).map_err(WriteError::from)?;
     let columns = arguments.iter().zip(&call.definition.parameters).map(|(values, type_)| {
         if type_.storage.is_nested() {
             return from_vector(type_, &values.flattened()?, &rows);
         }
         from_vector(type_, values, &rows)
     });
-    Ok(columns.collect::<Result<_, _>>()?)
+    Ok(columns.collect::<Result<_, WriteError>>()?)
 }

@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
-use colonnade_udf::{CallError, Function, FunctionWorker, Loopback, SessionWorkers, StopFlag};
+use colonnade_udf::{
+    CallError, Function, FunctionWorker, Loopback, MemoryBudget, MemoryCharge, MemoryExceeded, SessionWorkers, StopFlag,
+};
 
 use super::capture::{Capture, StoreError};
 use super::deferral::Deferral;
@@ -47,8 +49,8 @@ pub(crate) struct Queries {
 pub(super) struct Session {
     pub token: String,
     workers: Mutex<Option<SessionWorkers>>,
-    /// The most bytes of a worker, and of the rows that an aggregate gathers.
-    memory: AtomicU64,
+    /// The memory of the last inputs of a function that were captured.
+    inputs: Mutex<Vec<MemoryCharge>>,
     failures: Mutex<VecDeque<(u64, Failure)>>,
     pub deferral: Deferral,
     /// The number of the statement.
@@ -99,7 +101,7 @@ impl Session {
         let session = Arc::new(Self {
             token: token.clone(),
             workers: Mutex::default(),
-            memory: AtomicU64::new(0),
+            inputs: Mutex::default(),
             failures: Mutex::default(),
             deferral: Deferral::new(random_token()?),
             statement: AtomicU64::new(0),
@@ -122,12 +124,12 @@ impl Session {
         // It has the session's object in Python, which has this session.
         let loopback = lock(&self.loopback).take();
         drop(loopback);
+        lock(&self.inputs).clear();
         *lock(&self.workers) = None;
     }
 
-    /// Sets the workers, which may use this many bytes.
-    pub fn set_workers(&self, workers: Option<SessionWorkers>, memory: u64) {
-        self.memory.store(memory, Ordering::Relaxed);
+    /// Sets the workers.
+    pub fn set_workers(&self, workers: Option<SessionWorkers>) {
         let before = std::mem::replace(&mut *lock(&self.workers), workers);
         before.inspect(SessionWorkers::cancel);
     }
@@ -155,9 +157,12 @@ impl Session {
         Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
     }
 
-    /// The most bytes of the rows that an aggregate gathers.
-    pub fn memory(&self) -> usize {
-        usize::try_from(self.memory.load(Ordering::Relaxed)).unwrap_or(usize::MAX)
+    /// The memory that the session's functions may use in this process.
+    ///
+    /// # Errors
+    /// If the session has no workers.
+    pub fn budget(&self) -> Result<Arc<MemoryBudget>, CallbackError> {
+        Ok(Arc::clone(self.workers()?.budget()))
     }
 
     /// The session's workers.
@@ -178,14 +183,17 @@ impl Session {
         std::mem::replace(&mut *lock(&self.capture), capture)
     }
 
+    /// Keeps what is charged for captured inputs until the next statement begins.
+    pub fn keep_inputs(&self, charges: Vec<MemoryCharge>) {
+        *lock(&self.inputs) = charges;
+    }
+
     /// As `fail`, for arguments that cannot be kept.
     pub fn not_kept(&self, error: StoreError, function: &Function) -> CallbackError {
         let name = &function.name;
         match error {
-            StoreError::Memory(limit) => {
-                let message = format!(
-                    "the inputs of function \"{name}\" need more memory than --udf-memory={limit} bytes; add SAMPLE"
-                );
+            StoreError::Memory(exceeded) => {
+                let message = format!("the inputs of function \"{name}\": {exceeded}; add SAMPLE");
                 self.fail(Failure { code: "53200".into(), message, ..Failure::default() })
             }
             StoreError::Arrays => "the inputs of a function have different lengths".into(),
@@ -201,6 +209,7 @@ impl Session {
     pub fn begin_statement(&self) {
         self.statement.fetch_add(1, Ordering::Relaxed);
         lock(&self.failures).clear();
+        lock(&self.inputs).clear();
     }
 
     /// Keeps a failure, and gives DuckDB a short text with its number.
@@ -219,6 +228,11 @@ impl Session {
     /// As `fail`, for a call.
     pub fn call_failed(&self, error: &CallError, function: &Function) -> CallbackError {
         self.fail(Failure::of(error, function))
+    }
+
+    /// As `fail`, for a function whose data needs more memory than it may have.
+    pub fn exceeded(&self, exceeded: MemoryExceeded, function: &Function) -> CallbackError {
+        self.call_failed(&CallError::exceeded(function, exceeded), function)
     }
 
     /// As `fail`, for a value that the type of the result does not have. Another error stays as it is.

@@ -16,7 +16,10 @@ mod run;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use colonnade_udf::{CallError, CollectedRows, Collector, Function, FunctionKind, OutputColumn, SessionWorkers};
+use colonnade_udf::{
+    CallError, CollectedRows, Collector, Function, FunctionKind, MemoryBudget, MemoryCharge, OutputColumn,
+    SessionWorkers,
+};
 
 use super::handles::CallbackError;
 use super::session::{Failure, Session, is_token, random_token};
@@ -92,7 +95,10 @@ struct Batch {
     rows: usize,
     /// The names and SQL types of the columns, if they are not declared. A type may be one that is converted.
     names: Vec<(String, String)>,
-    columns: Vec<OutputColumn<'static>>,
+    /// An argument that is passed on under several names is there once.
+    columns: Vec<Arc<OutputColumn<'static>>>,
+    /// What is charged for the columns.
+    charges: Vec<MemoryCharge>,
 }
 
 static CALLS: LazyLock<Mutex<HashMap<String, Arc<Call>>>> = LazyLock::new(Mutex::default);
@@ -154,7 +160,7 @@ pub(super) unsafe fn register(api: &'static Api, context: Handle, extension: Han
 }
 
 /// What collects the rows of a query with these types.
-fn group(function: &Function, types: Vec<(String, SqlType)>, limit: usize) -> Result<Group, CallError> {
+fn group(function: &Function, types: Vec<(String, SqlType)>, budget: &Arc<MemoryBudget>) -> Result<Group, CallError> {
     let column = |(name, type_): &(String, SqlType)| colonnade_udf::FunctionColumn {
         name: name.clone(),
         type_name: type_.name.clone(),
@@ -171,11 +177,11 @@ fn group(function: &Function, types: Vec<(String, SqlType)>, limit: usize) -> Re
         is_strict: false,
         is_arrow: function.is_arrow,
     };
-    let collector = Collector::new(Arc::new(collected), limit)?;
+    let collector = Collector::new(Arc::new(collected), budget)?;
     Ok(Group { types: types.into_iter().map(|(_, type_)| type_).collect(), collector, rows: 0 })
 }
 
 /// The rows of all groups, as far as they are collected.
-fn taken(groups: &[Mutex<Group>]) -> Vec<Arc<CollectedRows>> {
-    groups.iter().map(|group| Arc::new(lock(group).collector.take())).collect()
+fn taken(groups: &[Mutex<Group>]) -> Result<Vec<Arc<CollectedRows>>, CallError> {
+    groups.iter().map(|group| lock(group).collector.take().map(Arc::new)).collect()
 }

@@ -33,8 +33,15 @@ impl PyConnection {
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
         let sample = inputs.sample.map(|sample| (sample.count, sample.by_groups));
-        let arguments =
-            (written(&inputs.function), inputs.call, sample, inputs.seed, &query.text, (size.rows, size.bytes), values);
+        let arguments = (
+            written(&inputs.function),
+            inputs.call,
+            sample,
+            inputs.seed,
+            &query.text,
+            (size.rows, size.bytes, size.columns),
+            values,
+        );
         let answer = self.call("inputs", arguments, query);
         self.ends_transaction = false;
         if !matches!(answer, Ok(EngineAnswer::Rows(_))) {

@@ -1,5 +1,6 @@
 //! The login of one connection.
 
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use colonnade_login::scram::{NONCE_BYTES, Verifier};
 use super::scram::{self, ScramError, ScramExchange};
 use super::throttle::Throttle;
 use super::unknown::UnknownUsers;
-use super::users::{MAX_NAME_BYTES, Users};
+use super::users::{MAX_NAME_BYTES, User, Users};
 use crate::connection::input::Input;
 use crate::connection::origin::Origin;
 use crate::connection::socket::{Output, Socket};
@@ -72,23 +73,53 @@ pub(crate) struct Authenticator {
 struct UserDirectory {
     users: Users,
     unknown: UnknownUsers,
+    /// The numbers of the users' entries ([`SessionUser::entry`]).
+    entries: HashMap<String, u64>,
+    last_entry: u64,
 }
 
 impl UserDirectory {
-    fn new(users: Users) -> Arc<Self> {
+    /// The users that replace those `before`. Entries with the same name and verifier are the same. With another verifier, the user may have been
+    /// removed and another one added, or have a new password: that looks alike.
+    fn new(users: Users, before: Option<&Self>) -> Arc<Self> {
         let unknown = UnknownUsers::resembling(&users);
-        Arc::new(Self { users, unknown })
+        let mut last_entry = before.map_or(0, |before| before.last_entry);
+        let number = |(name, user): (&str, &User)| {
+            let same = before.filter(|before| before.users.find(name).is_some_and(|old| old.verifier == user.verifier));
+            let number = same.and_then(|before| before.entries.get(name).copied()).unwrap_or_else(|| {
+                last_entry += 1;
+                last_entry
+            });
+            (name.to_owned(), number)
+        };
+        let entries = users.iter().map(number).collect();
+        Arc::new(Self { users, unknown, entries, last_entry })
     }
 }
 
 impl Authenticator {
     pub fn new(users: Option<Users>) -> Self {
-        Self { users: RwLock::new(users.map(UserDirectory::new)), throttle: Throttle::default() }
+        Self { users: RwLock::new(users.map(|users| UserDirectory::new(users, None))), throttle: Throttle::default() }
     }
 
-    /// Replaces the users. Open sessions stay.
+    /// Replaces the users.
     pub fn replace(&self, users: Users) {
-        *self.users.write().unwrap_or_else(PoisonError::into_inner) = Some(UserDirectory::new(users));
+        let mut present = self.users.write().unwrap_or_else(PoisonError::into_inner);
+        *present = Some(UserDirectory::new(users, present.as_deref()));
+    }
+
+    fn directory(&self) -> Option<Arc<UserDirectory>> {
+        self.users.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the users file still has a user of this name, if there is a file.
+    pub fn has_name(&self, user: &SessionUser) -> bool {
+        self.directory().is_none_or(|directory| directory.users.find(&user.name).is_some())
+    }
+
+    /// Whether the users file still has the entry with which the user has logged in, if there is a file.
+    pub fn has_entry(&self, user: &SessionUser) -> bool {
+        self.directory().is_none_or(|directory| directory.entries.get(&user.name) == Some(&user.entry))
     }
 
     /// Authenticates a client that logs in as `user`.
@@ -103,14 +134,14 @@ impl Authenticator {
         if socket.tls().is_none() && peer.is_some_and(|peer| !peer.is_loopback()) {
             return Err(LoginError::NotEncrypted.into());
         }
-        let users = self.users.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let Some(directory) = users else {
+        let Some(directory) = self.directory() else {
             check_certificate(socket, user)?;
             return Ok(SessionUser {
                 name: user.to_owned(),
                 role: Role::ReadWrite,
                 connections: None,
                 functions: true,
+                entry: 0,
             });
         };
         if user.is_empty() {
@@ -140,6 +171,7 @@ impl Authenticator {
             role: found.role,
             connections: found.connections,
             functions: found.functions,
+            entry: directory.entries.get(user).copied().unwrap_or_default(),
         })
     }
 }
@@ -214,4 +246,48 @@ fn random<const N: usize>() -> std::io::Result<[u8; N]> {
     let mut bytes = [0; N];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(authenticator: &Authenticator) -> HashMap<String, u64> {
+        authenticator.directory().unwrap().entries.clone()
+    }
+
+    #[test]
+    fn a_name_is_another_entry_after_its_user_was_removed_or_has_another_password() {
+        let mut users = Users::default();
+        let add = |users: &mut Users, name, password| users.add(name, password, Role::ReadWrite, None, false).unwrap();
+        add(&mut users, "stays", "one");
+        add(&mut users, "goes", "two");
+        let authenticator = Authenticator::new(Some(users.clone()));
+        let first = entries(&authenticator);
+        let user = |entry| SessionUser {
+            name: "goes".to_owned(),
+            role: Role::ReadWrite,
+            connections: None,
+            functions: false,
+            entry,
+        };
+        assert!(authenticator.has_entry(&user(first["goes"])) && !authenticator.has_entry(&user(first["stays"])));
+        // The same file, and another role.
+        users.add("goes", "two", Role::ReadOnly, None, false).unwrap();
+        authenticator.replace(users.clone());
+        assert_eq!(entries(&authenticator), first);
+        let mut without = users.clone();
+        without.remove("goes");
+        authenticator.replace(without);
+        assert!(!authenticator.has_name(&user(first["goes"])) && !authenticator.has_entry(&user(first["goes"])));
+        // The user of the same name has another entry, also with the same password.
+        authenticator.replace(users.clone());
+        let second = entries(&authenticator);
+        assert!(authenticator.has_name(&user(first["goes"])) && !authenticator.has_entry(&user(first["goes"])));
+        assert_eq!(second["stays"], first["stays"]);
+        add(&mut users, "goes", "three");
+        authenticator.replace(users);
+        let third = entries(&authenticator);
+        assert!(![first["goes"], first["stays"], second["goes"]].contains(&third["goes"]));
+    }
 }

@@ -11,8 +11,7 @@ use crate::connection::socket::Socket;
 use crate::connection::thread_clock::ThreadClock;
 use crate::engine::{Interrupt, SessionUser};
 use crate::error::Failure;
-use crate::limits::budget::Budget;
-use crate::limits::{LimitError, Limits, Timeout};
+use crate::limits::{Budget, LimitError, Limits, Timeout};
 use crate::observe::{FieldValue, Observer, increment};
 use crate::rows::spool::Spools;
 use crate::rows::tickets::Tickets;
@@ -53,12 +52,12 @@ pub struct Control {
     pub tickets: Arc<Tickets>,
     state: Mutex<State>,
     idle: Condvar,
-    interrupt: Arc<dyn Interrupt>,
     process_exit: Arc<ProcessExit>,
     pub(crate) socket: Arc<Socket>,
 }
 
 struct State {
+    interrupt: Arc<dyn Interrupt>,
     /// The number of the last piece of work. Preparing a statement is one, and running it is another.
     started: u64,
     statements: u64,
@@ -103,6 +102,7 @@ impl Control {
         let since = Instant::now();
         let own_timeouts = [None; 3];
         let state = State {
+            interrupt,
             started: 0,
             statements: 0,
             is_busy: false,
@@ -113,24 +113,17 @@ impl Control {
             own_timeouts,
             sent: 0,
         };
-        let (budget, state) = (Budget::new(limits.session_memory), Mutex::new(state));
-        Self {
-            user,
-            limits,
-            budget,
-            spools,
-            tickets,
-            observer,
-            state,
-            idle: Condvar::new(),
-            interrupt,
-            process_exit,
-            socket,
-        }
+        let (budget, state) = (Budget::new(limits.session_memory, LimitError::SessionMemory), Mutex::new(state));
+        Self { user, limits, budget, spools, tickets, observer, state, idle: Condvar::new(), process_exit, socket }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Stops the statements of another session of the engine from now on, which continues this one for another client.
+    pub fn renew(&self, interrupt: Arc<dyn Interrupt>) {
+        self.state().interrupt = interrupt;
     }
 
     /// Notes the next statement on the board. The supervisor logs it if the process dies.
@@ -251,7 +244,7 @@ impl Control {
             self.socket.shutdown(Shutdown::Read);
             return None;
         }
-        self.interrupt.interrupt();
+        state.interrupt.interrupt();
         Some(InterruptedStatement { control: self, statement: state.started })
     }
 
@@ -265,18 +258,22 @@ impl Control {
     }
 
     /// Interrupts the running statement and gives it. Gives `None` if none runs, or if another thread already waits for its end for the
-    /// same reason. A reason that ends the session is noted also if no statement runs.
+    /// same reason. A reason that ends the session is noted also if no statement runs, and only then does the session wake from its
+    /// read, so that it can tell the client why it ends.
     pub fn stop(&self, reason: StopReason) -> Option<InterruptedStatement<'_>> {
         let mut state = self.state();
         let is_waited_for = state.reason == Some(reason);
         if state.is_busy || reason.ends_session() {
             state.reason = state.reason.max(Some(reason));
         }
+        if reason.ends_session() {
+            self.socket.shutdown(Shutdown::Read);
+        }
         if !state.is_busy {
             return None;
         }
         // The lock is held, so that the interrupt cannot reach the session's next statement.
-        self.interrupt.interrupt();
+        state.interrupt.interrupt();
         (!is_waited_for).then(|| InterruptedStatement { control: self, statement: state.started })
     }
 
@@ -317,7 +314,7 @@ impl InterruptedStatement<'_> {
                     self.control.end_process();
                 }
             }
-            self.control.interrupt.interrupt();
+            state.interrupt.interrupt();
             pause = (pause * 2).min(LONGEST_INTERRUPT_PAUSE);
         }
     }

@@ -32,6 +32,11 @@ pub enum AddressError {
          127.0.0.1 or --unix, and an SSH tunnel from other machines"
     )]
     NotProtected(SocketAddr),
+    /// Something listens on this port.
+    #[error(
+        "cannot listen on {0}: another program does; choose another port with --listen (port 0 takes a free one), or connect to that server"
+    )]
+    PortInUse(SocketAddr),
     /// An error of the operating system.
     #[error("cannot listen on {address}: {error}")]
     Bind {
@@ -102,7 +107,10 @@ impl Listener {
         let failed = |address: String| |error| AddressError::Bind { address, error };
         match address {
             ListenAddress::Tcp(address) => {
-                TcpListener::bind(address).map(Self::Tcp).map_err(failed(address.to_string()))
+                TcpListener::bind(address).map(Self::Tcp).map_err(|error| match error.kind() {
+                    io::ErrorKind::AddrInUse => AddressError::PortInUse(*address),
+                    _ => failed(address.to_string())(error),
+                })
             }
             ListenAddress::Unix(path) => {
                 let path = if path.is_dir() {

@@ -138,16 +138,19 @@ impl Registry {
         self.controls().iter().map(|control| control.socket.sent()).sum()
     }
 
+    /// Ends the sessions of users who do not exist any more.
+    pub fn end_others(&self, exists: impl Fn(&SessionUser) -> bool) {
+        self.controls()
+            .iter()
+            .filter(|control| !exists(&control.user))
+            .for_each(|control| end(control, StopReason::Shutdown));
+    }
+
     /// Ends all sessions. For `timeout`, they can still send an error to their clients. Then their sockets are closed, and they have the
     /// same time again to end.
     pub fn end_all(&self, timeout: Duration) {
         let reason = if self.process_exit.cause().is_some() { StopReason::EngineFailed } else { StopReason::Shutdown };
-        for control in self.controls() {
-            control.socket.shutdown(Shutdown::Read);
-            if stop_in_background(&control, reason).is_err() {
-                control.stop(reason);
-            }
-        }
+        self.controls().iter().for_each(|control| end(control, reason));
         self.wait_until_empty(timeout);
         self.controls().iter().for_each(|control| control.socket.shutdown(Shutdown::Both));
         self.wait_until_empty(timeout);
@@ -155,6 +158,13 @@ impl Registry {
 
     fn controls(&self) -> Vec<Arc<Control>> {
         self.sessions().by_process.values().map(|(_, control)| Arc::clone(control)).collect()
+    }
+}
+
+/// Ends a session after its statement, which is interrupted.
+fn end(control: &Arc<Control>, reason: StopReason) {
+    if stop_in_background(control, reason).is_err() {
+        control.stop(reason);
     }
 }
 

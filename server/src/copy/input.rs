@@ -22,7 +22,7 @@ pub use rows::needs_cast;
 
 use super::options::{CopyOptions, Format, OptionError};
 use crate::error::Failure;
-use crate::limits::budget::Budget;
+use crate::limits::Budget;
 use crate::value::types::Type;
 
 /// The largest size of a row. An incomplete row is kept in memory.

@@ -28,6 +28,11 @@ impl Format {
     pub fn is_binary(self) -> bool {
         !matches!(self, Self::Text | Self::Csv)
     }
+
+    /// Whether a message has columns, and not rows.
+    pub fn is_columnar(self) -> bool {
+        matches!(self, Self::Colonnade | Self::Arrow)
+    }
 }
 
 /// All options. Missing ones have their defaults.

@@ -9,7 +9,11 @@ use crate::copy::options::{CopyOptions, Format};
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;
+use crate::rows;
 use crate::value::IntervalStyle;
+
+/// The columns that CopyOutResponse can count. Formats with rows have the limit of results as rows.
+pub(crate) const MAX_COPY_COLUMNS: usize = i16::MAX as usize;
 
 /// What a format needs to send a result.
 pub(crate) struct Context<'a> {
@@ -41,11 +45,12 @@ impl Context<'_> {
 }
 
 /// Refuses columns that the format cannot carry, and options that name columns which the result does not have.
-pub(crate) fn check(rows: &dyn Rows, options: &CopyOptions) -> Result<(), Failure> {
-    let (schema, described) = (rows.schema(), lines::described_schema(rows));
+pub(crate) fn check(result: &dyn Rows, options: &CopyOptions) -> Result<(), Failure> {
+    let (schema, described) = (result.schema(), lines::described_schema(result));
     let columns = schema.fields().len();
-    if i16::try_from(columns).is_err() {
-        return Err(Failure::TooManyColumns(columns));
+    let limit = if options.format.is_columnar() { MAX_COPY_COLUMNS } else { rows::MAX_COLUMNS };
+    if columns > limit {
+        return Err(Failure::TooManyColumns { count: columns, limit });
     }
     match options.format {
         Format::Text => super::text::check(&described),

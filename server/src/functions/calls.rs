@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use colonnade_sql::{Dialect, Token, TokenKind, closing, code};
+use colonnade_sql::{Dialect, Token, TokenKind, code};
 
 /// A call with such a clause. Places are bytes of the statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ pub fn aggregate_calls(statement: &str, dialect: Dialect, is_known: impl Fn(&str
     let is_called = |window: &[Token<'_>]| window[1].is_symbol(b'(') && is_known(&window[0].folded().to_lowercase());
     let tokens: Vec<_> = code(statement, dialect).collect();
     let calls = tokens.windows(2).enumerate().filter(|(_, window)| is_called(window));
-    let items = begins_item(&tokens);
-    calls.filter_map(|(at, _)| call(&tokens, at, &items)).collect()
+    let (items, closings) = (begins_item(&tokens), closings(&tokens));
+    calls.filter_map(|(at, _)| call(&tokens, at, &items, &closings)).collect()
 }
 
 /// For each token, whether it is the first one of an item of a SELECT list. An item after DISTINCT ON is not found.
@@ -101,12 +101,12 @@ fn begins_item(tokens: &[Token<'_>]) -> Vec<bool> {
 }
 
 /// Where an alias goes behind a call whose closing parenthesis is before `place`, if there is none.
-fn alias_at(tokens: &[Token<'_>], mut place: usize) -> Option<usize> {
+fn alias_at(tokens: &[Token<'_>], mut place: usize, closings: &[Option<usize>]) -> Option<usize> {
     for clause in ["filter", "over"] {
         if tokens.get(place).is_some_and(|token| token.is_word(clause)) {
             let is_name = tokens.get(place + 1).is_some_and(|token| !token.is_symbol(b'('));
-            place =
-                if is_name { place + 2 } else { closing(tokens, place + 1).map_or(tokens.len(), |close| close + 1) };
+            let close = closings.get(place + 1).copied().flatten();
+            place = if is_name { place + 2 } else { close.map_or(tokens.len(), |close| close + 1) };
         }
     }
     let ends = |token: &Token<'_>| match token.kind {
@@ -127,8 +127,26 @@ pub fn may_call(statement: &str) -> bool {
     ["distinct", "filter", "order"].into_iter().any(has)
 }
 
-/// The call whose name is the token `at`, if it has such a clause.
-fn call(tokens: &[Token<'_>], at: usize, items: &[bool]) -> Option<AggregateCall> {
+/// For each bracket that opens, the one that closes it, of whatever kind they are; `None` if none does, and for other tokens.
+fn closings(tokens: &[Token<'_>]) -> Vec<Option<usize>> {
+    let (mut found, mut open) = (vec![None; tokens.len()], Vec::new());
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::Symbol(b'(' | b'[' | b'{') => open.push(at),
+            TokenKind::Symbol(b')' | b']' | b'}') => {
+                if let Some(start) = open.pop() {
+                    found[start] = Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The call whose name is the token `at`, if it has such a clause. Brackets within its arguments are skipped, so that the time for calls in
+/// calls is linear.
+fn call(tokens: &[Token<'_>], at: usize, items: &[bool], closings: &[Option<usize>]) -> Option<AggregateCall> {
     let name = tokens[at];
     let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));
     let schema = before(2).filter(|_| before(1).is_some_and(|dot| dot.is_symbol(b'.')));
@@ -142,20 +160,16 @@ fn call(tokens: &[Token<'_>], at: usize, items: &[bool]) -> Option<AggregateCall
         has_names: false,
         alias_at: None,
     };
-    let (mut depth, mut place, mut start, mut is_ordered) = (1_usize, at + 2, None, false);
+    let close = closings[at + 1]?;
+    let (mut place, mut start, mut is_ordered) = (at + 2, None, false);
     if let Some(distinct) = tokens.get(place).filter(|token| token.is_word("distinct")) {
         found.distinct = Some(distinct.range());
         place += 1;
     }
-    while depth > 0 {
-        let token = tokens.get(place)?;
-        let is_order = depth == 1 && token.is_word("order") && tokens.get(place + 1)?.is_word("by");
-        match token.kind {
-            TokenKind::Symbol(b'(' | b'[' | b'{') => depth += 1,
-            TokenKind::Symbol(b')' | b']' | b'}') => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 || is_order || depth == 1 && token.is_symbol(b',') {
+    while place <= close {
+        let token = &tokens[place];
+        let is_order = token.is_word("order") && tokens[place + 1].is_word("by");
+        if place == close || is_order || token.is_symbol(b',') {
             if !is_ordered && let Some(start) = start.take() {
                 found.end = tokens[place - 1].end();
                 found.arguments.push(start..found.end);
@@ -165,12 +179,12 @@ fn call(tokens: &[Token<'_>], at: usize, items: &[bool]) -> Option<AggregateCall
             start = Some(token.start);
             found.has_names |= !is_ordered && is_named(&tokens[place..]);
         }
-        place += 1;
+        place = closings[place].unwrap_or(place) + 1;
     }
     let is_filtered = tokens.get(place).is_some_and(|token| token.is_word("filter"))
         && tokens.get(place + 1).is_some_and(|token| token.is_symbol(b'('));
     if items[if schema.is_some() { at - 2 } else { at }] {
-        found.alias_at = alias_at(tokens, place);
+        found.alias_at = alias_at(tokens, place, closings);
     }
     (found.distinct.is_some() || is_ordered || is_filtered).then_some(found)
 }

@@ -13,10 +13,17 @@ pub fn from_text(type_: &Type, text: &str) -> Result<ParameterValue, InputError>
     match &type_.kind {
         TypeKind::Bytes => Ok(ParameterValue::Bytes(bytes(text).ok_or_else(|| InputError::syntax(type_, text))?)),
         TypeKind::List(item) => {
-            Array { rest: text.trim(), depth: 0 }.read(item).ok_or_else(|| InputError::syntax(type_, text))
+            Array { rest: trimmed(text), depth: 0 }.read(item).ok_or_else(|| InputError::syntax(type_, text))
         }
         _ => Ok(ParameterValue::Text(scalar(type_, text)?.into_owned())),
     }
+}
+
+/// PostgreSQL's white space (`isspace` in the C locale, `array_isspace`). Others are characters of the value.
+const SPACE: [char; 6] = [' ', '\t', '\n', '\u{b}', '\u{c}', '\r'];
+
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(SPACE)
 }
 
 /// The engine's text form of the same value.
@@ -25,17 +32,17 @@ fn scalar<'a>(type_: &Type, text: &'a str) -> Result<Cow<'a, str>, InputError> {
     check_number(type_, text)?;
     match type_.kind {
         TypeKind::Bool => bool(text).map(|value| Cow::from(if value { "true" } else { "false" })).ok_or_else(invalid),
-        TypeKind::Date => Ok(with_engine_era(without_time(text.trim()))),
+        TypeKind::Date => Ok(with_engine_era(without_time(trimmed(text)))),
         // If the type has no zone, PostgreSQL ignores a zone in the text, but the engine would convert the time.
-        TypeKind::Timestamp => Ok(timestamp(text.trim(), false)),
-        TypeKind::Time => Ok(Cow::from(without_zone(text.trim()))),
-        TypeKind::TimestampTz => Ok(timestamp(text.trim(), true)),
+        TypeKind::Timestamp => Ok(timestamp(trimmed(text), false)),
+        TypeKind::Time => Ok(Cow::from(without_zone(trimmed(text)))),
+        TypeKind::TimestampTz => Ok(timestamp(trimmed(text), true)),
         TypeKind::Interval => {
-            let text = interval::from_iso_8601(text.trim()).map_or(Cow::from(text), Cow::from);
+            let text = interval::from_iso_8601(trimmed(text)).map_or(Cow::from(text), Cow::from);
             Ok(if text.contains('+') { Cow::from(text.replace('+', "")) } else { text })
         }
-        TypeKind::Numeric(_) => Ok(without_exponent(text.trim())),
-        TypeKind::Uuid | TypeKind::Bits | TypeKind::TimeTz => Ok(Cow::from(text.trim())),
+        TypeKind::Numeric(_) => Ok(without_exponent(trimmed(text))),
+        TypeKind::Uuid | TypeKind::Bits | TypeKind::TimeTz => Ok(Cow::from(trimmed(text))),
         _ => Ok(Cow::from(text)),
     }
 }
@@ -46,10 +53,14 @@ fn scalar<'a>(type_: &Type, text: &'a str) -> Result<Cow<'a, str>, InputError> {
 /// For a fraction of an integer, which the engine would round, and for a number that is too large for a float, which it would read as infinity.
 pub fn check_number(type_: &Type, text: &str) -> Result<(), InputError> {
     match type_.kind {
-        TypeKind::Int2 | TypeKind::Int4 | TypeKind::Int8 | TypeKind::Oid if !is_whole(text.trim()) => {
+        TypeKind::Int2 | TypeKind::Int4 | TypeKind::Int8 | TypeKind::Oid if !is_whole(trimmed(text)) => {
             Err(InputError::syntax(type_, text))
         }
-        TypeKind::Float4 | TypeKind::Float8 if overflows(text.trim(), type_.kind == TypeKind::Float4) => {
+        // The engine's integers of more digits, which it would round, too.
+        TypeKind::Numeric(_) if type_.name.ends_with("INT") && !is_whole(trimmed(text)) => {
+            Err(InputError::syntax(type_, text))
+        }
+        TypeKind::Float4 | TypeKind::Float8 if overflows(trimmed(text), type_.kind == TypeKind::Float4) => {
             Err(InputError::Range(type_.name.clone()))
         }
         _ => Ok(()),
@@ -58,7 +69,7 @@ pub fn check_number(type_: &Type, text: &str) -> Result<(), InputError> {
 
 /// Parses a boolean as PostgreSQL's `parse_bool`: any unambiguous beginning of the words.
 fn bool(text: &str) -> Option<bool> {
-    let text = text.trim().to_ascii_lowercase();
+    let text = trimmed(text).to_ascii_lowercase();
     let begins = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
     if begins("true", 1) || begins("yes", 1) || text == "on" || text == "1" {
         Some(true)
@@ -191,7 +202,7 @@ fn timestamp(text: &str, zoned: bool) -> Cow<'_, str> {
 fn without_zone(text: &str) -> &str {
     let Some(colon) = text.find(':') else { return text };
     match text[colon..].find(['+', '-', 'Z', 'z']) {
-        Some(at) => text[..colon + at].trim_end(),
+        Some(at) => text[..colon + at].trim_end_matches(SPACE),
         None => text,
     }
 }
@@ -211,11 +222,11 @@ impl Array<'_> {
             self.rest = self.rest.split_once('=')?.1;
         }
         let value = self.list(item)?;
-        self.rest.trim().is_empty().then_some(value)
+        trimmed(self.rest).is_empty().then_some(value)
     }
 
     fn take(&mut self, mark: char) -> bool {
-        self.rest = self.rest.trim_start();
+        self.rest = self.rest.trim_start_matches(SPACE);
         let rest = self.rest.strip_prefix(mark);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
@@ -243,7 +254,7 @@ impl Array<'_> {
     }
 
     fn item(&mut self, item: &Type) -> Option<ParameterValue> {
-        self.rest = self.rest.trim_start();
+        self.rest = self.rest.trim_start_matches(SPACE);
         if self.rest.starts_with('{') {
             // In PostgreSQL the value has a number of dimensions, in the engine the type has it.
             return self.list(if let TypeKind::List(inner) = &item.kind { inner } else { item });
@@ -256,7 +267,8 @@ impl Array<'_> {
     }
 
     fn token(&mut self) -> Option<(String, bool)> {
-        let mut text = String::new();
+        // White space is kept where it is escaped.
+        let (mut text, mut kept) = (String::new(), 0);
         let mut chars = self.rest.char_indices();
         let is_quoted = self.rest.starts_with('"');
         if is_quoted {
@@ -265,15 +277,18 @@ impl Array<'_> {
         loop {
             let (at, c) = chars.next()?;
             match c {
-                '\\' => text.push(chars.next()?.1),
+                '\\' => {
+                    text.push(chars.next()?.1);
+                    kept = text.len();
+                }
                 '"' if is_quoted => {
                     self.rest = &self.rest[at + 1..];
                     return Some((text, true));
                 }
                 ',' | '}' if !is_quoted => {
                     self.rest = &self.rest[at..];
-                    let kept = text.trim_end().len();
-                    text.truncate(kept);
+                    let end = text.trim_end_matches(SPACE).len();
+                    text.truncate(end.max(kept));
                     return (!text.is_empty()).then_some((text, false));
                 }
                 '{' | '"' if !is_quoted => return None,
@@ -353,6 +368,12 @@ mod tests {
         assert_eq!(read(INTEGERS, "{}"), Some(ParameterValue::List(vec![])));
         let expected = vec![item("a b"), ParameterValue::Null, item("NULL"), item("c,\"\\")];
         assert_eq!(read(TEXTS, r#"{a b , NULL,"NULL","c,\"\\"}"#), Some(ParameterValue::List(expected)));
+        let expected = vec![item("\u{a0}x"), item("\u{85}"), item("\u{2003}y\u{3000}"), item("z "), item("\\ ")];
+        assert_eq!(
+            read(TEXTS, "\u{b}{\u{a0}x,\u{85} ,\t\u{2003}y\u{3000}\r,z\\ ,\\\\\\ }\u{c}"),
+            Some(ParameterValue::List(expected))
+        );
+        assert_eq!(read(TEXTS, "\u{a0}{}"), None);
         let rows = vec![ParameterValue::List(vec![item("1")]), ParameterValue::List(vec![item("2")])];
         assert_eq!(read(INTEGERS, "[1:2][1:1]={{1},{2}}"), Some(ParameterValue::List(rows.clone())));
         let nested = Type::list_of(Type::of_oid(INTEGERS).unwrap());

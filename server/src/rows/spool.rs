@@ -15,8 +15,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::engine::{EngineError, Rows};
 use crate::error::{Failure, SqlState};
-use crate::limits::budget::{Budget, Charge};
-use crate::limits::{LimitError, Limits};
+use crate::limits::{Budget, Charge, LimitError, Limits};
 
 /// The directory for results that are set aside, and the quota of all sessions.
 #[derive(Debug)]
@@ -30,7 +29,7 @@ const SPOOL_CHARGE: usize = 1 << 20;
 
 impl Spools {
     pub fn new(limits: &Limits) -> Arc<Self> {
-        let space = Budget::with_error(limits.spool_bytes, LimitError::Spool);
+        let space = Budget::new(limits.spool_bytes, LimitError::Spool);
         Arc::new(Self { directory: limits.spool_directory.clone(), space })
     }
 
@@ -200,7 +199,7 @@ mod tests {
     fn a_spooled_result_reads_back_the_same() {
         let directory = std::env::temp_dir().join(format!("colonnade-spool-{}", std::process::id()));
         for directory in [None, Some(directory.clone())] {
-            let session = Budget::new(Some(16 << 20));
+            let session = Budget::new(Some(16 << 20), LimitError::SessionMemory);
             let mut spool = set_aside(&spools(None, directory.clone()), &session, 3).unwrap();
             if let Some(directory) = directory {
                 assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0, "the file has a name");
@@ -220,13 +219,14 @@ mod tests {
 
     #[test]
     fn space_is_limited_for_all_sessions_and_memory_for_each() {
-        let (spools, session) = (spools(Some(1_000_000), None), Budget::new(Some(100 << 20)));
+        let (spools, session) =
+            (spools(Some(1_000_000), None), Budget::new(Some(100 << 20), LimitError::SessionMemory));
         let first = set_aside(&spools, &session, 6).unwrap();
-        let second = set_aside(&spools, &Budget::new(None), 7);
+        let second = set_aside(&spools, &Budget::new(None, LimitError::SessionMemory), 7);
         assert!(matches!(second, Err(Failure::Limit(LimitError::Spool(1_000_000)))));
         drop(first);
-        assert!(set_aside(&spools, &Budget::new(None), 7).is_ok());
-        let small = Budget::new(Some(SPOOL_CHARGE + 100_000));
+        assert!(set_aside(&spools, &Budget::new(None, LimitError::SessionMemory), 7).is_ok());
+        let small = Budget::new(Some(SPOOL_CHARGE + 100_000), LimitError::SessionMemory);
         assert!(matches!(set_aside(&spools, &small, 2), Err(Failure::Limit(LimitError::SessionMemory(_)))));
         assert_eq!(small.remaining(), SPOOL_CHARGE + 100_000);
     }

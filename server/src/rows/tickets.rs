@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::engine::{EngineError, SessionUser};
 use crate::error::{Failure, SqlState};
-use crate::limits::budget::Budget;
-use crate::limits::{LimitError, Limits};
+use crate::limits::{Budget, LimitError, Limits};
 use crate::rows::spool::unnamed_file;
 
 pub use reader::{PartReader, Selection, send};
@@ -88,7 +87,7 @@ impl Tickets {
         let directory = limits.ticket_directory.clone().unwrap_or_else(std::env::temp_dir);
         Arc::new(Self {
             directory,
-            space: Budget::with_error(limits.ticket_bytes, LimitError::Tickets),
+            space: Budget::new(limits.ticket_bytes, LimitError::Tickets),
             user_bytes: limits.user_ticket_bytes,
             user_spaces: Mutex::default(),
             ttl: limits.ticket_ttl,
@@ -110,7 +109,7 @@ impl Tickets {
             return space;
         }
         spaces.retain(|_, space| space.strong_count() > 0);
-        let space = Budget::with_error(self.user_bytes, LimitError::UserTickets);
+        let space = Budget::new(self.user_bytes, LimitError::UserTickets);
         spaces.insert(user.name.clone(), Arc::downgrade(&space));
         space
     }
@@ -129,7 +128,7 @@ impl Tickets {
         if by_ticket.len() >= MAX_TICKETS {
             return Err(LimitError::TicketCount(MAX_TICKETS).into());
         }
-        if by_ticket.values().filter(|other| other.is_of(user)).count() >= MAX_USER_TICKETS {
+        if by_ticket.values().filter(|other| other.user().name == user.name).count() >= MAX_USER_TICKETS {
             return Err(LimitError::TicketCount(MAX_USER_TICKETS).into());
         }
         by_ticket.insert(ticket, Arc::clone(&spooled));
@@ -169,6 +168,12 @@ impl Tickets {
     pub fn expire(&self, now: Instant) {
         let expired: Vec<_> = self.by_ticket().extract_if(|_, spooled| spooled.has_expired(now)).collect();
         drop(expired);
+    }
+
+    /// Ends the tickets of users who do not exist any more.
+    pub fn end_others(&self, exists: impl Fn(&SessionUser) -> bool) {
+        let ended: Vec<_> = self.by_ticket().extract_if(|_, spooled| !exists(spooled.user())).collect();
+        drop(ended);
     }
 
     /// Counts a spool that has failed, if a limit of the spool is the reason.

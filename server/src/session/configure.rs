@@ -1,5 +1,7 @@
 //! SET, RESET and SHOW in a session.
 
+use std::sync::Arc;
+
 use arrow_array::cast::AsArray as _;
 use colonnade_sql::{Statement, StatementKind, quote};
 
@@ -95,35 +97,47 @@ impl Session {
     }
 
     /// Applies the settings of the start-up message. RESET restores these values.
-    pub fn set_startup_settings(&mut self, startup_settings: &[(String, String)]) -> Result<(), Failure> {
-        for (name, value) in startup_settings {
+    pub fn set_startup_settings(&mut self) -> Result<(), Failure> {
+        self.run_startup_settings(true)?;
+        self.settings.use_present_as_defaults();
+        Ok(())
+    }
+
+    /// Sets the start-up message's settings of the engine, and with `are_all` those that the session knows too.
+    fn run_startup_settings(&mut self, are_all: bool) -> Result<(), Failure> {
+        for (name, value) in Arc::clone(&self.startup_settings).iter() {
             let source = self.engine.source();
             let dialect = source.unwrap_or_else(|| self.engine.dialect());
             let text = format!("SET {} = {}", quote::identifier(name, dialect), quote::string(value, dialect));
             match settings::session_command(&Statement::of(&text, dialect).kind, source) {
-                Some(Command::Set { setting, value, .. }) => self.set(setting, value.as_deref(), false)?,
+                Some(Command::Set { setting, value, .. }) if are_all => self.set(setting, value.as_deref(), false)?,
+                Some(Command::Set { .. }) => {}
                 _ => {
                     let _running = self.start()?;
                     self.run_own_statement(&text)?;
                 }
             }
         }
-        self.settings.use_present_as_defaults();
         Ok(())
     }
 
-    /// Restores the values that all settings had when the session began, also those that only the engine knows. USE changes the search path,
-    /// so it is always set.
+    /// RESET ALL: restores the values that all settings had when the session began, also those that only the engine knows.
     pub fn reset_settings(&mut self) -> Result<(), Failure> {
-        let changed = self.settings.changed();
         if self.engine.source().is_some() {
-            return changed.into_iter().try_for_each(|setting| self.set(setting, None, false));
+            return self.settings.changed().into_iter().try_for_each(|setting| self.set(setting, None, false));
         }
         let running = self.start()?;
         self.run_own_statement("RESET ALL")?;
         drop(running);
-        let is_reset = |setting: &usize| changed.contains(setting) || Settings::is_search_path(*setting);
-        Settings::indices().filter(is_reset).try_for_each(|setting| self.set(setting, None, false))
+        self.restore_settings()
+    }
+
+    /// Restores the values that settings had when the session began. The engine has its own initial values, and may have any search path.
+    pub fn restore_settings(&mut self) -> Result<(), Failure> {
+        self.run_startup_settings(false)?;
+        let changed = self.settings.changed();
+        let is_restored = |setting: &usize| changed.contains(setting) || Settings::is_engines(*setting);
+        Settings::indices().filter(is_restored).try_for_each(|setting| self.set(setting, None, false))
     }
 
     fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Result<(), Failure> {

@@ -26,7 +26,10 @@ impl Session {
         // If the engine keeps to this size, each batch becomes one chunk.
         let options = &copy.options.colonnade;
         let size = match copy.options.format {
-            Format::Colonnade => BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes },
+            Format::Colonnade => {
+                BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes, columns: copy::MAX_COPY_COLUMNS }
+            }
+            Format::Arrow => BatchSize { columns: copy::MAX_COPY_COLUMNS, ..BATCH },
             _ => BATCH,
         };
         let before = || start.map(|start| text[..start].chars().count());

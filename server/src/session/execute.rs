@@ -10,7 +10,7 @@ use crate::session::query;
 use crate::session::state::Session;
 
 /// The size of batches, unless the client sets it. It is small enough for a low latency, and large enough for a low overhead.
-pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20 };
+pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20, columns: rows::MAX_COLUMNS };
 
 /// The result of a statement that the engine ran.
 pub enum Outcome {

@@ -6,7 +6,7 @@ use colonnade_sql::Statement;
 
 use crate::engine::Columns;
 use crate::error::Failure;
-use crate::limits::budget::{Budget, Kept};
+use crate::limits::{Budget, Kept};
 use crate::message::backend;
 use crate::message::frontend::StatementOrPortal;
 use crate::rows::{self, Formats};

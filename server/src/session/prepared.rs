@@ -12,7 +12,7 @@ use statement::PreparedStatement;
 
 use crate::connection::cancel::Control;
 use crate::error::Failure;
-use crate::limits::budget::Kept;
+use crate::limits::Kept;
 use crate::message::frontend::StatementOrPortal;
 
 /// A client's prepared statements and portals. A new unnamed one replaces the former unnamed one.

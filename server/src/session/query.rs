@@ -9,6 +9,9 @@ use super::settings;
 use crate::engine::{EngineError, EngineSession};
 use crate::error::{Failure, SqlState};
 
+/// The most statements of a query string. All of them are read before the first one runs.
+const MAX_STATEMENTS: usize = 100_000;
+
 /// The statements of a query string, without empty ones. A string for a source is split only if all databases would split it in the same
 /// places. Otherwise it is one statement, and the source refuses it if it has several.
 ///
@@ -17,7 +20,7 @@ use crate::error::{Failure, SqlState};
 pub fn statements<'a>(sql: &'a str, engine: &dyn EngineSession) -> Result<Vec<Statement<'a>>, Failure> {
     let dialect = engine.dialect();
     let spans: Vec<Span<'_>> = match engine.source() {
-        None => split(sql, dialect).collect(),
+        None => split(sql, dialect).take(MAX_STATEMENTS + 1).collect(),
         Some(source) => match certain::split(sql) {
             Ok(spans) => spans,
             Err(_) if source != Dialect::Unknown => certain::whole(sql).into_iter().collect(),
@@ -28,6 +31,10 @@ pub fn statements<'a>(sql: &'a str, engine: &dyn EngineSession) -> Result<Vec<St
             }
         },
     };
+    if spans.len() > MAX_STATEMENTS {
+        let message = format!("a query string can have at most {MAX_STATEMENTS} statements");
+        return Err(EngineError::new(SqlState::PROGRAM_LIMIT_EXCEEDED, message).into());
+    }
     Ok(spans.into_iter().map(|span| Statement::read(span, dialect)).collect())
 }
 

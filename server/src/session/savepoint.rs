@@ -4,7 +4,7 @@
 use colonnade_sql::statement;
 
 use crate::error::Failure;
-use crate::limits::budget::Kept;
+use crate::limits::Kept;
 use crate::message::backend::{self, TransactionStatus};
 use crate::session::state::Session;
 

@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use colonnade_sql::{Dialect, quote};
 
-use crate::limits::Timeout;
-use crate::limits::budget::Charge;
+use crate::limits::{Charge, Timeout};
 use crate::value::{self, Zone};
 
 pub use command::{Command, command, session_command};
@@ -193,6 +192,11 @@ impl Settings {
     /// The indices of all settings.
     pub fn indices() -> std::ops::Range<usize> {
         0..KNOWN.len()
+    }
+
+    /// Whether the engine has the value too.
+    pub fn is_engines(setting: usize) -> bool {
+        matches!(KNOWN[setting].effect, SearchPath | TimeZone)
     }
 
     pub fn is_search_path(setting: usize) -> bool {

@@ -3,11 +3,10 @@
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::copy::CopyRequest;
-use crate::engine::EngineError;
-use crate::error::{Failure, SqlState};
+use crate::error::Failure;
 use crate::message::backend;
 use crate::session::query;
-use crate::session::settings::{self, Command};
+use crate::session::settings;
 use crate::session::state::Session;
 
 impl Session {
@@ -60,21 +59,11 @@ impl Session {
                 CopyRequest::FromStdin(copy) => self.copy_in(&copy),
                 CopyRequest::Engine => self.execute(statement),
             },
-            StatementKind::Discard(what) if what == "ALL" => {
-                if self.transaction.is_open() {
-                    return Err(EngineError::new(
-                        SqlState::ACTIVE_SQL_TRANSACTION,
-                        "DISCARD ALL cannot run inside a transaction block",
-                    )
-                    .into());
-                }
-                self.prepared.deallocate(None);
-                self.prepared.retain_portals(|_| false);
-                self.discard("DISCARD ALL")?;
-                self.configure(&statement.kind, Command::ResetAll, is_described)
-            }
+            StatementKind::Discard(what) if what == "ALL" => self.discard_all(&statement.kind),
             StatementKind::Discard(what) if what.starts_with("TEMP") => {
-                self.discard("DISCARD TEMP")?;
+                let running = self.start()?;
+                self.run_own_statement("DISCARD TEMP")?;
+                drop(running);
                 self.complete(&statement.kind);
                 Ok(())
             }
@@ -95,12 +84,6 @@ impl Session {
                 None => self.execute(statement),
             },
         }
-    }
-
-    /// Has the engine discard what statements have left in its session.
-    fn discard(&mut self, statement: &str) -> Result<(), Failure> {
-        let _running = self.start()?;
-        self.run_own_statement(statement)
     }
 
     /// Deallocates a statement that Parse has prepared. If there is none, the engine deallocates one of PREPARE. ALL is both.

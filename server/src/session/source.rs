@@ -39,7 +39,7 @@ impl Session {
                     CopyRequest::Engine => self.execute(statement),
                 }
             }
-            StatementKind::Discard(what) if what == "ALL" => self.discard_all(statement, dialect),
+            StatementKind::Discard(what) if what == "ALL" => self.discard_at_source(statement, dialect),
             StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
             StatementKind::Cursor(_) if !dialect.is_postgres() => self.cursors(statement),
             kind => match settings::session_command(kind, Some(dialect)) {
@@ -54,7 +54,7 @@ impl Session {
         }
     }
 
-    fn discard_all(&mut self, statement: &Statement<'_>, dialect: Dialect) -> Result<(), Failure> {
+    fn discard_at_source(&mut self, statement: &Statement<'_>, dialect: Dialect) -> Result<(), Failure> {
         if !dialect.is_postgres() {
             return Err(not_supported("this source has no DISCARD ALL", "Open a new connection instead."));
         }

@@ -8,17 +8,23 @@ use colonnade_wire::LinkEstimate;
 use crate::connection::cancel::Control;
 use crate::connection::input::Input;
 use crate::connection::socket::Output;
-use crate::engine::EngineSession;
+use crate::engine::{Engine, EngineSession};
 use crate::error::Failure;
 use crate::message::backend::TransactionStatus;
 use crate::session::prepared::Prepared;
 use crate::session::savepoint::Savepoints;
 use crate::session::settings::Settings;
 
+/// What of it belongs to the client, and does not outlast DISCARD ALL, is decided in `discard.rs`.
 pub struct Session {
     pub input: Input,
     pub output: Output,
+    pub database: Arc<dyn Engine>,
     pub engine: Box<dyn EngineSession>,
+    /// The session's number for the client.
+    pub process: i32,
+    /// The settings of the start-up message.
+    pub startup_settings: Arc<[(String, String)]>,
     /// Other threads stop the session with it. It has the session's quotas.
     pub control: Arc<Control>,
     pub transaction: TransactionState,

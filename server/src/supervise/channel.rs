@@ -36,7 +36,7 @@ pub(crate) enum ChannelMessage {
     Drained = 9,
     /// To the supervisor: start a helper program.
     StartHelper = 10,
-    /// To the worker: the descriptor is the socket to the helper. Without one it could not be started.
+    /// To the worker: the descriptor is the socket to the helper. Without one it could not be started; the number is the error's.
     Helper = 11,
 }
 

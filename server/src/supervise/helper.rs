@@ -32,13 +32,14 @@ pub struct HelperProgram {
 pub(super) struct Helpers(Vec<Child>);
 
 impl Helpers {
-    /// Starts a helper, and sends the worker its socket, or none if that fails.
+    /// Starts a helper, and sends the worker its socket. If that fails, the worker gets the number of the system's error instead.
     pub fn answer(&mut self, program: Option<&HelperProgram>, channel: &Channel) -> io::Result<()> {
         let program = program.ok_or(io::Error::from(io::ErrorKind::Unsupported));
         let started = program.and_then(|helper| self.start(helper));
         let descriptors: Vec<_> = started.iter().map(|socket| socket.as_fd()).collect();
+        let error = started.as_ref().err().and_then(io::Error::raw_os_error).unwrap_or_default();
         // It fails if the worker has died. Then the helper sees its socket closed, and ends.
-        let _ = channel.send(ChannelMessage::Helper, 0, &descriptors);
+        let _ = channel.send(ChannelMessage::Helper, error.unsigned_abs(), &descriptors);
         started.map(drop)
     }
 
@@ -73,16 +74,19 @@ impl Drop for Helpers {
     }
 }
 
+/// The socket of a helper, or the number of the system's error; 0 if there is none.
+pub(super) type StartedHelper = Result<OwnedFd, u32>;
+
 /// Has helpers started, in the worker. Clones are handles to the same.
 #[derive(Clone)]
 pub struct HelperStarter {
     channel: Arc<Channel>,
     /// Where the worker's main thread passes on what the supervisor sends.
-    started: Arc<Mutex<Receiver<Option<OwnedFd>>>>,
+    started: Arc<Mutex<Receiver<StartedHelper>>>,
 }
 
 impl HelperStarter {
-    pub(super) fn new(channel: Arc<Channel>) -> (Self, Sender<Option<OwnedFd>>) {
+    pub(super) fn new(channel: Arc<Channel>) -> (Self, Sender<StartedHelper>) {
         let (sender, receiver) = std::sync::mpsc::channel();
         (Self { channel, started: Arc::new(Mutex::new(receiver)) }, sender)
     }
@@ -99,8 +103,9 @@ impl HelperStarter {
         }
         self.channel.send(ChannelMessage::StartHelper, 0, &[])?;
         match started.recv_timeout(START_TIMEOUT) {
-            Ok(Some(socket)) => Ok(socket),
-            Ok(None) => Err(io::Error::other("the supervisor could not start the program; its log has the reason")),
+            Ok(Ok(socket)) => Ok(socket),
+            Ok(Err(0)) => Err(io::Error::other("the supervisor could not start the program; its log has the reason")),
+            Ok(Err(number)) => Err(io::Error::from_raw_os_error(number.cast_signed())),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
                 Err(io::Error::new(io::ErrorKind::TimedOut, "the supervisor did not start the program in time"))
             }

@@ -12,7 +12,7 @@ use crate::connection::socket::Socket;
 use crate::engine::Engine;
 use crate::observe::Log;
 use crate::serve::{ServeError, ServeOptions, Server};
-use crate::supervise::helper::HelperStarter;
+use crate::supervise::helper::{HelperStarter, StartedHelper};
 use crate::supervise::{
     Board, Channel, ChannelMessage, Credentials, ENGINE_FAILED_STATUS, Received, STATEMENT_STUCK_STATUS, Setup, Slot,
 };
@@ -27,7 +27,7 @@ pub struct Worker {
     log: Option<OwnedFd>,
     helpers: HelperStarter,
     /// Passes what the supervisor sends on to `helpers`.
-    started: Sender<Option<OwnedFd>>,
+    started: Sender<StartedHelper>,
 }
 
 /// Why a worker has ended.
@@ -131,7 +131,7 @@ impl Worker {
                     return Ok(End::Stopped { is_clean: server.sessions() == 0 });
                 }
                 // It fails if nothing here starts helpers.
-                ChannelMessage::Helper => drop(started.send(descriptor)),
+                ChannelMessage::Helper => drop(started.send(descriptor.ok_or(slot))),
                 ChannelMessage::Setup
                 | ChannelMessage::Ready
                 | ChannelMessage::Ended

@@ -34,6 +34,7 @@ impl ColumnWriter<'_> {
             Values::Text(_) | Values::Null => oid::TEXT,
             Values::Bytes(_) => oid::BYTEA,
             Values::Bits(_) => oid::VARBIT,
+            Values::Json(_) => oid::JSON,
             Values::Name(_) => oid::NAME,
             Values::Vector { oid, .. } => *oid,
             Values::Uuid(_) | Values::UuidText(_) => oid::UUID,
@@ -103,7 +104,9 @@ impl ColumnWriter<'_> {
             Values::Decimal256(values, scale) => {
                 numeric_from_digits(values[row].to_string().as_bytes(), *scale, out)?;
             }
-            Values::Text(text) | Values::Name(text) => out.extend_from_slice(text.value(row).as_bytes()),
+            Values::Text(text) | Values::Json(text) | Values::Name(text) => {
+                out.extend_from_slice(text.value(row).as_bytes())
+            }
             Values::Bytes(bytes) => out.extend_from_slice(bytes.value(row)),
             Values::Bits(text) => bits(text.value(row), out),
             Values::Vector { text, oid } => vector(text.value(row), *oid, out)?,

@@ -57,6 +57,7 @@ pub(super) enum Values<'a> {
     Date64(&'a [i64]),
     Time32(&'a [i32], TimeUnit),
     Time64(&'a [i64], TimeUnit),
+    Json(Text<'a>),
     TimeTz(Text<'a>),
     Timestamp { values: &'a [i64], unit: TimeUnit, zone: Option<Zone> },
     Duration(&'a [i64], TimeUnit),
@@ -172,7 +173,8 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         LogicalType::Name => return text(array).map(Values::Name),
         LogicalType::Vector(oid) => return text(array).map(|text| Values::Vector { text, oid }),
         LogicalType::Opaque => return None,
-        LogicalType::Json | LogicalType::Storage => {}
+        LogicalType::Json => return text(array).map(Values::Json),
+        LogicalType::Storage => {}
     }
     Some(match array.data_type() {
         DataType::Null => Values::Null,

@@ -19,6 +19,7 @@ impl ColumnWriter<'_> {
             self.values,
             Values::Null
                 | Values::Text(_)
+                | Values::Json(_)
                 | Values::Name(_)
                 | Values::Vector { .. }
                 | Values::Bytes(_)
@@ -59,6 +60,7 @@ impl ColumnWriter<'_> {
                 decimal(negative, digits, *scale, out);
             }
             Values::Text(text)
+            | Values::Json(text)
             | Values::Integer(text)
             | Values::Numeric(text)
             | Values::Bits(text)

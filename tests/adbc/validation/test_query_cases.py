@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -99,57 +101,61 @@ class Server:
 
 
 @pytest.fixture(scope="module")
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    database: Database = request.getfixturevalue(request.param)
-    with database.connect() as connection:
-        yield Server(request.param, connection)
+def servers(request: pytest.FixtureRequest) -> Iterator[Callable[[str], Server]]:
+    """Opens each database once, with a table of each type: its values in order, and NULL."""
+    with ExitStack() as opened:
+
+        @cache
+        def open_server(fixture: str) -> Server:
+            database: Database = request.getfixturevalue(fixture)
+            server = Server(fixture, opened.enter_context(database.connect()))
+            for name in (name for other, name in CASES if other == fixture):
+                case = TYPES[name]
+                server.run(f"create table adbc_case_{name} (idx int, res {server.type(case.sql)})")
+                opened.callback(server.run, f"drop table adbc_case_{name}")
+                rows = ", ".join(f"({idx}, {literal})" for idx, literal in enumerate([*case.literals, "null"]))
+                server.run(f"insert into adbc_case_{name} values {rows}")
+            return server
+
+        yield open_server
 
 
-@pytest.fixture(scope="module")
-def tables(server: Server) -> Iterator[None]:
-    """A table of each type: its values in order, and NULL."""
-    made = [name for fixture, name in CASES if fixture == server.name]
-    for name in made:
-        case = TYPES[name]
-        server.run(f"create table adbc_case_{name} (idx int, res {server.type(case.sql)})")
-        rows = ", ".join(f"({idx}, {literal})" for idx, literal in enumerate([*case.literals, "null"]))
-        server.run(f"insert into adbc_case_{name} values {rows}")
-    yield
-    for name in made:
-        server.run(f"drop table adbc_case_{name}")
+@pytest.fixture
+def tested(request: pytest.FixtureRequest, servers: Callable[[str], Server]) -> Server:
+    return servers(request.param)
 
 
-@pytest.mark.parametrize(("server", "name"), CASES, indirect=["server"])
-def test_select(server: Server, tables: None, name: str) -> None:
-    found = server.run(f"select res from adbc_case_{name} order by idx")
+@pytest.mark.parametrize(("tested", "name"), CASES, indirect=["tested"])
+def test_select(tested: Server, name: str) -> None:
+    found = tested.run(f"select res from adbc_case_{name} order by idx")
     found.validate(full=True)
     assert found.schema.types == [TYPES[name].arrow]
     assert found["res"].to_pylist() == [*TYPES[name].values, None]
 
 
-@pytest.mark.parametrize(("server", "name"), CASES, indirect=["server"])
-def test_select_execute_schema(server: Server, tables: None, name: str) -> None:
+@pytest.mark.parametrize(("tested", "name"), CASES, indirect=["tested"])
+def test_select_execute_schema(tested: Server, name: str) -> None:
     sql = f"select res from adbc_case_{name} order by idx"
-    with server.connection.cursor() as cursor:
+    with tested.connection.cursor() as cursor:
         schema = cursor.adbc_execute_schema(sql)
     assert schema.types == [TYPES[name].arrow]
-    assert server.run(sql).schema.equals(schema, check_metadata=True)
+    assert tested.run(sql).schema.equals(schema, check_metadata=True)
 
 
-@pytest.mark.parametrize(("server", "name"), CASES, indirect=["server"])
-def test_select_get_table_schema(server: Server, tables: None, name: str) -> None:
-    assert server.connection.adbc_get_table_schema(f"adbc_case_{name}").field("res").type == TYPES[name].arrow
+@pytest.mark.parametrize(("tested", "name"), CASES, indirect=["tested"])
+def test_select_get_table_schema(tested: Server, name: str) -> None:
+    assert tested.connection.adbc_get_table_schema(f"adbc_case_{name}").field("res").type == TYPES[name].arrow
 
 
 #: MariaDB casts to types of other names.
 CASTS = [case for case in CASES if case[0] != "mariadb_server"]
 
 
-@pytest.mark.parametrize(("server", "name"), CASTS, indirect=["server"])
-def test_literal(server: Server, name: str) -> None:
+@pytest.mark.parametrize(("tested", "name"), CASTS, indirect=["tested"])
+def test_literal(tested: Server, name: str) -> None:
     case = TYPES[name]
     for literal, value in zip(case.literals, case.values, strict=True):
-        found = server.run(f"select cast({literal} as {case.sql}) as res")
+        found = tested.run(f"select cast({literal} as {case.sql}) as res")
         assert found.schema.types == [case.arrow]
         assert found["res"].to_pylist() == [value]
 
@@ -202,22 +208,22 @@ def bound(server: Server, array: pa.Array, sql: str) -> list[Any]:
         server.run("drop table adbc_bound")
 
 
-@pytest.mark.parametrize("server", SERVERS, indirect=True)
+@pytest.mark.parametrize("tested", SERVERS, indirect=True)
 @pytest.mark.parametrize("kind", BOUND)
-def test_bind(server: Server, kind: str) -> None:
+def test_bind(tested: Server, kind: str) -> None:
     array, sql, expected = BOUND[kind]
-    if server.name == "mariadb_server" and sql == "time":
+    if tested.name == "mariadb_server" and sql == "time":
         expected = [dt.timedelta(hours=1, minutes=2, seconds=3), None]
-    assert bound(server, array, sql) == expected
+    assert bound(tested, array, sql) == expected
 
 
 #: pyarrow makes no dictionaries of these.
 PLAIN_ONLY = {"binary_view", "dictionary_encoded", "float16", "string_view"}
 
 
-@pytest.mark.parametrize("server", SERVERS, indirect=True)
+@pytest.mark.parametrize("tested", SERVERS, indirect=True)
 @pytest.mark.parametrize("kind", [kind for kind in BOUND if kind not in PLAIN_ONLY])
-def test_bind_dictionary(server: Server, kind: str) -> None:
+def test_bind_dictionary(tested: Server, kind: str) -> None:
     """A dictionary is bound like its values."""
     array, sql, _ = BOUND[kind]
-    assert bound(server, array.dictionary_encode(), sql) == bound(server, array, sql)
+    assert bound(tested, array.dictionary_encode(), sql) == bound(tested, array, sql)

@@ -1,8 +1,9 @@
 //! Any bytes as the answer of a worker, for property tests and fuzzing.
 
-use super::{any_columns, columns, notices, record};
+use super::{Refused, SMALL_ANSWER, any_columns, columns, notices, record};
 use crate::function::{ColumnType, FunctionColumn};
-use crate::layout::{ANSWER_HEAD, ANSWER_WORDS, DATA, NOTICES, RECORD};
+use crate::layout::{ANSWER_HEAD, ANSWER_WORDS, AnswerHead, DATA, NOTICES, RECORD};
+use crate::memory::{MemoryBudget, MemoryExceeded};
 use crate::output::{ColumnSource, OutputColumn, OutputData};
 use crate::ring::Ring;
 
@@ -36,17 +37,36 @@ pub fn check_bytes(bytes: &[u8], types: &[ColumnType], rows: Option<usize>) -> R
             assert!(!matches!(source, ColumnSource::Argument(number) if *number >= parameters.len()));
         }
         let any: Vec<_> = any.iter().collect();
-        let read = columns(&ring, &head, &any, None);
+        let read = read_columns(&ring, &head, &any, None);
         read.iter().for_each(|(found, columns)| columns.iter().for_each(|column| read_all(column, *found)));
     }
     let types: Vec<_> = types.iter().collect();
-    let (found, columns) = columns(&ring, &head, &types, rows)?;
+    let (found, columns) = read_columns(&ring, &head, &types, rows)?;
     columns.iter().for_each(|column| read_all(column, found));
     for (column, type_) in columns.into_iter().zip(&types) {
         let (half, owned) = (found / 2, column.into_owned());
         read_all(&owned.slice(type_, half, found - half), found - half);
     }
     Ok(())
+}
+
+/// Reads the columns. Copies of all of them are not larger than the ring, whatever the answer says.
+fn read_columns<'r>(
+    ring: &'r Ring,
+    head: &AnswerHead,
+    types: &[&ColumnType],
+    rows: Option<usize>,
+) -> Result<(usize, Vec<OutputColumn<'r>>), &'static str> {
+    let budget = MemoryBudget::new(None, MemoryExceeded::Session);
+    let mut charge = budget.empty_charge();
+    let (found, columns) = columns(ring, head, types, rows, &mut charge).map_err(|refused| match refused {
+        Refused::Fault(fault) => fault,
+        Refused::Memory(_) => "there is no memory",
+    })?;
+    let copied = |(column, type_): (&OutputColumn<'_>, &&ColumnType)| column.slice_bytes(type_, 0, found);
+    let bytes: usize = columns.iter().zip(types).map(copied).sum();
+    assert!(bytes <= charge.bytes() && charge.bytes() <= ring.size().max(SMALL_ANSWER));
+    Ok((found, columns))
 }
 
 /// Reads each value as a caller would.

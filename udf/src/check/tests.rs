@@ -40,7 +40,7 @@ fn column_type() -> impl Strategy<Value = ColumnType> {
 /// A word that is likely to be a length or a place.
 fn word() -> impl Strategy<Value = u64> {
     let places = DATA as u64..DATA as u64 + 64;
-    prop_oneof![4 => 0_u64..20, 4 => places, 1 => any::<u64>(), 1 => (4_u64 << 20) - 8..(4 << 20) + 8]
+    prop_oneof![4 => 0_u64..20, 4 => places, 1 => any::<u64>(), 1 => Just(1 << 20), 1 => (4_u64 << 20) - 8..(4 << 20) + 8]
 }
 
 fn answer(head: &[u64], words: &[u64], data: &[u8]) -> Vec<u8> {
@@ -175,6 +175,36 @@ fn each_fault_is_found() {
     for (column_type, rows, nodes, data, fault) in faults {
         assert_eq!(check(column_type, rows, &nodes, &data), Err(fault));
     }
+}
+
+#[test]
+fn overlapping_buffers_are_refused_before_they_are_copied() {
+    let at = DATA as u64;
+    let check = |types: &[ColumnType], rows: u64, nodes: &[[u64; 6]], data: &[u8]| {
+        let head = [Answer::Done as u64, rows, nodes.len() as u64 * 6, 0, 0, 0];
+        check_bytes(&answer(&head, nodes.as_flattened(), data), types, None)
+    };
+    let fault = Err("the buffers are larger than the ring, or not separate");
+    // The ring has 4 MiB.
+    let rows = (4_u64 << 20) / 16;
+    let flags = vec![ColumnType::Boolean; 17];
+    let flag = |rows| [rows, 0, at, rows, at, 0];
+    assert_eq!(check(&flags[..16], rows, &vec![flag(rows); 16], &[]), Ok(()));
+    assert_eq!(check(&flags, rows, &vec![flag(rows); 17], &[]), fault);
+    let bits = [rows * 8 / 9, at, at, rows * 8 / 9, at, 0];
+    assert_eq!(check(&flags, bits[0], &vec![bits; 17], &[]), fault, "bitmaps count");
+    let heap = 2 << 20;
+    let texts = [[1, 0, at, 16, at, heap], [1, 0, at, 16, at, heap]];
+    assert_eq!(check(&[ColumnType::Text, ColumnType::Text], 1, &texts, &[]), fault);
+    let huge = [[1, 0, at, u64::MAX, at, 0], [1, 0, at, 1, at, 0]];
+    assert_eq!(check(&flags[..2], 1, &huge, &[]), fault);
+    // Items that take no memory, but time.
+    let lists = vec![ColumnType::List(Box::new(ColumnType::Struct(Vec::new()))); 5];
+    let items = 1_u64 << 20;
+    let data: Vec<_> = [0, items].iter().flat_map(|item: &u64| item.to_le_bytes()).collect();
+    let nodes = [[1, 0, at, 16, at, 0], [items, 0, at, 0, at, 0]];
+    assert_eq!(check(&lists[..4], 1, &vec![nodes; 4].concat(), &data), Ok(()));
+    assert_eq!(check(&lists, 1, &vec![nodes; 5].concat(), &data), Err("the number of rows is wrong"));
 }
 
 #[test]

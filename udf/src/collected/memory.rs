@@ -1,29 +1,46 @@
-//! The memory into which vectors of arguments are written before they are appended.
+//! The memory into which a vector of arguments is written before it is appended.
 
 use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::memory::{MemoryBudget, MemoryCharge, MemoryExceeded};
 use crate::ring::Ring;
 
-/// How many are kept for later collectors: making one takes as long as the call of a function with a row.
+/// How many are kept for later vectors: making one takes as long as the call of a function with a row.
 const MAX_SPARE: usize = 4;
 
 static SPARE: Mutex<Vec<Arc<Ring>>> = Mutex::new(Vec::new());
 
 /// The memory of one vector's arguments. No other process has it, and what a collector reads of it, it has written itself.
-pub(super) struct VectorMemory(Arc<Ring>);
+#[derive(Debug)]
+pub(crate) struct VectorMemory {
+    ring: Arc<Ring>,
+    /// What it has grown by.
+    charge: MemoryCharge,
+}
 
 impl VectorMemory {
-    /// Memory that can grow to `limit` bytes.
-    pub fn new(limit: usize) -> io::Result<Self> {
+    /// Memory that can grow as long as the budget has room.
+    pub fn new(budget: &Arc<MemoryBudget>) -> io::Result<Self> {
+        let limit = budget.limit();
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
         let found = spare.iter().position(|ring| ring.has_limit(limit)).map(|at| spare.swap_remove(at));
         drop(spare);
-        match found {
-            Some(ring) => Ok(Self(ring)),
-            None => Ring::new(limit).map(Arc::new).map(Self),
-        }
+        let ring = found.map_or_else(|| Ring::new(limit).map(Arc::new), Ok)?;
+        Ok(Self { ring, charge: budget.empty_charge() })
+    }
+
+    /// The budget.
+    pub fn budget(&self) -> &Arc<MemoryBudget> {
+        self.charge.budget()
+    }
+
+    /// Makes it at least this large.
+    pub fn grow(&mut self, size: usize) -> Result<(), MemoryExceeded> {
+        let more = self.ring.grown(size) - self.ring.size();
+        self.charge.set(self.charge.bytes() + more)?;
+        if self.ring.grow(size) { Ok(()) } else { Err(MemoryExceeded::Session(self.ring.limit())) }
     }
 }
 
@@ -31,15 +48,15 @@ impl Deref for VectorMemory {
     type Target = Ring;
 
     fn deref(&self) -> &Ring {
-        &self.0
+        &self.ring
     }
 }
 
 impl Drop for VectorMemory {
     fn drop(&mut self) {
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.0.is_small() && spare.len() < MAX_SPARE {
-            spare.push(Arc::clone(&self.0));
+        if self.ring.is_small() && spare.len() < MAX_SPARE {
+            spare.push(Arc::clone(&self.ring));
         }
     }
 }

@@ -66,6 +66,10 @@ pub fn environment(folder: &Path) -> Option<()> {
 }
 
 impl TemplateSource for Templates {
+    fn interpreter(&self) -> String {
+        interpreter().display().to_string()
+    }
+
     fn start(&self) -> io::Result<OwnedFd> {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let (python, package) = match &self.environment {
@@ -110,7 +114,16 @@ pub fn limits() -> WorkerLimits {
 }
 
 fn limits_of(isolation: Isolation) -> WorkerLimits {
-    WorkerLimits { memory: 256 << 20, workers: 8, session_workers: None, call: None, readable: Vec::new(), isolation }
+    WorkerLimits {
+        memory: 256 << 20,
+        server_memory: 512 << 20,
+        workers: 8,
+        session_workers: None,
+        call: None,
+        readable: Vec::new(),
+        private: Vec::new(),
+        isolation,
+    }
 }
 
 pub fn pool() -> WorkerPool {

@@ -4,6 +4,7 @@ use arrow_array::{Array, ArrayRef, RecordBatch, cast::AsArray};
 use arrow_buffer::NullBuffer;
 use arrow_schema::DataType;
 
+use super::plain_bytes;
 use crate::{Bitmap, Column, Values};
 
 /// The columns of `batch`. They borrow its buffers.
@@ -97,15 +98,6 @@ fn values_of_width(array: &dyn Array) -> Option<&[u8]> {
 /// plain bytes, unless a single row is larger. The parts have nearly equal sizes.
 pub fn rows_per_chunk(batch: &RecordBatch, max_rows: usize, max_bytes: usize) -> usize {
     let rows = batch.num_rows();
-    let schema = super::schema_from_arrow(&batch.schema());
-    let bytes: usize = match schema {
-        Ok(schema) => columns_from_batch(batch)
-            .iter()
-            .zip(&schema.fields)
-            .map(|(column, field)| column.plain_bytes(field).unwrap_or(0))
-            .sum(),
-        Err(_) => batch.get_array_memory_size(),
-    };
-    let chunks = rows.div_ceil(max_rows.max(1)).max(bytes.div_ceil(max_bytes.max(1))).max(1);
+    let chunks = rows.div_ceil(max_rows.max(1)).max(plain_bytes(batch).div_ceil(max_bytes.max(1))).max(1);
     rows.div_ceil(chunks).max(1)
 }

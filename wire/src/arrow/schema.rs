@@ -6,28 +6,33 @@ use arrow_schema::{
     DataType as Arrow, Field as ArrowField, Fields, IntervalUnit, Metadata, Schema as ArrowSchema, TimeUnit,
 };
 
-use crate::{DataType, Field, IndexType, Schema, Unit};
+use crate::{DataType, Field, IndexType, MAX_DEPTH, Schema, Unit};
 
 /// A column whose Arrow type the format does not support.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("column \"{column}\" has type {data_type}, which cannot be sent; cast it to another type in the query")]
+#[error("column \"{column}\" {problem}, which cannot be sent; cast it to another type in the query")]
 pub struct UnsupportedType {
     column: String,
-    data_type: String,
+    problem: String,
 }
 
 /// The stream's schema for batches of `schema`.
 ///
 /// # Errors
 ///
-/// A column has one of Arrow's view, union or run-end encoded types.
+/// A column has one of Arrow's view, union or run-end encoded types, or more than [`MAX_DEPTH`] levels.
 pub fn schema_from_arrow(schema: &ArrowSchema) -> Result<Schema, UnsupportedType> {
-    let fields = schema.fields().iter().map(|field| field_from_arrow(field));
+    let fields = schema.fields().iter().map(|field| field_from_arrow(field, field.name(), 1));
     Ok(Schema { fields: fields.collect::<Result<_, _>>()?, metadata: sorted(schema.metadata()) })
 }
 
-fn field_from_arrow(field: &ArrowField) -> Result<Field, UnsupportedType> {
-    let unsupported = || UnsupportedType { column: field.name().clone(), data_type: field.data_type().to_string() };
+/// A field of a column, at this level of it.
+fn field_from_arrow(field: &ArrowField, column: &str, depth: usize) -> Result<Field, UnsupportedType> {
+    let refused = |problem: String| UnsupportedType { column: column.to_owned(), problem };
+    if depth > MAX_DEPTH {
+        return Err(refused(format!("is nested more than {MAX_DEPTH} levels deep")));
+    }
+    let unsupported = || refused(format!("has type {}", field.data_type()));
     let index_type = |key: &Arrow| match key {
         Arrow::Int8 => Some(IndexType::Int8),
         Arrow::Int16 => Some(IndexType::Int16),
@@ -108,7 +113,10 @@ fn field_from_arrow(field: &ArrowField) -> Result<Field, UnsupportedType> {
         name: field.name().clone(),
         data_type,
         nullable: field.is_nullable(),
-        children: children.into_iter().map(field_from_arrow).collect::<Result<_, _>>()?,
+        children: children
+            .into_iter()
+            .map(|child| field_from_arrow(child, column, depth + 1))
+            .collect::<Result<_, _>>()?,
         metadata: sorted(field.metadata()),
     })
 }

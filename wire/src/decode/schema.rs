@@ -1,9 +1,8 @@
 //! The schema message's body. FORMAT §4.
 
 use super::reader::Reader;
+use crate::schema::MAX_DEPTH;
 use crate::{Damage, DataType, Field, IndexType, Schema, Unit};
-
-const MAX_DEPTH: usize = 64;
 
 /// Reads a schema.
 pub(super) fn decode(body: &[u8]) -> Result<Schema, Damage> {

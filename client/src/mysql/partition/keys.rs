@@ -5,6 +5,7 @@ use colonnade_sql::{Dialect, quote};
 use super::{MysqlConnection, unsupported};
 use crate::mysql::kind::{self, ColumnKind};
 use crate::mysql::packet::Definition;
+use crate::mysql::zone;
 use crate::partition::{balance, key, text};
 use crate::{Error, ErrorKind, Keep};
 
@@ -167,7 +168,7 @@ impl MysqlConnection {
                 Some(shown) => keys.extend(key.family.literal(shown).map(|literal| (literal, weight))),
             }
         }
-        self.rising(balance::cuts(keys, nulls, count), keep)
+        self.rising(key, balance::cuts(keys, nulls, count), keep)
     }
 
     /// Cuts by the server's estimates for equal ranges of the column's index. `None` if there are no estimates, or if
@@ -271,16 +272,24 @@ impl MysqlConnection {
             }
         };
         let literals: Option<Vec<_>> = shown.iter().map(|shown| key.family.literal(shown)).collect();
-        self.rising(literals.ok_or_else(no_value)?, keep)
+        self.rising(key, literals.ok_or_else(no_value)?, keep)
     }
 
     /// The cuts of which each is above the one before, as the database compares them. It may sort texts by their
-    /// beginnings only, and different doubles may have the same text.
-    fn rising(&self, mut cuts: Vec<String>, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    /// beginnings only, and different doubles may have the same text. A timestamp with the local time of another one is
+    /// no cut: an index compares points in time, and a scan local times.
+    fn rising(&self, key: &PartitionKey, mut cuts: Vec<String>, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+        let is_instant = key.type_name.starts_with("timestamp");
         while !cuts.is_empty() {
             let first = format!("{} IS NOT NULL", cuts[0]);
             let pairs = cuts.windows(2).map(|pair| format!("{} < {}", pair[0], pair[1]));
-            let checks: Vec<_> = [first].into_iter().chain(pairs).collect();
+            let mut checks: Vec<_> = [first].into_iter().chain(pairs).collect();
+            if is_instant {
+                checks
+                    .iter_mut()
+                    .zip(&cuts)
+                    .for_each(|(check, cut)| *check = format!("{check} AND {}", zone::is_certain(cut)));
+            }
             let answer = self.ask(&format!("SELECT {}", checks.join(", ")), keep)?;
             let Some(wrong) = (0..cuts.len()).find(|column| answer.text(0, *column) != Some("1")) else { break };
             cuts.remove(wrong);

@@ -3,7 +3,7 @@
 use super::column_type::ColumnType;
 use super::digits::{push_date, push_time};
 use crate::write::kind::ColumnMeaning;
-use crate::write::misfit::{ValueMisfit, unit_name};
+use crate::write::misfit::ValueMisfit;
 use crate::write::moment::microseconds;
 
 const SECOND: i64 = 1_000_000;
@@ -27,8 +27,7 @@ pub(super) fn push_moment(
         (ColumnType::Date, ColumnMeaning::Date { per_day }) => {
             let days = number / per_day;
             if number % per_day != 0 || !DAYS.contains(&days) {
-                let unit = if *per_day == 1 { "days since 1970" } else { unit_name(*per_day) };
-                return Err(ValueMisfit::moment(number, unit, "date"));
+                return Err(misfit(number, meaning, to));
             }
             push_date(out, days);
         }
@@ -38,12 +37,12 @@ pub(super) fn push_moment(
                 _ => DAYS.contains(&micros.div_euclid(DAY)),
             };
             let micros = microseconds(number, *per_second).filter(|micros| micros % step == 0 && in_range(*micros));
-            let micros = micros.ok_or_else(|| misfit(number, *per_second, to))?;
+            let micros = micros.ok_or_else(|| misfit(number, meaning, to))?;
             push_date(out, micros.div_euclid(DAY));
             out.push(b' ');
             push_time(out, micros.rem_euclid(DAY).unsigned_abs());
         }
-        _ => return Err(misfit(number, 0, to)),
+        _ => return Err(misfit(number, meaning, to)),
     }
     Ok(())
 }
@@ -60,10 +59,10 @@ pub(super) fn push_time_of_day(
     let (per_second, range) = match meaning {
         ColumnMeaning::Time { per_second } => (*per_second, 0..=DAY),
         ColumnMeaning::Duration { per_second } => (*per_second, -LONGEST..=LONGEST),
-        _ => return Err(misfit(number, 0, to)),
+        _ => return Err(misfit(number, meaning, to)),
     };
     let micros = microseconds(number, per_second).filter(|micros| range.contains(micros) && micros % step == 0);
-    let micros = micros.ok_or_else(|| misfit(number, per_second, to))?;
+    let micros = micros.ok_or_else(|| misfit(number, meaning, to))?;
     if micros < 0 {
         out.push(b'-');
     }
@@ -72,6 +71,13 @@ pub(super) fn push_time_of_day(
 }
 
 #[cold]
-fn misfit(number: i64, per: i64, to: &ColumnType) -> ValueMisfit {
-    ValueMisfit::moment(number, unit_name(per), &to.name())
+fn misfit(number: i64, meaning: &ColumnMeaning, to: &ColumnType) -> ValueMisfit {
+    let (held, step) = match (to, meaning) {
+        (ColumnType::Timestamp(step), _) => ("1970-01-01 00:00:01 to 2038-01-19 03:14:07 UTC", *step),
+        (ColumnType::DateTime(step), _) => ("the years 0 to 9999", *step),
+        (ColumnType::Time(step), ColumnMeaning::Duration { .. }) => ("-838:59:59 to 838:59:59", *step),
+        (ColumnType::Time(step), _) => ("00:00:00 to 24:00:00 of times", *step),
+        _ => ("the years 0 to 9999", 1),
+    };
+    ValueMisfit::moment(number, meaning, &to.name(), held, step)
 }

@@ -313,7 +313,7 @@ fn create(command: &str, name: &TableName, plan: &WritePlan, family: ServerFamil
         let bytes = (key.contains(name) && is_long(meaning)).then_some(bytes);
         let type_name = column_type::created(meaning, family, bytes).ok_or_else(|| {
             let what = "MySQL has no type that would hold these values exactly";
-            unsupported_column(name, what, "convert them before: dtype={…: \"utf8\"} or an integer")
+            unsupported_column(name, what, meaning.way_out())
         })?;
         let null = if key.contains(name) { "NOT NULL" } else { "NULL" };
         Ok(format!("{} {type_name} {null}", quoted(name)))

@@ -4,6 +4,7 @@ use colonnade_sql::{Dialect, quote};
 
 use super::transfer::Transfer;
 use crate::mysql::packet::protocol;
+use crate::mysql::zone::UTC;
 use crate::shared_connection::AnswerError;
 use crate::{Error, ErrorKind};
 
@@ -16,7 +17,6 @@ const QUESTION: &str = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_clien
 /// InnoDB is never replaced by another engine, and backslashes escape.
 const MODES: &str = "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,\
                      NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION";
-const UTC: &str = "+00:00";
 
 /// The settings that are changed, in the order of [`QUESTION`], with the writer's values.
 const CHANGED: [(&str, &str); 9] = [

@@ -2,10 +2,10 @@
 
 use super::catalog::{self, Catalog};
 use super::decoder::Decoder;
-use super::kind;
+use super::kind::{self, ColumnDescription};
 use crate::feed::POLL;
 use crate::inbox::AnswerSize;
-use crate::postgres::extended::{MessageBatch, ResultColumn, ValueFormat, row_description};
+use crate::postgres::extended::{MessageBatch, ResultColumn, row_description};
 use crate::postgres::message::{self, MessageReader, protocol, shown};
 use crate::postgres::parameters::BoundStatement;
 use crate::postgres::server_connection::ServerConnection;
@@ -101,7 +101,7 @@ impl Talk<'_> {
             return Ok(());
         }
         let set = "SELECT pg_catalog.set_config('client_encoding', 'UTF8', true)";
-        self.own(MessageBatch::default(), set)?;
+        self.own(set)?;
         Ok(())
     }
 
@@ -120,7 +120,7 @@ impl Talk<'_> {
     /// Runs the user's statement after the messages of `batch`, and skips its rows.
     fn finish(&mut self, batch: MessageBatch, values: &[Sent]) -> Result<Option<u64>, AnswerError> {
         self.synced = true;
-        self.connection.send(&batch.run(USERS, values, &[]).sync())?;
+        self.connection.send(&batch.bind(USERS, values, &[]).execute().sync())?;
         loop {
             let (kind, body) = self.message()?;
             match kind {
@@ -149,8 +149,7 @@ impl Talk<'_> {
         self.agree_on_encoding()?;
         let (parameters, described) = self.describe(sql, types)?;
         let Some(described) = described else { return Ok(StatementDescription { parameters, schema: None }) };
-        let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
-        let columns = kind::columns(&described, &catalog, options).map_err(AnswerError::Refused)?;
+        let columns = self.in_arrow(&described, options)?;
         Ok(StatementDescription { parameters, schema: Some(Decoder::new(&columns).0) })
     }
 
@@ -185,21 +184,25 @@ impl Talk<'_> {
         }
     }
 
-    pub(super) fn ask(&mut self, described: &[ResultColumn]) -> Result<Catalog, AnswerError> {
-        let mut catalog = Catalog::default();
-        for row in self.own(MessageBatch::default(), &catalog::question(described))? {
-            catalog.take(&row)?;
+    /// The columns of a result in Arrow's types. Asks the catalog if necessary.
+    pub(super) fn in_arrow(
+        &mut self,
+        described: &[ResultColumn],
+        options: &QueryOptions,
+    ) -> Result<Vec<ColumnDescription>, AnswerError> {
+        let mut catalog = Catalog { has_float_times: self.connection.server.has_float_times, ..Catalog::default() };
+        if kind::needs_catalog(described, options) {
+            for row in self.own(&catalog::question(described))? {
+                catalog.take(&row)?;
+            }
         }
-        Ok(catalog)
+        kind::columns(described, &catalog, options).map_err(AnswerError::Refused)
     }
 
     /// Runs a statement of this client in the transaction. Returns its rows.
-    fn own(&mut self, before: MessageBatch, sql: &str) -> Result<Vec<Vec<u8>>, AnswerError> {
-        self.connection.send(&own(before, sql)?.flush())?;
-        self.own_rows()
-    }
-
-    pub(super) fn own_rows(&mut self) -> Result<Vec<Vec<u8>>, AnswerError> {
+    fn own(&mut self, sql: &str) -> Result<Vec<Vec<u8>>, AnswerError> {
+        let batch = MessageBatch::default().close(OWN).parse(OWN, sql, &[])?.bind(OWN, &[], &[]);
+        self.connection.send(&batch.execute().close(OWN).flush())?;
         let (mut rows, mut complete, mut kept) = (Vec::new(), false, AnswerSize::default());
         loop {
             let (kind, body) = self.message()?;
@@ -214,29 +217,6 @@ impl Talk<'_> {
                 _ => return Err(unexpected(kind)),
             }
         }
-    }
-
-    /// Sends the user's statement. Returns whether statements of this client precede it.
-    pub(super) fn run(
-        &mut self,
-        values: &[Sent],
-        formats: &[ValueFormat],
-        catalog: &Catalog,
-    ) -> Result<bool, AnswerError> {
-        // These are sent after Parse, because some of the settings also affect how literals are read.
-        let styled = formats.contains(&ValueFormat::Text) && !catalog.styles.is_empty();
-        let mut batch = MessageBatch::default();
-        if styled {
-            batch = own(batch, &catalog::set_styles())?;
-        }
-        batch = batch.run(USERS, values, formats);
-        // In a transaction of the user, they would outlive the statement.
-        if styled && !self.connection.is_idle() {
-            batch = own(batch, &catalog.restore_styles())?;
-        }
-        self.synced = true;
-        self.connection.send(&batch.sync())?;
-        Ok(styled)
     }
 
     /// Skips all messages up to ReadyForQuery.
@@ -262,23 +242,36 @@ impl Talk<'_> {
         }
     }
 
-    /// The next message that is part of the answer.
-    pub(super) fn message(&mut self) -> Result<(u8, Vec<u8>), AnswerError> {
+    /// The type of the next message that is part of the answer, which is not consumed. Notices, settings and
+    /// notifications may stand between any two messages.
+    pub(super) fn kind(&mut self) -> Result<u8, AnswerError> {
+        let Talk { connection, tick, .. } = self;
         loop {
-            let (kind, len) = self.connection.incoming.header(self.tick)?;
-            let body = self.connection.incoming.body(kind, len, self.tick)?;
-            match kind {
-                b'N' | b'A' => {}
-                b'S' => self.connection.server.note(&body)?,
-                b'E' => return Err(AnswerError::Refused(message::error_response(&body))),
-                _ => return Ok((kind, body)),
+            match connection.incoming.peek(tick)? {
+                kind @ (b'N' | b'A' | b'S') => {
+                    let (_, len) = connection.incoming.header(tick)?;
+                    if kind == b'S' {
+                        let body = connection.incoming.body(kind, len, tick)?;
+                        connection.server.note(&body)?;
+                    } else {
+                        connection.incoming.skip(len, tick)?;
+                    }
+                }
+                kind => return Ok(kind),
             }
         }
     }
-}
 
-fn own(batch: MessageBatch, sql: &str) -> Result<MessageBatch, Error> {
-    Ok(batch.close(OWN).parse(OWN, sql, &[])?.run(OWN, &[], &[]).close(OWN))
+    /// The next message that is part of the answer.
+    pub(super) fn message(&mut self) -> Result<(u8, Vec<u8>), AnswerError> {
+        self.kind()?;
+        let (kind, len) = self.connection.incoming.header(self.tick)?;
+        let body = self.connection.incoming.body(kind, len, self.tick)?;
+        if kind == b'E' {
+            return Err(AnswerError::Refused(message::error_response(&body)));
+        }
+        Ok((kind, body))
+    }
 }
 
 pub(super) fn unexpected(kind: u8) -> AnswerError {

@@ -39,13 +39,13 @@ pub(super) struct Catalog {
     pub(super) names: Vec<String>,
     /// Digits of money after the point.
     pub(super) money_scale: u8,
-    /// The session's values of [`STYLES`].
-    pub(super) styles: Vec<String>,
+    /// The session's DateStyle, if it was asked for.
+    pub(super) date_style: Option<String>,
+    /// The session's extra_float_digits, if it was asked for. Below 1, text has rounded floats.
+    pub(super) float_digits: Option<i32>,
+    /// Whether the server computes times in floats, so that their binary form is another one.
+    pub(super) has_float_times: bool,
 }
-
-/// The settings of output functions, with values that make text exact and independent of the session.
-const STYLES: [(&str, &str); 4] =
-    [("datestyle", "ISO"), ("intervalstyle", "postgres"), ("extra_float_digits", "3"), ("bytea_output", "hex")];
 
 /// Binary arrays come from this function alone. A domain over an array inherits it.
 const IS_ARRAY: &str = "(t.typtype <> 'd' AND t.typoutput = 'pg_catalog.array_out'::pg_catalog.regproc)";
@@ -58,13 +58,6 @@ pub(super) fn question(columns: &[ResultColumn]) -> String {
         let comma = if place == 0 { "" } else { ", " };
         // Writing to a String cannot fail.
         let _ = write!(asked, "{comma}({place}, {}::pg_catalog.oid, {})", column.type_oid, column.typmod);
-    }
-    let mut styles = String::new();
-    for (place, (name, _)) in STYLES.iter().enumerate() {
-        let _ = write!(
-            styles,
-            " UNION ALL SELECT 'style', 0, {place}, pg_catalog.current_setting('{name}'), 0::pg_catalog.oid, -1, NULL"
-        );
     }
     format!(
         "WITH RECURSIVE asked (place, type, typmod) AS (VALUES {asked}), reached (type) AS (
@@ -95,14 +88,11 @@ pub(super) fn question(columns: &[ResultColumn]) -> String {
             e.enumlabel::pg_catalog.text, 0::pg_catalog.oid, -1, NULL
             FROM types t JOIN pg_catalog.pg_enum e ON e.enumtypid = t.oid
         UNION ALL SELECT 'money', 0::pg_catalog.oid, pg_catalog.scale(1::pg_catalog.money::pg_catalog.numeric), NULL,
-            0::pg_catalog.oid, -1, NULL{styles}
+            0::pg_catalog.oid, -1, NULL
+        UNION ALL SELECT setting.name, 0, 0, pg_catalog.current_setting(setting.name), 0::pg_catalog.oid, -1, NULL
+            FROM (VALUES ('datestyle'), ('extra_float_digits')) setting (name)
         ORDER BY 2, 3"
     )
-}
-
-/// The statement that makes text exact until the end of the transaction.
-pub(super) fn set_styles() -> String {
-    set(STYLES.iter().map(|(name, value)| (*name, *value)))
 }
 
 impl Catalog {
@@ -123,7 +113,8 @@ impl Catalog {
         let other = TypeRef { oid: other, typmod, name: next().unwrap_or_default() };
         match (kind.as_str(), self.entries.get_mut(&oid)) {
             ("column", _) => self.names.push(other.name),
-            ("style", _) => self.styles.push(name),
+            ("datestyle", _) => self.date_style = Some(name),
+            ("extra_float_digits", _) => self.float_digits = Some(name.parse().map_err(|_| odd())?),
             ("money", _) => self.money_scale = place.and_then(|text| text.parse().ok()).ok_or_else(odd)?,
             ("domain", None) => self.insert(oid, CatalogEntry::Domain(other)),
             ("array", None) => {
@@ -139,20 +130,9 @@ impl Catalog {
         Ok(())
     }
 
-    /// The statement that restores the session's styles.
-    pub(super) fn restore_styles(&self) -> String {
-        set(STYLES.iter().zip(&self.styles).map(|((name, _), value)| (*name, value.as_str())))
-    }
-
     fn insert(&mut self, oid: u32, entry: CatalogEntry) {
         self.entries.insert(oid, entry);
     }
-}
-
-fn set<'a>(styles: impl Iterator<Item = (&'a str, &'a str)>) -> String {
-    // The values of these settings have no quotes and no backslashes.
-    let calls = styles.map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)"));
-    format!("SELECT {}", calls.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
@@ -180,7 +160,8 @@ mod tests {
         for values in [
             ["column", "0", "0", "NULL", "700", "-1", "pair"],
             ["money", "0", "2", "NULL", "0", "-1", "NULL"],
-            ["style", "0", "0", "ISO, MDY", "0", "-1", "NULL"],
+            ["datestyle", "0", "0", "ISO, MDY", "0", "-1", "NULL"],
+            ["extra_float_digits", "0", "0", "-15", "0", "-1", "NULL"],
             ["composite", "700", "0", "NULL", "0", "-1", "NULL"],
             ["attribute", "700", "1", "a", "23", "-1", "integer"],
             ["array", "699", "0", ":", "700", "-1", "pair"],
@@ -195,7 +176,7 @@ mod tests {
         assert_eq!(catalog.entries[&699], CatalogEntry::Array { item: pair, delimiter: b':' });
         assert_eq!(catalog.entries[&701], CatalogEntry::Enum(vec!["sad".to_owned()]));
         assert_eq!((catalog.names[0].as_str(), catalog.money_scale), ("pair", 2));
-        assert_eq!(catalog.restore_styles(), "SELECT pg_catalog.set_config('datestyle', 'ISO, MDY', true)");
+        assert_eq!((catalog.date_style.as_deref(), catalog.float_digits), (Some("ISO, MDY"), Some(-15)));
     }
 
     #[test]

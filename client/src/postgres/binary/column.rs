@@ -20,6 +20,9 @@ use crate::{Error, ErrorKind};
 
 const WAY_OUT: &str = "cast the column to text, or name it in the option as_text";
 const AGAIN: &str = "run the query again";
+/// How to read a text of a database in SQL_ASCII, which need not be UTF-8.
+pub(crate) const BYTES: &str =
+    "read its bytes: convert_to(COLUMN, 'SQL_ASCII'); spec/TYPES.md shows how to convert them";
 
 /// The rows of a batch that were decoded so far.
 #[derive(Debug)]
@@ -41,6 +44,7 @@ enum Values {
     Float32(Vec<f32>),
     Float64(Vec<f64>),
     Date(Vec<i32>),
+    Time(Vec<i64>),
     Timestamp(Vec<i64>),
     Interval(Vec<IntervalMonthDayNano>),
     Money(Vec<i128>),
@@ -77,7 +81,8 @@ impl ColumnBuilder {
             ColumnKind::Bool => Values::Bool(Vec::new()),
             ColumnKind::Int16 => Values::Int16(Vec::new()),
             ColumnKind::Int32 => Values::Int32(Vec::new()),
-            ColumnKind::Int64 | ColumnKind::Time => Values::Int64(Vec::new()),
+            ColumnKind::Int64 => Values::Int64(Vec::new()),
+            ColumnKind::Time => Values::Time(Vec::new()),
             ColumnKind::UInt32 => Values::UInt32(Vec::new()),
             ColumnKind::Float32 => Values::Float32(Vec::new()),
             ColumnKind::Float64 => Values::Float64(Vec::new()),
@@ -122,6 +127,7 @@ impl ColumnBuilder {
             Values::Float32(to) => numbers(block, cursors, to, validity, |bytes| Ok(f32::from_be_bytes(bytes))),
             Values::Float64(to) => numbers(block, cursors, to, validity, |bytes| Ok(f64::from_be_bytes(bytes))),
             Values::Date(to) => numbers(block, cursors, to, validity, datetime::date),
+            Values::Time(to) => numbers(block, cursors, to, validity, datetime::time),
             Values::Timestamp(to) => numbers(block, cursors, to, validity, datetime::timestamp),
             Values::Interval(to) => numbers(block, cursors, to, validity, datetime::interval),
             Values::Money(to) => numbers(block, cursors, to, validity, |bytes| Ok(i64::from_be_bytes(bytes).into())),
@@ -177,7 +183,9 @@ impl ColumnBuilder {
             }
             (Values::Int16(values), _) => (vec![buffer(values)], vec![]),
             (Values::Int32(values) | Values::Date(values), _) => (vec![buffer(values)], vec![]),
-            (Values::Int64(values) | Values::Timestamp(values), _) => (vec![buffer(values)], vec![]),
+            (Values::Int64(values) | Values::Time(values) | Values::Timestamp(values), _) => {
+                (vec![buffer(values)], vec![])
+            }
             (Values::UInt32(values), _) => (vec![buffer(values)], vec![]),
             (Values::Float32(values), _) => (vec![buffer(values)], vec![]),
             (Values::Float64(values), _) => (vec![buffer(values)], vec![]),
@@ -216,7 +224,11 @@ impl ColumnBuilder {
             }
             ValueFault::Refused(sqlstate, why) => (sqlstate, format!("column \"{path}\": {why}")),
         };
-        let hint = if sqlstate == "55000" { AGAIN } else { WAY_OUT };
+        let hint = match sqlstate {
+            "55000" => AGAIN,
+            "22021" => BYTES,
+            _ => WAY_OUT,
+        };
         Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate).with_hint(hint)
     }
 }

@@ -24,6 +24,15 @@ pub(super) fn date(bytes: [u8; 4]) -> Result<i32, ValueFault> {
     }
 }
 
+/// Microseconds since midnight, which is also the end of the day.
+#[inline]
+pub(super) fn time(bytes: [u8; 8]) -> Result<i64, ValueFault> {
+    match i64::from_be_bytes(bytes) {
+        microseconds @ 0..=86_400_000_000 => Ok(microseconds),
+        _ => Err(ValueFault::Damaged),
+    }
+}
+
 /// As [`date`], in 64 bits.
 #[inline]
 pub(super) fn timestamp(bytes: [u8; 8]) -> Result<i64, ValueFault> {
@@ -69,6 +78,15 @@ mod tests {
         assert_eq!(date([0x7f, 0xff, 0xff, 0xff]).unwrap(), i32::MAX);
         assert_eq!(date([0x80, 0, 0, 0]).unwrap(), -i32::MAX);
         assert!(date([0x7f, 0xff, 0xff, 0xfe]).is_err());
+    }
+
+    #[test]
+    fn a_time_is_within_a_day() {
+        assert_eq!(time([0; 8]).unwrap(), 0);
+        assert_eq!(time(86_400_000_000i64.to_be_bytes()).unwrap(), 86_400_000_000);
+        for other in [-1i64, 86_400_000_001] {
+            assert!(matches!(time(other.to_be_bytes()), Err(ValueFault::Damaged)));
+        }
     }
 
     #[test]

@@ -24,6 +24,8 @@ mod oid {
     pub(super) const BOOL: u32 = 16;
     pub(super) const BYTEA: u32 = 17;
     pub(super) const CHAR: u32 = 18;
+    /// point, lseg, path, box, polygon, line and circle.
+    pub(super) const GEOMETRIC: [u32; 7] = [600, 601, 602, 603, 604, 628, 718];
     pub(super) const NAME: u32 = 19;
     pub(super) const INT8: u32 = 20;
     pub(super) const INT2: u32 = 21;
@@ -117,6 +119,11 @@ pub(super) fn needs_catalog(columns: &[ResultColumn], options: &QueryOptions) ->
     })
 }
 
+/// Whether the text and the binary form of a type are the same bytes.
+pub(super) fn has_one_form(type_oid: u32) -> bool {
+    matches!(type_oid, oid::TEXT | oid::VARCHAR | oid::BPCHAR | oid::NAME | oid::JSON)
+}
+
 /// The columns of a result.
 ///
 /// # Errors
@@ -154,6 +161,10 @@ impl Build<'_> {
         let name = name.map_or("numeric", String::as_str);
         let source = TypeRef { oid: column.type_oid, typmod: column.typmod, name: name.to_owned() };
         let as_text = self.options.as_text.contains(&column.name);
+        let has_floats = oid::GEOMETRIC.contains(&source.oid) || as_text && is_float(source.oid);
+        if has_floats && self.rounds_floats() {
+            return Err(rounded(&source, &column.name));
+        }
         if !as_text && column.type_oid == oid::CHAR {
             // Beyond ASCII, only the output function knows the text.
             let node = leaf(ColumnKind::Text, &source, &column.name, &column.name, DataType::Utf8);
@@ -172,6 +183,23 @@ impl Build<'_> {
         Ok(ColumnDescription { node, format: ValueFormat::Text })
     }
 
+    /// Whether the text of floats is not exact in this session.
+    fn rounds_floats(&self) -> bool {
+        self.catalog.float_digits.is_some_and(|digits| digits < 1)
+    }
+
+    /// Checks that the text of a type is exact in this session, and in a form that the client reads.
+    fn check_style(&self, kind: &ColumnKind, source: &TypeRef, path: &str) -> Result<(), Error> {
+        match (kind, &self.catalog.date_style) {
+            (ColumnKind::Float32 | ColumnKind::Float64, _) if self.rounds_floats() => Err(rounded(source, path)),
+            (ColumnKind::Date | ColumnKind::Timestamp, Some(style)) if !style.starts_with("ISO") => {
+                let what = format!("arrives as text in DateStyle \"{style}\", which is not read");
+                Err(styled(source, path, &what, "DateStyle to ISO"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether Arrow lacks the type itself, regardless of nested types.
     fn is_foreign(&self, source: &TypeRef) -> bool {
         let nested =
@@ -183,7 +211,15 @@ impl Build<'_> {
         let money = self.catalog.money_scale;
         if let Some(kind) = scalar(source.oid, source.typmod, self.options) {
             let data_type = data_type(&kind, source.oid, money);
+            if self.literal {
+                self.check_style(&kind, source, path)?;
+            }
             return match kind {
+                ColumnKind::Time | ColumnKind::Timestamp | ColumnKind::Interval
+                    if !self.literal && self.catalog.has_float_times =>
+                {
+                    Err(without_form(source, path))
+                }
                 kind if !self.literal => Ok(leaf(kind, source, name, path, data_type)),
                 ColumnKind::Uuid | ColumnKind::Jsonb => Ok(leaf(ColumnKind::Text, source, name, path, data_type)),
                 kind if literal::is_readable(&kind) => Ok(leaf(kind, source, name, path, data_type)),
@@ -323,4 +359,21 @@ fn without_form(source: &TypeRef, path: &str) -> Error {
     Error::new(ErrorKind::Database, message)
         .with_sqlstate("0A000")
         .with_hint("cast the column to text, name it in the option as_text, or install the extension colonnade")
+}
+
+fn is_float(type_oid: u32) -> bool {
+    matches!(type_oid, oid::FLOAT4 | oid::FLOAT8)
+}
+
+fn rounded(source: &TypeRef, path: &str) -> Error {
+    styled(source, path, "arrives as text with floats that extra_float_digits rounds", "extra_float_digits to 3")
+}
+
+/// The error of a type whose text depends on a setting of the session.
+fn styled(source: &TypeRef, path: &str, what: &str, setting: &str) -> Error {
+    Error::new(ErrorKind::Database, format!("column \"{path}\": type {} {what}", source.name))
+        .with_sqlstate("0A000")
+        .with_hint(format!(
+            "set {setting} in this session, cast the column to text, or install the extension colonnade"
+        ))
 }

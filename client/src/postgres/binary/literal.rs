@@ -4,8 +4,8 @@
 
 use super::column::ColumnBuilder;
 use super::kind::{ColumnKind, Node};
-use super::scalars;
 use super::value::{ValueFault, value};
+use super::{interval, scalars};
 
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
@@ -73,7 +73,7 @@ fn write(node: &Node, text: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Valu
         ColumnKind::Time => out.extend_from_slice(&read(text, scalars::time)?.to_be_bytes()),
         ColumnKind::Timestamp => out.extend_from_slice(&read(text, scalars::timestamp)?.to_be_bytes()),
         ColumnKind::Interval => {
-            let (micros, days, months) = read(text, scalars::interval)?;
+            let (micros, days, months) = read(text, interval::parts)?;
             out.extend_from_slice(&micros.to_be_bytes());
             out.extend_from_slice(&days.to_be_bytes());
             out.extend_from_slice(&months.to_be_bytes());
@@ -94,11 +94,12 @@ fn parsed<T: std::str::FromStr>(text: &[u8]) -> Result<T, ValueFault> {
     std::str::from_utf8(text).ok().and_then(|text| text.parse().ok()).ok_or(ValueFault::Damaged)
 }
 
-/// `\x` and two digits a byte.
+/// `\x` and two digits a byte, or the form of `bytea_output = escape`, which never begins so.
 fn write_bytes(text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
-    let Some(digits) = text.strip_prefix(b"\\x").filter(|digits| digits.len() % 2 == 0) else {
+    let Some(digits) = text.strip_prefix(b"\\x") else { return write_escaped(text, out) };
+    if digits.len() % 2 != 0 {
         return Err(ValueFault::Damaged);
-    };
+    }
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     for pair in digits.chunks_exact(2) {
         match (digit(pair[0]), digit(pair[1])) {
@@ -107,6 +108,28 @@ fn write_bytes(text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
         }
     }
     Ok(())
+}
+
+/// Bytes as they are, but a backslash twice, and others as a backslash and three octal digits.
+fn write_escaped(mut text: &[u8], out: &mut Vec<u8>) -> Result<(), ValueFault> {
+    loop {
+        match *text {
+            [] => return Ok(()),
+            [b'\\', b'\\', ref rest @ ..] => {
+                out.push(b'\\');
+                text = rest;
+            }
+            [b'\\', high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', ref rest @ ..] => {
+                out.push((high - b'0') << 6 | (middle - b'0') << 3 | (low - b'0'));
+                text = rest;
+            }
+            [b'\\', ..] => return Err(ValueFault::Damaged),
+            [byte, ref rest @ ..] => {
+                out.push(byte);
+                text = rest;
+            }
+        }
+    }
 }
 
 /// `{…}`, with the dimensions before it if one does not start at 1.
@@ -259,16 +282,18 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_in_hexadecimal() {
+    fn bytes_are_in_both_forms() {
         let bytes = |text: &[u8]| {
             let mut out = Vec::new();
             write_bytes(text, &mut out).ok().map(|()| out)
         };
         assert_eq!(bytes(b"\\x00fF").unwrap(), [0, 255]);
         assert_eq!(bytes(b"\\x"), Some(vec![]));
-        for text in [&b"x00"[..], b"\\x0", b"\\x0g", b""] {
+        for text in [&b"\\x0"[..], b"\\x0g", b"\\400", b"\\00", b"\\"] {
             assert_eq!(bytes(text), None);
         }
+        // set bytea_output to escape; select '\x785c00ff'::bytea
+        assert_eq!(bytes(b"x\\\\\\000\\377").unwrap(), [b'x', b'\\', 0, 255]);
     }
 
     proptest! {

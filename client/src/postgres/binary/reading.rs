@@ -3,21 +3,18 @@
 use bytes::Bytes;
 
 use super::answer::{Talk, USERS, unexpected};
-use super::catalog::Catalog;
+use super::column::BYTES;
 use super::kind::{self, ColumnDescription};
 use super::known::{self, KnownStatement};
 use crate::feed::POLL;
 use crate::postgres::delivery::{self, Delivery};
-use crate::postgres::extended::{MessageBatch, ResultColumn, ValueFormat};
-use crate::postgres::message::{self, MessageReader, protocol};
+use crate::postgres::extended::{MessageBatch, ResultColumn, ValueFormat, bound_description};
+use crate::postgres::message::{self, MessageReader};
 use crate::postgres::parameters::BoundStatement;
 use crate::postgres::server_connection::ServerConnection;
 use crate::rows::Part;
 use crate::shared_connection::{AnswerError, Begun, Tick};
 use crate::{Error, ErrorKind, Pool, QueryOptions};
-
-/// The command tags with a number of rows.
-const COUNTED: [&str; 6] = ["SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "FETCH"];
 
 /// What a statement must return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,21 +46,21 @@ impl Reading {
     ) -> Result<Begun<ServerConnection, RowPart>, Error> {
         connection.incoming.set_patience(Some(POLL))?;
         let mut talk = Talk { connection, tick, synced: false };
-        let (styled, described) = match talk.columns(&self, tell) {
-            Ok(Running::Rows { styled, described }) => (styled, described),
+        let (described, expected) = match talk.columns(&self, tell) {
+            Ok(Running::Rows { described, expected }) => (described, expected),
             Ok(Running::Ended(rows)) => return Ok(Begun::Ended(Ok(rows))),
-            Err(error) => return talk.outcome(Err(error)).map(Begun::Ended),
+            Err(error) => return talk.outcome(Err(error)).map(|outcome| self.refused(outcome)),
         };
         let is_short = talk.connection.incoming.has_rest(talk.tick);
         talk.connection.known.note(&self.statement, described, is_short);
         if is_short {
-            let result = talk.rows(&self, styled, tell);
-            return talk.outcome(result).map(Begun::Ended);
+            let result = talk.rows(&self, expected, tell);
+            return talk.outcome(result).map(|outcome| Begun::Ended(outcome.map_err(explained)));
         }
         Ok(Begun::Open(Box::new(move |connection, tick, tell| {
             let mut talk = Talk { connection, tick, synced: true };
-            let result = talk.rows(&self, styled, tell);
-            talk.outcome(result)
+            let result = talk.rows(&self, expected, tell);
+            talk.outcome(result).map(|outcome| outcome.map_err(explained))
         })))
     }
 
@@ -84,7 +81,7 @@ impl Reading {
         let mut talk = Talk { connection, tick, synced: false };
         let described = match talk.described_first(&self.statement, load) {
             Ok(described) => described,
-            Err(error) => return talk.outcome(Err(error)).map(Begun::Ended),
+            Err(error) => return talk.outcome(Err(error)).map(|outcome| self.refused(outcome)),
         };
         if load.is_some() {
             return Ok(Begun::Ended(Ok(None)));
@@ -96,16 +93,63 @@ impl Reading {
         }
         self.begin(connection, tick, tell)
     }
+
+    fn refused<T>(&self, outcome: Result<Option<u64>, Error>) -> Begun<ServerConnection, T> {
+        Begun::Ended(outcome.map_err(|error| error.with_sent(&self.statement.sql)))
+    }
+}
+
+/// The server's error for a value that it cannot send, with what to do.
+fn explained(error: Error) -> Error {
+    let is_no_text = error.sqlstate() == Some("22021") && error.hint().is_none();
+    if is_no_text { error.with_hint(BYTES) } else { error }
 }
 
 type RowPart = Part<ColumnDescription, Bytes>;
 
 /// A statement that was sent.
 enum Running {
-    /// Its rows are the next messages, after the answers to statements of this client if `styled`.
-    Rows { styled: bool, described: Vec<ResultColumn> },
+    /// Its rows come next. Before them, the server says what it sends, if that must still be compared with what is expected.
+    Rows { described: Vec<ResultColumn>, expected: Option<Expected> },
     /// It had no columns and has ended, with this number of affected rows.
     Ended(Option<u64>),
+}
+
+/// What the server sends, or should.
+struct Expected {
+    columns: Vec<ResultColumn>,
+    formats: Vec<ValueFormat>,
+}
+
+impl Expected {
+    /// Checks that the server sends what was requested.
+    ///
+    /// # Errors
+    /// It does not, and the values could not be told from others.
+    fn check(&self, sent: &Self) -> Result<(), Error> {
+        let types = |columns: &[ResultColumn]| columns.iter().map(|column| column.type_oid).collect::<Vec<_>>();
+        if types(&self.columns) != types(&sent.columns) {
+            return Err(changed());
+        }
+        sent.check_formats(self.formats.iter().copied())
+    }
+
+    /// Checks that the values have the formats in which they were requested.
+    ///
+    /// # Errors
+    /// As for [`Expected::check`].
+    fn check_formats(&self, wanted: impl Iterator<Item = ValueFormat>) -> Result<(), Error> {
+        for ((column, sent), wanted) in self.columns.iter().zip(&self.formats).zip(wanted) {
+            if wanted != *sent && !kind::has_one_form(column.type_oid) {
+                let (name, [sent, wanted]) = (&column.name, [*sent, wanted].map(ValueFormat::name));
+                let message = format!("column \"{name}\": the server sends {sent} although {wanted} was requested");
+                return Err(Error::new(ErrorKind::Unsupported, message).with_hint(
+                    "this server does not speak PostgreSQL's protocol as PostgreSQL does; cast the column to text",
+                ));
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Talk<'_> {
@@ -113,7 +157,9 @@ impl Talk<'_> {
     fn columns(&mut self, reading: &Reading, tell: &mut dyn FnMut(RowPart)) -> Result<Running, AnswerError> {
         let Reading { statement, options, wanted, .. } = reading;
         self.agree_on_encoding()?;
-        if let Some((known, columns)) = self.connection.known.take(statement, options) {
+        // Not all columns are requested in binary from a server with other times.
+        let known = (!self.connection.server.has_float_times).then(|| self.connection.known.take(statement, options));
+        if let Some((known, columns)) = known.flatten() {
             return self.at_once(reading, known, columns, tell);
         }
         let (_, Some(described)) = self.describe(&statement.sql, &statement.types())? else {
@@ -122,12 +168,14 @@ impl Talk<'_> {
             }
             return Err(AnswerError::Refused(Error::no_rows()));
         };
-        let catalog = if kind::needs_catalog(&described, options) { self.ask(&described)? } else { Catalog::default() };
-        let columns = kind::columns(&described, &catalog, options).map_err(AnswerError::Refused)?;
+        let columns = self.in_arrow(&described, options)?;
         let formats: Vec<_> = columns.iter().map(|column| column.format).collect();
         tell(Part::Columns(columns));
-        let styled = self.run(&statement.values, &formats, &catalog)?;
-        Ok(Running::Rows { styled, described })
+        self.synced = true;
+        let batch = MessageBatch::default().bind(USERS, &statement.values, &formats).describe_bound();
+        self.connection.send(&batch.execute().sync())?;
+        let expected = Some(Expected { columns: described.clone(), formats });
+        Ok(Running::Rows { described, expected })
     }
 
     /// Asks for the extension and describes a statement in one round trip. If `load` is set, the description is void.
@@ -163,41 +211,55 @@ impl Talk<'_> {
     ) -> Result<Running, AnswerError> {
         let BoundStatement { sql, values } = &reading.statement;
         let parsed = MessageBatch::default().parse(USERS, sql, &reading.statement.types());
-        let mut batch = parsed.map_err(AnswerError::Refused)?.describe(USERS);
+        // One form for all columns, whatever their number.
+        let batch = parsed.map_err(AnswerError::Refused)?.bind(USERS, values, &[ValueFormat::Binary]);
+        let mut batch = batch.describe_bound();
         if !known.is_short {
             // The description then arrives before the rows.
             batch = batch.and_flush();
         }
         self.synced = true;
-        // One form for all columns, whatever their number.
-        self.connection.send(&batch.run(USERS, values, &[ValueFormat::Binary]).sync())?;
-        let (_, described) = self.described()?;
-        let described = described.ok_or_else(|| AnswerError::Refused(changed()))?;
-        let columns = if described == known.columns {
+        self.connection.send(&batch.execute().sync())?;
+        let sent = self.bound()?.ok_or_else(|| AnswerError::Refused(changed()))?;
+        let columns = if sent.columns == known.columns {
             columns
         } else {
-            known::in_binary(&described, &reading.options).ok_or_else(|| AnswerError::Refused(changed()))?
+            known::in_binary(&sent.columns, &reading.options).ok_or_else(|| AnswerError::Refused(changed()))?
         };
+        sent.check_formats(std::iter::repeat(ValueFormat::Binary)).map_err(AnswerError::Refused)?;
         tell(Part::Columns(columns));
-        Ok(Running::Rows { styled: false, described })
+        Ok(Running::Rows { described: sent.columns, expected: None })
+    }
+
+    /// Receives the answers to Bind, to Parse before it, and to Describe; `None` if the statement returns no rows.
+    fn bound(&mut self) -> Result<Option<Expected>, AnswerError> {
+        loop {
+            let (kind, body) = self.message()?;
+            match kind {
+                b'1' | b'2' => {}
+                b'T' => {
+                    let (columns, formats) = bound_description(&body)?;
+                    return Ok(Some(Expected { columns, formats }));
+                }
+                b'n' => return Ok(None),
+                _ => return Err(unexpected(kind)),
+            }
+        }
     }
 
     /// Receives the rows of a statement that was sent. Returns their number.
     fn rows(
         &mut self,
         reading: &Reading,
-        styled: bool,
+        expected: Option<Expected>,
         tell: &mut dyn FnMut(RowPart),
     ) -> Result<Option<u64>, AnswerError> {
-        if styled {
-            self.own_rows()?;
-        }
-        match self.message()? {
-            (b'2', _) => {}
-            (kind, _) => return Err(unexpected(kind)),
+        if let Some(expected) = expected {
+            let sent = self.bound()?.ok_or_else(|| AnswerError::Refused(changed()))?;
+            expected.check(&sent).map_err(AnswerError::Refused)?;
         }
         loop {
-            if self.connection.incoming.peek(self.tick)? == b'D' {
+            if self.kind()? == b'D' {
                 let sink = &mut |bytes| tell(Part::Rows(bytes));
                 self.connection.incoming.rows(&reading.pool, reading.options.max_message_bytes, self.tick, sink)?;
                 continue;
@@ -206,11 +268,8 @@ impl Talk<'_> {
             if kind != b'C' {
                 return Err(unexpected(kind));
             }
-            let tag = MessageReader(&body).text()?.into_owned();
-            let rows = message::rows_of_tag(&tag);
-            if rows.is_none() && COUNTED.iter().any(|word| tag.starts_with(word)) {
-                return Err(AnswerError::Lost(protocol(format!("a tag {tag:?}"))));
-            }
+            // Some servers that imitate PostgreSQL give no number.
+            let rows = message::rows_of_tag(&MessageReader(&body).text()?);
             self.settle()?;
             return Ok(rows);
         }

@@ -1,11 +1,10 @@
-//! Converts dates, times and numbers from text, in the styles that are set for the statement (`answer.rs`), to the
-//! bytes of their send functions: `EncodeDateOnly`, `EncodeDateTime` and `EncodeInterval` in PostgreSQL's datetime.c,
-//! `numeric_out` and `numeric_send` in numeric.c.
+//! Converts dates and times in DateStyle ISO, and numbers, from text to the bytes of their send functions:
+//! `EncodeDateOnly` and `EncodeDateTime` in PostgreSQL's datetime.c, `numeric_out` and `numeric_send` in numeric.c.
 
 /// Days from 1 March of the year 0 to 1 January 2000.
 const EPOCH: i64 = 730_425;
 const DAY: i128 = 86_400_000_000;
-const SECOND: i128 = 1_000_000;
+pub(super) const SECOND: i128 = 1_000_000;
 /// Decimal digits of one digit of a numeric.
 const DIGIT: usize = 4;
 
@@ -50,32 +49,6 @@ pub(super) fn timestamp(text: &str) -> Option<i64> {
     i64::try_from(i128::from(days(day, before_christ)?) * DAY + clock(time)? - offset).ok()
 }
 
-/// Microseconds, days and months.
-pub(super) fn interval(text: &str) -> Option<(i64, i32, i32)> {
-    match text {
-        "infinity" => return Some((i64::MAX, i32::MAX, i32::MAX)),
-        "-infinity" => return Some((i64::MIN, i32::MIN, i32::MIN)),
-        _ => {}
-    }
-    let (mut micros, mut days, mut months) = (0, 0, 0i64);
-    let mut words = text.split(' ');
-    while let Some(word) = words.next() {
-        let (sign, number) = signed(word);
-        if number.contains(':') {
-            micros = sign * clock(number)?;
-            continue;
-        }
-        let number = sign as i64 * whole(number)?;
-        match words.next()? {
-            "year" | "years" => months += number * 12,
-            "mon" | "mons" => months += number,
-            "day" | "days" => days = number,
-            _ => return None,
-        }
-    }
-    Some((i64::try_from(micros).ok()?, i32::try_from(days).ok()?, i32::try_from(months).ok()?))
-}
-
 /// Appends the bytes of `numeric_send`: the number of digits to the base 10000, the weight of the first one, the sign,
 /// the scale, the digits.
 pub(super) fn write_numeric(text: &str, out: &mut Vec<u8>) -> Option<()> {
@@ -118,7 +91,7 @@ fn era(text: &str) -> (&str, bool) {
 }
 
 /// 1 or -1, and the text after the sign.
-fn signed(text: &str) -> (i128, &str) {
+pub(super) fn signed(text: &str) -> (i128, &str) {
     match text.strip_prefix('-') {
         Some(text) => (-1, text),
         None => (1, text.strip_prefix('+').unwrap_or(text)),
@@ -126,7 +99,7 @@ fn signed(text: &str) -> (i128, &str) {
 }
 
 /// Digits only.
-fn whole(text: &str) -> Option<i64> {
+pub(super) fn whole(text: &str) -> Option<i64> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
@@ -135,8 +108,10 @@ fn whole(text: &str) -> Option<i64> {
 
 /// Days since 2000 of `YYYY-MM-DD`, in the calendar that PostgreSQL uses for all times.
 fn days(text: &str, before_christ: bool) -> Option<i64> {
-    let mut parts = text.split('-').map(whole);
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let mut parts = text.split('-');
+    // Other styles have the year elsewhere.
+    let year = whole(parts.next().filter(|year| year.len() >= 4)?)?;
+    let (month, day) = (whole(parts.next()?)?, whole(parts.next()?)?);
     if parts.next().is_some() || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
     }
@@ -148,18 +123,21 @@ fn days(text: &str, before_christ: bool) -> Option<i64> {
 }
 
 /// Microseconds of `HH:MM:SS`, with up to six digits after a point.
-fn clock(text: &str) -> Option<i128> {
+pub(super) fn clock(text: &str) -> Option<i128> {
+    let mut parts = text.split(':');
+    let (hours, minutes) = (whole(parts.next()?)?, whole(parts.next()?)?);
+    let last = seconds(parts.next()?)?;
+    if parts.next().is_some() || minutes > 59 || last > 60 * SECOND {
+        return None;
+    }
+    Some(i128::from(hours * 3600 + minutes * 60) * SECOND + last)
+}
+
+/// Microseconds of seconds with up to six digits after a point.
+pub(super) fn seconds(text: &str) -> Option<i128> {
     let (text, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    if fraction.len() > 6 {
-        return None;
-    }
-    let micros = whole(fraction)? * 10i64.pow(6 - fraction.len() as u32);
-    let mut parts = text.split(':').map(whole);
-    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
-    if parts.next().is_some() || minutes > 59 || seconds > 60 {
-        return None;
-    }
-    Some(i128::from(hours * 3600 + minutes * 60 + seconds) * SECOND + i128::from(micros))
+    let micros = whole(fraction)? * 10i64.pow(6u32.checked_sub(fraction.len() as u32)?);
+    Some(i128::from(whole(text)?) * SECOND + i128::from(micros))
 }
 
 /// Microseconds of `HH`, `HH:MM` or `HH:MM:SS`.
@@ -205,19 +183,6 @@ mod tests {
     }
 
     #[test]
-    fn intervals_are_read() {
-        assert_eq!(interval("00:00:00"), Some((0, 0, 0)));
-        assert_eq!(interval("1 year 2 mons 3 days 04:05:06.7"), Some((14_706_700_000, 3, 14)));
-        assert_eq!(interval("-1 years -2 mons +3 days -04:05:06"), Some((-14_706_000_000, 3, -14)));
-        assert_eq!(interval("1 mon -1 days"), Some((0, -1, 1)));
-        assert_eq!(interval("-2562047788:00:54.775808"), Some((i64::MIN, 0, 0)));
-        assert_eq!(interval("-178956970 years -8 mons"), Some((0, 0, i32::MIN)));
-        for text in ["", "1", "1 week", "P1Y", "1 year 2", "04:05"] {
-            assert_eq!(interval(text), None, "{text}");
-        }
-    }
-
-    #[test]
     fn numerics_have_the_bytes_of_numeric_send() {
         let sent = |text: &str| {
             let mut out = Vec::new();
@@ -240,7 +205,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_panics(text in "[0-9:. +-]{0,24}( BC| years| mons)?") {
-            let _ = (date(&text), time(&text), timestamp(&text), interval(&text));
+            let _ = (date(&text), time(&text), timestamp(&text));
             let _ = write_numeric(&text, &mut Vec::new());
         }
     }

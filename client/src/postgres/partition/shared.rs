@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{PostgresConnection, apart, begin, crowded, import, settle};
+use super::{PostgresConnection, apart, begin, crowded, import, settings, settle};
 use crate::partition::{SharedState, StateExport};
 use crate::{Connection, Error, ErrorKind, Keep, QueryOptions};
 
@@ -42,6 +42,7 @@ impl PostgresConnection {
         self.ask(PATIENT, keep)?;
         let server = self.run_of_server(keep)?;
         let snapshot = snapshot.ok_or_else(|| Error::new(ErrorKind::Protocol, "a snapshot without a name"))?;
+        let settings = settings.into_iter().filter(|(name, _)| settings::is_carried(name)).collect();
         Ok(SharedState { server, snapshot, settings })
     }
 
@@ -66,6 +67,7 @@ impl PostgresConnection {
         options: &QueryOptions,
         keep: Keep<'_>,
     ) -> Result<(), Error> {
+        settings::check(&state.settings)?;
         begin(self, true, keep)?;
         import(self, &state.snapshot, keep).map_err(|error| match error.kind() {
             ErrorKind::Database => gone().with_cause(error),

@@ -127,9 +127,12 @@ fn received(to: &ColumnType) -> Option<DataType> {
                 DataType::Decimal256(precision, scale)
             }
         }
-        ColumnType::Text | ColumnType::Varchar(_) | ColumnType::Char(_) | ColumnType::Json | ColumnType::Uuid => {
-            DataType::Utf8
-        }
+        ColumnType::Text
+        | ColumnType::Varchar(_)
+        | ColumnType::Char(_)
+        | ColumnType::Json
+        | ColumnType::Jsonb
+        | ColumnType::Uuid => DataType::Utf8,
         ColumnType::Bytea => DataType::Binary,
         ColumnType::Date => DataType::Date32,
         ColumnType::Time(_) => DataType::Time64(TimeUnit::Microsecond),
@@ -146,6 +149,7 @@ fn checks_values(to: &ColumnType) -> bool {
             | ColumnType::Varchar(_)
             | ColumnType::Char(_)
             | ColumnType::Json
+            | ColumnType::Jsonb
             | ColumnType::Date
             | ColumnType::Time(_)
             | ColumnType::Timestamp { .. }

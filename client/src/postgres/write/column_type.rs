@@ -24,6 +24,7 @@ mod oid {
     pub(super) const INTERVAL: u32 = 1186;
     pub(super) const NUMERIC: u32 = 1700;
     pub(super) const UUID: u32 = 2950;
+    pub(super) const JSONB: u32 = 3802;
 }
 
 /// Bytes of a length before the value in a type modifier.
@@ -48,6 +49,8 @@ pub(super) enum ColumnType {
     /// Exactly so many characters: with fewer, the server would add spaces.
     Char(usize),
     Json,
+    /// JSON that is kept without its spaces, and without the order and repetitions of keys.
+    Jsonb,
     /// Text that is one of an enum's labels, which the server checks.
     Enum,
     Bytea,
@@ -67,6 +70,15 @@ pub(super) enum ColumnType {
 }
 
 impl ColumnType {
+    /// Whether its values have microseconds.
+    pub(super) fn has_times(&self) -> bool {
+        match self {
+            Self::Time(_) | Self::Timestamp { .. } | Self::Interval => true,
+            Self::Array { of, .. } => of.has_times(),
+            _ => false,
+        }
+    }
+
     /// The type of a column, if this client writes it.
     pub(super) fn of(column: &TableColumn) -> Option<Self> {
         let number = |type_oid| if column.is_received_as_text { oid::TEXT } else { type_oid };
@@ -94,6 +106,7 @@ impl ColumnType {
             oid::VARCHAR => length.map_or(Self::Text, Self::Varchar),
             oid::BPCHAR => length.map_or(Self::Text, Self::Char),
             oid::JSON => Self::Json,
+            oid::JSONB => Self::Jsonb,
             oid::DATE => Self::Date,
             oid::TIME => Self::Time(step()),
             oid::TIMESTAMP => Self::Timestamp { zoned: false, step: step() },
@@ -114,7 +127,7 @@ impl ColumnType {
             | (Self::Int2 | Self::Int4 | Self::Int8, M::Integer { .. })
             | (Self::Float4 | Self::Float8, M::Float { .. } | M::Integer { .. })
             | (Self::Numeric(_), M::Integer { .. } | M::Decimal { .. })
-            | (Self::Text | Self::Json, M::Text | M::Json)
+            | (Self::Text | Self::Json | Self::Jsonb, M::Text | M::Json)
             | (Self::Varchar(_) | Self::Char(_) | Self::Enum, M::Text)
             | (Self::Uuid, M::Uuid | M::Text)
             | (Self::Bytea, M::Bytes)
@@ -142,6 +155,7 @@ impl ColumnType {
             Self::Varchar(length) => format!("varchar({length})"),
             Self::Char(length) => format!("char({length})"),
             Self::Json => "json".to_owned(),
+            Self::Jsonb => "jsonb".to_owned(),
             Self::Enum => "an enum".to_owned(),
             Self::Bytea => "bytea".to_owned(),
             Self::Date => "date".to_owned(),

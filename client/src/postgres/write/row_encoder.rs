@@ -6,12 +6,12 @@ use arrow_array::RecordBatch;
 
 use super::column_type::ColumnType;
 use super::frequent_column::FrequentColumn;
-use super::moment::{date, time, timestamp};
+use super::moment::{self, date, time, timestamp};
 use super::numeric;
 use crate::Error;
 use crate::write::BLOCK;
 use crate::write::kind::ColumnMeaning;
-use crate::write::misfit::{ValueMisfit, unit_name};
+use crate::write::misfit::ValueMisfit;
 use crate::write::moment::microseconds;
 use crate::write::uuid::uuid;
 use crate::write::values::{ColumnValues, Scalar, decimal_scale};
@@ -19,6 +19,8 @@ use crate::write::values::{ColumnValues, Scalar, decimal_scale};
 const SIGNATURE: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: [u8; 2] = (-1i16).to_be_bytes();
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
+/// The version of jsonb's binary form: `jsonb_recv` in PostgreSQL's jsonb.c.
+const JSONB_VERSION: u8 = 1;
 /// The largest integers of which each has a float.
 const EXACT_FLOAT4: u64 = 1 << 24;
 const EXACT_FLOAT8: u64 = 1 << 53;
@@ -141,6 +143,14 @@ fn push_value(
             let bytes = uuid(text).ok_or_else(|| ValueMisfit::text("a text that is not a uuid of 36 characters"))?;
             sized(out, &bytes);
         }
+        (ColumnType::Jsonb, Scalar::Text(text)) => {
+            check_nul(text)?;
+            with_length(out, |out| {
+                out.push(JSONB_VERSION);
+                out.extend_from_slice(text.as_bytes());
+                Ok(())
+            })?;
+        }
         (_, Scalar::Text(text)) => {
             check_length(to, text)?;
             push_text(out, text)?;
@@ -156,13 +166,12 @@ fn push_value(
         }
         (ColumnType::Interval, Scalar::Integer(number)) => {
             let M::Duration { per_second } = meaning else { return range(to, number) };
-            let micros = microseconds(number, *per_second)
-                .ok_or_else(|| ValueMisfit::moment(number, unit_name(*per_second), "interval"))?;
+            let micros = microseconds(number, *per_second).ok_or_else(|| moment::misfit(number, meaning, 1, to))?;
             push_interval(out, micros, 0, 0);
         }
         (ColumnType::Interval, Scalar::Interval(value)) => {
             if value.nanoseconds % 1000 != 0 {
-                return Err(ValueMisfit::moment(value.nanoseconds, "ns", "interval"));
+                return Err(moment::misfit(value.nanoseconds, meaning, 1, to));
             }
             push_interval(out, value.nanoseconds / 1000, value.days, value.months);
         }

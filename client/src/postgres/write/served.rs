@@ -9,12 +9,13 @@ use std::sync::Arc;
 use arrow_schema::{Field, Schema, SchemaRef};
 use colonnade_sql::{Dialect, quote};
 
-use self::upsert::UpsertStage;
+use self::upsert::{UpsertStage, merge_repeatedly};
 use super::column_target::{ColumnTarget, StreamColumns};
 use super::columnar::ColumnarPayload;
-use super::transfer::{Progress, Steps, Transfer};
+use super::transfer::{Progress, Steps, Transfer, in_transaction};
 use crate::postgres::request;
-use crate::shared_connection::AnswerError;
+use crate::postgres::server_connection::ServerConnection;
+use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
 use crate::write::exact_array::ArrayTarget;
 use crate::write::{IfExists, WriteTarget};
 use crate::{Error, ErrorKind};
@@ -26,28 +27,51 @@ pub(super) struct ServedPlan {
     pub(super) schema: SchemaRef,
 }
 
-/// Makes the table ready, copies the rows, and returns their number. The transaction is the caller's.
-pub(super) fn write(
-    transfer: &mut Transfer<'_>,
+/// Writes within a transaction, or within the user's. The rows of an upsert have a transaction of their own, in which other sessions
+/// cannot disturb them, before they come into a table that is there.
+pub(super) fn run(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
     plan: &ServedPlan,
     steps: &Steps<'_>,
     tell: &mut dyn FnMut(Progress),
-) -> Result<u64, AnswerError> {
+) -> AnswerOutcome {
+    let (is_alone, mut waiting) = (connection.is_idle(), None);
+    let written = in_transaction(connection, &mut *tick, steps.abandoned, |transfer| {
+        let (rows, stage) = copy(transfer, plan, steps, tell)?;
+        match stage {
+            Some(stage) if is_alone && stage.may_wait() => waiting = Some(stage),
+            Some(stage) => stage.merge(transfer, rows)?,
+            None => {}
+        }
+        Ok(rows)
+    })?;
+    match (written, waiting) {
+        (Ok(Some(rows)), Some(stage)) => merge_repeatedly(connection, tick, &stage, rows, steps.abandoned),
+        (written, _) => Ok(written),
+    }
+}
+
+/// Makes the table ready, and copies the rows into it, or into the temporary table of an upsert. Returns their number.
+fn copy<'a>(
+    transfer: &mut Transfer<'_>,
+    plan: &'a ServedPlan,
+    steps: &Steps<'_>,
+    tell: &mut dyn FnMut(Progress),
+) -> Result<(u64, Option<UpsertStage<'a>>), AnswerError> {
     let table = prepare(transfer, plan)?;
     let columns = columns(transfer, &table.name, plan)?;
-    let stage = match plan.target.if_exists {
-        IfExists::Upsert => Some(UpsertStage::begin(transfer, &table, plan)?),
-        _ => None,
-    };
     let payload = &mut ColumnarPayload::new(columns.schema.clone());
+    let (into, stage) = match plan.target.if_exists {
+        IfExists::Upsert => {
+            let stage = UpsertStage::begin(transfer, table, plan)?;
+            (stage.name().to_owned(), Some(stage))
+        }
+        _ => (table.name, None),
+    };
     tell(Progress::Served(columns));
-    let into = stage.as_ref().map_or(table.name.as_str(), UpsertStage::name);
     let statement = format!("COPY {into} ({}) FROM STDIN ({})", names(plan), request::STREAM);
-    let rows = transfer.copy(&statement, steps, payload, tell)?;
-    if let Some(stage) = stage {
-        stage.merge(transfer, rows)?;
-    }
-    Ok(rows)
+    Ok((transfer.copy(&statement, steps, payload, tell)?, stage))
 }
 
 fn names(plan: &ServedPlan) -> String {
@@ -95,6 +119,8 @@ struct FoundTable {
     name: String,
     /// Its schema; `None` if it is temporary.
     schema: Option<String>,
+    /// Whether this write has created it.
+    is_new: bool,
 }
 
 /// The table that the name means now: a temporary one first, as in the server's own search.
@@ -122,9 +148,10 @@ fn find(transfer: &mut Transfer<'_>, target: &WriteTarget) -> Result<Option<Foun
         ));
     }
     Ok(Some(if persistence == "t" {
-        FoundTable { name: quoted(table), schema: None }
+        FoundTable { name: quoted(table), schema: None, is_new: false }
     } else {
-        FoundTable { name: format!("{}.{}", quoted(schema), quoted(table)), schema: Some(schema.clone()) }
+        let name = format!("{}.{}", quoted(schema), quoted(table));
+        FoundTable { name, schema: Some(schema.clone()), is_new: false }
     }))
 }
 
@@ -154,13 +181,14 @@ fn create(
         let key: Vec<_> = target.key.iter().map(|name| quoted(name)).collect();
         transfer.ask(&format!("ALTER TABLE {table} ADD PRIMARY KEY ({})", key.join(", ")))?;
     }
-    match schema {
-        Some(schema) => Ok(FoundTable { name: table, schema: Some(schema.to_owned()) }),
+    let created = match schema {
+        Some(schema) => FoundTable { name: table, schema: Some(schema.to_owned()), is_new: true },
         // Without a schema, the server has chosen one.
         None => find(transfer, target)?.ok_or_else(|| {
             AnswerError::Lost(Error::new(ErrorKind::Protocol, "the server does not list a table that it has created"))
-        }),
-    }
+        })?,
+    };
+    Ok(FoundTable { is_new: true, ..created })
 }
 
 /// The columns of the table that the data names.

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use arrow_array::RecordBatch;
 
 use super::column_target::StreamColumns;
+use super::column_type::ColumnType;
 use super::columnar::ColumnarPayload;
 use super::stage::{STAGE, Stage};
 use super::table::{self, TableColumn};
@@ -137,6 +138,19 @@ pub(super) fn in_transaction(
     }
 }
 
+/// Refuses columns of times on a server that computes them in floats: their binary form there is another one.
+fn refuse_times(columns: &[TableColumn], plan: &WritePlan) -> Result<(), AnswerError> {
+    let is_written = |column: &&TableColumn| plan.columns.iter().any(|(name, _)| *name == column.name);
+    let has_times = |column: &&TableColumn| ColumnType::of(column).is_some_and(|found| found.has_times());
+    let Some(column) = columns.iter().filter(is_written).find(has_times) else { return Ok(()) };
+    let message = format!(
+        "column \"{}\": the server computes {} in floats (integer_datetimes is off), in which it cannot be written exactly",
+        column.name, column.type_name
+    );
+    let error = Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000");
+    Err(AnswerError::Refused(error.with_hint("write it as text into a column of text")))
+}
+
 pub(super) struct Transfer<'a> {
     connection: &'a mut ServerConnection,
     tick: Tick<'a>,
@@ -155,6 +169,9 @@ impl Transfer<'_> {
             Some(stream) if self.receives()? => Some(stream),
             _ => None,
         };
+        if stream.is_none() && self.connection.server.has_float_times {
+            refuse_times(&columns, plan)?;
+        }
         let route = match plan.target.if_exists {
             IfExists::Upsert => Route::Upsert(UpsertStage::begin(self, &table.name, &columns, plan)?),
             _ if table.row_security => Route::Insert(Stage::create(self, &table.name, plan)?),

@@ -16,14 +16,12 @@ use crate::sqlite::value::RawValue;
 /// A compiled statement.
 pub(in crate::sqlite) struct SqliteStatement<'d> {
     raw: NonNull<ffi::sqlite3_stmt>,
-    columns: c_int,
     database: &'d Database,
 }
 
 /// The current row of a statement.
 pub(in crate::sqlite) struct Row<'s> {
     raw: NonNull<ffi::sqlite3_stmt>,
-    columns: usize,
     statement: PhantomData<&'s mut ()>,
 }
 
@@ -31,14 +29,14 @@ impl<'d> SqliteStatement<'d> {
     /// # Safety
     /// `raw` is a statement of the database's that nobody else uses.
     pub(super) unsafe fn of(raw: NonNull<ffi::sqlite3_stmt>, database: &'d Database) -> Self {
-        // SAFETY: the caller's promise.
-        let columns = unsafe { ffi::sqlite3_column_count(raw.as_ptr()) };
-        Self { raw, columns, database }
+        Self { raw, database }
     }
 
-    /// The number of columns; 0 if it returns no rows.
+    /// The number of columns; 0 if it returns no rows. Before the first step, the columns are those of the schema that this
+    /// connection knows; the step compares it with the file's, and compiles the statement again if it has changed.
     pub(in crate::sqlite) fn columns(&self) -> usize {
-        usize::try_from(self.columns).unwrap_or_default()
+        // SAFETY: the statement is valid.
+        usize::try_from(unsafe { ffi::sqlite3_column_count(self.raw.as_ptr()) }).unwrap_or_default()
     }
 
     /// A column's name.
@@ -153,11 +151,18 @@ impl<'d> SqliteStatement<'d> {
         Ok(rows)
     }
 
+    /// The row of the last step, if it had one.
+    pub(in crate::sqlite) fn row(&mut self) -> Option<Row<'_>> {
+        // SAFETY: the statement is valid. It has values only while it stands on a row.
+        let values = unsafe { ffi::sqlite3_data_count(self.raw.as_ptr()) };
+        (values > 0).then_some(Row { raw: self.raw, statement: PhantomData })
+    }
+
     /// The next row, or `None` after the last.
     pub(in crate::sqlite) fn step(&mut self) -> Result<Option<Row<'_>>, Error> {
         // SAFETY: the statement is valid, and `&mut self` means that no row of it is in use.
         match unsafe { ffi::sqlite3_step(self.raw.as_ptr()) } {
-            ffi::SQLITE_ROW => Ok(Some(Row { raw: self.raw, columns: self.columns(), statement: PhantomData })),
+            ffi::SQLITE_ROW => Ok(Some(Row { raw: self.raw, statement: PhantomData })),
             ffi::SQLITE_DONE => Ok(None),
             code => Err(self.database.error(code, Stage::Step)),
         }
@@ -188,7 +193,6 @@ impl<'s> Row<'s> {
     /// The value of a column.
     #[inline]
     pub(in crate::sqlite) fn value(&self, column: usize) -> RawValue<'s> {
-        debug_assert!(column < self.columns);
         // SAFETY: the statement stands on a row while `self` exists.
         let raw = unsafe { ffi::sqlite3_column_value(self.raw.as_ptr(), column as c_int) };
         // SAFETY: as above.

@@ -11,7 +11,7 @@ use crate::literal::sqlite::Atom;
 use crate::sqlite::decimal;
 use crate::sqlite::kind::{ColumnKind, MAX_PRECISION};
 use crate::write::kind::ColumnMeaning;
-use crate::write::misfit::{ValueMisfit, unit_name};
+use crate::write::misfit::ValueMisfit;
 use crate::write::values::{ColumnValues, Scalar};
 use crate::{Error, parameter};
 
@@ -275,13 +275,10 @@ fn long_number(unscaled: i128, exponent: i32, precision: u8, scale: u8) -> Optio
 impl StoredType {
     #[cold]
     fn wrong_moment(self, number: i64, meaning: &ColumnMeaning) -> ValueMisfit {
-        let unit = match meaning {
-            ColumnMeaning::Date { per_day: 1 } => "days since 1970",
-            ColumnMeaning::Date { per_day: per }
-            | ColumnMeaning::Time { per_second: per }
-            | ColumnMeaning::Timestamp { per_second: per, .. } => unit_name(*per),
-            _ => "",
+        let held = match self {
+            Self::Time => "00:00:00 to 23:59:59.999999",
+            _ => "the years 0 to 9999",
         };
-        ValueMisfit::moment(number, unit, &self.name())
+        ValueMisfit::moment(number, meaning, &self.name(), held, 1)
     }
 }

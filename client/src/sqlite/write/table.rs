@@ -117,7 +117,7 @@ fn create(database: &Database, name: &str, columns: &[(String, ColumnMeaning)], 
     let columns = columns.iter().map(|(column, meaning)| {
         let declaration = StoredType::created(meaning).ok_or_else(|| {
             let what = "SQLite has no type that would hold these values exactly";
-            unsupported_column(column, what, "convert them before: dtype={…: \"utf8\"} or an integer")
+            unsupported_column(column, what, meaning.way_out())
         })?;
         // SQLite allows NULL in most primary keys.
         let not_null = if key.contains(column) { " NOT NULL" } else { "" };

@@ -4,7 +4,7 @@ use arrow_buffer::{IntervalMonthDayNano, i256};
 
 use super::{TypeNames, range};
 use crate::write::kind::ColumnMeaning;
-use crate::write::misfit::{ValueMisfit, unit_name};
+use crate::write::misfit::ValueMisfit;
 use crate::write::values::{ColumnValues, Scalar};
 
 /// A column of a batch, with what its conversion needs.
@@ -21,6 +21,20 @@ impl Source<'_> {
     #[cold]
     pub(super) fn misfit(&self, value: impl std::fmt::Display) -> ValueMisfit {
         ValueMisfit::number(value, self.names.column)
+    }
+
+    /// The error of a moment for a column whose unit a second has `to` of.
+    #[cold]
+    fn wrong_moment(&self, number: i64, to: i64) -> ValueMisfit {
+        let held = match self.meaning {
+            ColumnMeaning::Time { .. } => "00:00:00 to 24:00:00",
+            ColumnMeaning::Duration { .. } | ColumnMeaning::Interval => {
+                "less than 2562047 hours beside days and months"
+            }
+            ColumnMeaning::Date { .. } => "5877642 BC to the year 5881580",
+            _ => "290309 BC to the year 294247",
+        };
+        ValueMisfit::moment(number, &self.meaning, self.names.column, held, 1_000_000 / to)
     }
 
     /// The error of a value that `accepts` does not let through.
@@ -79,8 +93,7 @@ impl Source<'_> {
         // No date becomes infinity.
         let days = days.filter(|days| *per_day == 1 || days.abs() != i64::from(i32::MAX));
         let days = days.and_then(|days| i32::try_from(days).ok());
-        let unit = if *per_day == 1 { "days since 1970" } else { "ms since 1970" };
-        days.ok_or_else(|| ValueMisfit::moment(number, unit, self.names.column))
+        days.ok_or_else(|| self.wrong_moment(number, 1_000_000))
     }
 
     /// The time in units of which a second has `to`.
@@ -89,7 +102,7 @@ impl Source<'_> {
             return self.other();
         };
         let scaled = rescaled(number, *per_second, to).filter(|scaled| range::times(to).contains(scaled));
-        scaled.ok_or_else(|| ValueMisfit::moment(number, unit_name(*per_second), self.names.column))
+        scaled.ok_or_else(|| self.wrong_moment(number, to))
     }
 
     /// The timestamp in units of which a second has `to`. The largest and the smallest number mean infinity in each unit.
@@ -101,7 +114,7 @@ impl Source<'_> {
             return Ok(number);
         }
         let scaled = rescaled(number, *per_second, to).filter(|scaled| range::timestamps(to).contains(scaled));
-        scaled.ok_or_else(|| ValueMisfit::moment(number, unit_name(*per_second), self.names.column))
+        scaled.ok_or_else(|| self.wrong_moment(number, to))
     }
 
     /// The duration in units of which a second has `to`, in whole microseconds.
@@ -112,13 +125,13 @@ impl Source<'_> {
         let micros = rescaled(number, *per_second, 1_000_000);
         let micros = micros.filter(|micros| range::durations(1_000_000).contains(micros));
         let scaled = micros.and_then(|micros| rescaled(micros, 1_000_000, to));
-        scaled.ok_or_else(|| ValueMisfit::moment(number, unit_name(*per_second), self.names.column))
+        scaled.ok_or_else(|| self.wrong_moment(number, 1_000_000))
     }
 
     pub(super) fn interval(&self, value: Scalar<'_>) -> Result<IntervalMonthDayNano, ValueMisfit> {
         match value {
             Scalar::Interval(value) if range::is_interval(value) => Ok(value),
-            Scalar::Interval(value) => Err(ValueMisfit::moment(value.nanoseconds, "ns", self.names.column)),
+            Scalar::Interval(value) => Err(self.wrong_moment(value.nanoseconds, 1_000_000)),
             _ => Ok(IntervalMonthDayNano::new(0, 0, self.duration(value, 1_000_000_000)?)),
         }
     }

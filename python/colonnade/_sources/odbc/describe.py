@@ -1,6 +1,8 @@
-"""Asks an ODBC driver whether a statement returns rows, without running it. arrow-odbc has no function for this.
+"""Asks an ODBC driver for its name, and whether a statement returns rows, without running it. arrow-odbc has no
+functions for this.
 
-<https://learn.microsoft.com/sql/odbc/reference/syntax/sqlnumresultcols-function>
+<https://learn.microsoft.com/sql/odbc/reference/syntax/sqlnumresultcols-function>,
+<https://learn.microsoft.com/sql/odbc/reference/syntax/sqlgetinfo-function>
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ _SUCCESS = (0, 1)
 _ENVIRONMENT, _CONNECTION, _STATEMENT = 1, 2, 3
 _ODBC_VERSION, _ODBC_3 = 200, 3
 _AUTOCOMMIT, _OFF, _ROLLBACK = 102, 0, 1
+_DRIVER_NAME = 6
 
 
 class Describer:
@@ -27,9 +30,7 @@ class Describer:
 
     def gives_rows(self, sql: str) -> bool | None:
         """None if the driver cannot tell, for example because this connection does not see uncommitted tables."""
-        if self._odbc is None and not self._failed:
-            self._failed = not self._connect()
-        if self._odbc is None or self._failed:
+        if not self._is_connected() or self._odbc is None:
             return None
         statement, count = ctypes.c_void_p(), ctypes.c_short(-1)
         if self._odbc.SQLAllocHandle(_STATEMENT, self._connection, ctypes.byref(statement)) not in _SUCCESS:
@@ -44,6 +45,16 @@ class Describer:
             self._odbc.SQLFreeHandle(_STATEMENT, statement)
             self._odbc.SQLEndTran(_CONNECTION, self._connection, _ROLLBACK)
 
+    def driver(self) -> str:
+        """The file name of the driver in lower case, such as `libmaodbc.so`; empty if it does not tell."""
+        text, length = ctypes.create_string_buffer(256), ctypes.c_short()
+        if not self._is_connected() or self._odbc is None:
+            return ""
+        told = self._odbc.SQLGetInfoW(
+            self._connection, _DRIVER_NAME, text, ctypes.c_short(len(text)), ctypes.byref(length)
+        )
+        return text.raw[: length.value].decode("utf-16-le", "replace").lower() if told in _SUCCESS else ""
+
     def close(self) -> None:
         if self._odbc is None:
             return
@@ -51,6 +62,11 @@ class Describer:
         self._odbc.SQLFreeHandle(_CONNECTION, self._connection)
         self._odbc.SQLFreeHandle(_ENVIRONMENT, self._environment)
         self._odbc = None
+
+    def _is_connected(self) -> bool:
+        if self._odbc is None and not self._failed:
+            self._failed = not self._connect()
+        return not self._failed
 
     def _connect(self) -> bool:
         try:

@@ -16,18 +16,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Unpack
 from colonnade._core import count_statements
 from colonnade._errors import DataError, Error, InterfaceError, NotSupportedError, OperationalError, class_by_sqlstate
 from colonnade._libraries import require
-from colonnade._options.query import Params, QueryOptions
+from colonnade._options.query import Params, SourceOptions
 from colonnade._options.write import WriteTarget
+from colonnade._secrets import redacted, secrets
 from colonnade._sources.arrow import RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
 from colonnade._sources.calls import Abandoned, Calls
-from colonnade._sources.secrets import redacted, secrets
 
+from .columns import BrokenStream, ColumnReader, asked_type, given_type
 from .describe import Describer
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from colonnade._core import ArrowStream, Stream
+    from colonnade._duckdb.exact import FieldNotes
 
 T = TypeVar("T")
 
@@ -40,12 +42,13 @@ _SHOWN = ("dsn", "driver", "server", "servername", "host", "port", "database", "
 _CANCELLED = "the query was cancelled; the server may still run it"
 _SEVERAL = "the statement returns more than one result: let it return one, or run its statements one by one"
 _SEVERAL_HAVE_RUN = "the statement returns more than one result, and it has run"
+#: MariaDB's driver says that times and timestamps are as wide as without a fraction, a sign and a third digit of hours.
+#: So their text is cut off, but not their bytes.
+_CUTS_TEXT = "libmaodbc"
+#: PostgreSQL's driver, and its text of an infinite timestamp.
+_HIDES_INFINITY, _INFINITY = "psqlodbc", "9999-12-31 23:59:59"
 _STATE = re.compile(r"State: (\w{5})")
 _PART = re.compile(r"\s*([^=;]+?)\s*=\s*(\{(?:[^}]|\}\})*\}|[^;]*)")
-
-
-class _Broken(Exception):
-    """Ends a stream of batches; only its text reaches the reader."""
 
 
 class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
@@ -90,6 +93,10 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
     def from_uri(cls, rest: str, *, only_reads: bool = False, transactions: bool = False) -> OdbcSource:
         """The source of the URI `odbc:` and the connection string `rest`, which has no escapes."""
         return cls(rest, only_reads=only_reads, transactions=transactions)
+
+    @property
+    def is_in_transaction(self) -> bool:
+        return self._has_transactions
 
     def _begin(self) -> None:
         # A transaction begins with its first statement.
@@ -142,20 +149,31 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         return finish
 
     def _start(
-        self, query: tuple[str, Sequence[str | None] | None], options: QueryOptions
-    ) -> tuple[ArrowStream, dict[int, str]]:
+        self, query: tuple[str, Sequence[str | None] | None], options: SourceOptions
+    ) -> tuple[ArrowStream, FieldNotes]:
         sql, params = query
         # Where only the database can tell, `_batches` finds a second result.
         if (count_statements(sql, "") or 1) > 1:
             raise SeveralStatements(self.name)
         as_text = set(options.get("as_text") or ())
         described: list[pa.Schema] = []
+        infinity = ""
 
         def asked(schema: pa.Schema) -> pa.Schema:
+            nonlocal infinity
             described.append(schema)
             pa = self._pa
+            wide = [pa.types.is_time(field.type) or pa.types.is_timestamp(field.type) for field in schema]
+            driver = self._describer.driver() if any(wide) else ""
+            infinity = _INFINITY if driver.startswith(_HIDES_INFINITY) else ""
+            moment = pa.binary() if driver.startswith(_CUTS_TEXT) else pa.utf8()
             return pa.schema(
-                [field.with_type(pa.utf8() if field.name in as_text else _asked(pa, field.type)) for field in schema]
+                [
+                    field.with_type(
+                        moment if is_wide else pa.utf8() if field.name in as_text else asked_type(pa, field.type)
+                    )
+                    for field, is_wide in zip(schema, wide, strict=True)
+                ]
             )
 
         room = options.get("max_message_bytes") or _VALUE_BYTES
@@ -182,45 +200,32 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
                 f"as_text names a column {missing.pop()!r}, which the result does not have", source=self.name
             )
         pa = self._pa
-        fields = [field.with_type(pa.utf8() if field.name in as_text else _given(pa, field.type)) for field in told]
-        texts = {index: str(field.type) for index, field in enumerate(told) if field.name in as_text}
+        fields = [field.with_type(pa.utf8() if field.name in as_text else given_type(pa, field.type)) for field in told]
+        notes = {(at,): ("colonnade.type", str(field.type)) for at, field in enumerate(told) if field.name in as_text}
         schema = pa.schema(fields)
-        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema)), texts
+        readers = [ColumnReader(pa, field, of.type, infinity) for field, of in zip(schema, told, strict=True)]
+        return pa.RecordBatchReader.from_batches(schema, self._batches(reader, schema, readers)), notes
 
-    def _batches(self, reader: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def _batches(self, reader: Any, schema: pa.Schema, readers: list[ColumnReader]) -> Iterator[pa.RecordBatch]:
         rows = 0
         while (batch := self._ask(reader.reader.next_batch)) is not None:
-            arrays = [self._cast(column, field, rows) for column, field in zip(batch.columns, schema, strict=True)]
+            arrays = [of.read(column, rows) for column, of in zip(batch.columns, readers, strict=True)]
             yield self._pa.record_batch(arrays, schema=schema)
             rows += batch.num_rows
         while self._ask(reader.reader.more_results):
             # A result without columns reports an effect, such as the end of MySQL's CALL.
             if len(self._ask(reader.reader.schema)) > 0:
-                raise _Broken(_SEVERAL if self._only_reads else _SEVERAL_HAVE_RUN)
+                raise BrokenStream(_SEVERAL if self._only_reads else _SEVERAL_HAVE_RUN)
 
     def _ask(self, call: Callable[[], T]) -> T:
         """Calls the driver for a stream. An error ends the stream."""
         try:
             return self._calls.run(call)
         except Abandoned:
-            raise _Broken(_CANCELLED) from None
+            raise BrokenStream(_CANCELLED) from None
         except self._odbc.Error as error:
             told = self._told(error)
-            raise _Broken(": ".join(filter(None, (told.message, told.hint)))) from None
-
-    def _cast(self, column: pa.Array, field: pa.Field, before: int) -> pa.Array:
-        """The column in its own type, if it was requested as text. Nothing is rounded."""
-        if column.type == field.type:
-            return column
-        pa = self._pa
-        try:
-            return column.cast(field.type)
-        except pa.ArrowInvalid:
-            row = next(index for index, value in enumerate(column) if not _fits(pa, value, field.type))
-            raise _Broken(
-                f'column "{field.name}", row {before + row + 1}: a value that {field.type} does not hold: '
-                f"cast it to text in the query, or read it as text: as_text=[{field.name!r}]"
-            ) from None
+            raise BrokenStream(": ".join(filter(None, (told.message, told.hint)))) from None
 
     def _effect(self, query: tuple[str, Sequence[str | None] | None]) -> int | None:
         sql, params = query
@@ -274,45 +279,6 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
         # HYC00: the driver lacks an optional feature.
         kind = NotSupportedError if state == "HYC00" else class_by_sqlstate(state)
         return kind(message, sqlstate=state, source=self.name)
-
-
-def _asked(pa: Any, described: pa.DataType) -> pa.DataType:
-    """The type in which a column is requested, so that it loses nothing."""
-    types = pa.types
-    # The text is exact even if the description is not.
-    if types.is_decimal(described) or types.is_date(described) or described == pa.int64():
-        return pa.utf8()
-    # MariaDB's driver returns NULL for every value that is requested as a bit.
-    if types.is_boolean(described):
-        return pa.int16()
-    return _given(pa, described)
-
-
-def _given(pa: Any, described: pa.DataType) -> pa.DataType:
-    """The type of a column in the result."""
-    wider = {
-        pa.uint8(): pa.int16(),
-        pa.int8(): pa.int16(),
-        pa.int16(): pa.int32(),
-        pa.int32(): pa.int64(),
-        pa.float32(): pa.float64(),
-    }
-    if described in wider:
-        return wider[described]
-    # arrow-odbc crashes if a value is shorter than described.
-    if pa.types.is_fixed_size_binary(described):
-        return pa.binary()
-    if pa.types.is_timestamp(described) and described.unit in ("s", "ms"):
-        return pa.timestamp("us")
-    return described
-
-
-def _fits(pa: Any, value: Any, type_: pa.DataType) -> bool:
-    try:
-        value.cast(type_)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _told(error: BaseException) -> tuple[str | None, str]:

@@ -10,11 +10,16 @@
 //! union    the number of the member, the member
 //! ```
 
-use colonnade_udf::{CallError, CallInputs};
+use std::sync::Arc;
+
+use colonnade_udf::{CallError, CallInputs, MemoryBudget, MemoryExceeded, MemoryVec};
 
 use super::{append_fixed, with_text, write_bytes, write_fixed};
 use crate::duckdb_api::handles::{CallbackError, Values};
 use crate::duckdb_api::sql_type::{SqlType, Storage};
+
+/// The most bytes of a value of a fixed width.
+const MAX_WIDTH: usize = 16;
 
 /// A vector with the vectors below it.
 pub(in crate::duckdb_api) struct Tree<'t> {
@@ -37,27 +42,27 @@ impl<'t> Tree<'t> {
     }
 
     /// Appends the bytes of a row.
-    pub fn encode(&self, row: usize, bytes: &mut Vec<u8>) {
+    pub fn encode(&self, row: usize, bytes: &mut MemoryVec<u8>) -> Result<(), MemoryExceeded> {
         let entry = self.values.entry(row);
         let is_valid = self.values.is_valid(entry);
-        bytes.push(u8::from(is_valid));
+        bytes.push(u8::from(is_valid))?;
         if !is_valid {
-            return;
+            return Ok(());
         }
         match (self.type_.storage, self.children.as_slice()) {
             (Storage::List, [item]) if self.values.has_memory() => {
                 // SAFETY: a list is stored as the place of its items and their number.
                 let [start, count]: [u64; 2] = unsafe { self.values.value(entry) };
-                bytes.extend(count.to_le_bytes());
-                (start..start + count).for_each(|at| item.encode(at as usize, bytes));
+                bytes.extend_from_slice(&count.to_le_bytes())?;
+                (start..start + count).try_for_each(|at| item.encode(at as usize, bytes))
             }
-            (Storage::Array(size), [item]) => (0..size).for_each(|at| item.encode(row * size + at, bytes)),
-            (Storage::Struct, fields) => fields.iter().for_each(|field| field.encode(row, bytes)),
+            (Storage::Array(size), [item]) => (0..size).try_for_each(|at| item.encode(row * size + at, bytes)),
+            (Storage::Struct, fields) => fields.iter().try_for_each(|field| field.encode(row, bytes)),
             (Storage::Union, members) => {
                 // SAFETY: the number of a union's member is one byte.
                 let tag = self.tags.as_ref().map_or(0, |tags| unsafe { tags.value::<u8>(tags.entry(row)) });
-                bytes.push(tag);
-                members.iter().skip(tag.into()).take(1).for_each(|member| member.encode(row, bytes));
+                bytes.push(tag)?;
+                members.iter().skip(tag.into()).take(1).try_for_each(|member| member.encode(row, bytes))
             }
             _ => append_plain(self.type_, &self.values, entry, bytes),
         }
@@ -65,108 +70,118 @@ impl<'t> Tree<'t> {
 }
 
 /// Appends the bytes of an entry of a type that is not nested.
-pub(super) fn encode_plain(type_: &SqlType, values: &Values, entry: usize, bytes: &mut Vec<u8>) {
+pub(super) fn encode_plain(
+    type_: &SqlType,
+    values: &Values,
+    entry: usize,
+    bytes: &mut MemoryVec<u8>,
+) -> Result<(), MemoryExceeded> {
     let is_valid = values.is_valid(entry);
-    bytes.push(u8::from(is_valid));
-    if is_valid {
-        append_plain(type_, values, entry, bytes);
-    }
+    bytes.push(u8::from(is_valid))?;
+    if is_valid { append_plain(type_, values, entry, bytes) } else { Ok(()) }
 }
 
-fn append_plain(type_: &SqlType, values: &Values, entry: usize, bytes: &mut Vec<u8>) {
+fn append_plain(
+    type_: &SqlType,
+    values: &Values,
+    entry: usize,
+    bytes: &mut MemoryVec<u8>,
+) -> Result<(), MemoryExceeded> {
     match type_.storage {
         Storage::Text | Storage::Enum(_) => with_text(type_, values, entry, |text| {
-            bytes.extend((text.len() as u64).to_le_bytes());
-            bytes.extend_from_slice(text);
+            bytes.extend_from_slice(&(text.len() as u64).to_le_bytes())?;
+            bytes.extend_from_slice(text)
         }),
-        storage => append_fixed(storage, values, &[entry], bytes),
+        storage => bytes.append_with(MAX_WIDTH, |bytes| append_fixed(storage, values, &[entry], bytes)),
     }
 }
 
 /// Values by node, from their bytes.
 pub(in crate::duckdb_api) struct Decoded<'t> {
     pub type_: &'t SqlType,
-    pub valid: Vec<bool>,
+    pub valid: MemoryVec<bool>,
     /// Values of a fixed width, texts, or the numbers of members.
-    pub bytes: Vec<u8>,
+    pub bytes: MemoryVec<u8>,
     /// Of texts and lists.
-    pub offsets: Vec<u64>,
+    pub offsets: MemoryVec<u64>,
     pub children: Vec<Decoded<'t>>,
 }
 
 impl<'t> Decoded<'t> {
     /// No values.
-    pub fn new(type_: &'t SqlType) -> Self {
-        let children = type_.children.iter().map(Decoded::new).collect();
-        Self { type_, valid: Vec::new(), bytes: Vec::new(), offsets: vec![0], children }
+    fn new(type_: &'t SqlType, budget: &Arc<MemoryBudget>) -> Result<Self, MemoryExceeded> {
+        let children = type_.children.iter().map(|child| Decoded::new(child, budget)).collect::<Result<_, _>>()?;
+        let (valid, bytes, mut offsets) = (MemoryVec::new(budget), MemoryVec::new(budget), MemoryVec::new(budget));
+        offsets.push(0)?;
+        Ok(Self { type_, valid, bytes, offsets, children })
     }
 
     /// Values from the bytes of each.
-    pub fn of<'b>(type_: &'t SqlType, encoded: impl Iterator<Item = &'b [u8]>) -> Self {
-        let mut decoded = Self::new(type_);
-        encoded.for_each(|mut bytes| decoded.push(&mut bytes));
-        decoded
+    pub fn of<'b>(
+        type_: &'t SqlType,
+        budget: &Arc<MemoryBudget>,
+        mut encoded: impl Iterator<Item = &'b [u8]>,
+    ) -> Result<Self, MemoryExceeded> {
+        let mut decoded = Self::new(type_, budget)?;
+        encoded.try_for_each(|mut bytes| decoded.push(&mut bytes))?;
+        Ok(decoded)
     }
 
     /// Adds a value, and takes its bytes from the beginning of `rest`.
-    pub fn push(&mut self, rest: &mut &[u8]) {
+    fn push(&mut self, rest: &mut &[u8]) -> Result<(), MemoryExceeded> {
         if take(rest, 1) != [1] {
-            self.push_null();
-            return;
+            return self.push_null();
         }
-        self.valid.push(true);
+        self.valid.push(true)?;
         match self.type_.storage {
             Storage::List => {
                 let count = number(rest);
-                self.offsets.push(self.offsets.last().copied().unwrap_or(0) + count);
-                for item in &mut self.children {
-                    (0..count).for_each(|_| item.push(rest));
-                }
+                self.offsets.push(self.offsets.last().copied().unwrap_or(0) + count)?;
+                self.children.iter_mut().try_for_each(|item| (0..count).try_for_each(|_| item.push(rest)))
             }
             Storage::Array(size) => {
-                for item in &mut self.children {
-                    (0..size).for_each(|_| item.push(rest));
-                }
+                self.children.iter_mut().try_for_each(|item| (0..size).try_for_each(|_| item.push(rest)))
             }
-            Storage::Struct => self.children.iter_mut().for_each(|field| field.push(rest)),
+            Storage::Struct => self.children.iter_mut().try_for_each(|field| field.push(rest)),
             Storage::Union => {
                 let tag = take(rest, 1).first().copied().unwrap_or(0);
-                self.bytes.push(tag);
-                for (number, member) in self.children.iter_mut().enumerate() {
-                    if number == usize::from(tag) { member.push(rest) } else { member.push_null() }
-                }
+                self.bytes.push(tag)?;
+                let mut members = self.children.iter_mut().enumerate();
+                members.try_for_each(
+                    |(number, member)| {
+                        if number == usize::from(tag) { member.push(rest) } else { member.push_null() }
+                    },
+                )
             }
             Storage::Text | Storage::Enum(_) => {
                 let length = number(rest) as usize;
-                self.bytes.extend_from_slice(take(rest, length));
-                self.offsets.push(self.bytes.len() as u64);
+                self.bytes.extend_from_slice(take(rest, length))?;
+                self.offsets.push(self.bytes.len() as u64)
             }
             _ => {
                 let width = self.type_.column_type.width().unwrap_or(0);
-                self.bytes.extend_from_slice(take(rest, width));
+                self.bytes.extend_from_slice(take(rest, width))
             }
         }
     }
 
-    fn push_null(&mut self) {
-        self.valid.push(false);
+    fn push_null(&mut self) -> Result<(), MemoryExceeded> {
+        self.valid.push(false)?;
         match self.type_.storage {
             Storage::List | Storage::Text | Storage::Enum(_) => {
-                self.offsets.push(self.offsets.last().copied().unwrap_or(0));
+                self.offsets.push(self.offsets.last().copied().unwrap_or(0))
             }
             Storage::Array(size) => {
-                for item in &mut self.children {
-                    (0..size).for_each(|_| item.push_null());
-                }
+                self.children.iter_mut().try_for_each(|item| (0..size).try_for_each(|_| item.push_null()))
             }
-            Storage::Struct => self.children.iter_mut().for_each(Decoded::push_null),
+            Storage::Struct => self.children.iter_mut().try_for_each(Decoded::push_null),
             Storage::Union => {
-                self.bytes.push(0);
-                self.children.iter_mut().for_each(Decoded::push_null);
+                self.bytes.push(0)?;
+                self.children.iter_mut().try_for_each(Decoded::push_null)
             }
             _ => {
                 let width = self.type_.column_type.width().unwrap_or(0);
-                self.bytes.resize(self.bytes.len() + width, 0);
+                self.bytes.resize(self.bytes.len() + width, 0)
             }
         }
     }

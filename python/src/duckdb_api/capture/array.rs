@@ -14,82 +14,81 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field, Fields};
-use colonnade_udf::{ColumnType, TimestampUnit};
+use colonnade_udf::{ColumnType, MemoryVec, TimestampUnit};
 
 use crate::duckdb_api::arguments::encoded::Decoded;
-use crate::duckdb_api::arguments::{append_fixed, with_text};
+use crate::duckdb_api::arguments::runs::Runs;
+use crate::duckdb_api::arguments::{WriteError, append_fixed, with_text};
 use crate::duckdb_api::handles::{CallbackError, Values};
 use crate::duckdb_api::sql_type::{SqlType, Storage};
 
-/// The rows of a vector. A row may be `None`: then the value above it is NULL.
-pub(crate) fn from_vector(type_: &SqlType, values: &Values, rows: &[Option<usize>]) -> Result<ArrayRef, CallbackError> {
-    let rows: Vec<_> = rows.iter().map(|row| row.filter(|row| values.is_valid(values.entry(*row)))).collect();
-    let valid: Vec<_> = rows.iter().map(Option::is_some).collect();
+/// The rows of a vector.
+pub(crate) fn from_vector(type_: &SqlType, values: &Values, rows: &Runs) -> Result<ArrayRef, WriteError> {
+    let rows = rows.only(|row| values.is_valid(values.entry(row)))?;
+    let budget = rows.budget();
+    let mut valid = MemoryVec::new(budget);
+    for run in rows.runs() {
+        valid.resize(valid.len() + run.count, run.first.is_some())?;
+    }
     let has_values = !matches!(type_.storage, Storage::Struct | Storage::Array(_) | Storage::Union);
     if has_values && !values.has_memory() && valid.contains(&true) {
-        return Err("DuckDB gives no values of a nested argument".into());
+        return Err(CallbackError::from("DuckDB gives no values of a nested argument").into());
     }
     // The children of a vector after `first`, in these rows.
-    let children = |first: u64, rows: &[Option<usize>]| {
+    let children = |first: u64, rows: &Runs| {
         let pairs = (first..).zip(&type_.children);
         let columns = pairs.map(|(index, child)| from_vector(child, &values.child(index)?, rows));
-        columns.collect::<Result<Vec<_>, CallbackError>>()
+        columns.collect::<Result<Vec<_>, WriteError>>()
     };
-    match type_.storage {
+    let (mut bytes, mut offsets) = (MemoryVec::new(budget), MemoryVec::new(budget));
+    Ok(match type_.storage {
         Storage::List => {
-            let mut items = Vec::new();
-            let mut offsets = vec![0_u64];
-            for row in &rows {
+            let mut items = Runs::new(budget);
+            offsets.push(0_u64)?;
+            for row in rows.iter() {
                 if let Some(row) = row {
                     // SAFETY: a list is stored as the place of its items and their number.
-                    let [start, count]: [u64; 2] = unsafe { values.value(values.entry(*row)) };
-                    items.extend((start..start + count).map(|item| Some(item as usize)));
+                    let [start, count]: [u64; 2] = unsafe { values.value(values.entry(row)) };
+                    items.push(Some(start as usize), count as usize)?;
                 }
-                offsets.push(items.len() as u64);
+                offsets.push(items.len() as u64)?;
             }
-            from_children(type_, &valid, &[], &offsets, children(0, &items)?)
+            from_children(type_, &valid, &[], &offsets, children(0, &items)?)?
         }
-        Storage::Array(size) => {
-            let items: Vec<_> =
-                rows.iter().flat_map(|row| (0..size).map(move |item| row.map(|row| row * size + item))).collect();
-            from_children(type_, &valid, &[], &[], children(0, &items)?)
-        }
-        Storage::Struct => from_children(type_, &valid, &[], &[], children(0, &rows)?),
+        Storage::Array(size) => from_children(type_, &valid, &[], &[], children(0, &rows.items(size)?)?)?,
+        Storage::Struct => from_children(type_, &valid, &[], &[], children(0, &rows)?)?,
         Storage::Union => {
             let tags = values.child(0)?;
-            // SAFETY: the number of a union's member is one byte.
-            let tag = |row: &Option<usize>| row.map_or(0, |row| unsafe { tags.value::<u8>(tags.entry(row)) });
-            let tags: Vec<_> = rows.iter().map(tag).collect();
-            from_children(type_, &valid, &tags, &[], children(1, &rows)?)
+            for row in rows.iter() {
+                // SAFETY: the number of a union's member is one byte.
+                bytes.push(row.map_or(0, |row| unsafe { tags.value::<u8>(tags.entry(row)) }))?;
+            }
+            from_children(type_, &valid, &bytes, &[], children(1, &rows)?)?
         }
         Storage::Text | Storage::Enum(_) => {
-            let mut heap = Vec::new();
-            let mut offsets = vec![0];
-            for row in &rows {
+            offsets.push(0)?;
+            for row in rows.iter() {
                 if let Some(row) = row {
-                    with_text(type_, values, values.entry(*row), |text| heap.extend_from_slice(text));
+                    with_text(type_, values, values.entry(row), |text| bytes.extend_from_slice(text))?;
                 }
-                offsets.push(heap.len() as u64);
+                offsets.push(bytes.len() as u64)?;
             }
-            from_parts(&type_.column_type, &valid, &heap, &offsets)
+            from_parts(&type_.column_type, &valid, &bytes, &offsets)?
         }
         storage => {
             let width = type_.column_type.width().unwrap_or(0);
-            let mut bytes = Vec::with_capacity(rows.len() * width);
-            let entries: Vec<_> = rows.iter().flatten().map(|row| values.entry(*row)).collect();
-            if entries.len() == rows.len() {
-                append_fixed(storage, values, &entries, &mut bytes);
-                return from_parts(&type_.column_type, &valid, &bytes, &[]);
-            }
-            for row in &rows {
+            for row in rows.iter() {
                 match row {
-                    Some(row) => append_fixed(storage, values, &[values.entry(*row)], &mut bytes),
-                    None => bytes.resize(bytes.len() + width, 0),
+                    Some(row) => {
+                        let entry = values.entry(row);
+                        bytes.append_with(width, |bytes| append_fixed(storage, values, &[entry], bytes))?;
+                    }
+                    None => bytes.resize(bytes.len() + width, 0)?,
                 }
             }
-            from_parts(&type_.column_type, &valid, &bytes, &[])
+            from_parts(&type_.column_type, &valid, &bytes, &[])?
         }
-    }
+    })
 }
 
 /// Nested values: which of them are not NULL, the numbers of a union's members, where a list's items begin and end, and the columns below.

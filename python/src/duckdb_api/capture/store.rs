@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, Int64Array, RecordBatch, make_array};
 use arrow_data::transform::MutableArrayData;
 use arrow_schema::{Field, Schema};
+use colonnade_udf::{MemoryBudget, MemoryCharge, MemoryExceeded};
 
 /// What is kept of all rows.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +24,8 @@ pub(crate) struct Sampling {
 /// Why rows cannot be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreError {
-    /// They need more bytes than this.
-    Memory(usize),
+    /// They need more memory than functions may use.
+    Memory(MemoryExceeded),
     /// Arrays of a call have different lengths, or a nested type is too deep.
     Arrays,
 }
@@ -52,6 +53,7 @@ struct Kept {
     ticket: Ticket,
     units: Vec<Unit>,
     columns: Vec<ArrayRef>,
+    charge: MemoryCharge,
 }
 
 /// A call: its number, and whether it has groups.
@@ -63,7 +65,7 @@ pub(super) struct Ticket {
 
 pub(super) struct Store {
     sampling: Option<Sampling>,
-    limit: usize,
+    budget: Arc<MemoryBudget>,
     random: u64,
     calls: i64,
     groups: i64,
@@ -71,13 +73,12 @@ pub(super) struct Store {
     threshold: u64,
     kept: Vec<Kept>,
     units: usize,
-    bytes: usize,
 }
 
 impl Store {
-    pub fn new(sampling: Option<Sampling>, limit: usize) -> Self {
-        let random = sampling.map_or(0, |sampling| sampling.seed);
-        Self { sampling, limit, random, calls: 0, groups: 0, threshold: u64::MAX, kept: Vec::new(), units: 0, bytes: 0 }
+    pub fn new(sampling: Option<Sampling>, budget: &Arc<MemoryBudget>) -> Self {
+        let (random, budget) = (sampling.map_or(0, |sampling| sampling.seed), Arc::clone(budget));
+        Self { sampling, budget, random, calls: 0, groups: 0, threshold: u64::MAX, kept: Vec::new(), units: 0 }
     }
 
     /// The units of a call that are kept.
@@ -106,15 +107,15 @@ impl Store {
 
     /// Keeps the rows of units.
     pub fn add(&mut self, ticket: Ticket, units: Vec<Unit>, columns: Vec<ArrayRef>) -> Result<(), StoreError> {
+        let charge = self.budget.charge(bytes_of(&units, &columns)).map_err(StoreError::Memory)?;
         self.units += units.len();
-        self.bytes += bytes_of(&units, &columns);
-        self.kept.push(Kept { ticket, units, columns });
+        self.kept.push(Kept { ticket, units, columns, charge });
         if let Some(sampling) = self.sampling
             && self.units > sampling.count.saturating_mul(2).saturating_add(4096)
         {
             self.reduce(sampling.count)?;
         }
-        if self.bytes > self.limit { Err(StoreError::Memory(self.limit)) } else { Ok(()) }
+        Ok(())
     }
 
     /// Leaves the units with the smallest numbers.
@@ -131,20 +132,21 @@ impl Store {
         }
         self.kept.retain(|kept| !kept.units.is_empty());
         self.units = self.kept.iter().map(|kept| kept.units.len()).sum();
-        self.bytes = self.kept.iter().map(|kept| bytes_of(&kept.units, &kept.columns)).sum();
         Ok(())
     }
 
-    /// The rows in the order in which they came.
+    /// The rows in the order in which they came, and what is charged for them.
     ///
     /// # Errors
     /// If arrays do not fit together.
-    pub fn take(&mut self) -> Result<Vec<RecordBatch>, StoreError> {
+    pub fn take(&mut self) -> Result<(Vec<RecordBatch>, Vec<MemoryCharge>), StoreError> {
         if let Some(sampling) = self.sampling {
             self.reduce(sampling.count)?;
         }
         self.kept.sort_by_key(|kept| kept.ticket.number);
-        std::mem::take(&mut self.kept).into_iter().map(Kept::into_batch).collect()
+        let batches =
+            std::mem::take(&mut self.kept).into_iter().map(Kept::into_batch).collect::<Result<Vec<_>, _>>()?;
+        Ok(batches.into_iter().unzip())
     }
 
     /// The next random number (SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
@@ -157,9 +159,10 @@ impl Store {
     }
 }
 
+/// The bytes of rows, with the numbers of their groups and calls.
 fn bytes_of(units: &[Unit], columns: &[ArrayRef]) -> usize {
     let columns: usize = columns.iter().map(|column| column.get_array_memory_size()).sum();
-    size_of_val(units) + columns
+    size_of_val(units) + columns + Units::rows(units).count() * 2 * size_of::<i64>()
 }
 
 impl Kept {
@@ -188,10 +191,10 @@ impl Kept {
             *column = make_array(some.freeze());
         }
         self.units.retain(|unit| unit.key < threshold);
-        Ok(())
+        self.charge.set(bytes_of(&self.units, &self.columns)).map_err(StoreError::Memory)
     }
 
-    fn into_batch(mut self) -> Result<RecordBatch, StoreError> {
+    fn into_batch(mut self) -> Result<(RecordBatch, MemoryCharge), StoreError> {
         let rows = Units::rows(&self.units).count();
         if self.ticket.has_groups {
             let groups = self.units.iter().flat_map(|unit| std::iter::repeat_n(unit.group, unit.rows));
@@ -200,7 +203,9 @@ impl Kept {
         self.columns.push(Arc::new(Int64Array::from(vec![self.ticket.number; rows])));
         let field = |(at, column): (usize, &ArrayRef)| Field::new(at.to_string(), column.data_type().clone(), true);
         let fields: Vec<_> = self.columns.iter().enumerate().map(field).collect();
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), self.columns).map_err(|_| StoreError::Arrays)
+        let batch =
+            RecordBatch::try_new(Arc::new(Schema::new(fields)), self.columns).map_err(|_| StoreError::Arrays)?;
+        Ok((batch, self.charge))
     }
 }
 
@@ -212,14 +217,14 @@ mod tests {
 
     /// Adds calls of `rows` rows with a column of their numbers, and gives the numbers that are kept.
     fn kept(sampling: Option<Sampling>, calls: usize, rows: usize, groups: Option<&[usize]>) -> Vec<i64> {
-        let mut store = Store::new(sampling, usize::MAX);
+        let mut store = Store::new(sampling, &MemoryBudget::new(None, MemoryExceeded::Session));
         for call in 0..calls {
             let (ticket, units) = store.choose(rows, groups);
             let numbers = Units::rows(&units).map(|row| (call * rows + row) as i64);
             let column: ArrayRef = Arc::new(numbers.collect::<Int64Array>());
             store.add(ticket, units, vec![column]).unwrap();
         }
-        let batches = store.take().unwrap();
+        let (batches, _) = store.take().unwrap();
         let numbers = |batch: &RecordBatch| {
             let column = batch.column(0).as_any().downcast_ref::<Int64Array>().unwrap();
             column.values().to_vec()
@@ -266,9 +271,11 @@ mod tests {
 
     #[test]
     fn too_many_bytes_are_an_error() {
-        let mut store = Store::new(None, 1000);
+        let budget = MemoryBudget::new(Some(1000), MemoryExceeded::Session);
+        let mut store = Store::new(None, &budget);
         let (ticket, units) = store.choose(1000, None);
         let column: ArrayRef = Arc::new(Int64Array::from(vec![0; 1000]));
-        assert_eq!(store.add(ticket, units, vec![column]), Err(StoreError::Memory(1000)));
+        assert_eq!(store.add(ticket, units, vec![column]), Err(StoreError::Memory(MemoryExceeded::Session(1000))));
+        assert_eq!(budget.used(), 0);
     }
 }

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
-use colonnade_udf::{CallError, CollectedRows, Function, FunctionWorker};
+use colonnade_udf::{CollectedRows, Function, FunctionWorker};
 
 use super::run::{self, RunError};
 use super::{Argument, Batch, Call, VALUES, lock};
@@ -69,9 +69,12 @@ impl Batches {
 
     /// Calls the function with these rows, soon. Waits while all threads are busy.
     pub fn call(&self, call: &Arc<Call>, rows: Arc<CollectedRows>) -> Result<(), CallbackError> {
-        self.keep_values(call);
+        self.keep_values(call)?;
         if self.threads == 0 {
-            return self.wait(call, rows);
+            let mut inner = lock(&self.inner);
+            inner.count += 1;
+            inner.waiting.push(rows);
+            return Ok(());
         }
         let (sender, number) = {
             let mut inner = lock(&self.inner);
@@ -102,26 +105,19 @@ impl Batches {
         sender.send((number, rows)).map_err(|_| "the threads of a table function have ended".into())
     }
 
-    /// Keeps rows until all are collected. Together they may be as large as a result.
-    fn wait(&self, call: &Call, rows: Arc<CollectedRows>) -> Result<(), CallbackError> {
-        let mut inner = lock(&self.inner);
-        inner.count += 1;
-        inner.waiting.push(rows);
-        if inner.waiting.iter().map(|rows| rows.bytes()).sum::<usize>() > call.session.memory() {
-            let (function, limit) = (call.function.name.clone(), call.session.memory() as u64);
-            return Err(call.failed(&CallError::Memory { function, limit, record: None }));
-        }
-        Ok(())
-    }
-
     /// Whether no call has been made.
     pub fn is_unused(&self) -> bool {
         lock(&self.inner).count == 0
     }
 
     /// Takes the values, once. The query of the rows runs after they were collected.
-    pub fn keep_values(&self, call: &Call) {
-        self.shared.values.get_or_init(|| Arc::new(lock(&call.groups[VALUES]).collector.take()));
+    pub fn keep_values(&self, call: &Call) -> Result<(), CallbackError> {
+        if self.shared.values.get().is_none() {
+            let values = lock(&call.groups[VALUES]).collector.take().map_err(|error| call.failed(&error))?;
+            // Only the thread that collects rows comes here.
+            let _ = self.shared.values.set(Arc::new(values));
+        }
+        Ok(())
     }
 
     /// Waits for all calls. Their results are in the order of the rows.

@@ -116,8 +116,8 @@ impl TableCall {
             is_strict: false,
             is_arrow: arrow,
         };
-        let limit = session.session.memory();
-        let groups = of_groups.into_iter().map(|types| group(&function, types, limit).map(Mutex::new));
+        let groups =
+            of_groups.into_iter().map(|types| group(&function, types, session.workers.budget()).map(Mutex::new));
         let groups = groups.collect::<Result<Vec<_>, CallError>>();
         let made = Arc::new(Call {
             session: Arc::clone(&session.session),
@@ -157,8 +157,7 @@ impl TableCall {
         }
         let calls: Vec<_> = made.into_iter().map(|(function, arguments, _)| (Arc::new(function), arguments)).collect();
         let function = Arc::clone(&calls.first().ok_or_else(|| PyValueError::new_err("there is no call"))?.0);
-        let limit = session.session.memory();
-        let groups = [Vec::new(), types].map(|types| group(&function, types, limit).map(Mutex::new));
+        let groups = [Vec::new(), types].map(|types| group(&function, types, session.workers.budget()).map(Mutex::new));
         let groups = groups.into_iter().collect::<Result<Vec<_>, CallError>>();
         let made = Arc::new(Call {
             session: Arc::clone(&session.session),

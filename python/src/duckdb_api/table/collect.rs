@@ -190,12 +190,14 @@ unsafe fn collect(bound: &Bound, numbers: &Values, arguments: &[Values], rows: u
     written.map_err(|error| match error {
         WriteError::Call(error) => call.failed(&error),
         WriteError::Engine(error) => error,
+        WriteError::Memory(exceeded) => call.session.exceeded(exceeded, &call.function),
     })?;
     if let Some(batches) = &call.batches
         && bound.group != VALUES
         && group.collector.rows() >= BATCH_ROWS
     {
-        batches.call(call, Arc::new(group.collector.take()))?;
+        let rows = group.collector.take().map_err(|error| call.failed(&error))?;
+        batches.call(call, Arc::new(rows))?;
     }
     Ok(())
 }

@@ -1,9 +1,13 @@
 //! Calls the function with collected rows.
 
-use std::collections::HashSet;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use colonnade_udf::{CallError, CollectedRows, ColumnSource, Function, FunctionKind, FunctionWorker, OutputColumn};
+use colonnade_udf::{
+    CallError, CollectedRows, ColumnSource, Function, FunctionKind, FunctionWorker, MemoryCharge, MemoryExceeded,
+    OutputColumn,
+};
 
 use super::{Argument, Batch, Call, Output, Source, VALUES, taken};
 use crate::duckdb_api::handles::CallbackError;
@@ -43,37 +47,56 @@ pub(super) fn call(
             return Err(RunError::SeveralValues(parameter.name.clone()));
         }
     }
-    let output = inputs.call()?;
-    let mut columns: Vec<_> = output.columns.into_iter().map(OutputColumn::into_owned).collect();
-    let mut names = Vec::new();
+    if function.kind == FunctionKind::Table {
+        // The worker has its own copy now. Others may need the rows of a group that is shared.
+        groups.iter_mut().filter_map(Arc::get_mut).for_each(CollectedRows::clear);
+    }
+    let mut output = inputs.call()?;
+    let (columns, charge) = output.take_columns();
+    let mut batch = Batch {
+        rows: output.rows,
+        names: Vec::new(),
+        columns: columns.into_iter().map(Arc::new).collect(),
+        charges: vec![charge],
+    };
+    let mut passed = HashMap::new();
     for (at, (name, source)) in output.names.iter().enumerate() {
         let type_ = match source {
             ColumnSource::Values(type_) => type_.clone(),
             ColumnSource::Argument(number) => {
-                let is_last = output.names[at + 1..].iter().all(|(_, other)| other != source);
-                let argument = arguments.get(*number);
-                let found = argument.and_then(|argument| passed_on(argument, groups, output.rows, is_last));
-                let broken = |fault| CallError::Broken { function: function.name.clone(), fault };
-                columns.insert(at, found.ok_or_else(|| broken("an argument has not as many rows as the result"))?);
+                let column = match passed.entry(*number) {
+                    Entry::Occupied(known) => Arc::clone(known.get()),
+                    Entry::Vacant(entry) => {
+                        let argument = arguments.get(*number);
+                        let found = argument.map(|argument| passed_on(argument, groups, batch.rows)).transpose();
+                        let found = found.map_err(|exceeded| CallError::exceeded(function, exceeded))?.flatten();
+                        let broken = |fault| CallError::Broken { function: function.name.clone(), fault };
+                        let missing = "an argument has not as many rows as the result";
+                        let (column, charges) = found.ok_or_else(|| broken(missing))?;
+                        batch.charges.extend(charges);
+                        Arc::clone(entry.insert(Arc::new(column)))
+                    }
+                };
+                batch.columns.insert(at, column);
                 function.parameters[*number].type_name.clone()
             }
         };
-        names.push((name.clone(), type_));
+        batch.names.push((name.clone(), type_));
     }
-    Ok(Batch { rows: output.rows, names, columns })
+    Ok(batch)
 }
 
-/// The column of an argument as that of a result with so many rows.
+/// The column of an argument as that of a result with so many rows, and what is charged for it.
+#[allow(clippy::type_complexity, reason = "a column and its charges, if there is one")]
 fn passed_on(
     argument: &Argument,
     groups: &mut [Arc<CollectedRows>],
     rows: usize,
-    is_last: bool,
-) -> Option<OutputColumn<'static>> {
-    let found = groups.get_mut(argument.group).filter(|found| found.len() == rows)?;
+) -> Result<Option<(OutputColumn<'static>, Vec<MemoryCharge>)>, MemoryExceeded> {
     let type_ = &argument.type_.column_type;
-    match Arc::get_mut(found).filter(|_| is_last) {
-        Some(found) => found.take_column(argument.column, type_),
+    let Some(found) = groups.get_mut(argument.group).filter(|found| found.len() == rows) else { return Ok(None) };
+    match Arc::get_mut(found) {
+        Some(found) => Ok(found.take_column(argument.column, type_)),
         None => found.column(argument.column, type_),
     }
 }
@@ -82,9 +105,9 @@ impl Call {
     /// Calls the function for all rows that are collected, and keeps its result.
     pub(super) fn run(self: &Arc<Self>) -> Result<(), CallbackError> {
         if let Some(batches) = self.batches.as_ref().filter(|batches| !batches.is_unused()) {
-            batches.keep_values(self);
+            batches.keep_values(self)?;
         }
-        let mut groups = taken(&self.groups);
+        let mut groups = taken(&self.groups).map_err(|error| self.failed(&error))?;
         let output = match &self.batches {
             None if self.block.is_some() => vec![self.run_block(&mut groups)?],
             None => {
@@ -111,12 +134,6 @@ impl Call {
                 batches.finish(self)?
             }
         };
-        let bytes: usize = output.iter().flat_map(|batch| &batch.columns).map(|column| column.bytes()).sum();
-        if bytes > self.session.memory() {
-            let limit = self.session.memory() as u64;
-            let function = self.function.name.clone();
-            return Err(self.failed(&CallError::Memory { function, limit, record: None }));
-        }
         let columns = if self.function.kind == FunctionKind::AnyTable {
             self.any_columns(&output)?
         } else {
@@ -129,27 +146,42 @@ impl Call {
 
     /// Calls each function of a block once, and puts its results beside the other columns.
     fn run_block(&self, groups: &mut [Arc<CollectedRows>]) -> Result<Batch, CallbackError> {
-        let (Some(block), Some(rows)) = (&self.block, groups.get(VALUES + 1).cloned()) else {
+        let (Some(block), Some(mut rows)) = (&self.block, groups.get(VALUES + 1).cloned()) else {
             return Err("a block of functions has no query".into());
         };
         let mut worker = self.session.worker_between_statements()?;
-        let mut results = Vec::new();
+        let (mut results, mut charges) = (Vec::new(), Vec::new());
         for (function, arguments) in &block.calls {
             // Without rows there is nothing to compute.
             let called = if rows.is_empty() { None } else { Some(call(&mut worker, function, arguments, groups)) };
             let batch = called.transpose().map_err(|error| self.block_failed(function, error))?;
-            results.push(batch.and_then(|batch| batch.columns.into_iter().next()));
+            results.push(batch.and_then(|batch| {
+                charges.extend(batch.charges);
+                batch.columns.into_iter().next()
+            }));
         }
+        // No call needs the rows any more.
+        groups[VALUES + 1] = Arc::default();
+        let (count, mut of_query) = (rows.len(), HashMap::new());
         let types = self.results.iter().map(|(_, type_)| &type_.column_type);
         let mut columns = Vec::new();
-        for (source, type_) in block.columns.iter().zip(types).filter(|_| !rows.is_empty()) {
+        for (source, type_) in block.columns.iter().zip(types).filter(|_| count > 0) {
             let column = match source {
-                Source::Query(column) => rows.column(*column, type_),
+                Source::Query(column) => {
+                    if let Some((taken, of_column)) = Arc::get_mut(&mut rows)
+                        .filter(|_| !of_query.contains_key(column))
+                        .and_then(|rows| rows.take_column(*column, type_))
+                    {
+                        charges.extend(of_column);
+                        of_query.insert(*column, Arc::new(taken));
+                    }
+                    of_query.get(column).cloned()
+                }
                 Source::Call(call) => results.get_mut(*call).and_then(Option::take),
             };
             columns.push(column.ok_or("a column of a block is missing")?);
         }
-        Ok(Batch { rows: rows.len(), names: Vec::new(), columns })
+        Ok(Batch { rows: count, names: Vec::new(), columns, charges })
     }
 
     fn block_failed(&self, function: &Arc<Function>, error: RunError) -> CallbackError {

@@ -23,9 +23,18 @@ fn limited(
     limits: &Limits,
     own: Option<usize>,
 ) -> Result<(Registration, Arc<Count>), Failure> {
+    connected(UnixStream::pair().unwrap().0, registry, limits, own)
+}
+
+fn connected(
+    socket: UnixStream,
+    registry: &Arc<Registry>,
+    limits: &Limits,
+    own: Option<usize>,
+) -> Result<(Registration, Arc<Count>), Failure> {
     let count = Arc::new(Count::default());
-    let (socket, _) = UnixStream::pair().unwrap();
-    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: own, functions: false };
+    let user =
+        SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: own, functions: false, entry: 0 };
     let socket = Arc::new(Socket::from(socket));
     let (limits, spools, tickets) = (Arc::new(limits.clone()), Spools::new(limits), Tickets::new(limits));
     let new = NewSession { user, interrupt: count.clone(), socket, secret_bytes: 4 };
@@ -111,12 +120,8 @@ fn an_ended_session_whose_client_does_not_read_is_closed() {
     let registry = Arc::new(Registry::default());
     let (socket, mut peer) = UnixStream::pair().unwrap();
     peer.set_nonblocking(true).unwrap();
-    let limits = Arc::new(Limits { idle: Some(Duration::from_secs(1)), ..Limits::default() });
-    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: None, functions: false };
-    let (spools, interrupt) = (Spools::new(&limits), Arc::new(Count::default()));
-    let socket = Arc::new(Socket::from(socket));
-    let new = NewSession { user, interrupt, socket, secret_bytes: 4 };
-    let registration = registry.register(new, &limits, (&spools, &Tickets::new(&limits)), &Arc::default()).unwrap();
+    let limits = Limits { idle: Some(Duration::from_secs(1)), ..Limits::default() };
+    let (registration, _) = connected(socket, &registry, &limits, None).unwrap();
     let now = Instant::now();
     assert!(registration.control.stop_if_overdue(now + Duration::from_secs(2)).is_none());
     let mut read = || std::io::Read::read(&mut peer, &mut [0]);
@@ -132,7 +137,8 @@ fn a_statement_that_ends_late_keeps_its_client_unless_it_waits_for_it() {
     let (count, (socket, mut peer)) = (Arc::new(Count::default()), UnixStream::pair().unwrap());
     peer.set_nonblocking(true).unwrap();
     let limits = Arc::new(Limits { statement: Some(Duration::from_millis(1)), ..Limits::default() });
-    let user = SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: None, functions: false };
+    let user =
+        SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: None, functions: false, entry: 0 };
     let (spools, socket) = (Spools::new(&limits), Arc::new(Socket::from(socket)));
     let new = NewSession { user, interrupt: count.clone(), socket: socket.clone(), secret_bytes: 4 };
     let registration = registry.register(new, &limits, (&spools, &Tickets::new(&limits)), &Arc::default()).unwrap();
@@ -215,4 +221,21 @@ fn a_disconnect_also_ends_later_statements() {
     assert!(registration.control.stop(StopReason::Gone).is_none());
     drop(registration.control.start());
     assert!(matches!(registration.control.check(), Err(Failure::Disconnected(_))));
+}
+
+#[test]
+fn a_session_that_wakes_from_its_read_knows_why_it_ends() {
+    for _ in 0..100 {
+        let registry = Arc::new(Registry::default());
+        let (socket, _peer) = UnixStream::pair().unwrap();
+        let (registration, _) = connected(socket, &registry, &Limits::default(), None).unwrap();
+        let control = &registration.control;
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                assert_eq!(control.socket.read(&mut [0]).unwrap(), 0);
+                assert!(matches!(control.check(), Err(Failure::Shutdown)), "the client would see no reason");
+            });
+            registry.end_others(|_| false);
+        });
+    }
 }

@@ -17,7 +17,7 @@ use super::columnar::with_positional_names;
 use super::frame::Frame;
 use super::{CopyReader, ReadRows};
 use crate::error::Failure;
-use crate::limits::budget::{Budget, Charge, Kept};
+use crate::limits::{Budget, Charge, Kept};
 
 pub(super) struct Arrow {
     width: usize,

@@ -6,7 +6,7 @@ use super::lines::append_charged;
 use super::rows::{RawValue, Rows};
 use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows};
 use crate::error::Failure;
-use crate::limits::budget::{Budget, Charge};
+use crate::limits::{Budget, Charge};
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 /// The flags that a reader must know, or else refuse the data.

@@ -14,7 +14,7 @@ use super::frame::Frame;
 use super::rows::column_name;
 use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows, TargetColumn};
 use crate::error::Failure;
-use crate::limits::budget::{Budget, Charge, Kept};
+use crate::limits::{Budget, Charge, Kept};
 
 /// The largest size of a decoded message, unless less is left in the session's budget.
 const MAX_DECODED_BYTES: usize = 512 << 20;
@@ -78,19 +78,23 @@ impl Colonnade {
                 let schema = colonnade_wire::arrow::schema_to_arrow(&schema);
                 self.columns = fields::matched(&schema, &self.targets, &self.exported, self.is_listed)?;
             }
-            Message::Chunk(chunk) if chunk.rows() > 0 => self.add(&chunk, charge)?,
-            Message::Chunk(_) | Message::End(_) => {}
+            Message::Chunk(chunk) => self.add(&chunk, charge)?,
+            Message::End(_) => {}
         }
         Ok(())
     }
 
     fn add(&mut self, chunk: &EncodedChunk, charge: Charge) -> Result<(), Failure> {
-        if self.columns.is_empty() {
+        if self.columns.is_empty() && chunk.rows() > 0 {
             return Err(malformed("it has rows but no columns"));
         }
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.columns.len());
         for (at, field) in chunk.schema().fields.iter().enumerate() {
             arrays.push(array_from_column(field, chunk.column(at).map_err(damaged)?));
+        }
+        // It was only to be checked.
+        if chunk.rows() == 0 {
+            return Ok(());
         }
         self.rows += chunk.rows() as u64;
         let fields = arrays.iter().enumerate().map(|(at, array)| {
@@ -161,6 +165,7 @@ pub(super) fn with_positional_names(
         return Err(CopyDataError::Columns { given, wanted }.into());
     }
     let schema = batch.schema();
+    schema.fields().iter().try_for_each(|field| fields::check_texts(field, format))?;
     let fields = schema.fields().iter().enumerate();
     let fields = fields.map(|(at, field)| Field::clone(field).with_name(column_name(at)));
     let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));

@@ -7,7 +7,7 @@ use super::rows::{RawValue, Rows};
 use super::{CopyReader, ReadRows, TargetColumn};
 use crate::copy::options::{CopyOptions, OptionError};
 use crate::error::Failure;
-use crate::limits::budget::Budget;
+use crate::limits::Budget;
 
 pub(super) struct Csv {
     delimiter: u8,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_buffer::{Buffer, MutableBuffer};
 
 use crate::error::Failure;
-use crate::limits::budget::{Budget, Charge};
+use crate::limits::{Budget, Charge};
 
 /// The bytes of the next message that have arrived. The buffer is aligned.
 pub(super) struct Frame {

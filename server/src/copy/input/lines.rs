@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{CopyDataError, MAX_ROW_BYTES};
 use crate::copy::options::CopyOptions;
 use crate::error::Failure;
-use crate::limits::budget::{Budget, Charge};
+use crate::limits::{Budget, Charge};
 
 /// Appends data to a buffer whose capacity is charged to a budget.
 pub(super) fn append_charged(rest: &mut Vec<u8>, data: &[u8], charge: &mut Charge) -> Result<(), Failure> {

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema};
 
 use super::{CopyDataError, ReadRows, TargetColumn};
 use crate::error::Failure;
-use crate::limits::budget::{Budget, Charge};
+use crate::limits::{Budget, Charge};
 use crate::parameter::{InputError, ParameterValue, check_number, from_binary, from_text, max_bytes};
 use crate::value::types::{Type, TypeKind};
 
@@ -93,6 +93,7 @@ impl Rows {
             RawValue::Binary(bytes) => from_binary(&target.type_, bytes),
         };
         let value = value.map_err(wrong)?;
+        value.check_dimensions(&target.type_).map_err(wrong)?;
         // A binary number of few bytes may have many digits as text.
         self.bytes += value.bytes().saturating_sub(bound);
         column.push(value);
@@ -155,7 +156,7 @@ impl ColumnBuilder {
             (Self::Text(builder), ParameterValue::Text(text)) => builder.append_value(text),
             (Self::Bytes(builder), ParameterValue::Bytes(bytes)) => builder.append_value(bytes),
             (Self::List(values), value) => values.push(value),
-            // Only NULL can reach these arms, because other values have the form of their type.
+            // Only NULL can reach these arms, because other values have the form of their type, which is checked.
             (Self::Text(builder), _) => builder.append_null(),
             (Self::Bytes(builder), _) => builder.append_null(),
         }

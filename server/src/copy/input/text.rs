@@ -7,7 +7,7 @@ use super::rows::{RawValue, Rows};
 use super::{CopyReader, ReadRows};
 use crate::copy::options::CopyOptions;
 use crate::error::Failure;
-use crate::limits::budget::Budget;
+use crate::limits::Budget;
 
 pub(super) struct Text {
     delimiter: u8,

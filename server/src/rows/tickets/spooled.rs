@@ -6,15 +6,13 @@ use std::time::{Duration, Instant};
 
 use colonnade_wire::Config;
 
-use crate::engine::{EngineError, Role, SessionUser};
+use crate::engine::{EngineError, SessionUser};
 use crate::error::{Failure, SqlState};
-use crate::limits::LimitError;
-use crate::limits::budget::Charge;
+use crate::limits::{Charge, LimitError};
 
 /// A spooled result. Each part is in the file as it is sent: CopyData messages, of which each carries one message of a stream.
 pub struct Spooled {
-    user: String,
-    role: Role,
+    user: SessionUser,
     ttl: Option<Duration>,
     pub file: File,
     /// What is known when the query's columns are.
@@ -67,20 +65,20 @@ pub struct Part {
 impl Spooled {
     pub(super) fn new(user: &SessionUser, file: File, space: [Charge; 2], ttl: Option<Duration>) -> Self {
         let state = State { parts: Vec::new(), is_complete: false, readers: 0, last_use: Instant::now(), space };
-        let (user, role) = (user.name.clone(), user.role);
-        Self { user, role, ttl, file, form: OnceLock::new(), state: Mutex::new(state) }
+        Self { user: user.clone(), ttl, file, form: OnceLock::new(), state: Mutex::new(state) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn is_of(&self, user: &SessionUser) -> bool {
-        self.user == user.name
+    pub(super) fn user(&self) -> &SessionUser {
+        &self.user
     }
 
     pub(super) fn belongs_to(&self, user: &SessionUser) -> bool {
-        self.is_of(user) && self.role == user.role
+        let parts = |user: &SessionUser| (user.entry, user.role);
+        self.user.name == user.name && parts(&self.user) == parts(user)
     }
 
     pub(super) fn touch(&self) {

@@ -14,7 +14,7 @@ use crate::engine::{Interrupt, Role, Rows};
 use crate::rows::spool::Spools;
 
 pub(super) fn user(name: &str, role: Role) -> SessionUser {
-    SessionUser { name: name.to_owned(), role, connections: None, functions: false }
+    SessionUser { name: name.to_owned(), role, connections: None, functions: false, entry: 0 }
 }
 
 pub(super) fn tickets(bytes: Option<usize>, ttl: Option<Duration>) -> Arc<Tickets> {

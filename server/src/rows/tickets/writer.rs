@@ -13,6 +13,7 @@ use colonnade_wire::{Config, Encoder, Schema};
 use super::spooled::KeptForm;
 use super::{Part, Spooled, Ticket, Tickets, unwritable};
 use crate::connection::cancel::Control;
+use crate::copy::MAX_COPY_COLUMNS;
 use crate::engine::{BatchSize, EngineError, Rows};
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
@@ -20,10 +21,10 @@ use crate::message::backend;
 use crate::rows::interrupted;
 
 /// The size of the chunks. It is the default of COPY, so that readers with the defaults get the chunks as they are.
-pub const CHUNK: BatchSize = BatchSize { rows: 65_536, bytes: 4 << 20 };
+pub const CHUNK: BatchSize = BatchSize { rows: 65_536, bytes: 4 << 20, columns: MAX_COPY_COLUMNS };
 /// The smallest parts of a result that its reader wants in equal shares, unless the whole result is smaller. Smaller ones would cost more
 /// than their rows.
-const SMALL_PART: BatchSize = BatchSize { rows: 1024, bytes: 16 << 10 };
+const SMALL_PART: BatchSize = BatchSize { rows: 1024, bytes: 16 << 10, ..CHUNK };
 /// So many of the parts written so far have the size of the share of one reader. A share is made of whole parts, so shares differ by a part
 /// at most.
 const PARTS_PER_SHARE: u64 = 4;
@@ -77,8 +78,8 @@ impl SpoolingRows {
         let tickets = Arc::clone(&control.tickets);
         let stream_schema = schema_from_arrow(&rows.schema())?;
         let columns = rows.schema().fields().len();
-        if i16::try_from(columns).is_err() {
-            return Err(Failure::TooManyColumns(columns));
+        if columns > MAX_COPY_COLUMNS {
+            return Err(Failure::TooManyColumns { count: columns, limit: MAX_COPY_COLUMNS });
         }
         let added = tickets.add(&control.user, settings.ttl);
         let (ticket, spooled) = added.inspect_err(|failure| tickets.count_failure(failure))?;
@@ -123,14 +124,14 @@ impl SpoolingRows {
             return Ok(None);
         }
         let mut part = Part { start: self.written, ..Part::default() };
-        let share = self.share().unwrap_or(BatchSize { rows: usize::MAX, bytes: usize::MAX });
+        let share = self.share().unwrap_or(BatchSize { rows: usize::MAX, bytes: usize::MAX, ..CHUNK });
         let most_bytes = self.settings.part_bytes.min(share.bytes as u64);
         let mut encoder = Encoder::new(self.stream_schema.clone());
         let message = encoder.schema_message();
         self.write_message(&mut part, &[&message], 0)?;
         while let Some(rows) = batch.take() {
             let rows_left = share.rows.saturating_sub(part.rows as usize);
-            let most = BatchSize { rows: rows_left, bytes: CHUNK.bytes.min(share.bytes) };
+            let most = BatchSize { rows: rows_left, bytes: CHUNK.bytes.min(share.bytes), ..CHUNK };
             self.write_chunk(&mut part, &mut encoder, rows, most)?;
             if part.plain_bytes >= most_bytes || part.rows >= share.rows as u64 {
                 break;
@@ -154,6 +155,7 @@ impl SpoolingRows {
         Some(BatchSize {
             rows: size(self.rows_before, SMALL_PART.rows),
             bytes: size(self.plain_before, SMALL_PART.bytes),
+            ..CHUNK
         })
     }
 

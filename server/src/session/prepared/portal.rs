@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::Parameter;
-use crate::limits::budget::Kept;
+use crate::limits::Kept;
 use crate::rows::{Cursor, Formats};
 use crate::session::prepared::statement::PreparedStatement;
 

@@ -5,7 +5,7 @@ use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::engine::{Columns, EngineSession, Parameter};
 use crate::error::Failure;
-use crate::limits::budget::Charge;
+use crate::limits::Charge;
 use crate::parameter::{self, InputError, ParameterValue, from_binary, from_text};
 use crate::session::query;
 use crate::session::settings::{self, Command, Settings};

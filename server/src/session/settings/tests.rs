@@ -2,6 +2,7 @@ use colonnade_sql::Statement;
 use colonnade_sql::statement::Modes;
 
 use super::*;
+use crate::limits::{Budget, LimitError};
 
 fn command(statement: &str) -> Option<Command> {
     super::command(&Statement::of(statement, Dialect::POSTGRES).kind)
@@ -73,7 +74,7 @@ fn settings_follow_commit_and_rollback() {
     let mut settings = Settings::new(&[("application_name", "a")]);
     let name = find("application_name").unwrap();
     let set = |settings: &mut Settings, value: &str, is_local| {
-        settings.set(name, value.to_owned(), is_local, crate::limits::budget::Budget::new(None).empty_charge())
+        settings.set(name, value.to_owned(), is_local, Budget::new(None, LimitError::SessionMemory).empty_charge())
     };
     assert_eq!(set(&mut settings, "b", false), Some(("application_name", "b".to_owned())));
     let mark = settings.mark();

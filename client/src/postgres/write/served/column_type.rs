@@ -1,11 +1,13 @@
 //! The type that a new column of `colonnade serve` gets: the one that is read as the written type. TYPES.md, "Writing".
 
+use arrow_schema::extension::EXTENSION_TYPE_METADATA_KEY;
 use arrow_schema::{DataType, Field, Fields};
 use colonnade_sql::{Dialect, quote};
 
-use crate::Error;
-use crate::write::kind::ColumnMeaning;
+use crate::arrow_form::extension;
+use crate::write::kind::{AS_JSON, ColumnMeaning};
 use crate::write::unsupported_column;
+use crate::{Error, TYPE_NAME_KEY, dtype};
 
 /// The most digits of DuckDB's decimals.
 const MAX_PRECISION: u8 = 38;
@@ -20,12 +22,9 @@ pub(super) fn created(field: &Field) -> Result<String, Error> {
     match nested(field, 0) {
         Some(type_name) => Ok(type_name),
         None => {
-            let what = format!("{} cannot be written to a table in this version", field.data_type());
-            Err(unsupported_column(
-                field.name(),
-                &what,
-                "convert it before: dtype={…: \"utf8\"}, or leave the column out",
-            ))
+            let what = format!("{} cannot be written to a table in this version", dtype::name_of(field.data_type()));
+            let way_out = ColumnMeaning::of(field).map_or(AS_JSON, |meaning| meaning.way_out());
+            Err(unsupported_column(field.name(), &what, way_out))
         }
     }
 }
@@ -33,6 +32,9 @@ pub(super) fn created(field: &Field) -> Result<String, Error> {
 /// `depth` is 0 for a whole column.
 fn nested(field: &Field, depth: usize) -> Option<String> {
     let item = |field: &Field| nested(field, depth + 1);
+    if let Some(stated) = stated(field) {
+        return Some(stated);
+    }
     Some(match field.data_type() {
         DataType::List(element)
         | DataType::LargeList(element)
@@ -41,7 +43,10 @@ fn nested(field: &Field, depth: usize) -> Option<String> {
         DataType::FixedSizeList(element, size) if (1..=MAX_ARRAY).contains(size) => {
             format!("{}[{size}]", item(element)?)
         }
-        DataType::Struct(fields) if !fields.is_empty() => format!("STRUCT({})", members(fields, depth)?),
+        // The server receives no variants.
+        DataType::Struct(fields) if !fields.is_empty() && extension(field).is_none() => {
+            format!("STRUCT({})", members(fields, depth)?)
+        }
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(fields) if fields.len() == 2 => {
                 format!("MAP({}, {})", item(&fields[0])?, item(&fields[1])?)
@@ -50,6 +55,29 @@ fn nested(field: &Field, depth: usize) -> Option<String> {
         },
         _ => scalar(&ColumnMeaning::of(field).ok()?, depth)?,
     })
+}
+
+/// The type of DuckDB that the field's metadata states, if the values are those of one, and the server receives it.
+fn stated(field: &Field) -> Option<String> {
+    let is_text = |data_type: &DataType| matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
+    if extension(field) == Some("geoarrow.wkb") {
+        // A coordinate system would be lost.
+        let described = field.metadata().get(EXTENSION_TYPE_METADATA_KEY).map_or("", String::as_str);
+        return matches!(described, "" | "{}").then(|| "GEOMETRY".to_owned());
+    }
+    let stated = field.metadata().get(TYPE_NAME_KEY)?;
+    let is_right = match field.data_type() {
+        DataType::Dictionary(_, labels) => is_text(labels) && is_enum(stated),
+        text => is_text(text) && matches!(stated.as_str(), "UUID" | "JSON"),
+    };
+    is_right.then(|| stated.clone())
+}
+
+/// Whether it is `ENUM('a', 'b')` and no other text.
+fn is_enum(type_name: &str) -> bool {
+    let Some(labels) = type_name.strip_prefix("ENUM('").and_then(|rest| rest.strip_suffix("')")) else { return false };
+    // Quotes within labels are doubled. A label that looks like two is not recognized.
+    labels.split("', '").all(|label| !label.replace("''", "").contains('\''))
 }
 
 fn members(fields: &Fields, depth: usize) -> Option<String> {
@@ -94,4 +122,19 @@ fn scalar(meaning: &ColumnMeaning, depth: usize) -> Option<String> {
         M::Duration { .. } | M::Interval | M::Decimal { .. } | M::List(_) => return None,
     };
     Some(name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_enum_is_its_labels_and_nothing_else() {
+        for sound in ["ENUM('')", "ENUM('a', 'b''c', '''')", "ENUM('é, )')"] {
+            assert!(is_enum(sound), "{sound}");
+        }
+        for odd in ["ENUM()", "ENUM('a'", "ENUM('a'), x", "ENUM('a'b')", "ENUM('a') ; DROP", "UUID", "ENUM('')')"] {
+            assert!(!is_enum(odd), "{odd}");
+        }
+    }
 }

@@ -1,19 +1,35 @@
 //! Upsert: COPY into a temporary table, and from there INSERT … ON CONFLICT into the table.
+//!
+//! `DuckDB` has no locks: of two sessions that change one row, or add one key, the later one fails (40001). The rows are then in the
+//! temporary table already, so that [`merge_repeatedly`] can repeat the rest.
 //! <https://duckdb.org/docs/stable/sql/statements/insert.html#on-conflict-clause>
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
 use super::{FoundTable, ServedPlan, names, quoted, text};
-use crate::postgres::write::transfer::Transfer;
+use crate::postgres::server_connection::ServerConnection;
+use crate::postgres::write::transfer::{Transfer, in_transaction};
 use crate::postgres::write::upsert::{count, refuse_repeated};
-use crate::shared_connection::AnswerError;
+use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
 use crate::write::other_count;
 use crate::{Error, ErrorKind};
 
 /// The temporary table with the rows of the data.
 const STAGE: &str = "colonnade_upsert";
+/// The SQLSTATE of a change that another session's has made impossible.
+const CONFLICT: &str = "40001";
+
+/// How often a merge is repeated after a conflict. Each conflict means that another session has changed these rows.
+const ATTEMPTS: u32 = 200;
+/// The time before a merge is repeated, for each earlier attempt.
+const PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
 /// The rows that wait in a temporary table.
 pub(super) struct UpsertStage<'a> {
-    table: &'a FoundTable,
+    table: FoundTable,
     plan: &'a ServedPlan,
     /// The names of the key's columns, quoted.
     key: Vec<String>,
@@ -26,18 +42,24 @@ impl<'a> UpsertStage<'a> {
     /// There is no such constraint, or the database refuses.
     pub(super) fn begin(
         transfer: &mut Transfer<'_>,
-        table: &'a FoundTable,
+        table: FoundTable,
         plan: &'a ServedPlan,
     ) -> Result<Self, AnswerError> {
         let stage = Self { table, plan, key: plan.target.key.iter().map(|name| quoted(name)).collect() };
         stage.require_constraint(transfer)?;
-        transfer.ask(&format!("CREATE TEMP TABLE {STAGE} AS SELECT {} FROM {} LIMIT 0", names(plan), table.name))?;
+        let (names, table) = (names(plan), &stage.table.name);
+        transfer.ask(&format!("CREATE TEMP TABLE {STAGE} AS SELECT {names} FROM {table} LIMIT 0"))?;
         Ok(stage)
     }
 
     /// The temporary table's name.
     pub(super) fn name(&self) -> &str {
         STAGE
+    }
+
+    /// Whether the rows are for a table that was there before, so that the temporary table can be committed alone.
+    pub(super) fn may_wait(&self) -> bool {
+        !self.table.is_new
     }
 
     /// Moves the rows into the table. Their number is `rows`.
@@ -143,5 +165,33 @@ impl<'a> UpsertStage<'a> {
         );
         let hint = format!("add one: ALTER TABLE {} ADD PRIMARY KEY ({wanted})", self.table.name);
         Err(AnswerError::Refused(Error::new(ErrorKind::Database, message).with_sqlstate("42P10").with_hint(hint)))
+    }
+}
+
+/// Moves the rows of a temporary table that is committed into the table, in a transaction that is repeated after a conflict. Afterwards the
+/// temporary table is gone in any case.
+pub(super) fn merge_repeatedly(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+    stage: &UpsertStage<'_>,
+    rows: u64,
+    abandoned: &AtomicBool,
+) -> AnswerOutcome {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let merged = in_transaction(connection, &mut *tick, abandoned, |transfer| {
+            stage.merge(transfer, rows)?;
+            Ok(rows)
+        })?;
+        let Err(error) = merged else { return Ok(merged) };
+        if error.sqlstate() == Some(CONFLICT) && attempt < ATTEMPTS && !abandoned.load(Ordering::Acquire) {
+            thread::sleep((PAUSE * attempt).min(LONGEST_PAUSE));
+            continue;
+        }
+        let dropped = in_transaction(connection, tick, &AtomicBool::new(false), |transfer| {
+            transfer.ask(&format!("DROP TABLE IF EXISTS {STAGE}")).map(|_| 0)
+        });
+        return dropped.map(|_| Err(error));
     }
 }

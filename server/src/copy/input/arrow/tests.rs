@@ -32,7 +32,7 @@ fn rows(stream: &[u8], piece: usize, budget: &Arc<Budget>) -> Result<usize, Fail
 }
 
 fn budget() -> Arc<Budget> {
-    Budget::new(Some(64 << 20))
+    Budget::new(Some(64 << 20), LimitError::SessionMemory)
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn batches_without_a_body_are_read() {
 #[test]
 fn a_message_larger_than_the_budget_is_refused() {
     let stream = stream(&[batch(10_000)]);
-    let small = Budget::new(Some(100_000));
+    let small = Budget::new(Some(100_000), LimitError::SessionMemory);
     let refused = rows(&stream, 1000, &small);
     assert!(matches!(refused, Err(Failure::Limit(LimitError::SessionMemory(100_000)))));
     assert_eq!(small.remaining(), 100_000);

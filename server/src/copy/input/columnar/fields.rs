@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, Field, Schema};
 
-use crate::copy::input::{CopyDataError, TargetColumn};
+use crate::copy::input::{CopyDataError, TargetColumn, malformed};
 use crate::error::Failure;
 
 /// The metadata key of Arrow's extension types.
@@ -30,6 +30,7 @@ pub(super) fn matched(
             return Err(CopyDataError::RepeatedField(field.name().clone()).into());
         }
         check_type(field, &targets[target], exported.field(target))?;
+        check_texts(field, "colonnade")?;
         columns.push(target);
     }
     if is_listed && let Some(missing) = is_given.iter().position(|is_given| !is_given) {
@@ -58,6 +59,22 @@ fn check_type(field: &Field, target: &TargetColumn, exported: &Field) -> Result<
         given: field.data_type().to_string(),
     }
     .into())
+}
+
+/// The engine takes rows over Arrow's C interface, where a NUL ends a text.
+///
+/// # Errors
+/// The name of a nested field or a time zone has a NUL.
+pub(super) fn check_texts(column: &Field, format: &'static str) -> Result<(), Failure> {
+    let has_nul = |field: &Field| {
+        let zone = matches!(field.data_type(), DataType::Timestamp(_, Some(zone)) if zone.contains('\0'));
+        zone || field.name().contains('\0')
+    };
+    // The column itself gets a name by its position.
+    if !any_field(&column.clone().with_name(""), &has_nul) {
+        return Ok(());
+    }
+    Err(malformed(format, "the name of a nested field, or a time zone, has a NUL character"))
 }
 
 /// Whether the values of both types mean the same. A time zone is only a way to show values; names matter only within a struct.
@@ -102,8 +119,16 @@ fn any_field(field: &Field, is: &dyn Fn(&Field) -> bool) -> bool {
     let within = |field: &Field| any_field(field, is);
     is(field)
         || match field.data_type() {
-            DataType::List(item) | DataType::FixedSizeList(item, _) | DataType::Map(item, _) => within(item),
+            DataType::List(item)
+            | DataType::LargeList(item)
+            | DataType::ListView(item)
+            | DataType::LargeListView(item)
+            | DataType::FixedSizeList(item, _)
+            | DataType::Map(item, _) => within(item),
             DataType::Struct(fields) => fields.iter().any(|field| within(field)),
+            DataType::Union(fields, _) => fields.iter().any(|(_, field)| within(field)),
+            DataType::RunEndEncoded(_, values) => within(values),
+            DataType::Dictionary(_, values) => within(&Field::new("", values.as_ref().clone(), true)),
             _ => false,
         }
 }

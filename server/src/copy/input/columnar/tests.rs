@@ -63,7 +63,7 @@ fn read(stream: &[u8], piece: usize, budget: &Arc<Budget>) -> Result<(u64, Vec<A
 }
 
 fn budget() -> Arc<Budget> {
-    Budget::new(Some(64 << 20))
+    Budget::new(Some(64 << 20), LimitError::SessionMemory)
 }
 
 #[test]

@@ -243,3 +243,20 @@ def test_the_reason_of_an_ended_session_is_told(postgres: pg.Cluster, way: str) 
             with pytest.raises(colonnade.Error, match="terminating connection") as caught:
                 connection.query("select 1")
             assert caught.value.sqlstate == "57P01"
+
+
+def test_the_session_ends_while_similar_names_are_looked_for(postgres: pg.Cluster) -> None:
+    ended = message(b"E", b"SFATAL\0C57P01\0Mterminating connection due to administrator command\0\0")
+    ends = False
+
+    def said(whole: bytes) -> bytes:
+        return ended if ends and whole[:1] == b"D" else whole
+
+    with rewriting(postgres, said=lambda: said) as uri, colonnade.connect(uri) as connection:
+        rows(connection, "select 1")
+        ends = True
+        with pytest.raises(colonnade.ProgrammingError, match='relation "nope" does not exist') as caught:
+            connection.query("select * from nope")
+        assert caught.value.sqlstate == "42P01" and "colonnade tables" in (caught.value.hint or "")
+        with pytest.raises(colonnade.OperationalError):
+            rows(connection, "select 1")

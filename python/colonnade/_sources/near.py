@@ -6,7 +6,7 @@ import difflib
 import re
 from typing import Any
 
-from colonnade._errors import Error, ProgrammingError
+from colonnade._errors import ProgrammingError
 
 _LISTS = "`colonnade tables URI` lists the tables, and so does colonnade.tables(conn) in Python"
 #: How databases name the table.
@@ -44,7 +44,7 @@ def _tables(source: Any) -> list[tuple[str, str]]:
         import pyarrow as pa
 
         rows = pa.RecordBatchReader.from_stream(source.tables()).read_all().to_pylist()
-    except (ImportError, Error):
-        # A transaction that has failed answers nothing.
+    except Exception:
+        # A failed transaction answers nothing, and a session may have ended: the statement's own error is to be told.
         return []
     return [(row["schema"], row["name"]) for row in rows]

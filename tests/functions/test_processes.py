@@ -132,7 +132,7 @@ return x
 def test_a_process_that_computes_after_its_call_ends(server: Server) -> None:
     """Between two statements, and while the client reads the rows of one."""
     # One thread for each process: several calls may reach it before it is ended.
-    thread = "threading.Thread(target=lambda: [0 for _ in iter(int, 1)], daemon=True).start()"
+    thread = "threading.Thread(target=lambda: all(True for _ in iter(int, 1)), daemon=True).start()"
     body = f"import os, threading; threading.active_count() > 1 or {thread}"
     with session(server) as connection:
         create(connection, "f", f"{body}; return numpy.full(len(x), os.getpid())")

@@ -85,8 +85,8 @@ class Environment:
         return kept | {"PATH": str(self.folder / "bin")}
 
     def bring_shells(self) -> None:
-        """Puts shells on the PATH, which tests use to run programs in pipes."""
-        for name in ("sh", "bash"):
+        """Puts shells on the PATH, which tests use to run programs in pipes, and what makes a full disk."""
+        for name in ("sh", "bash", "mount", "umount"):
             (self.folder / "bin" / name).symlink_to(shutil.which(name) or f"/bin/{name}")
 
     def install(self, *requirements: str | Path, timeout: float = 600) -> None:

@@ -406,3 +406,10 @@ def test_many_conditions(stock: pg.Cluster) -> None:
         predicate = reduce(join, [pl.col("i") != number for number in range(50)])
         expected = pl.DataFrame({"i": range(1, 101)}).filter(predicate).height
         assert lazy.filter(predicate).collect().height == expected
+
+
+def test_a_polars_that_is_too_old_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = make(tmp_path / "a.db", "create table t (i integer)", "t", [(1,)])
+    monkeypatch.setattr(pl, "__version__", "1.40.0")
+    with pytest.raises(ImportError, match=r"needs polars 2.0 or later, and this is 1.40.0: pip install 'polars>=2'"):
+        colonnade.scan_sql(uri, "select i from t")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from colonnade._frames.result import Result
 
+#: The major version of polars whose plans are known here.
+_POLARS = 2
 #: The dialect in which names that differ only in case are different columns of a query in FROM.
 _CASE_SENSITIVE = "postgresql"
 #: The word, wherever it stands. In a query around the query, its order would be lost.
@@ -62,12 +64,16 @@ def scan_sql(uri: str, query: str, params: Params | None = None, **options: Unpa
     Raises:
         Error: As for `Connection.query`, now or when the frame is collected.
         NotSupportedError: polars has no type for a column.
-        ImportError: polars or pyarrow is not installed.
+        ImportError: polars or pyarrow is not installed, or polars is older than version 2.
     """
     expected.refuse_unknown("scan_sql", options, NAMES)
     expected.require(options)
-    require("polars", "scan_sql()")
+    polars = require("polars", "scan_sql()")
     require("pyarrow", "scan_sql()")
+    # Older ones do not check the schema of the frames that they get, and translate filters differently.
+    if int(polars.__version__.partition(".")[0]) < _POLARS:
+        message = f"scan_sql() needs polars {_POLARS}.0 or later, and this is {polars.__version__}"
+        raise ImportError(f"{message}: pip install 'polars>={_POLARS}'", name="polars")
     from polars.io.plugins import register_io_source
 
     with connect(uri) as connection:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import colonnade
 import duckdb
+import polars
 import pyarrow as pa
 import pytest
 
@@ -56,6 +57,10 @@ def scan(conn: str) -> None:
     assert colonnade.scan_sql(conn, "select i from t").collect().height == ROWS
 
 
+#: It needs polars 2, and `make test-dist` runs this with the oldest version too.
+scans = [] if polars.__version__.startswith("1.") else [scan]
+
+
 def read_in_parts(conn: str) -> None:
     options = {"partition_on": "i", "partition_num": 3}
     assert colonnade.read_sql(conn, "select i from t", return_type="arrow", **options).num_rows == ROWS
@@ -76,7 +81,7 @@ def take_for_duckdb(conn: str) -> None:
         colonnade.connect(conn.replace("sqlite", "duckdb", 1))
 
 
-@pytest.mark.parametrize("use", [read, scan, read_in_parts, describe, drop, take_for_duckdb])
+@pytest.mark.parametrize("use", [read, *scans, read_in_parts, describe, drop, take_for_duckdb])
 def test_an_open_transaction_keeps_its_lock(path: Path, holder: Holder, use: Callable[[str], None]) -> None:
     holder.execute("update t set i = i + 1")
     use(uri(path))

@@ -76,6 +76,12 @@ def children(process: int) -> list[int]:
     return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
+def cpu_ticks(process: int) -> int:
+    """The CPU time of a process, in ticks of the system's clock."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
 def command_line(process: int) -> bytes:
     return Path(f"/proc/{process}/cmdline").read_bytes()
 

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
-use arrow_schema::{Field, Fields, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{
     AggregateDispatch, CatalogNames, LibraryConnection, ServedDatabase, StatementTypes, TableFunctions, Translated,
     TranslatingSession, types,
@@ -384,12 +384,18 @@ impl Drop for PyConnection {
     }
 }
 
-/// The schema with the names that clients see. The metadata of a column that was cast to text names its DuckDB type
-/// (TYPES.md). The positions in `cast` are in order.
+/// DuckDB's name of the type of NULL without a cast.
+const UNTYPED: &str = "\"NULL\"";
+
+/// The schema with the names that clients see. A column of untyped NULLs stays one, whatever type it is streamed in. The metadata
+/// of a column that was cast to text names its DuckDB type (TYPES.md). The positions in `cast` are in order.
 fn named(schema: &Schema, names: &[String], types: &[String], cast: &[usize]) -> SchemaRef {
     let field = |(at, field): (usize, &Arc<Field>)| {
         let name = names.get(at).unwrap_or(field.name());
         let type_ = types.get(at).filter(|_| cast.binary_search(&at).is_ok());
+        if types.get(at).is_some_and(|type_| type_ == UNTYPED) {
+            return Arc::new(Field::new(name, DataType::Null, true));
+        }
         if name == field.name() && type_.is_none() {
             return Arc::clone(field);
         }

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import TIMEOUT, serve
+from testbed.serving import TIMEOUT, cpu_ticks, serve
 from tests.attacks.killing import has_new_worker, kill
 from tests.support.certificates import Authority
 from tests.support.metrics import base, fetched, numbers
@@ -128,11 +128,6 @@ def test_the_operator_is_told_whose_statement_it_was_without_its_values(tmp_path
     label = f'{{reason="SIGKILL",user="mallory",statement="{outline}"}}'
     assert f"colonnade_worker_last_death_info{label} 1\n" in text
     assert "a value" not in text + log.read_text() and "12345" not in text + log.read_text()
-
-
-def cpu_ticks(process: int) -> int:
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
 
 
 def fetched_or_nothing(url: str) -> str:

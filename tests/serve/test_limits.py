@@ -10,10 +10,11 @@ from contextlib import ExitStack
 
 import colonnade
 import psycopg
+import pyarrow as pa
 import pytest
 from psycopg import errors
 
-from testbed.serving import TIMEOUT, serve
+from testbed.serving import TIMEOUT, Server, cpu_ticks, serve
 from tests.support.raw_client import hand_shake, send_query, wait_until
 from tests.support.raw_login import RawClient
 
@@ -46,6 +47,28 @@ def test_who_does_not_read_is_cut_off() -> None:
     with serve("--statement-timeout", "0.5") as server, hand_shake(server, small_buffer=True) as client:
         send_query(client, "select repeat('x', 1000) from range(10000000)")
         wait_until(lambda: server.connections() == 0)
+
+
+def is_at_rest(server: Server) -> bool:
+    """Whether the engine computes nothing for a moment."""
+    before = cpu_ticks(server.worker)
+    time.sleep(0.2)
+    return cpu_ticks(server.worker) - before <= 1
+
+
+def test_rows_without_bytes_are_not_computed_ahead() -> None:
+    """DuckDB counts the bytes that wait for a reader, and NULLs without a type have none."""
+    with serve() as server, connect(server) as client:
+        client.execute("begin")
+        client.execute("declare c cursor for select null, null from range(1000000000000)")
+        assert client.execute("fetch 3 from c").fetchall() == [(None, None)] * 3
+        wait_until(lambda: is_at_rest(server))
+        assert server.memory() < 500 << 20
+        client.execute("rollback")
+        uri = f"postgresql://tester@{server.host}:{server.port}/test"
+        for _ in range(2):
+            found = colonnade.read_sql(uri, "select null as a, null as b from range(3)", return_type="arrow")
+            assert found.equals(pa.table({"a": pa.nulls(3), "b": pa.nulls(3)}))
 
 
 def test_an_idle_session_ends_with_its_reason() -> None:

@@ -10,6 +10,8 @@ try:
 except ImportError:
     pyarrow = None
 
+from .exact import quoted
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -40,10 +42,21 @@ class Limits(NamedTuple):
 
 
 def reader(relation: DuckDBPyRelation, limits: Limits) -> ArrowStream:
-    """The relation's rows as a stream. Without pyarrow, DuckDB chooses the rows of a batch."""
+    """The relation's rows as a stream. Without pyarrow, DuckDB chooses the rows of a batch. `PyRows` has the same types
+    as the relation, which the stream may not have (`have_no_bytes`)."""
+    if have_no_bytes(relation.types):
+        columns = [f"#{number} AS {quoted(name)}" for number, name in enumerate(relation.columns, 1)]
+        relation = relation.project(", ".join((f"CAST(#1 AS BOOLEAN) AS {quoted(relation.columns[0])}", *columns[1:])))
     if pyarrow is None:
         return relation
     return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), limits))
+
+
+def have_no_bytes(types: Sequence[DuckDBPyType]) -> bool:
+    """Whether all columns are NULLs without a type. DuckDB computes a stream ahead of its reader up to a number of
+    bytes, and a chunk of such columns has none, so that it would fill the memory, which it does not count either. So
+    one of the columns is streamed with another type."""
+    return all(type_.id == "null" for type_ in types)
 
 
 def row_bytes(types: Sequence[DuckDBPyType]) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import duckdb
 
 from . import fences
+from .batch_rows import have_no_bytes
 from .exact import cast_target, literal, quoted
 from .qualified import ENGINE, SCHEMA, QualifiedCatalog
 
@@ -217,7 +218,7 @@ def other_types(
 
 def needs_no_conversion(statement: fences.Statement, catalog: CatalogColumns) -> bool:
     """Whether it is a query that only reads and whose columns need no conversion."""
-    if statement.kind != "select" or statement.is_late or statement.changes:
+    if statement.kind != "select" or statement.is_late or statement.changes or have_no_bytes(statement.types):
         return False
     columns = enumerate(zip(statement.columns, statement.types, strict=True))
     return all(position not in catalog.texts and is_exported_exactly(*column) for position, column in columns)

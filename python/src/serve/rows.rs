@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{RecordBatch, RecordBatchReader as _};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::{RecordBatch, RecordBatchReader as _, new_null_array};
+use arrow_schema::{ArrowError, DataType, Fields, SchemaRef};
 use colonnade_duckdb::Translated;
 use colonnade_server::{EngineError, Rows};
 use pyo3::prelude::*;
@@ -52,12 +52,27 @@ impl Rows for PyRows {
             drop(self.reader.take());
             return self.commit().map(|()| None);
         }
-        next.transpose().map_err(|error| {
+        let batch = next.transpose().and_then(|batch| batch.map(|batch| self.with_untyped(batch)).transpose());
+        batch.map_err(|error| {
             let text = producer_text(&error);
             let session = self.session.as_ref().filter(|_| self.has_functions);
             let of_function = session.and_then(|session| attached(|py| functions::failure(session.0.bind(py), text)));
             of_function.unwrap_or_else(|| self.statement.error(text))
         })
+    }
+}
+
+impl PyRows {
+    /// The batch with NULLs without a type where the schema has them. A stream may have another type in the first column
+    /// (`batch_rows.py`).
+    fn with_untyped(&self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+        let is_untyped = |fields: &Fields| fields.first().is_some_and(|field| *field.data_type() == DataType::Null);
+        if !is_untyped(self.schema.fields()) || is_untyped(batch.schema_ref().fields()) {
+            return Ok(batch);
+        }
+        let mut columns = batch.columns().to_vec();
+        columns[0] = new_null_array(&DataType::Null, batch.num_rows());
+        RecordBatch::try_new(Arc::clone(&self.schema), columns)
     }
 }
 

@@ -286,7 +286,8 @@ def time_one(plan: Plan) -> None:
             if not connection.broken and plan.disconnections and error.sqlstate == OUT_OF_MEMORY:
                 load.errors[error.sqlstate] += 1
             elif load.disconnections == plan.disconnections:
-                raise
+                load.faults.append(traceback.format_exc())
+                break
             else:
                 load.disconnections += 1
                 connection = until_it_connects(again, pg.TIMEOUT)

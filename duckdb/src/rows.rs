@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Token, TokenKind, code};
+use colonnade_sql::{Dialect, Token, TokenKind, closings, code};
 
 /// The most bytes of the comparisons in the place of a statement's rows. The left side of IN stands in each of them.
 const MAX_BYTES: usize = 4 << 20;
@@ -76,23 +76,6 @@ fn may_compare(statement: &str) -> bool {
         }
     }
     false
-}
-
-/// For each parenthesis, the one that closes it.
-fn closings(tokens: &[Token<'_>]) -> Vec<Option<usize>> {
-    let (mut closings, mut open) = (vec![None; tokens.len()], Vec::new());
-    for (at, token) in tokens.iter().enumerate() {
-        match token.kind {
-            TokenKind::Symbol(b'(') => open.push(at),
-            TokenKind::Symbol(b')') => {
-                if let Some(start) = open.pop() {
-                    closings[start] = Some(at);
-                }
-            }
-            _ => {}
-        }
-    }
-    closings
 }
 
 /// For each token, whether it is in the SET of an UPDATE and outside of its parentheses.
@@ -208,7 +191,9 @@ impl Rows<'_, '_> {
     fn row(&self, at: usize) -> Option<(Vec<Range<usize>>, usize)> {
         let is_named = self.tokens.get(at)?.is_word("row");
         let open = at + usize::from(is_named);
-        let close = self.closings.get(open).copied().flatten()?;
+        // A list in other brackets is no row.
+        let is_opened = self.tokens.get(open).is_some_and(|token| token.is_symbol(b'('));
+        let close = self.closings.get(open).copied().flatten().filter(|_| is_opened)?;
         let begins_query = self.tokens.get(open + 1).is_some_and(|token| token.is_one_of(&QUERIES));
         let parts = self.items(open + 1..close);
         let is_row = !begins_query && (parts.len() > 1 || is_named && parts.len() == 1);
@@ -301,6 +286,7 @@ mod tests {
             "where (a, b) = (1, 2, 3)",
             "where (a, b) = $1",
             "where (a) = (1)",
+            "where [a, b] = (1, 2)",
             "select x in (1, 2) = (3, 4)",
             "insert into t (a, b) values (1, 2)",
             "where (a, b) = (1, 2",

@@ -31,4 +31,4 @@ mod token;
 pub use dialect::Dialect;
 pub use lexer::{code, tokens};
 pub use statement::{Statement, StatementKind};
-pub use token::{Token, TokenFault, TokenKind, closing};
+pub use token::{Token, TokenFault, TokenKind, closing, closings};

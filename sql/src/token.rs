@@ -149,3 +149,20 @@ pub fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
         (depth == 0).then_some(at)
     })
 }
+
+/// For each bracket that opens, the one that closes it, of whatever kind they are; `None` if none does, and for other tokens.
+pub fn closings(tokens: &[Token<'_>]) -> Vec<Option<usize>> {
+    let (mut found, mut open) = (vec![None; tokens.len()], Vec::new());
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::Symbol(b'(' | b'[' | b'{') => open.push(at),
+            TokenKind::Symbol(b')' | b']' | b'}') => {
+                if let Some(start) = open.pop() {
+                    found[start] = Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use colonnade_sql::{Dialect, Token, TokenKind, code};
+use colonnade_sql::{Dialect, Token, TokenKind, closings, code};
 
 /// A call with such a clause. Places are bytes of the statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,23 +125,6 @@ pub fn may_call(statement: &str) -> bool {
         text.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word))
     };
     ["distinct", "filter", "order"].into_iter().any(has)
-}
-
-/// For each bracket that opens, the one that closes it, of whatever kind they are; `None` if none does, and for other tokens.
-fn closings(tokens: &[Token<'_>]) -> Vec<Option<usize>> {
-    let (mut found, mut open) = (vec![None; tokens.len()], Vec::new());
-    for (at, token) in tokens.iter().enumerate() {
-        match token.kind {
-            TokenKind::Symbol(b'(' | b'[' | b'{') => open.push(at),
-            TokenKind::Symbol(b')' | b']' | b'}') => {
-                if let Some(start) = open.pop() {
-                    found[start] = Some(at);
-                }
-            }
-            _ => {}
-        }
-    }
-    found
 }
 
 /// The call whose name is the token `at`, if it has such a clause. Brackets within its arguments are skipped, so that the time for calls in

@@ -9,8 +9,8 @@ use std::time::Duration;
 use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    AddressError, Confinement, CredentialFiles, Engine, HelperProgram, HelperStarter, ListenAddress, Program,
-    ServeError, ServeOptions, Supervisor, SupervisorOptions, Worker, confine, limit_memory,
+    AddressError, Confinement, CredentialFiles, Engine, HelperProgram, HelperStarter, ListenAddress, OwnMemory,
+    Program, ServeError, ServeOptions, Supervisor, SupervisorOptions, Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,6 +18,10 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::serve::PyEngine;
 use crate::serve_source::SourceEngine;
+
+/// It differs from the system's only in a process that has called `limit_memory`.
+#[global_allocator]
+static ALLOCATOR: OwnMemory = OwnMemory;
 
 /// Adds the classes of `colonnade serve` to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -46,7 +46,7 @@ pub use message::backend::TransactionStatus;
 pub use observe::Log;
 pub use serve::{ServeError, ServeOptions, Server};
 pub use sqlstate::SqlState;
-pub use supervise::memory::limit_memory;
+pub use supervise::memory::{OwnMemory, limit_memory};
 pub use supervise::sandbox::{Confinement, confine};
 pub use supervise::worker::{End, Worker};
 pub use supervise::{

@@ -24,7 +24,7 @@ use crate::observe::{self, Log, Observer, increment};
 use crate::rows::spool::Spools;
 use crate::rows::tickets::Tickets;
 use crate::supervise::Credentials;
-use crate::supervise::memory::MemoryShare;
+use crate::supervise::memory::{MemoryShare, allocate_thread_locals};
 use crate::tls::{self, TlsError};
 
 /// How long [`Server::stop`] waits for sessions to send their clients an error, and then again for their end.
@@ -165,6 +165,7 @@ impl Server {
         let (shared, memory) = (Arc::clone(shared), MemoryShare::new(SESSION_STACK_BYTES));
         // If no thread can be started, the connection is closed.
         let _ = thread::Builder::new().name("session".to_owned()).stack_size(SESSION_STACK_BYTES).spawn(move || {
+            allocate_thread_locals();
             connection::serve(&shared, pending, &socket);
             drop((end, memory));
         });

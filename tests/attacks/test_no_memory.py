@@ -89,3 +89,14 @@ def test_a_readers_next_statement_sees_what_was_committed_meanwhile(attacked: Ta
             writer.execute("insert into done values (%s)", [row])
             found = reader.execute("select count(*) from done where i = %s", [row]).fetchone()
             assert found == (1,)
+
+
+def test_what_the_server_needs_for_a_message_is_there(attacked: Target) -> None:
+    """It belongs to the session's budget, and is no error: the code around the engine cannot go on without it."""
+    with attacked.connect("reader") as reader:
+        worker = attacked.server.worker
+        with without_memory(attacked):
+            for size in (100_000, 1_000_000, 10_000_000):
+                reader.execute("show server_version")
+                assert reader.execute(f"/* {'x' * size} */ show server_version").fetchone() is not None
+        assert attacked.server.worker == worker

@@ -19,7 +19,8 @@ import psycopg
 
 from testbed import postgres as pg
 from testbed.serving import listening
-from tests.compatibility.recording import RELEASES, Recording, recorder
+from tests.compatibility.recording import Recording, recorder
+from tests.compatibility.stored import RELEASES, save
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("conversation.py")
@@ -42,16 +43,16 @@ def main() -> int:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         server = listening(process, 1)
         assert server.host is not None and server.port is not None
-        record(python, (server.host, server.port), "test", about).save(folder / "serve.json")
+        served = record(python, (server.host, server.port), "test", about)
         process.terminate()
     with pg.installed() as installation, pg.cluster(installation) as cluster:
         with psycopg.connect(cluster.dsn(), autocommit=True) as session:
             session.execute("create extension colonnade")
             about["postgresql"] = str(pg.version())
-        record(python, ("127.0.0.1", cluster.port), "postgres", about).save(folder / "postgres.json")
+        extended = record(python, ("127.0.0.1", cluster.port), "postgres", about)
     vectors = sorted((ROOT / "spec/vectors").glob("*/*.*"))
     sums = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.parent.name}/{file.name}\n" for file in vectors)
-    (folder / "vectors.sha256").write_text("".join(sums))
+    save(folder, {"postgres.json": extended.text, "serve.json": served.text, "vectors.sha256": "".join(sums)})
     return 0
 
 

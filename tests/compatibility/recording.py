@@ -14,12 +14,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from reader.check import canonical
 from reader.stream import read_stream
 
-RELEASES = Path(__file__).parent / "releases"
 SSL_REQUEST = struct.pack(">II", 8, 80877103)
 TIMEOUT = 60
 #: The answer to a question about the catalog that the recorded client did not ask: an error, and the end.
@@ -43,22 +41,21 @@ class Recording:
     connections: list[list[Turn]]
 
     @classmethod
-    def load(cls, file: Path) -> Recording:
-        data = json.loads(file.read_text())
+    def of_text(cls, text: str) -> Recording:
+        data = json.loads(text)
         turns = [
             [Turn(bytes.fromhex(turn["client"]), bytes.fromhex(turn["server"])) for turn in connection]
             for connection in data["connections"]
         ]
         return cls(data["about"], data["seen"], turns)
 
-    def save(self, file: Path) -> None:
+    @property
+    def text(self) -> str:
         turns = [
             [{"client": turn.client.hex(), "server": turn.server.hex()} for turn in connection]
             for connection in self.connections
         ]
-        data = {"about": self.about, "seen": self.seen, "connections": turns}
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(data, indent=1) + "\n")
+        return json.dumps({"about": self.about, "seen": self.seen, "connections": turns}, indent=1) + "\n"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,6 @@ from testbed import postgres as pg
 from testbed.serving import Server, serve
 from tests.compatibility.conversation import converse
 from tests.compatibility.recording import (
-    RELEASES,
     Mismatch,
     Recording,
     Turn,
@@ -22,6 +21,7 @@ from tests.compatibility.recording import (
     replay_client,
     replay_server,
 )
+from tests.compatibility.stored import CHANGES, FIRST, NAMES, RELEASES, save, text
 
 VECTORS = Path(__file__).parents[2] / "spec/vectors"
 FOLDERS = sorted(path for path in RELEASES.iterdir() if path.is_dir())
@@ -60,24 +60,42 @@ def check(recording: Recording, target: tuple[str, int]) -> None:
 
 
 def test_there_is_a_recording() -> None:
-    assert {"0.1.0"} <= {folder.name for folder in FOLDERS}
+    assert FIRST in FOLDERS
+
+
+@each_release
+def test_a_recording_is_what_was_recorded(release: Path) -> None:
+    """Later releases are kept as what differs from the first, with the digest of the whole."""
+    for name in NAMES:
+        assert text(release, name).endswith("\n")
+
+
+def test_a_recording_that_was_changed_is_refused(tmp_path: Path) -> None:
+    whole = {name: text(FIRST, name) for name in NAMES}
+    whole["serve.json"] = whole["serve.json"].replace("id: int64", "id: int32", 1)
+    save(tmp_path / "later", whole)
+    assert text(tmp_path / "later", "serve.json") == whole["serve.json"]
+    kept = tmp_path / "later" / CHANGES
+    kept.write_text(kept.read_text().replace("id: int32", "id: int16"))
+    with pytest.raises(ValueError, match=r"serve\.json of later is not what was recorded"):
+        text(tmp_path / "later", "serve.json")
 
 
 @each_release
 def test_an_old_client_and_the_server(release: Path, own: Server) -> None:
     assert own.host is not None and own.port is not None
-    check(Recording.load(release / "serve.json"), (own.host, own.port))
+    check(Recording.of_text(text(release, "serve.json")), (own.host, own.port))
 
 
 @each_release
 def test_an_old_client_and_the_extension(release: Path, own_cluster: pg.Cluster) -> None:
-    check(Recording.load(release / "postgres.json"), ("127.0.0.1", own_cluster.port))
+    check(Recording.of_text(text(release, "postgres.json")), ("127.0.0.1", own_cluster.port))
 
 
 @each_release
 @pytest.mark.parametrize("server", ["serve", "postgres"])
 def test_the_client_and_an_old_server(release: Path, server: str) -> None:
-    recording = Recording.load(release / f"{server}.json")
+    recording = Recording.of_text(text(release, f"{server}.json"))
     database = "test" if server == "serve" else "postgres"
     with replay_server(recording) as port:
         seen = converse(f"postgresql://tester@127.0.0.1:{port}/{database}")
@@ -87,7 +105,7 @@ def test_the_client_and_an_old_server(release: Path, server: str) -> None:
 @each_release
 def test_the_vectors_of_a_release_stay(release: Path) -> None:
     """`make test-spec` and the Rust decoder read all of them; here, none has changed or is gone."""
-    lines = (release / "vectors.sha256").read_text().splitlines()
+    lines = text(release, "vectors.sha256").splitlines()
     assert len(lines) > 100
     for line in lines:
         digest, name = line.split("  ")
@@ -113,7 +131,7 @@ def changed(recording: Recording, *, old: bytes, new: bytes, of_client: bool) ->
 
 
 def test_other_values_are_found(own: Server) -> None:
-    recording = Recording.load(FOLDERS[0] / "serve.json")
+    recording = Recording.of_text(text(FIRST, "serve.json"))
     other = changed(recording, old=b"i % 13", new=b"i % 12", of_client=True)
     assert own.host is not None and own.port is not None
     answers = replay_client(other, (own.host, own.port))
@@ -121,7 +139,7 @@ def test_other_values_are_found(own: Server) -> None:
 
 
 def test_a_statement_that_the_old_server_did_not_get_is_found() -> None:
-    recording = Recording.load(FOLDERS[0] / "serve.json")
+    recording = Recording.of_text(text(FIRST, "serve.json"))
     other = changed(recording, old=b"version 1)", new=b"version 2)", of_client=True)
     with pytest.raises(Mismatch), replay_server(other) as port:
         converse(f"postgresql://tester@127.0.0.1:{port}/test")

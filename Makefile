@@ -53,7 +53,7 @@ export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/n
 
 .PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
 .PHONY: bench-wire bench-end-to-end test-postgres-versions test-mysql-versions test-release record deb test-deb docs test-engines test-ml bench-postgres
-.PHONY: bench-udf fuzz-rings bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study fuzz deny wheel dist dist-aarch64
+.PHONY: bench-udf fuzz-rings bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study study-report fuzz deny wheel dist dist-aarch64
 .PHONY: test-study test-dist test-dist-aarch64 release release-prepare release-tag
 .PHONY: install clean postgres plpython extension mariadb java test-vscode lint-vscode vscode test-bodies test-open-types bench-devudf bench-limits
 .DEFAULT_GOAL := help
@@ -291,6 +291,9 @@ bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure ad
 
 # Strict: a broken link, a page without a link to it, or a docstring that cannot be parsed is an error. -E reads all
 # pages again, because the generated parts also depend on the code.
+study-report: $(BIN)/.wheel $(BIN)/.bench ## Write docs/study/index.html of the measurements in docs/study
+	PYTHONPATH=bench $(BIN)/python -m study --report-only
+
 docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site into docs/_build
 	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo 'docs/_build/index.html: written'

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from release import publish
 from testbed import postgres as pg
 from testbed.serving import Server, serve
 from tests.compatibility.conversation import converse
@@ -68,6 +69,13 @@ def test_a_recording_is_what_was_recorded(release: Path) -> None:
     """Later releases are kept as what differs from the first, with the digest of the whole."""
     for name in NAMES:
         assert text(release, name).endswith("\n")
+
+
+def test_a_release_waits_for_the_file_that_is_read_here() -> None:
+    assert publish.RECORDED == CHANGES
+    assert RELEASES.relative_to(Path(__file__).parents[2]).as_posix() == publish.RECORDINGS
+    for release in FOLDERS:
+        assert {path.name for path in release.iterdir()} == (set(NAMES) if release == FIRST else {CHANGES})
 
 
 def test_a_recording_that_was_changed_is_refused(tmp_path: Path) -> None:

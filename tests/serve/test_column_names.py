@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import colonnade
+import duckdb
 import psycopg
 import pytest
+from colonnade._duckdb.column_names import column_names
 from psycopg import Connection
 
 from testbed import postgres as pg
@@ -158,3 +160,14 @@ def test_no_statement_fails_for_its_names(connection: Connection, depth: int) ->
         assert value == expected
     long = "SELECT count(*) FROM t WHERE id IN (" + "1, " * 40_000 + "1)"
     assert connection.execute(long.encode()).fetchall() == [(0,)]
+
+
+def test_names_do_not_depend_on_the_memory_that_is_left() -> None:
+    """A query that is described and then runs has the same names, or an error that says what is missing."""
+    count = 1000
+    sql, own = f"select {', '.join(['1 + 1'] * count)}", ["(1 + 1)"] * count
+    with duckdb.connect() as parser:
+        assert column_names(parser, sql, own) == ("?column?",) * count
+    config = {"memory_limit": "1MB", "temp_directory": ""}
+    with duckdb.connect(config=config) as parser, pytest.raises(duckdb.OutOfMemoryException):
+        column_names(parser, sql, own)

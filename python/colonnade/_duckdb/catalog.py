@@ -13,6 +13,7 @@ import duckdb
 from . import fences
 from .batch_rows import have_no_bytes
 from .exact import cast_target, literal, quoted
+from .failures import is_passing
 from .qualified import ENGINE, SCHEMA, QualifiedCatalog
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def other_types(
     except duckdb.TransactionException as error:
         # The error before has aborted the transaction.
         raise failed or error from None
-    if isinstance(failed, (duckdb.OutOfMemoryException, duckdb.InterruptException)):
+    if failed is not None and is_passing(failed):
         # It says nothing of the types.
         raise failed
     return types

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from .failures import is_passing
 from .parse_tree import parts, query_nodes
 
 if TYPE_CHECKING:
@@ -66,7 +67,10 @@ def column_names(parser: DuckDBPyConnection, sql: str, columns: Sequence[str]) -
         return tuple(columns)
     try:
         found = tree_names(parser, sql, len(columns))
-    except (RecursionError, LookupError, duckdb.Error):
+    except (RecursionError, LookupError, duckdb.Error) as error:
+        if is_passing(error):
+            # A name that depends on the moment would be another column.
+            raise
         # The tree is too deep or has unknown parts. The statement must run nevertheless.
         return tuple(columns)
     return tuple(own if name is None else name for name, own in zip(found, columns, strict=True))

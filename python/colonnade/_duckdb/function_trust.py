@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from .exact import literal, quoted
+from .failures import is_passing
 from .function_entry import ANY, macros
 from .function_key import server_key
 from .opening import NO_EXTENSIONS, opened
@@ -75,5 +76,7 @@ def is_cast(parser: duckdb.DuckDBPyConnection, value: str, type_: str) -> bool:
         (node,) = query_nodes(parser, f"SELECT CAST({value}\n AS {type_}\n)")
         (item,) = node["select_list"]
         return item["class"] == "CAST" and "alias" not in item and node["from_table"]["type"] == "EMPTY"
-    except (LookupError, TypeError, ValueError, RecursionError, duckdb.Error):
+    except (LookupError, TypeError, ValueError, RecursionError, duckdb.Error) as error:
+        if is_passing(error):
+            raise
         return False

@@ -18,6 +18,7 @@ import duckdb
 from colonnade._core import Refused
 
 from .exact import literal, quoted
+from .failures import is_passing
 from .function_entry import ANY, Definition, Entry, Macro, Name, Parameter
 from .function_failure import Failure, not_python, refused, used_by_tables
 from .function_macro import dispatcher, overloads
@@ -348,7 +349,9 @@ class SessionFunctions:
                 query = f"SELECT system.main.typeof(CAST(NULL AS {text}))"
                 self.gate.fence.check(query, False, False)
                 ((found,),) = self.other.execute(query).fetchall()
-            except (duckdb.Error, Refused):
+            except (duckdb.Error, Refused) as error:
+                if is_passing(error):
+                    raise
                 continue
             return found
         return None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from .answers import Answer
+from .failures import is_passing
 from .parse_tree import is_plain_select, parts, query_nodes
 from .sight_memory import SightMemory
 
@@ -100,7 +101,9 @@ class KeptRows:
         try:
             (node,) = query_nodes(self._parser, sql)
             table, columns = names_of(node)
-        except (LookupError, TypeError, ValueError, RecursionError, duckdb.Error):
+        except (LookupError, TypeError, ValueError, RecursionError, duckdb.Error) as error:
+            if is_passing(error):
+                raise
             return False
         if not columns:
             return False

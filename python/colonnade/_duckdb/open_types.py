@@ -13,6 +13,7 @@ import duckdb
 from colonnade._core import Refused
 
 from . import parse_tree
+from .failures import is_serious
 from .lowered import Lowering
 from .merged import Piece, joined, parts, written_at
 from .open_places import TEXT, Key, Place
@@ -42,12 +43,6 @@ BEFORE, BEHIND = "WITH colonnade_statement AS (", "\n) SELECT 1"
 OPERATED = re.compile(r"[-+*/%^|&#~@]\s*\$\d|\$\d+\s*[-+*/%^|&#~@]")
 BARE = re.compile(r"(?<!CAST\(\()\$(\d+)")
 UNKNOWN = "UNKNOWN"
-
-
-def is_serious(error: Exception) -> bool:
-    """Whether an error does not depend on the statement. Most of these abort DuckDB's transaction."""
-    kinds = (duckdb.InterruptException, duckdb.OutOfMemoryException, duckdb.FatalException, duckdb.InternalException)
-    return isinstance(error, (*kinds, duckdb.IOException))
 
 
 class OpenTypes:

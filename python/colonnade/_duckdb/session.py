@@ -17,11 +17,12 @@ from .catalog import CatalogColumns
 from .column_names import column_names
 from .discard import DISCARDS, removals
 from .exact import exact, quoted
+from .failures import is_serious
 from .fences import Gate, ReadOnlyConnection
 from .inputs import FunctionInputs, NamedFunction
 from .kept_rows import Keeping
 from .lifetime import StatementLifetime, binding
-from .open_types import OpenTypes, is_serious
+from .open_types import OpenTypes
 from .result_width import check_converted
 from .runner import NO_ROWS, StatementRunner
 from .session_settings import SessionSettings

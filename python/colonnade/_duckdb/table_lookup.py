@@ -15,6 +15,7 @@ import duckdb
 
 from colonnade._core import Refused
 
+from .failures import is_passing
 from .function_failure import refused
 from .sight_memory import SightMemory
 from .table_arguments import UNKNOWN, Bound, Input
@@ -117,10 +118,9 @@ class TableLookup:
             statement = self.gate.check(self.connection, given.query, None)
             if statement is not None and statement.is_query and not statement.is_late and not statement.changes:
                 columns = columns_of(statement)
-        except duckdb.InterruptException:
-            raise
-        except (duckdb.Error, Refused):
-            pass
+        except (duckdb.Error, Refused) as error:
+            if is_passing(error):
+                raise
         finally:
             # It was only bound.
             self.transactions.roll_back()

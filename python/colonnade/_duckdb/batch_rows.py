@@ -44,12 +44,13 @@ class Limits(NamedTuple):
 def reader(relation: DuckDBPyRelation, limits: Limits) -> ArrowStream:
     """The relation's rows as a stream. Without pyarrow, DuckDB chooses the rows of a batch. `PyRows` has the same types
     as the relation, which the stream may not have (`have_no_bytes`)."""
-    if have_no_bytes(relation.types):
+    types = relation.types
+    if have_no_bytes(types):
         columns = [f"#{number} AS {quoted(name)}" for number, name in enumerate(relation.columns, 1)]
         relation = relation.project(", ".join((f"CAST(#1 AS BOOLEAN) AS {quoted(relation.columns[0])}", *columns[1:])))
     if pyarrow is None:
         return relation
-    return relation.to_arrow_reader(rows_per_batch(row_bytes(relation.types), limits))
+    return relation.to_arrow_reader(rows_per_batch(row_bytes(types), limits))
 
 
 def have_no_bytes(types: Sequence[DuckDBPyType]) -> bool:

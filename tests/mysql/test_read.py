@@ -54,6 +54,8 @@ def test_whatever_returns_rows_is_read(maria: mariadb.Server, mysql: colonnade.C
 @pytest.mark.parametrize("sql", ["show engines", "-- all\nSHOW PROCESSLIST", "show plugins", "show warnings"])
 def test_what_has_no_columns_before_it_runs_is_read(maria: mariadb.Server, sql: str) -> None:
     """MariaDB and MySQL describe these only when they run."""
+    if mariadb.is_mysql() and sql == "show warnings":
+        pytest.skip("MySQL cannot prepare this")
     with colonnade.connect(maria.uri()) as connection:
         table = connection.query(sql).to_arrow()
         printed = maria.run(sql.removeprefix("-- all\n"), mariadb.DATABASE, "--column-names").splitlines()

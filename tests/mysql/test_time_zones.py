@@ -19,7 +19,12 @@ BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"
 #: The end of DST in 2024.
 END = 1729990800
 #: Every ten minutes from two hours before it to two hours after, in UTC.
-MOMENTS = [dt.datetime.fromtimestamp(END + minutes * 60, dt.UTC) for minutes in range(-120, 121, 10)]
+ALL = [dt.datetime.fromtimestamp(END + minutes * 60, dt.UTC) for minutes in range(-120, 121, 10)]
+HOUR = dt.timedelta(hours=1)
+#: Those that share their local time with another one, where the clock is set back.
+SHARED = [moment for moment in ALL if ALL[12] - HOUR <= moment < ALL[12] + HOUR]
+#: What a cursor keeps. MySQL's keeps local times.
+MOMENTS = [moment for moment in ALL if not mariadb.is_mysql() or moment not in SHARED]
 #: A zone of the server's own tables with the same change.
 TABLES = f"""
 insert into mysql.time_zone (use_leap_seconds) values ('N');
@@ -30,6 +35,8 @@ values (@id, 0, 3600, 0, 'CET'), (@id, 1, 7200, 1, 'CEST');
 insert into mysql.time_zone_transition (time_zone_id, transition_time, transition_type_id)
 values (@id, {END - 210 * 86400}, 1), (@id, {END}, 0);
 """
+#: How many of them are between two and three o'clock.
+TWO = sum(moment in SHARED for moment in MOMENTS)
 #: Zones that two points in time may share a local time in.
 CHANGING = ("SYSTEM", "Test/Berlin")
 ZONES = ("+05:00", "-03:30", "+00:00", *CHANGING)
@@ -65,7 +72,7 @@ def in_zone(server: mariadb.Server, zone: str) -> colonnade.Connection:
 
 def test_a_statement_means_what_it_means_to_the_servers_own_client(berlin: mariadb.Server, zone: str) -> None:
     sql = (
-        "select id, hour(ts), date(ts), cast(ts as char), unix_timestamp(utc), from_unixtime(86400), "
+        "select id, hour(ts), date(ts), cast(ts as char), unix_timestamp(utc), cast(from_unixtime(86400) as char), "
         "ts > '2024-10-27 02:00:00' from moments where id >= 0 order by id"
     )
     printed = berlin.run(f"set time_zone = '{zone}'; {sql}", mariadb.DATABASE).splitlines()
@@ -84,12 +91,39 @@ def test_each_value_is_its_point_in_time(berlin: mariadb.Server, zone: str, more
         assert table["ts"].to_pylist() == MOMENTS
         assert table["utc"].to_pylist() == [moment.replace(tzinfo=None) for moment in MOMENTS]
         same = "select max(ts) as a, coalesce(ts, ts) as b from moments where id >= 0 group by id order by id"
-        assert connection.query(same).to_arrow()["b"].to_pylist() == MOMENTS
+        if mariadb.is_mysql() and zone in CHANGING:
+            with pytest.raises(colonnade.Error, match="the server has computed it"):
+                connection.query(same)
+        else:
+            assert connection.query(same).to_arrow()["b"].to_pylist() == MOMENTS
         assert connection.query("select ts from moments where id = -1").to_arrow()["ts"].to_pylist() == [None]
         assert connection.query("select ts from moments where id = -9").to_arrow().num_rows == 0
         # Its zone is what it was.
         now = connection.query("select @@time_zone as z, hour(from_unixtime(0)) as h").to_arrow().to_pylist()
         assert now[0]["z"] == zone
+
+
+def test_a_value_that_may_be_another_is_read_exactly_or_refused(berlin: mariadb.Server, zone: str) -> None:
+    values = ", ".join(f"('{moment:%F %T}')" for moment in ALL)
+    berlin.run(
+        "drop table if exists shared; set time_zone = '+00:00'; create table shared (ts timestamp);"
+        f"insert into shared values {values}",
+        mariadb.DATABASE,
+    )
+    read = []
+    with in_zone(berlin, zone) as connection:
+        for moment in ALL:
+            sql = f"select ts from shared where unix_timestamp(ts) = {int(moment.timestamp())}"
+            try:
+                read += connection.query(sql).to_arrow()["ts"].to_pylist()
+            except colonnade.Error as error:
+                assert mariadb.is_mysql() and zone in CHANGING and moment in SHARED
+                assert error.sqlstate == "22008" and "another point in time has too" in str(error)
+                read.append(moment)
+        assert connection.query("select @@time_zone as z").to_arrow().to_pylist() == [{"z": zone}]
+        connection.execute("set time_zone = '+00:00'")
+        assert sorted(connection.query("select ts from shared").to_arrow()["ts"].to_pylist()) == ALL
+    assert read == ALL
 
 
 def test_every_reader_gets_them(berlin: mariadb.Server) -> None:
@@ -101,7 +135,7 @@ def test_every_reader_gets_them(berlin: mariadb.Server) -> None:
         cursor.execute(sql)
         assert [row[0] for row in cursor.fetchall()] == MOMENTS
         cursor.execute("select count(*) from moments where hour(ts) = 2")
-        assert cursor.fetchone() == (12,)
+        assert cursor.fetchone() == (TWO,)
 
 
 @pytest.mark.parametrize("zone", CHANGING)
@@ -144,6 +178,7 @@ def test_text_is_as_the_server_writes_it(berlin: mariadb.Server, zone: str) -> N
             assert connection.query(both, as_text=["ts"]).to_arrow()["again"].to_pylist() == MOMENTS[:1]
 
 
+@pytest.mark.skipif(mariadb.is_mysql(), reason="MySQL has no INSERT … RETURNING")
 def test_rows_that_no_cursor_keeps_are_converted_or_undone(berlin: mariadb.Server, zone: str) -> None:
     berlin.run("create or replace table returned (id int, ts timestamp)", mariadb.DATABASE)
     with in_zone(berlin, zone) as connection:
@@ -158,18 +193,18 @@ def test_rows_that_no_cursor_keeps_are_converted_or_undone(berlin: mariadb.Serve
 
 
 def test_a_parameter_is_stored_exactly_or_refused(berlin: mariadb.Server, zone: str) -> None:
-    berlin.run("create or replace table stored (id int, ts timestamp(6) null)", mariadb.DATABASE)
+    berlin.run("drop table if exists instants; create table instants (id int, ts timestamp(6) null)", mariadb.DATABASE)
     stored, refused = [], []
-    far = dt.datetime(2060, 1, 1, tzinfo=dt.UTC)
+    far = dt.datetime(4060, 1, 1, tzinfo=dt.UTC)
     with in_zone(berlin, zone) as connection:
         for moment in [*MOMENTS, dt.datetime(2024, 3, 31, 1, 0, 0, 1, dt.UTC)]:
             try:
-                connection.execute("insert into stored values ($1, $2)", [len(stored), moment])
+                connection.execute("insert into instants values ($1, $2)", [len(stored), moment])
                 stored.append(moment)
             except colonnade.Error as error:
                 assert "another point in time has the same local time" in str(error), error
                 refused.append(moment)
-        table = connection.query("select ts from stored order by id").to_arrow()
+        table = connection.query("select ts from instants order by id").to_arrow()
         assert table["ts"].to_pylist() == stored
         found = connection.query("select id from moments where ts = $1", [MOMENTS[0]]).to_arrow()
         assert found.to_pylist() == [{"id": 0}]
@@ -194,7 +229,7 @@ def test_behind_a_gateway(berlin: mariadb.Server) -> None:
     sql = "select ts from moments where id >= 0 order by id"
     with fronts.front(berlin.uri()) as front:
         with fronts.connect(front.server) as client:
-            assert client.execute("select count(*) from moments where hour(ts) = 2").fetchall() == [(12,)]
+            assert client.execute("select count(*) from moments where hour(ts) = 2").fetchall() == [(TWO,)]
             assert [row[0] for row in client.execute(sql).fetchall()] == MOMENTS
         with colonnade.connect(fronts.colonnade_uri(front.server)) as connection:
             assert connection.query(sql).to_arrow()["ts"].to_pylist() == MOMENTS

@@ -176,10 +176,10 @@ impl Talk<'_> {
         let place = SessionContext {
             collation: self.connection.server.collation,
             instants,
-            has_exact_expressions: self.connection.server.software.starts_with("MariaDB"),
+            has_exact_expressions: self.connection.server.is_mariadb(),
         };
         let zone = match &place.instants {
-            Instants::Cursor(zone) => Some(zone.as_str()),
+            Instants::Cursor(zone, _) => Some(zone.as_str()),
             _ => None,
         };
         if !prepared.columns.is_empty() {

@@ -14,10 +14,13 @@ use super::decimal::Decimal;
 use super::kind::{self, ColumnKind};
 use super::packet::protocol;
 use super::value::{ValueFault, counted, fixed};
+use super::zone::{self, Ambiguous, is_ambiguous};
 use crate::arrays::{Strings, Validity, buffer, renewed};
 use crate::{Error, ErrorKind};
 
 const WAY_OUT: &str = "cast the column to char, or name it in the option as_text";
+/// The SQLSTATE of a point in time that may be another one.
+const AMBIGUOUS: &str = "22008";
 
 /// Some rows of a block.
 #[derive(Debug)]
@@ -57,8 +60,8 @@ enum Values {
     Float64(Vec<f64>),
     Bits(Vec<u64>),
     Date(Vec<i32>),
-    /// Points in time arrive so many microseconds east of UTC.
-    DateTime(Vec<i64>, i64),
+    /// Points in time arrive so many microseconds east of UTC, or in UTC, where some may be others.
+    DateTime(Vec<i64>, i64, Ambiguous),
     Time(Vec<i64>),
     Decimal128(Vec<i128>, Decimal),
     Decimal256(Vec<i256>, Decimal),
@@ -86,7 +89,9 @@ impl ColumnBuilder {
             ColumnKind::Float64 => Values::Float64(Vec::new()),
             ColumnKind::Bits => Values::Bits(Vec::new()),
             ColumnKind::Date => Values::Date(Vec::new()),
-            ColumnKind::DateTime(_) => Values::DateTime(Vec::new(), description.east),
+            ColumnKind::DateTime(_) => {
+                Values::DateTime(Vec::new(), description.east, Arc::clone(&description.ambiguous))
+            }
             ColumnKind::Time(_) => Values::Time(Vec::new()),
             ColumnKind::Decimal { precision, scale } => {
                 let decimal = Decimal::new(precision, scale);
@@ -139,8 +144,9 @@ impl ColumnBuilder {
             Values::Date(to) => {
                 each(rows, nulls, validity, to, |block, at| DateTime::read(counted(block, at)?)?.days())
             }
-            Values::DateTime(to, east) => each(rows, nulls, validity, to, |block, at| {
-                DateTime::read(counted(block, at)?)?.microseconds().map(|micros| micros - *east)
+            Values::DateTime(to, east, ambiguous) => each(rows, nulls, validity, to, |block, at| {
+                let micros = DateTime::read(counted(block, at)?)?.microseconds()? - *east;
+                if is_ambiguous(ambiguous, micros) { Err(ambiguous_value()) } else { Ok(micros) }
             }),
             Values::Time(to) => each(rows, nulls, validity, to, |block, at| datetime::time(counted(block, at)?)),
             Values::Decimal128(to, decimal) => each(rows, nulls, validity, to, |block, at| {
@@ -182,7 +188,7 @@ impl ColumnBuilder {
             Values::Int8(values) => vec![buffer(values)],
             Values::Int16(values) => vec![buffer(values)],
             Values::Int32(values) | Values::Date(values) => vec![buffer(values)],
-            Values::Int64(values) | Values::DateTime(values, _) | Values::Time(values) => vec![buffer(values)],
+            Values::Int64(values) | Values::DateTime(values, ..) | Values::Time(values) => vec![buffer(values)],
             Values::UInt8(values) => vec![buffer(values)],
             Values::UInt16(values) => vec![buffer(values)],
             Values::UInt32(values) => vec![buffer(values)],
@@ -216,12 +222,20 @@ impl ColumnBuilder {
                 let hint = match sqlstate {
                     "22021" => "cast the column to binary",
                     "54000" => "lower chunk_rows or chunk_bytes",
+                    AMBIGUOUS => zone::WAY_OUT,
                     _ => WAY_OUT,
                 };
                 Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate).with_hint(hint)
             }
         }
     }
+}
+
+#[cold]
+fn ambiguous_value() -> ValueFault {
+    let why = "a value has a local time in the session's time_zone that another point in time has too, and MySQL keeps \
+               only the local time";
+    ValueFault::Refused(AMBIGUOUS, why.to_owned())
 }
 
 /// Appends one value per row, by `read`.

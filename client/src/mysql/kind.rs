@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef, TimeUnit};
 
 use super::packet::Definition;
-use super::zone;
+use super::zone::{self, Ambiguous};
 use crate::arrow_stream::TYPE_KEY;
 use crate::{Error, ErrorKind, QueryOptions, TYPE_NAME_KEY};
 
@@ -105,6 +105,8 @@ pub(super) struct ColumnDescription {
     pub(super) as_text: Option<usize>,
     /// Microseconds east of UTC at which a point in time arrives.
     pub(super) east: i64,
+    /// Points in time that may be others, if they arrive.
+    pub(super) ambiguous: Ambiguous,
     /// The database's name of the type, for messages.
     pub(super) type_name: String,
     pub(super) field: FieldRef,
@@ -125,8 +127,8 @@ pub(super) struct SessionContext {
 pub(super) enum Instants {
     /// They arrive so many microseconds east of UTC.
     Offset(i64),
-    /// They arrive in UTC by a cursor, and not in this time zone of the session.
-    Cursor(String),
+    /// They arrive in UTC by a cursor, and not in this time zone of the session. Some of them may be others.
+    Cursor(String, Ambiguous),
     /// They arrive in this time zone, and cannot be converted exactly.
     Local(String),
 }
@@ -166,9 +168,9 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
         Instants::Offset(_) => None,
         Instants::Local(_) if chosen => None,
         Instants::Local(zone) => Some((zone, "and the statement's rows cannot be had in UTC")),
-        Instants::Cursor(zone) if chosen => Some((zone, "and another column of this type arrives in UTC")),
-        Instants::Cursor(_) if place.has_exact_expressions || !definition.origin[0].is_empty() => None,
-        Instants::Cursor(zone) => Some((zone, "in which the server has computed it, so that it may be ambiguous")),
+        Instants::Cursor(zone, _) if chosen => Some((zone, "and another column of this type arrives in UTC")),
+        Instants::Cursor(..) if place.has_exact_expressions || !definition.origin[0].is_empty() => None,
+        Instants::Cursor(zone, _) => Some((zone, "in which the server has computed it, so that it may be ambiguous")),
     };
     if let Some((zone, why)) = why {
         return refused(format!("the session's time_zone is \"{zone}\", {why}"), zone::WAY_OUT);
@@ -206,11 +208,12 @@ fn column(definition: &Definition, place: &SessionContext, options: &QueryOption
     let zeros = definition.flags & flag::ZEROFILL != 0;
     let zeros = if zeros { definition.length as usize } else { 0 };
     let as_text = (chosen && kind != ColumnKind::Null).then_some(zeros);
-    let east = match place.instants {
-        Instants::Offset(east) if is_instant(definition) => east,
-        _ => 0,
+    let (east, ambiguous) = match &place.instants {
+        Instants::Offset(east) if is_instant(definition) => (*east, Ambiguous::default()),
+        Instants::Cursor(_, ambiguous) if is_instant(definition) => (0, Arc::clone(ambiguous)),
+        _ => (0, Ambiguous::default()),
     };
-    Ok(ColumnDescription { kind, as_text, east, type_name, field: Arc::new(field) })
+    Ok(ColumnDescription { kind, as_text, east, ambiguous, type_name, field: Arc::new(field) })
 }
 
 /// Types of the database that arrive in the form of another Arrow type.

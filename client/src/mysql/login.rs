@@ -170,7 +170,14 @@ pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> 
                 plugin.permitted(required)?;
                 let server = ServerProperties { capabilities, ..ServerProperties::default() };
                 let status = Done::ok(&packet)?.status;
-                return Ok(ServerConnection { incoming, server, status, access: target.access, time_zone: None });
+                return Ok(ServerConnection {
+                    incoming,
+                    server,
+                    status,
+                    access: target.access,
+                    time_zone: None,
+                    ambiguous: None,
+                });
             }
             Some((0xff, _)) => return Err(err(&packet)?.0),
             // AuthSwitchRequest. Without a name it requests a proof that MySQL 4.1 has replaced.

@@ -9,6 +9,7 @@ use super::login::login;
 use super::packet::{Command, Definition, Done, PacketReader, capability, err, protocol};
 use super::state;
 use super::uri::{Address, Target};
+use super::zone::Ambiguous;
 use crate::channel::Channel;
 use crate::channel::lost;
 use crate::feed::POLL;
@@ -36,6 +37,8 @@ pub(super) struct ServerConnection {
     pub(super) access: Access,
     /// The session's time zone, if a gateway needs it.
     pub(super) time_zone: Option<String>,
+    /// The zone that was asked last for its ambiguous points in time, and these.
+    pub(super) ambiguous: Option<(String, Ambiguous)>,
 }
 
 /// The server's description of itself.
@@ -49,6 +52,12 @@ pub(super) struct ServerProperties {
     pub(super) collation: u16,
     /// The capabilities of both sides.
     pub(super) capabilities: u64,
+}
+
+impl ServerProperties {
+    pub(super) fn is_mariadb(&self) -> bool {
+        self.software.starts_with("MariaDB")
+    }
 }
 
 /// An answer in text.

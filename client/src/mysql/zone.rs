@@ -6,11 +6,18 @@
 //! time, at the end of DST, so values cannot be converted when they have arrived. There the server runs the statement
 //! with a cursor, which keeps TIMESTAMP values as points in time, and sends its rows after the session's zone was set to
 //! UTC. Then the zone is set back.
+//!
+//! MySQL, seen in 9.7, keeps local times in a cursor if `sql_mode` has NO_ZERO_DATE, NO_ZERO_IN_DATE or
+//! ALLOW_INVALID_DATES, as it has by default. So its values are exact but for those whose local time another point in
+//! time has ([`Ambiguous`]), and these are refused.
+
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::packet::protocol;
 use super::server_connection::{ServerConnection, TextAnswer};
-use crate::Error;
 use crate::shared_connection::Tick;
+use crate::{Error, ErrorKind};
 
 /// What decides the zone. The abbreviation of the operating system's zone is not enough: `TZ=UTC+5` has it too.
 pub(super) const COLUMNS: &str = "@@SESSION.time_zone, @@system_time_zone, FROM_UNIXTIME(86400)";
@@ -20,6 +27,10 @@ pub(super) const WAY_OUT: &str = "run SET time_zone = '+00:00' before, or conver
 const SECOND: i64 = 1_000_000;
 /// The seconds by which zones have been set back since 1970, by DST (20 minutes to 2 hours) or by law.
 const SET_BACK: [i32; 6] = [1200, 1800, 3600, 5400, 7200, 10800];
+
+/// Points in time that share their local time with another one, in microseconds since 1970: around the ends of DST, to
+/// the minute, in their order.
+pub(super) type Ambiguous = Arc<[Range<i64>]>;
 
 /// A session's time zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +94,60 @@ pub(super) fn uncertain(instants: &[String]) -> String {
     )
 }
 
+/// A question for the minutes in which the session's zone was set back: their beginnings in seconds since 1970, and by
+/// how many seconds. TIMESTAMP ends in January 2038.
+pub(super) fn set_back() -> String {
+    let digits = (0..10).map(|digit| format!("SELECT {digit} AS n")).collect::<Vec<_>>().join(" UNION ALL ");
+    let number = |names: &[&str]| {
+        let terms: Vec<_> =
+            names.iter().enumerate().map(|(at, name)| format!("{name}.n * {}", 10_u32.pow(at as u32))).collect();
+        let tables: Vec<_> = names.iter().map(|name| format!("({digits}) AS {name}")).collect();
+        format!("SELECT {} AS i FROM {}", terms.join(" + "), tables.join(", "))
+    };
+    let east = |at: &str| {
+        let utc = format!("(TIMESTAMP('1970-01-01 00:00:00') + INTERVAL ({at}) SECOND)");
+        format!("TIMESTAMPDIFF(SECOND, {utc}, CONVERT_TZ({utc}, '{UTC}', @@session.time_zone))")
+    };
+    // NULL, which no zone gives that a session can have, is among the rows. Six hours are less than any two changes.
+    let steps = format!(
+        "SELECT i * 21600 AS s FROM ({}) AS n WHERE i BETWEEN 1 AND 99400 AND ({} > {}) IS NOT FALSE LIMIT 1000",
+        number(&["a", "b", "c", "d", "e"]),
+        east("i * 21600"),
+        east("i * 21600 + 21600"),
+    );
+    format!(
+        "SELECT s + i * 60 AS begins, {} - {} AS back FROM ({steps}) AS steps, ({}) AS minutes WHERE i < 360 \
+         HAVING (back > 0) IS NOT FALSE ORDER BY begins LIMIT 1000",
+        east("s + i * 60"),
+        east("s + i * 60 + 60"),
+        number(&["f", "g", "h"]),
+    )
+}
+
+/// The answer to [`set_back`].
+///
+/// # Errors
+/// The server cannot convert times of its session's zone.
+pub(super) fn ambiguous(answer: &TextAnswer) -> Result<Ambiguous, Error> {
+    let number = |row, column| answer.text(row, column).and_then(|text| text.parse::<i64>().ok());
+    let range = |row| {
+        let (begins, back) = (number(row, 0)?, number(row, 1)?);
+        Some((begins - back) * SECOND..(begins + 60 + back) * SECOND)
+    };
+    let ranges: Option<Vec<_>> = (0..answer.rows.len()).map(range).collect();
+    ranges.map(Arc::from).ok_or_else(|| {
+        let message = "the server does not say when its time zone changes, so its timestamps may be ambiguous";
+        Error::new(ErrorKind::Unsupported, message).with_hint(WAY_OUT)
+    })
+}
+
+/// Whether a point in time is among these.
+#[inline]
+pub(super) fn is_ambiguous(ranges: &[Range<i64>], micros: i64) -> bool {
+    // They are few, and none in most sessions.
+    ranges.iter().any(|range| range.contains(&micros))
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -92,6 +157,23 @@ mod tests {
     fn zone(values: [&str; 3]) -> SessionZone {
         let row = values.iter().map(|value| Some((*value).to_owned())).collect();
         SessionZone::read(&TextAnswer { rows: vec![row], ..TextAnswer::default() }, 0).unwrap()
+    }
+
+    #[test]
+    fn values_around_the_end_of_dst_are_ambiguous() {
+        let rows = vec![vec![Some("1729990740".to_owned()), Some("3600".to_owned())]];
+        let ranges = ambiguous(&TextAnswer { rows, ..TextAnswer::default() }).unwrap();
+        // Within the minute in which the zone changes, the second is not known.
+        let end = 1_729_990_800;
+        for (seconds, expected) in
+            [(-3661, false), (-3660, true), (-3600, true), (0, true), (3599, true), (3600, false)]
+        {
+            assert_eq!(is_ambiguous(&ranges, (end + seconds) * SECOND), expected, "{seconds}");
+        }
+        assert!(!is_ambiguous(&[], end * SECOND));
+        // A zone that the server cannot convert.
+        let unknown = TextAnswer { rows: vec![vec![Some("0".to_owned()), None]], ..TextAnswer::default() };
+        ambiguous(&unknown).unwrap_err();
     }
 
     #[test]

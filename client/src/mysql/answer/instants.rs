@@ -8,7 +8,7 @@ use crate::mysql::kind::{self, Instants};
 use crate::mysql::packet::{Command, Done, capability, status};
 use crate::mysql::parameters::BoundStatement;
 use crate::mysql::server_connection::ServerConnection;
-use crate::mysql::zone::{self, SessionZone};
+use crate::mysql::zone::{self, Ambiguous, SessionZone};
 use crate::shared_connection::AnswerError;
 use crate::{Error, ErrorKind, Pool, QueryOptions};
 
@@ -37,8 +37,27 @@ impl Talk<'_> {
             SessionZone::Offset(east) => Instants::Offset(east),
             // The server keeps the rows of queries only.
             SessionZone::Named(zone) if all_as_text || is_unforeseen(sql) => Instants::Local(zone),
-            SessionZone::Named(zone) => Instants::Cursor(zone),
+            SessionZone::Named(zone) => {
+                let ambiguous = self.ambiguous(&zone)?;
+                Instants::Cursor(zone, ambiguous)
+            }
         })
+    }
+
+    /// The points in time that a cursor may keep as others: none in MariaDB. A connection asks once for a zone.
+    fn ambiguous(&mut self, zone: &str) -> Result<Ambiguous, AnswerError> {
+        if self.connection.server.is_mariadb() {
+            return Ok(Ambiguous::default());
+        }
+        if let Some((known, ambiguous)) = &self.connection.ambiguous
+            && known == zone
+        {
+            return Ok(Ambiguous::clone(ambiguous));
+        }
+        let answer = self.connection.ask(&zone::set_back(), self.tick)?;
+        let ambiguous = zone::ambiguous(&answer).map_err(AnswerError::Refused)?;
+        self.connection.ambiguous = Some((zone.to_owned(), Ambiguous::clone(&ambiguous)));
+        Ok(ambiguous)
     }
 
     /// Checks that the server keeps the rows until they are fetched.

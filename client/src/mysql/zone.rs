@@ -97,31 +97,32 @@ pub(super) fn uncertain(instants: &[String]) -> String {
 /// A question for the minutes in which the session's zone was set back: their beginnings in seconds since 1970, and by
 /// how many seconds. TIMESTAMP ends in January 2038.
 pub(super) fn set_back() -> String {
-    let digits = (0..10).map(|digit| format!("SELECT {digit} AS n")).collect::<Vec<_>>().join(" UNION ALL ");
-    let number = |names: &[&str]| {
-        let terms: Vec<_> =
-            names.iter().enumerate().map(|(at, name)| format!("{name}.n * {}", 10_u32.pow(at as u32))).collect();
-        let tables: Vec<_> = names.iter().map(|name| format!("({digits}) AS {name}")).collect();
-        format!("SELECT {} AS i FROM {}", terms.join(" + "), tables.join(", "))
-    };
     let east = |at: &str| {
         let utc = format!("(TIMESTAMP('1970-01-01 00:00:00') + INTERVAL ({at}) SECOND)");
         format!("TIMESTAMPDIFF(SECOND, {utc}, CONVERT_TZ({utc}, '{UTC}', @@session.time_zone))")
     };
-    // NULL, which no zone gives that a session can have, is among the rows. Six hours are less than any two changes.
-    let steps = format!(
-        "SELECT i * 21600 AS s FROM ({}) AS n WHERE i BETWEEN 1 AND 99400 AND ({} > {}) IS NOT FALSE LIMIT 1000",
-        number(&["a", "b", "c", "d", "e"]),
-        east("i * 21600"),
-        east("i * 21600 + 21600"),
-    );
-    format!(
-        "SELECT s + i * 60 AS begins, {} - {} AS back FROM ({steps}) AS steps, ({}) AS minutes WHERE i < 360 \
-         HAVING (back > 0) IS NOT FALSE ORDER BY begins LIMIT 1000",
-        east("s + i * 60"),
-        east("s + i * 60 + 60"),
-        number(&["f", "g", "h"]),
-    )
+    // The steps of so many seconds within those found before. NULL is no zone's that a session can have; it is passed on.
+    let within = |found: &str, numbers: &str, seconds: u32| {
+        let (begin, end) = (format!("s + i * {seconds}"), format!("s + i * {seconds} + {seconds}"));
+        format!(
+            "SELECT {begin} AS s FROM ({found}) AS found, ({numbers}) AS numbers WHERE ({} > {}) IS NOT FALSE LIMIT 1000",
+            east(&begin),
+            east(&end)
+        )
+    };
+    // Twelve hours are less than any two changes.
+    let steps = within("SELECT 0 AS s", &numbers(5, "BETWEEN 1 AND 49700"), 43_200);
+    let hours = within(&steps, &numbers(2, "< 12"), 3600);
+    let minutes = within(&hours, &numbers(2, "< 60"), 60);
+    format!("SELECT s, {} - {} FROM ({minutes}) AS minutes ORDER BY s", east("s"), east("s + 60"))
+}
+
+/// A query for the numbers `i` of so many digits for which this is true.
+fn numbers(digits: u32, condition: &str) -> String {
+    let digit = (0..10).map(|digit| format!("SELECT {digit} AS n")).collect::<Vec<_>>().join(" UNION ALL ");
+    let tables: Vec<_> = (0..digits).map(|place| format!("({digit}) AS d{place}")).collect();
+    let sum: Vec<_> = (0..digits).map(|place| format!("d{place}.n * {}", 10_u32.pow(place))).collect();
+    format!("SELECT i FROM (SELECT {} AS i FROM {}) AS n WHERE i {condition}", sum.join(" + "), tables.join(", "))
 }
 
 /// The answer to [`set_back`].

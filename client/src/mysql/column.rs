@@ -19,8 +19,6 @@ use crate::arrays::{Strings, Validity, buffer, renewed};
 use crate::{Error, ErrorKind};
 
 const WAY_OUT: &str = "cast the column to char, or name it in the option as_text";
-/// The SQLSTATE of a point in time that may be another one.
-const AMBIGUOUS: &str = "22008";
 
 /// Some rows of a block.
 #[derive(Debug)]
@@ -146,7 +144,7 @@ impl ColumnBuilder {
             }
             Values::DateTime(to, east, ambiguous) => each(rows, nulls, validity, to, |block, at| {
                 let micros = DateTime::read(counted(block, at)?)?.microseconds()? - *east;
-                if is_ambiguous(ambiguous, micros) { Err(ambiguous_value()) } else { Ok(micros) }
+                if is_ambiguous(ambiguous, micros) { Err(ValueFault::Ambiguous) } else { Ok(micros) }
             }),
             Values::Time(to) => each(rows, nulls, validity, to, |block, at| datetime::time(counted(block, at)?)),
             Values::Decimal128(to, decimal) => each(rows, nulls, validity, to, |block, at| {
@@ -217,25 +215,24 @@ impl ColumnBuilder {
             ValueFault::Damaged => {
                 protocol(format!("in column \"{name}\" bytes that are not a value of type {type_name}"))
             }
+            ValueFault::Ambiguous => {
+                let message = format!(
+                    "column \"{name}\" of type {type_name}: a value has a local time in the session's time_zone that \
+                     another point in time has too, and MySQL keeps only the local time"
+                );
+                Error::new(ErrorKind::Database, message).with_sqlstate("22008").with_hint(zone::WAY_OUT)
+            }
             ValueFault::Refused(sqlstate, why) => {
                 let message = format!("column \"{name}\" of type {type_name}: {why}");
                 let hint = match sqlstate {
                     "22021" => "cast the column to binary",
                     "54000" => "lower chunk_rows or chunk_bytes",
-                    AMBIGUOUS => zone::WAY_OUT,
                     _ => WAY_OUT,
                 };
                 Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate).with_hint(hint)
             }
         }
     }
-}
-
-#[cold]
-fn ambiguous_value() -> ValueFault {
-    let why = "a value has a local time in the session's time_zone that another point in time has too, and MySQL keeps \
-               only the local time";
-    ValueFault::Refused(AMBIGUOUS, why.to_owned())
 }
 
 /// Appends one value per row, by `read`.

@@ -6,6 +6,8 @@
 pub(super) enum ValueFault {
     /// Its bytes are not a value of the type.
     Damaged,
+    /// A point in time that may be another one.
+    Ambiguous,
     /// The column cannot represent it: SQLSTATE and reason.
     Refused(&'static str, String),
 }

@@ -291,9 +291,6 @@ bench-links: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension ## Measure ad
 
 # Strict: a broken link, a page without a link to it, or a docstring that cannot be parsed is an error. -E reads all
 # pages again, because the generated parts also depend on the code.
-study-report: $(BIN)/.wheel $(BIN)/.bench ## Write docs/study/index.html of the measurements in docs/study
-	PYTHONPATH=bench $(BIN)/python -m study --report-only
-
 docs: $(BIN)/.wheel $(BIN)/.test $(BIN)/.docs ## Build the documentation's site into docs/_build
 	$(BIN)/python -P -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo 'docs/_build/index.html: written'
@@ -306,6 +303,9 @@ study: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers $(ML)/.ml $(PEERS)/monetdb ex
 	$(CARGO) build --release --locked -p colonnade-bench -p colonnade-shaper
 	$(SUDO) env PATH="$$PATH" PYTHONPATH=bench COLONNADE_BENCH_DATA=$(abspath $(BENCH_DATA)) $(abspath $(BIN)/python) -m study \
 		--size $(STUDY_SIZE) --peers $(abspath $(PEERS)/bin/python) $(STUDY_ARGS)
+
+study-report: $(BIN)/.wheel $(BIN)/.bench ## Write docs/study/index.html of the measurements in docs/study
+	PYTHONPATH=bench $(BIN)/python -m study --report-only
 
 fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test extension ## Run each fuzz target, functions that write into their rings, then random statements and damaged streams on servers (FUZZ_SECONDS=30 each, FUZZ_TARGETS, FUZZ_SANITIZER, FUZZ_STREAMS)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }

@@ -241,6 +241,15 @@ def cluster(
 
 
 @contextmanager
+def extended(installation: Installation, settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+    """A new cluster with the extension in its database `postgres`."""
+    with cluster(installation, settings) as running:
+        with running.connect() as session:
+            session.execute("create extension colonnade")
+        yield running
+
+
+@contextmanager
 def standby(
     installation: Installation, primary: Cluster, settings: Mapping[str, str] | None = None
 ) -> Iterator[Cluster]:

@@ -82,9 +82,7 @@ def installation() -> Iterator[pg.Installation]:
 def extended(installation: pg.Installation) -> Iterator[pg.Cluster]:
     """A cluster with the extension in its database `postgres`, not preloaded. Tests share it: they keep what they make
     in a schema or a session of their own."""
-    with pg.cluster(installation) as running:
-        with running.connect() as session:
-            session.execute("create extension colonnade")
+    with pg.extended(installation) as running:
         yield running
 
 

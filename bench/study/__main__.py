@@ -17,6 +17,7 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
+from typing import Any
 
 import machine
 from colonnade._cli.memory_state import memory_report
@@ -67,6 +68,12 @@ def measure(name: str, context: Context) -> dict[str, object]:
     return {"experiment": name, **facts, "machine": about, **found}
 
 
+def measurements(directory: Path) -> list[tuple[Experiment, dict[str, Any]]]:
+    """The experiments that have a file in this directory, in the report's order, with what it has."""
+    files = ((name, directory / f"{name}.json") for name in EXPERIMENTS)
+    return [(experiment(name), json.loads(file.read_text())) for name, file in files if file.exists()]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="study", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -92,12 +99,7 @@ def main() -> None:
         if "error" in found:
             failed.append(name)
         (arguments.into / f"{name}.json").write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
-    measured = [
-        (experiment(name), json.loads((arguments.into / f"{name}.json").read_text()))
-        for name in EXPERIMENTS
-        if (arguments.into / f"{name}.json").exists()
-    ]
-    print(report.write(arguments.into, measured))
+    print(report.write(arguments.into, measurements(arguments.into)))
     if failed:
         raise SystemExit(f"failed: {', '.join(failed)}")
 

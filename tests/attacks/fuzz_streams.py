@@ -97,9 +97,7 @@ def attack_served(streams: int, seed: int) -> None:
 
 def attack_postgres(streams: int, seed: int) -> None:
     settings = {"session_preload_libraries": "colonnade"}
-    with postgres.installed() as installation, postgres.cluster(installation, settings) as cluster:
-        with cluster.connect() as session:
-            session.execute("create extension colonnade")
+    with postgres.installed() as installation, postgres.extended(installation, settings) as cluster:
         user = postgres.SUPERUSER
         attack(f"127.0.0.1:{cluster.port}", user, "postgres", cluster.dsn(), streams, seed)
         log = cluster.log.read_text(errors="replace")

@@ -15,8 +15,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import psycopg
-
 from testbed import postgres as pg
 from testbed.serving import listening
 from tests.compatibility.recording import Recording, recorder
@@ -45,10 +43,8 @@ def main() -> int:
         assert server.host is not None and server.port is not None
         served = record(python, (server.host, server.port), "test", about)
         process.terminate()
-    with pg.installed() as installation, pg.cluster(installation) as cluster:
-        with psycopg.connect(cluster.dsn(), autocommit=True) as session:
-            session.execute("create extension colonnade")
-            about["postgresql"] = str(pg.version())
+    with pg.installed() as installation, pg.extended(installation) as cluster:
+        about["postgresql"] = str(pg.version())
         extended = record(python, ("127.0.0.1", cluster.port), "postgres", about)
     vectors = sorted((ROOT / "spec/vectors").glob("*/*.*"))
     sums = (f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.parent.name}/{file.name}\n" for file in vectors)

@@ -42,9 +42,7 @@ def own() -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def own_cluster(installation: pg.Installation) -> Iterator[pg.Cluster]:
     """A cluster of its own with the extension, for the same reason."""
-    with pg.cluster(installation) as running:
-        with running.connect() as session:
-            session.execute("create extension colonnade")
+    with pg.extended(installation) as running:
         yield running
 
 

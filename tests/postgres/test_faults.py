@@ -133,18 +133,15 @@ for number, batch in enumerate(result):
 
 def test_a_backend_that_is_killed_is_an_error(installation: pg.Installation) -> None:
     """Not one of its own making, but the client must not take what came for a result."""
-    with pg.cluster(installation) as own:
-        with own.connect() as session:
-            session.execute("create extension colonnade")
-        with colonnade.connect(own.uri()) as connection:
-            victim = backend(connection)
-            batches = iter(connection.query(ENDLESS))
-            next(batches)
-            os.kill(victim, signal.SIGKILL)
-            with pytest.raises(colonnade.OperationalError):
-                for _ in batches:
-                    pass
-            assert not connection.is_open
+    with pg.extended(installation) as own, colonnade.connect(own.uri()) as connection:
+        victim = backend(connection)
+        batches = iter(connection.query(ENDLESS))
+        next(batches)
+        os.kill(victim, signal.SIGKILL)
+        with pytest.raises(colonnade.OperationalError):
+            for _ in batches:
+                pass
+        assert not connection.is_open
 
 
 # --- memory -----------------------------------------------------------------------------------------------------------

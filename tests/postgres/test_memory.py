@@ -52,9 +52,7 @@ STATEMENTS = {
 @pytest.fixture(scope="module")
 def cluster(installation: pg.Installation) -> Iterator[pg.Cluster]:
     """One of its own: a backend that dies takes all others with it."""
-    with pg.cluster(installation) as running:
-        with running.connect() as session:
-            session.execute("create extension colonnade")
+    with pg.extended(installation) as running:
         yield running
 
 

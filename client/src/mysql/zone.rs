@@ -8,8 +8,8 @@
 //! UTC. Then the zone is set back.
 //!
 //! MySQL, seen in 9.7, keeps local times in a cursor if `sql_mode` has NO_ZERO_DATE, NO_ZERO_IN_DATE or
-//! ALLOW_INVALID_DATES, as it has by default. So its values are exact but for those whose local time another point in
-//! time has ([`Ambiguous`]), and these are refused.
+//! ALLOW_INVALID_DATES, as it has by default. So on MySQL, whatever its mode is, values whose local time another point in
+//! time has are refused ([`Ambiguous`]).
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const SECOND: i64 = 1_000_000;
 const SET_BACK: [i32; 6] = [1200, 1800, 3600, 5400, 7200, 10800];
 
 /// Points in time that share their local time with another one, in microseconds since 1970: around the ends of DST, to
-/// the minute, in their order.
+/// the minute.
 pub(super) type Ambiguous = Arc<[Range<i64>]>;
 
 /// A session's time zone.
@@ -101,16 +101,16 @@ pub(super) fn set_back() -> String {
         let utc = format!("(TIMESTAMP('1970-01-01 00:00:00') + INTERVAL ({at}) SECOND)");
         format!("TIMESTAMPDIFF(SECOND, {utc}, CONVERT_TZ({utc}, '{UTC}', @@session.time_zone))")
     };
-    // The steps of so many seconds within those found before. NULL is no zone's that a session can have; it is passed on.
-    let within = |found: &str, numbers: &str, seconds: u32| {
+    // The steps of so many seconds within those found before. A NULL, which no zone of a session gives, is passed on.
+    let within = |found: &str, steps: &str, seconds: u32| {
         let (begin, end) = (format!("s + i * {seconds}"), format!("s + i * {seconds} + {seconds}"));
         format!(
-            "SELECT {begin} AS s FROM ({found}) AS found, ({numbers}) AS numbers WHERE ({} > {}) IS NOT FALSE LIMIT 1000",
+            "SELECT {begin} AS s FROM ({found}) AS found, ({steps}) AS steps WHERE ({} > {}) IS NOT FALSE LIMIT 1000",
             east(&begin),
             east(&end)
         )
     };
-    // Twelve hours are less than any two changes.
+    // Two changes are more than twelve hours apart.
     let steps = within("SELECT 0 AS s", &numbers(5, "BETWEEN 1 AND 49700"), 43_200);
     let hours = within(&steps, &numbers(2, "< 12"), 3600);
     let minutes = within(&hours, &numbers(2, "< 60"), 60);

@@ -177,12 +177,24 @@ mod tests {
         assert_eq!(with_reserve(current), Some((1 << 50) + RESERVE_BYTES));
         assert_eq!(current(), Some(1 << 50));
     }
+
     #[test]
-    fn what_is_allocated_beyond_the_limit_stays() {
+    #[allow(unsafe_code, reason = "an allocator has no safe interface")]
+    fn memory_beyond_the_limit_stays() {
         // This test changes no limit, because other tests run beside it.
-        let mut bytes = beyond_limit(|| vec![1_u8; 1 << 20]);
-        bytes[7] = 2;
-        assert_eq!(bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>(), (1 << 20) + 1);
+        let layout = Layout::new::<[u64; 4096]>();
+        // SAFETY: the layout has a size, and the memory is freed as it was allocated.
+        unsafe {
+            let bytes = beyond_limit(|| System.alloc(layout));
+            bytes.write_bytes(7, layout.size());
+            let larger = OwnMemory.realloc(bytes, layout, 2 * layout.size());
+            assert!((0..layout.size()).all(|at| larger.add(at).read() == 7));
+            OwnMemory.dealloc(larger, Layout::new::<[u64; 8192]>());
+        }
+    }
+
+    #[test]
+    fn thread_locals_can_be_allocated_again() {
         std::thread::spawn(allocate_thread_locals).join().unwrap();
         allocate_thread_locals();
     }

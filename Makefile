@@ -40,9 +40,9 @@ BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
-RUST := $(shell find wire tcp login sql client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
+RUST := $(shell find core client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
 ADBC_PACKAGE := $(shell find adbc/python -name '*.py' -o -name py.typed)
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find budget wire tcp login sql udf client server duckdb python -name __pycache__ -prune -o \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find core udf client server duckdb python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
 # All builds of the extension module use one interpreter; otherwise cargo rebuilds the module for each.

@@ -11,7 +11,7 @@ from pathlib import Path
 FORM = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
 _WORKSPACE = re.compile(r'(?m)^(?P<before>version = ")(?P<version>[^"]+)(?="$)')
-#: `colonnade-wire = { path = "wire", version = "1.2.3" }`
+#: `colonnade-wire = { path = "core/wire", version = "1.2.3" }`
 _DEPENDENCY = re.compile(r'(?m)^(?P<before>colonnade-\w+ = \{ path = "[^"]+", version = ")[^"]+')
 #: A package of the workspace in a lock file. Packages of registries have a line `source` below. The package of the fuzz
 #: targets is never released.

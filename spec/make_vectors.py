@@ -2,7 +2,7 @@
 
     python spec/make_vectors.py spec/vectors
 
-Its encoder is as simple as possible and shares nothing with `wire/`. The cases are in
+Its encoder is as simple as possible and shares nothing with `core/wire/`. The cases are in
 `writer/cases*.py` and `writer/bad*.py`.
 """
 

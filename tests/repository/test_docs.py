@@ -91,7 +91,7 @@ def source_files() -> list[str]:
 
 @pytest.mark.parametrize("page", TEXTS, ids=name_of)
 def test_source_files_that_a_page_names_exist(page: Path) -> None:
-    """Folders in front may be left out: `sql/src/lexer.rs` is also `lexer.rs`; `*` stands for several files."""
+    """Folders in front may be left out: `core/sql/src/lexer.rs` is also `lexer.rs`; `*` stands for several files."""
     named = re.findall(r"`(?:\.\./)*([\w.*/-]+\.(?:rs|py|c|h|sql))`", page.read_text())
     assert [name for name in named if not fnmatch.filter(source_files(), f"*/{name}")] == []
 

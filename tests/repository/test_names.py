@@ -13,14 +13,14 @@ PUBLIC_TYPE = re.compile(r"^\s*pub (?:unsafe )?(?:struct|enum|union|trait|type) 
 #: The names that several crates use, each with its crates and the reason.
 SHARED = {
     # A text with the values that its source binds; a text with its kind.
-    "Statement": {"client", "sql"},
-    # The next three: those of `budget` with the server's error.
-    "Budget": {"budget", "server"},
-    "Charge": {"budget", "server"},
-    "Kept": {"budget", "server"},
+    "Statement": {"client", "core/sql"},
+    # The next three: those of `core/budget` with the server's error.
+    "Budget": {"core/budget", "server"},
+    "Charge": {"core/budget", "server"},
+    "Kept": {"core/budget", "server"},
     # The next four: `bench/wire` measures more than the format has, and no crate depends on it.
-    "Codec": {"bench/wire", "wire"},
-    "Layout": {"bench/wire", "wire"},
+    "Codec": {"bench/wire", "core/wire"},
+    "Layout": {"bench/wire", "core/wire"},
     "Report": {"bench/wire", "server"},
     "Rows": {"bench/wire", "server"},
 }

@@ -1,1 +1,1 @@
-"""The crate `sql/` against the parsers of the databases."""
+"""The crate `core/sql/` against the parsers of the databases."""

@@ -1,4 +1,4 @@
-"""Texts as `sql/` cuts them: tokens, statements and the kinds of these."""
+"""Texts as `core/sql/` cuts them: tokens, statements and the kinds of these."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Token(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """A text as `sql/` cuts it."""
+    """A text as `core/sql/` cuts it."""
 
     tokens: list[Token]
     statements: list[str]

@@ -1,4 +1,4 @@
-"""The crate `sql/` reads the kinds of statements as the parsers of DuckDB and PostgreSQL do."""
+"""The crate `core/sql/` reads the kinds of statements as the parsers of DuckDB and PostgreSQL do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The crate `sql/` cuts texts as the parsers of the databases do: tokens and statements.
+"""The crate `core/sql/` cuts texts as the parsers of the databases do: tokens and statements.
 
 Where a parser refuses a text, there is nothing to compare. Each test says how many texts it compared.
 """
@@ -93,7 +93,7 @@ SIGNS = frozenset("+-*/<>=~!@#%^&|?:.$,;()[]{}\\`")
 
 
 def bare(tokens: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Without signs, which `sql/` cuts one by one, and without those in front of a number or a name."""
+    """Without signs, which `core/sql/` cuts one by one, and without those in front of a number or a name."""
     found: list[tuple[str, int]] = []
     for text, start in tokens:
         is_dollar_quote = len(text) > 1 and text.endswith("$")

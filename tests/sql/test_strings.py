@@ -1,4 +1,4 @@
-"""The crate `sql/` reads the values of strings as the databases do. What a database refuses is not compared."""
+"""The crate `core/sql/` reads the values of strings as the databases do. What a database refuses is not compared."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ fn decode(stream: &[u8]) -> Result<Stream, DecodeError> {
 }
 
 fn vectors(kind: &str) -> Vec<(String, Vec<u8>, PathBuf)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../spec/vectors").join(kind);
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../spec/vectors").join(kind);
     let mut vectors: Vec<_> = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())

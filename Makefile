@@ -40,9 +40,9 @@ BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
 SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
-RUST := $(shell find core client adbc -name '*.rs' -o -name '*.toml' -o -name '*.sql')
-ADBC_PACKAGE := $(shell find adbc/python -name '*.py' -o -name py.typed)
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find core udf client server duckdb python -name __pycache__ -prune -o \
+RUST := $(shell find core client -name '*.rs' -o -name '*.toml' -o -name '*.sql')
+ADBC_PACKAGE := $(shell find client/adbc/python -name '*.py' -o -name py.typed)
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find core client serve python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
 # All builds of the extension module use one interpreter; otherwise cargo rebuilds the module for each.
@@ -335,7 +335,7 @@ target/tools/bin/cargo-fuzz:
 
 wheel: $(BIN)/.build ## Build the wheels of colonnade and of its ADBC driver into dist/
 	$(BIN)/maturin build --release --locked --out dist
-	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist ./adbc/python
+	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist ./client/adbc/python
 
 dist: dist/SHA256SUMS ## Build what is shipped into dist/: wheels for manylinux2014, source distribution, the extension for VS Code, debug information, components, checksums
 
@@ -441,7 +441,7 @@ $(BIN)/.wheel: $(SOURCES) | $(BIN)/.build
 
 # The ADBC driver. The first wheel's build has compiled most crates that it depends on.
 $(BIN)/.adbc-wheel: Cargo.toml Cargo.lock $(RUST) $(ADBC_PACKAGE) | $(BIN)/.build $(BIN)/.wheel
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-build-isolation --no-deps --force-reinstall ./adbc/python
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-build-isolation --no-deps --force-reinstall ./client/adbc/python
 	@touch $@
 
 $(PEERS)/.peers: requirements/peers.txt

@@ -134,7 +134,7 @@ def driver_wheel(library: Path, platform: Platform, work: Path, environment: dic
     """Packs the driver's library into a wheel."""
     named = {"COLONNADE_DRIVER": str(library), "COLONNADE_DRIVER_PLATFORM": platform.tag}
     command = [sys.executable, "-m", "pip", "wheel", "--disable-pip-version-check", "--quiet", "--no-build-isolation"]
-    command += ["--no-deps", "--wheel-dir", str(work / "driver"), str(ROOT / "adbc/python")]
+    command += ["--no-deps", "--wheel-dir", str(work / "driver"), str(ROOT / "client/adbc/python")]
     subprocess.run(command, env=environment | named, check=True)
     [built] = (work / "driver").glob("*.whl")
     return built

@@ -102,10 +102,10 @@ def errors() -> Iterator[str]:
 
 def server_sqlstates() -> Iterator[str]:
     """The SQLSTATEs of `colonnade serve`, with PostgreSQL's names, and the client's class for each."""
-    text = (ROOT / "server/src/sqlstate.rs").read_text()
+    text = (ROOT / "serve/protocol/src/sqlstate.rs").read_text()
     found = re.findall(r'pub const (\w+): Self = Self::new\("(\w{5})"\);', text)
     if len(found) < 40:
-        raise ValueError("server/src/sqlstate.rs no longer lists its SQLSTATEs as constants")
+        raise ValueError("serve/protocol/src/sqlstate.rs no longer lists its SQLSTATEs as constants")
     rows = [
         (f"`{code}`", name.lower(), f"`{_core.SQLSTATE_CLASSES.get(code[:2], 'DatabaseError')}`")
         for name, code in sorted(found, key=lambda one: one[1])

@@ -32,7 +32,7 @@ def test_one_wheel_for_all_versions_of_python() -> None:
 
 
 def test_the_options_are_the_drivers() -> None:
-    source = (ROOT / "adbc/src/options.rs").read_text()
+    source = (ROOT / "client/adbc/src/options.rs").read_text()
     [prefix] = re.findall(r'^const PREFIX: &str = "(.*)";$', source, re.MULTILINE)
     [names] = re.findall(r"^const NAMES: [^=]* = \[(.*?)\];$", source, re.MULTILINE | re.DOTALL)
     assert {prefix + name for name in re.findall('"(.*)"', names)} == {option.value for option in ReadOptions}

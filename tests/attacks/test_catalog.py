@@ -1,6 +1,6 @@
 """Every function, PRAGMA, view, setting and kind of statement of this DuckDB is decided, and the decision holds.
 
-A new version of DuckDB fails these tests until each new name has a line in duckdb/src/fence/allowed.txt.
+A new version of DuckDB fails these tests until each new name has a line in serve/duckdb/src/fence/allowed.txt.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from colonnade._core import Fence, Refused
 
 from tests.attacks.attackers import Target, target
 
-LISTS = Path(__file__).parents[2] / "duckdb/src/fence/allowed.txt"
+LISTS = Path(__file__).parents[2] / "serve/duckdb/src/fence/allowed.txt"
 CLASSES = {"all", "writers", "files", "writers-with-files", "never"}
 #: What DuckDB knows and does not list, and the functions that it has with `--udf`, which the server writes itself.
 UNLISTED = {

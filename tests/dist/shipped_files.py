@@ -120,4 +120,4 @@ def test_the_source_distribution_has_what_a_build_needs() -> None:
     with tarfile.open(SDIST) as packed:
         names = {name.partition("/")[2] for name in packed.getnames()}
     assert names >= {"Cargo.lock", "LICENSE", "README.md", "pyproject.toml", "python/colonnade_build.py"}
-    assert names >= {"python/colonnade/__init__.py", "client/src/lib.rs", "server/src/lib.rs", "core/wire/src/lib.rs"}
+    assert names >= {"python/colonnade/__init__.py", "client/src/lib.rs", "serve/protocol/src/lib.rs", "core/wire/src/lib.rs"}

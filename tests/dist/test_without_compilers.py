@@ -72,6 +72,6 @@ def test_rust_alone_is_missing(programs: Path, tmp_path: Path) -> None:
 
 
 def test_the_adbc_driver(programs: Path, tmp_path: Path) -> None:
-    line = refused(ROOT / "adbc/python", programs, tmp_path)
+    line = refused(ROOT / "client/adbc/python", programs, tmp_path)
     assert line.startswith("adbc-driver-colonnade is compiled here")
     assert "cargo (Rust), cc (a C compiler)" in line

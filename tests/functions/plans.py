@@ -76,7 +76,7 @@ def pool(
     workers: int = 8,
     isolation: Literal["process", "none"] = "process",
 ) -> Iterator[_core.FunctionWorkers]:
-    """Worker processes with limits and without a sandbox: the tests of workers are in `udf/tests`. With "none",
+    """Worker processes with limits and without a sandbox: the tests of workers are in `serve/udf/tests`. With "none",
     functions run in this process."""
     _core.register_functions()
     yield _core.FunctionWorkers(isolation=isolation, memory=memory, timeout=timeout, workers=workers)

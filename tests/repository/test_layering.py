@@ -232,7 +232,7 @@ def test_unsafe_code_is_where_the_table_says(metadata: dict[str, Any]) -> None:
 
 
 def test_the_server_does_not_name_its_engine() -> None:
-    files = sorted((ROOT / "server/src").rglob("*.rs"))
+    files = sorted((ROOT / "serve/protocol/src").rglob("*.rs"))
     lines = [line for file in files for line in file.read_text().splitlines()]
     # A comment may say whose behaviour is the reason for something.
     named = [line for line in lines if "duckdb" in line.partition("//")[0].lower()]

@@ -15,14 +15,14 @@ SHARED = {
     # A text with the values that its source binds; a text with its kind.
     "Statement": {"client", "core/sql"},
     # The next three: those of `core/budget` with the server's error.
-    "Budget": {"core/budget", "server"},
-    "Charge": {"core/budget", "server"},
-    "Kept": {"core/budget", "server"},
+    "Budget": {"core/budget", "serve/protocol"},
+    "Charge": {"core/budget", "serve/protocol"},
+    "Kept": {"core/budget", "serve/protocol"},
     # The next four: `bench/wire` measures more than the format has, and no crate depends on it.
     "Codec": {"bench/wire", "core/wire"},
     "Layout": {"bench/wire", "core/wire"},
-    "Report": {"bench/wire", "server"},
-    "Rows": {"bench/wire", "server"},
+    "Report": {"bench/wire", "serve/protocol"},
+    "Rows": {"bench/wire", "serve/protocol"},
 }
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 MANIFEST = "colonnade.toml"
 SYSTEM = Path("/etc/adbc/drivers")
-#: The driver's function that a manager calls first (`adbc/src/exported.rs`).
+#: The driver's function that a manager calls first (`client/adbc/src/exported.rs`).
 ENTRYPOINT = "AdbcDriverColonnadeInit"
 
 

@@ -77,7 +77,7 @@ CREATE MACRO pg_partition_ancestors(number) AS TABLE SELECT number::BIGINT AS re
 CREATE MACRO pg_partition_ancestors(number) AS number::BIGINT;
 CREATE MACRO pg_get_triggerdef(trigger, pretty) AS NULL::VARCHAR;
 
--- The functions to which casts to regclass and similar types are rewritten (duckdb/src/catalog/casts.rs). If several relations have the
+-- The functions to which casts to regclass and similar types are rewritten (serve/duckdb/src/catalog/casts.rs). If several relations have the
 -- name, the one in the current schema is meant, or else the one in the catalog.
 CREATE MACRO words(given) AS
     [CASE WHEN word LIKE '"%' THEN unquoted(word) ELSE lower(word) END

@@ -39,9 +39,9 @@ TYPES = {
     "TIME WITH TIME ZONE": "timetz",
     "TIMESTAMP WITH TIME ZONE": "timestamptz",
 }
-#: The functions to which casts are rewritten (duckdb/src/catalog/casts.rs).
+#: The functions to which casts are rewritten (serve/duckdb/src/catalog/casts.rs).
 CATALOG_CASTS = re.compile("(regclass|regtype|regnamespace|regproc|regprocedure)_(name|number|oid)")
-#: A call that the server writes for an aggregate in Python, with its name (duckdb/src/aggregates.rs).
+#: A call that the server writes for an aggregate in Python, with its name (serve/duckdb/src/aggregates.rs).
 AGGREGATE = re.compile(rb"system\.main\.colonnade_aggregate\(/\*(.*?)\*/")
 #: Functions with their own syntax: the written word and DuckDB's function, and PostgreSQL's name.
 SYNTAX_FUNCTIONS = {
@@ -54,7 +54,7 @@ SYNTAX_FUNCTIONS = {
 #: DuckDB's functions for syntax without a function name, and PostgreSQL's names.
 SYNTAX = {"row": "row", "struct_pack": "row", "list_value": "array", "map": "map", "timezone": "timezone"}
 OPERATORS = {"OPERATOR_COALESCE": "coalesce", "ARRAY_CONSTRUCTOR": "array", "GROUPING_FUNCTION": "grouping"}
-#: The beginning of a cast that the server adds to a parameter (duckdb/src/placeholder.rs).
+#: The beginning of a cast that the server adds to a parameter (serve/duckdb/src/placeholder.rs).
 OWN_CAST = b"CAST(($"
 
 #: FigureColname's strength of a name: none, a type or `case`, or a name of the value.

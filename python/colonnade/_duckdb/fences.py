@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
-#: The longest statement by default. Long values cost little; duckdb/src/fence/depth.rs limits the number of tokens.
+#: The longest statement by default. Long values cost little; serve/duckdb/src/fence/depth.rs limits the number of tokens.
 MAX_STATEMENT_BYTES = 16_000_000
 #: The most columns of a result by default, and the most fields within them. `bench/limits.py` measures what they take.
 MAX_COLUMNS = 5000

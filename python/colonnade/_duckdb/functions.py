@@ -69,7 +69,7 @@ class SessionFunctions:
         self._definitions = SightMemory(self.epoch, MAX_KNOWN)
 
     def create(self, given: dict[str, Any]) -> None:
-        """Create a function. `given` has the fields of `FunctionDefinition` (`server/src/functions/create.rs`)."""
+        """Create a function. `given` has the fields of `FunctionDefinition` (`serve/protocol/src/functions/create.rs`)."""
         self._must_write()
         name = self._name(given["schema"], given["name"])
         existing = self._find_or_free(name)
@@ -175,7 +175,7 @@ class SessionFunctions:
 
     def _unknown(self, identity: str) -> Failure:
         """Why a call does not find its function. The server writes signatures in the place of an id if no aggregate has
-        the types of the arguments (`duckdb/src/aggregates.rs`)."""
+        the types of the arguments (`serve/duckdb/src/aggregates.rs`)."""
         if ID.fullmatch(identity) is None:
             hint = "Add casts to the types of the parameters."
             return Failure("42883", f"no aggregate takes arguments of these types: {identity}", hint=hint)

@@ -29,7 +29,7 @@ class Lowering:
         if item.get("class") == "DEFAULT":
             return NULL
         if item.get("class") == "CAST" and is_literal(item["child"]):
-            # It has a type, and the server has translated it (duckdb/src/literal.rs).
+            # It has a type, and the server has translated it (serve/duckdb/src/literal.rs).
             child = {name: part for name, part in item["child"].items() if name != "query_location"}
             return {**item, "child": child}
         node = {name: self.lowered(part) for name, part in item.items()}

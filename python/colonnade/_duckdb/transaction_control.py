@@ -3,7 +3,7 @@
 DuckDB may have done an interrupted COMMIT, or have undone its transaction, and does not say which. So a finished
 statement would be undone although its client has heard of its success, or would seem to have failed. An interrupt that
 comes while a transaction begins or ends is left out. The server repeats interrupts until the statement has ended
-(server/src/connection/cancel.rs), so a statement that still runs gets the next one.
+(serve/protocol/src/connection/cancel.rs), so a statement that still runs gets the next one.
 """
 
 from __future__ import annotations

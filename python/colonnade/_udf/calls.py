@@ -22,7 +22,7 @@ ARRAY, REPEATED, DICTIONARY = 0, 1, 2
 
 
 def define(description: dict[str, Any], failures: Failures) -> Call:
-    """Compile a function from its description, which is that of `udf/src/description.rs`."""
+    """Compile a function from its description, which is that of `serve/udf/src/description.rs`."""
     kinds = {"scalar": ScalarCall, "aggregate": AggregateCall, "aggregate per group": GroupCall}
     kinds |= {"table": TableCall, "any table": AnyTableCall}
     file_name = f"<function {description['id']}>"

@@ -14,7 +14,7 @@ from .failures import wrong_result
 from .results import nulls_of
 from .times import is_arrow_interval
 
-#: A type's SQL name, and its description as in `udf/src/description.rs`.
+#: A type's SQL name, and its description as in `serve/udf/src/description.rs`.
 Inferred = tuple[str, list[Any]]
 
 SQL_NAMES = {

@@ -1,4 +1,4 @@
-"""The memory that a worker shares with the server. The layout is that of `udf/src/layout.rs`."""
+"""The memory that a worker shares with the server. The layout is that of `serve/udf/src/layout.rs`."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ CAPABILITY_VERSION = 0x20080522
 
 #: The numbers of mremap(2).
 MREMAP = {"x86_64": 25, "aarch64": 216}
-#: Instructions of classic BPF, as in `udf/src/sandbox/filter.rs`: a load, jumps if equal, greater, at least; a return.
+#: Instructions of classic BPF, as in `serve/udf/src/sandbox/filter.rs`: a load, jumps if equal, greater, at least; a return.
 LOAD, IF_EQUAL, IF_GREATER, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x25, 0x35, 0x06
 #: Where `struct seccomp_data` has the call's number and the halves of its first argument.
 NUMBER, LOW, HIGH = 0, 16, 20

@@ -1,7 +1,7 @@
 """The template process. It imports libraries, and forks a worker at each request of the server. It runs no code of
 a user.
 
-Messages are those of `udf/src/template.rs`."""
+Messages are those of `serve/udf/src/template.rs`."""
 
 from __future__ import annotations
 

@@ -150,13 +150,13 @@ test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask
 		$(ENGINES)/bin/python -m pytest --timeout=300 -W default tests/engines/$$engine.py $(PYTEST_ARGS); \
 	done
 
-# Of a machine with Debian 12. `testbed/versions.py` fetches the other versions into target/servers.
+# Of a machine with Debian 12. `tests/testbed/versions.py` fetches the other versions into target/servers.
 test-postgres-versions: $(BIN)/.wheel $(BIN)/.test extension ## Run the extension's tests on PostgreSQL 15 to 19, and print a table (VERSIONS="17 18")
 	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
 	@command -v mvn >/dev/null || { $(APT) update && $(APT) install maven; }
 	$(BIN)/python -m tests.postgres.versions $(if $(VERSIONS),--only $(VERSIONS)) --processes $(TEST_PROCESSES)
 
-# `testbed/versions.py` fetches the servers into target/servers. SERVERS="mysql-9.7" runs some of them.
+# `tests/testbed/versions.py` fetches the servers into target/servers. SERVERS="mysql-9.7" runs some of them.
 test-mysql-versions: $(BIN)/.wheel $(BIN)/.test mariadb ## Run the tests of mysql: URIs on other versions of MariaDB and MySQL, and print a table (SERVERS="mysql-9.7")
 	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
 	$(BIN)/python -m tests.mysql.versions $(if $(SERVERS),--only $(SERVERS)) --processes $(TEST_PROCESSES)
@@ -171,7 +171,7 @@ soak-functions: $(BIN)/.wheel $(BIN)/.test ## Call functions in Python at random
 
 lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting, lints, types, and dependencies between crates and modules
 	$(CARGO) fmt --all --check
-	$(CARGO) fmt --manifest-path fuzz/Cargo.toml --check
+	$(CARGO) fmt --manifest-path tests/fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTC_WRAPPER=$(CURDIR)/pg/encoder/rustc-for-encoder $(CARGO) clippy -p colonnade-encoder --all-targets \
 		--features memory-errors --locked -- -D warnings
@@ -309,12 +309,12 @@ study-report: $(BIN)/.wheel $(BIN)/.bench ## Write docs/study/index.html of the 
 
 fuzz: target/tools/bin/cargo-fuzz $(BIN)/.wheel $(BIN)/.test extension ## Run each fuzz target, functions that write into their rings, then random statements and damaged streams on servers (FUZZ_SECONDS=30 each, FUZZ_TARGETS, FUZZ_SANITIZER, FUZZ_STREAMS)
 	@command -v c++ >/dev/null || { $(APT) update && $(APT) install g++; }
-	$(PYTHON) fuzz/seeds.py
+	$(PYTHON) tests/fuzz/seeds.py
 	@# The sanitizers' flags are unstable options, which the stable compiler accepts only with RUSTC_BOOTSTRAP.
-	@set -e; export RUSTC_BOOTSTRAP=1 PATH="$(CURDIR)/target/tools/bin:$$PATH" LSAN_OPTIONS="suppressions=$(CURDIR)/fuzz/leaks.supp"; \
-	for target in $(or $(FUZZ_TARGETS),$$($(CARGO) fuzz list)); do \
+	@set -e; export RUSTC_BOOTSTRAP=1 PATH="$(CURDIR)/target/tools/bin:$$PATH" LSAN_OPTIONS="suppressions=$(CURDIR)/tests/fuzz/leaks.supp"; \
+	for target in $(or $(FUZZ_TARGETS),$$($(CARGO) fuzz list --fuzz-dir tests/fuzz)); do \
 		echo "== $$target"; \
-		$(CARGO) fuzz run --sanitizer $(FUZZ_SANITIZER) $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
+		$(CARGO) fuzz run --fuzz-dir tests/fuzz --sanitizer $(FUZZ_SANITIZER) $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=4096; \
 	done
 	$(MAKE) --no-print-directory fuzz-rings
 	$(BIN)/python -m tests.attacks.fuzz_statements --seconds $(FUZZ_SECONDS)

@@ -29,7 +29,7 @@ from adbc_driver_manager import dbapi
 from colonnade._cli.memory_state import memory_report
 from postgres_tables import SETTINGS, load, pg, without_extension
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 
 QUERY = "SELECT * FROM lineitem"
 EXTENSION, STOCK, SERVE = "PostgreSQL with the extension", "PostgreSQL as it is", "`colonnade serve`"

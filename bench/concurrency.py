@@ -26,8 +26,8 @@ from plans import lineitem_database
 from postgres_tables import SETTINGS, load
 from turns import add_outputs, write
 
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 
 Row = dict[str, Any]
 #: How many of ten queries give so many rows.

@@ -35,7 +35,7 @@ from colonnade._devudf.sealed import KEY_BYTES, write_sealed
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from process import cpu_seconds
 
-from testbed.serving import Server, function_options, serve
+from tests.testbed.serving import Server, function_options, serve
 
 #: The columns that the function gets.
 COLUMNS = "l_orderkey, l_quantity, l_extendedprice, l_discount, l_shipmode"

@@ -23,7 +23,7 @@ from data import DIRECTORY
 from postgres_tables import SETTINGS, cpu, load, without_extension
 from turns import Row, add_outputs, reading, write
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 TABLE, KEY = "lineitem", "l_orderkey"
 CLIENT = Path(__file__).with_name("engines_client.py")

@@ -30,8 +30,8 @@ from postgres_tables import SETTINGS, cpu, load
 from process import cpu_seconds, forget_peak, memory
 from turns import add_outputs, write
 
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 
 Row = dict[str, Any]
 #: The CPU time of a row differs by at most this part from that at scale factor 1.

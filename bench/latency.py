@@ -26,7 +26,7 @@ import psycopg
 from postgres_tables import pg, without_extension
 from process import cpu_seconds
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 
 STATEMENT = "select 1"
 BLOCK = 100

@@ -23,7 +23,7 @@ from process import cpu_seconds
 from turns import add_outputs, write
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 
 #: The limits of tokens, of bytes, of parameters, of columns as rows, and of columns (docs/reference/server.md).
 TOKENS, BYTES, PARAMETERS, ROWS, COLUMNS = 400_000, 16_000_000, 65_535, 1664, 5000

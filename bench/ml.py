@@ -37,7 +37,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from colonnade import ml
 from study import voters_tables
 
-from testbed.serving import Server, function_options, serve
+from tests.testbed.serving import Server, function_options, serve
 
 #: Modules that the functions of models use.
 PRELOAD = "pyarrow.compute,sklearn.ensemble,sklearn.pipeline,onnxruntime,skl2onnx"

@@ -25,7 +25,7 @@ from data import DIRECTORY
 from process import cpu_seconds, forget_peak, memory
 from turns import add_outputs, write
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 
 QUERY = "SELECT * FROM lineitem"
 #: A spool costs at most so many direct reads, and each reader adds at most this part of one.

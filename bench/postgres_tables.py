@@ -14,7 +14,7 @@ import duckdb
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 #: Analytical queries on tables that fit into memory, so that nothing waits for a disk.
 SETTINGS = {

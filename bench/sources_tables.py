@@ -13,7 +13,7 @@ import duckdb
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from testbed import mariadb
+from tests.testbed import mariadb
 
 #: The name and password of MariaDB's user, and the database.
 LOGIN = "bench"

@@ -22,7 +22,7 @@ from colonnade import _core
 from turns import add_outputs, write
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from testbed.serving import function_options, serve
+from tests.testbed.serving import function_options, serve
 
 #: Seconds.
 TIMEOUT = 0.3

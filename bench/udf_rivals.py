@@ -34,8 +34,8 @@ from turns import add_outputs, write
 from udf_short import cpu
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from testbed import postgres as pg
-from testbed.serving import function_options, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import function_options, serve
 
 #: The values of an array, which an aggregate of the database has made.
 ARRAY = """CREATE FUNCTION remainders(x int[]) RETURNS bigint LANGUAGE plpython3u AS $$

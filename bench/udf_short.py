@@ -34,7 +34,7 @@ from colonnade import _core
 from process import thread_cpu_seconds
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from testbed.serving import Server, children, function_options, serve
+from tests.testbed.serving import Server, children, function_options, serve
 
 #: The features of the model.
 FEATURES = [f"f{at}" for at in range(5)]

@@ -25,7 +25,7 @@ from process import cpu_seconds
 from sources_tables import LOGIN, columns, maria
 from turns import reading
 
-from testbed import serving
+from tests.testbed import serving
 
 HERE = Path(__file__).parent
 TABLE = "written"

@@ -27,9 +27,9 @@ from demo import QUERY, checksum, generate, own_answer
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 
 
 @dataclass(frozen=True)

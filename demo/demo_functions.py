@@ -34,8 +34,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from process import cpu_seconds
 
-from testbed import postgres as pg
-from testbed.serving import function_options, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import function_options, serve
 
 #: The rows for PL/Python.
 PLPYTHON_ROWS = 200_000

@@ -26,7 +26,7 @@ PLACES: tuple[tuple[str, re.Pattern[str], int | None], ...] = (
     ("Cargo.toml", _WORKSPACE, 1),
     ("Cargo.toml", _DEPENDENCY, None),
     ("Cargo.lock", _LOCKED, None),
-    ("fuzz/Cargo.lock", _LOCKED, None),
+    ("tests/fuzz/Cargo.lock", _LOCKED, None),
     ("pg/colonnade.control", _CONTROL, 1),
 )
 

@@ -9,9 +9,9 @@ from collections.abc import Generator, Iterator
 import colonnade
 import pytest
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import Server, serve
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 from tests.support import fronts
 from tests.support import shop as shops
 from tests.support.sqlite_files import make

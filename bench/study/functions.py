@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Table, Text
 from study.medians import cell, median, names, ratio, span
-from testbed import postgres as pg
-from testbed.serving import function_options, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import function_options, serve
 
 #: The thesis: 1 GB of integers of 32 bits between 0 and 2^31, modulo 100.
 ROWS = 250_000_000

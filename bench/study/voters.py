@@ -27,8 +27,8 @@ from colonnade import ml
 from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Table, Text, Unmeasurable
 from study.medians import cell, median, names, ratio, span, spread
 from study.voters_features import FEATURES, NEEDED
-from testbed import postgres as pg
-from testbed.serving import Server, function_options, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, function_options, serve
 
 ROOT = Path(__file__).parents[2]
 #: Where data is, the CPU seconds of its server, and the server's process.

@@ -26,9 +26,9 @@ from study.pieces import Annotated
 
 sys.path.insert(0, str(machine.ROOT))
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 
 #: VLDB 2017, Table 2.
 VALUES: list[tuple[int | None, str]] = [(100_000_000, "OK"), (None, "DPFKG")]

@@ -13,7 +13,7 @@ import laboratory
 import pytest
 from postgres_tables import let_in
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 

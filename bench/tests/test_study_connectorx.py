@@ -20,7 +20,7 @@ from study.medians import cell, those
 from study.parted import DASK, in_parts, named
 from study.systems import EXTENSION, POSTGRES, by_name
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 PANDAS, CONNECTORX, MARIADB = by_name(
     "PostgreSQL, pandas + SQLAlchemy", "PostgreSQL, ConnectorX", "MariaDB as it is, Colonnade"

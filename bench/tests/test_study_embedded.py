@@ -12,7 +12,7 @@ import pytest
 from study import embedded, report, tpch
 from study.experiment import SIZES, Context, Row
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 LINEITEM = """
     SELECT i // 4 AS l_orderkey, (i % 50 + 1)::DECIMAL(15, 2) AS l_quantity, DATE '1992-01-02' + (i % 2500)::INTEGER

@@ -19,7 +19,7 @@ from laboratory import Link
 from study import codec_links, databases, links, networks, report, systems, transfer
 from study.experiment import SIZES, Context, Experiment, Row, Unmeasurable
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 

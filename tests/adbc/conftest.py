@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from adbc_driver_manager import dbapi
 
-from testbed import mariadb
-from testbed import postgres as pg
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 from tests.adbc.databases import DUCKDB, MARIADB, POSTGRESQL, Database
 
 

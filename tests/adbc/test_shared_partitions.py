@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from adbc_driver_manager import AdbcStatusCode, dbapi
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.adbc.databases import POSTGRESQL, Database
 from tests.support.adbc_driver import DRIVER, ROOT
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from adbc_driver_manager import dbapi
 
-from testbed import mariadb
+from tests.testbed import mariadb
 from tests.adbc.databases import Database, connect
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 
-from testbed.serving import TIMEOUT, Server, serve
+from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.users import add_user
 
 PASSWORD = "not that secret"

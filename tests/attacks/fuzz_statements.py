@@ -29,7 +29,7 @@ from pathlib import Path
 import psycopg
 from colonnade._core import Fence
 
-from testbed.serving import TIMEOUT
+from tests.testbed.serving import TIMEOUT
 from tests.attacks.attackers import Target, target
 from tests.attacks.pipelined import Client, extended, simple
 from tests.attacks.sql_grammar import Grammar

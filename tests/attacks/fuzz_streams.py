@@ -2,7 +2,7 @@
 
     python -m tests.attacks.fuzz_streams [--streams 20000] [--seed 1]
 
-`fuzz/examples/streams.rs` damages valid streams, corrects their checksums and sends them by COPY … FROM STDIN (FORMAT
+`tests/fuzz/examples/streams.rs` damages valid streams, corrects their checksums and sends them by COPY … FROM STDIN (FORMAT
 colonnade). It ends with an error if a stream is not answered, if one is accepted that no reader accepts or with other
 rows, if an error is an internal one, or if a process of a server has died. `make fuzz` runs it.
 """
@@ -19,8 +19,8 @@ from pathlib import Path
 
 import psycopg
 
-from testbed import postgres
-from testbed.serving import serve
+from tests.testbed import postgres
+from tests.testbed.serving import serve
 
 ROOT = Path(__file__).parents[2]
 #: Tables of both servers: the type of each column, and its value in row `i`.
@@ -76,7 +76,7 @@ def attack(address: str, user: str, database: str, dsn: str, streams: int, seed:
     with tempfile.TemporaryDirectory(prefix="colonnade-streams-") as folder:
         prepare(dsn, Path(folder))
         # It needs no sanitizer.
-        command = ["cargo", "run", "--release", "--quiet", "--manifest-path", str(ROOT / "fuzz" / "Cargo.toml")]
+        command = ["cargo", "run", "--release", "--quiet", "--manifest-path", str(ROOT / "tests/fuzz/Cargo.toml")]
         command += ["--example", "streams", "--", address, user, database, folder, str(streams), str(seed)]
         begin = time.monotonic()
         # As in `make fuzz`, so that both share what is built.

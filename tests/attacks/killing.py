@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.support.raw_client import wait_until
 
 #: Bytes of a connection's record on the board that both processes have; the first says whether it is at rest.

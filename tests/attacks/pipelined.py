@@ -8,7 +8,7 @@ import socket
 import time
 from collections import Counter
 
-from testbed.serving import TIMEOUT
+from tests.testbed.serving import TIMEOUT
 from tests.attacks.attackers import Target
 
 

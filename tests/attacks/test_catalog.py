@@ -202,6 +202,6 @@ def test_kinds_of_statements_run_or_are_refused_as_decided(client: psycopg.Conne
 
 
 def test_the_fuzzers_words_are_this_duckdbs() -> None:
-    fuzz = Path(__file__).parents[2] / "fuzz"
+    fuzz = Path(__file__).parents[1] / "fuzz"
     program = "import runpy, sys; print(runpy.run_path(sys.argv[1])['words'](), end='')"
-    assert (fuzz / "words.txt").read_text("utf-8") == output_of("-c", program, fuzz / "words.py"), "run fuzz/words.py"
+    assert (fuzz / "words.txt").read_text("utf-8") == output_of("-c", program, fuzz / "words.py"), "run tests/fuzz/words.py"

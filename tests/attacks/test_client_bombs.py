@@ -8,8 +8,8 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import Server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 from tests.attacks.talks import Client, own_client
 from tests.support.proxy import COPY_OUT, READY, WELCOME, message, peer
 

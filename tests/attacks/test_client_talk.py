@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import Server
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 from tests.attacks.talks import WATCHDOG, Client, Turn, changed, own_client, playing, record
 from tests.support.proxy import message
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.attacks.talks import WATCHDOG
 from tests.support.proxy import COPY_OUT, SSL_REQUEST, WELCOME, message
 

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.attacks.killing import kill
 from tests.support import disks
 from tests.support.raw_client import wait_until

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from psycopg import errors
 
-from testbed.serving import TIMEOUT, Server, serve
+from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.raw_client import hand_shake, wait_until
 from tests.support.raw_login import RawClient
 

@@ -215,7 +215,7 @@ def test_the_served_file_is_no_table_whatever_it_is_called(tmp_path: Path, name:
     with target(tmp_path / "x") as running:
         pass
     served = running.file.rename(tmp_path / name)
-    from testbed.serving import serve
+    from tests.testbed.serving import serve
 
     with serve(served) as server, psycopg.connect(server.dsn, autocommit=True) as client:
         for query in (

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.support import fronts
 from tests.support.users import add_user
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import TIMEOUT, Server, serve
+from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
 from tests.support.raw_login import RawClient, question, raw_login

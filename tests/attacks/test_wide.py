@@ -9,7 +9,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 from tests.attacks.attackers import WAYS, Target, Way, target
 
 #: As in PostgreSQL.

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import TIMEOUT, cpu_ticks, serve
+from tests.testbed.serving import TIMEOUT, cpu_ticks, serve
 from tests.attacks.killing import has_new_worker, kill
 from tests.support.certificates import Authority
 from tests.support.metrics import base, fetched, numbers

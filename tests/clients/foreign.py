@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_client import wait_until

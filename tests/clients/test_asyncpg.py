@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 import asyncpg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 
 
 def run(server: Server, work: Callable[[asyncpg.Connection], Awaitable[None]]) -> None:

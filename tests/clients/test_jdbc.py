@@ -15,7 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.support.every_type import EVERY_TYPE
 
 SOURCES = Path(__file__).parent / "jdbc"

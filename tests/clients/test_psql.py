@@ -9,7 +9,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 
 
 @pytest.fixture(scope="module")

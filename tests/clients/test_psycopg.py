@@ -15,7 +15,7 @@ import pytest
 from psycopg import errors
 from psycopg.types import TypeInfo
 
-from testbed.serving import Server, connected, own_server
+from tests.testbed.serving import Server, connected, own_server
 from tests.support.raw_client import wait_until
 
 ENDLESS = "SELECT count(*) FROM range(100000000000000) t(i) WHERE i % 7 = 3"

@@ -17,7 +17,7 @@ import psycopg2.extras
 import pytest
 from psycopg2 import errors
 
-from testbed.serving import TIMEOUT, Server, serve
+from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_client import wait_until
 

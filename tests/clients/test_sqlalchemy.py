@@ -9,7 +9,7 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 
 
 @pytest.fixture(scope="module")

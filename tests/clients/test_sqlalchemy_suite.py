@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 
 SUITE = Path(__file__).parent / "sqlalchemy_suite"
 #: So many pass at least; fewer would mean that the suite was not found.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.shop import Place
 
 SQL = "select id, amount, label from readings"

@@ -19,9 +19,9 @@ from colonnade._cli.installation import installation, is_in_range
 from colonnade._cli.source_check import SourceReport
 from packaging.specifiers import SpecifierSet
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 from tests.command_line.commands import run
 from tests.support.certificates import Authority, serve_options
 from tests.support.users import add_user

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import TIMEOUT, Server
+from tests.testbed.serving import TIMEOUT, Server
 from tests.command_line.commands import run
 from tests.support.raw_client import wait_until
 

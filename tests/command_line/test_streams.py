@@ -20,7 +20,7 @@ import pyarrow.csv
 import pyarrow.ipc
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.command_line.commands import failed, run
 
 SQL = "select i, 'row ' || i as name, case when i % 2 = 0 then i / 4 end as quarter from range(1000) t(i) order by i"

@@ -9,7 +9,7 @@ import colonnade
 import duckdb
 import pytest
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 from tests.command_line.commands import run
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.command_line.commands import failed, run
 
 

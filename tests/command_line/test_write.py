@@ -16,7 +16,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.command_line.commands import failed, run, shown_on_a_terminal
 from tests.support import sqlite_files
 

@@ -15,8 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from testbed import postgres as pg
-from testbed.serving import listening
+from tests.testbed import postgres as pg
+from tests.testbed.serving import listening
 from tests.compatibility.recording import Recording, recorder
 from tests.compatibility.stored import RELEASES, save
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from release import publish
-from testbed import postgres as pg
-from testbed.serving import Server, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 from tests.compatibility.conversation import converse
 from tests.compatibility.recording import (
     Mismatch,

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 SQL = "select i::bigint as id, (i * 0.25)::decimal(10, 2) as price, i::text as word from {rows} order by 1"
 ROWS = {"colonnade": "range(3000) t(i)", "postgresql": "generate_series(0, 2999) t(i)"}

@@ -12,9 +12,9 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 from tests.destinations import exactness
 from tests.destinations import exactness_values as values
 from tests.destinations.exactness import DESTINATIONS

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from colonnade._frames import pandas as frames
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 if TYPE_CHECKING:
     from colonnade._options.dtype import Backend

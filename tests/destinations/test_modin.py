@@ -5,7 +5,7 @@ from __future__ import annotations
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 pytest.importorskip("modin", reason="no Modin works with this pandas")
 pytestmark = pytest.mark.filterwarnings("default")

@@ -14,7 +14,7 @@ import colonnade
 import pytest
 from colonnade import Progress
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 #: More chunks than one, from any source.
 MANY = "select i, 'row ' || i as t from range(3000000) t(i)"

@@ -9,7 +9,7 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture(scope="module")

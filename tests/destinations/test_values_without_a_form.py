@@ -12,7 +12,7 @@ import colonnade
 import pandas as pd
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 MIDNIGHT = ["time '24:00'", "array[time '24:00']", "row(1, time '24:00')::clock", "array[row(1, '24:00')::clock]"]
 FAR = ["'20000-01-01'", "'0044-03-15 BC'", "'infinity'", "'-infinity'"]

@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.devudf.projects import Project, connected, project_of, serving
 
 

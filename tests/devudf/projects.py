@@ -15,7 +15,7 @@ from typing import Any
 import psycopg
 from colonnade._cli.main import main
 
-from testbed.serving import Server, function_options, serve
+from tests.testbed.serving import Server, function_options, serve
 
 
 @dataclass(frozen=True)

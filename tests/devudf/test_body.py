@@ -12,7 +12,7 @@ from colonnade._udf.compiled import parse
 from colonnade._udf.failures import SourceError
 from hypothesis import HealthCheck, given, settings
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.devudf.generated import bodies
 from tests.devudf.round_trips import run
 

@@ -10,7 +10,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.devudf.projects import connected, rows, serving
 from tests.support.users import add_user
 

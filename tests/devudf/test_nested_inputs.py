@@ -10,7 +10,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.devudf.projects import Project
 
 Session = psycopg.Connection[Any]

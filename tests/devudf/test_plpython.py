@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.devudf.projects import Project
 from tests.devudf.terminal import Terminal
 

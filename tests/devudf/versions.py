@@ -1,6 +1,6 @@
 """The round trips of functions in this version of Python, and in the newest one: `make test-bodies`.
 
-`testbed/pythons.py` finds the newest version or fetches it. Its packages come from PyPI into a folder of their own.
+`tests/testbed/pythons.py` finds the newest version or fetches it. Its packages come from PyPI into a folder of their own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 
 import colonnade
 
-from testbed import pythons
-from testbed.serving import function_options, serve
+from tests.testbed import pythons
+from tests.testbed.serving import function_options, serve
 
 ROOT = Path(__file__).parents[2]
 #: The newest version for which the pip of Python 3.11 installs anything.

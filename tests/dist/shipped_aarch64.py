@@ -14,8 +14,8 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import pythons
-from testbed.serving import Server, own_server
+from tests.testbed import pythons
+from tests.testbed.serving import Server, own_server
 from tests.dist.shipped import DIST, VERSION, orders
 
 PLATFORM = "manylinux2014_aarch64.manylinux_2_17_aarch64"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import pythons
+from tests.testbed import pythons
 from tests.dist.shipped import PACKAGE, ROOT, Environment, first_example, oldest, orders, with_extra
 from tests.dist.uses import serve_orders, use
 

@@ -58,7 +58,7 @@ def test_the_version_is_in_every_place(copy: Path) -> None:
     command = ["cargo", "metadata", "--format-version=1", "--locked", "--no-deps"]
     found = json.loads(subprocess.run(command, cwd=copy, check=True, capture_output=True).stdout)
     assert {package["version"] for package in found["packages"]} == {"97.98.99"}
-    for lock in ("Cargo.lock", "fuzz/Cargo.lock"):
+    for lock in ("Cargo.lock", "tests/fuzz/Cargo.lock"):
         packages = tomllib.loads((copy / lock).read_text())["package"]
         own = [package for package in packages if package["name"].startswith("colonnade-") and "source" not in package]
         # The crate of the fuzz targets is not released.
@@ -108,7 +108,7 @@ def test_no_other_place_has_the_version(copy: Path) -> None:
     whole = re.compile(rf"(?<![\d.]){re.escape(old)}(?![\d.])")
     names = git(copy, "grep", "--name-only", "--fixed-strings", old).split()
     found = [name for name in names if whole.search((copy / name).read_text(errors="replace"))]
-    past = {"CHANGELOG.md", "pg/Makefile", "Cargo.lock", "fuzz/Cargo.lock"}
+    past = {"CHANGELOG.md", "pg/Makefile", "Cargo.lock", "tests/fuzz/Cargo.lock"}
     others = {
         name
         for name in set(found) - past

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import colonnade
 
-from testbed.serving import function_options, serve
+from tests.testbed.serving import function_options, serve
 from tests.dist.shipped import VERSION, Environment
 
 #: The programs by extra, None for the wheel alone. `uri` is an SQLite file with the table of `orders`, `served` a

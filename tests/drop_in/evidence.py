@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from testbed import mariadb
-from testbed import postgres as pg
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 from tests.drop_in import tables
 from tests.drop_in.running import SCRIPTS, Script, differences
 

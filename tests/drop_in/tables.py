@@ -8,8 +8,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from testbed import mariadb
-from testbed import postgres as pg
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 
 SCHEMA = """
     create table products (

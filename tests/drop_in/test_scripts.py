@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import mariadb
-from testbed import postgres as pg
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 from tests.drop_in import tables
 from tests.drop_in.running import SCRIPTS, Script, differences
 

@@ -11,7 +11,7 @@ import colonnade
 import pandas as pd
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.shop import Place, read
 from tests.support.sqlite_files import make
 

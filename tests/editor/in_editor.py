@@ -22,7 +22,7 @@ import psycopg
 import pytest
 
 from release import vsix
-from testbed.serving import Server, function_options, serve
+from tests.testbed.serving import Server, function_options, serve
 from tests.editor import installed
 
 ROOT = Path(__file__).parents[2]

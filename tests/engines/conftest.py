@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 from tests.engines.ledger import POSTGRES, SERVE, SETUP, Ledger
 
 

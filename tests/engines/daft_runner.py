@@ -9,7 +9,7 @@ import pytest
 from colonnade.distributed import daft_frame
 from daft import col
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
 

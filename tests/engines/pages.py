@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 ROOT = Path(__file__).parents[2]
 _BLOCK = re.compile(r"^```py\n(.*?)^```$", re.MULTILINE | re.DOTALL)

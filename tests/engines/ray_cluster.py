@@ -10,7 +10,7 @@ import pytest
 import ray
 from colonnade.distributed import ray_dataset
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
 from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from colonnade import _core
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.plans import Caller, caller, pool
 from tests.functions.sessions import connected
 

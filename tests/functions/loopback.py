@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import connected, serving
 
 #: Seconds within which a function ends after its limit, on a machine that is busy.

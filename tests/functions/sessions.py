@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from testbed.serving import Server, function_options, serve
+from tests.testbed.serving import Server, function_options, serve
 
 
 @contextmanager

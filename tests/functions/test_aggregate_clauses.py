@@ -6,7 +6,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import rows, server_of, value
 
 JOINED = (

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import connected, psql, serving
 
 ROOT = """CREATE OR REPLACE FUNCTION public.root(i integer, "Base" double precision DEFAULT 2)

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import connected, psql, serving
 
 ROOT = """CREATE OR REPLACE FUNCTION public.root(i integer, "Base" double precision DEFAULT 2)

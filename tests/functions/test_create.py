@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import connected, functions, psql, serving, value
 
 ADD = "CREATE FUNCTION add_one(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x + 1 $$"
@@ -250,7 +250,7 @@ def test_comments(connection: psycopg.Connection) -> None:
 
 
 def test_without_functions() -> None:
-    from testbed.serving import serve
+    from tests.testbed.serving import serve
 
     with serve() as server, connected(server) as connection:
         with pytest.raises(psycopg.errors.FeatureNotSupported, match="not enabled") as refused:

@@ -9,7 +9,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.functions.sessions import connected, psql, serving, value
 
 BODY = """

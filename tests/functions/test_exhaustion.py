@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from colonnade._udf import limits
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import connected, serving
 
 MEMORY = 128 << 20

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
-from testbed.serving import Server, children
+from tests.testbed.serving import Server, children
 from tests.functions.sessions import connected, serving, value
 from tests.support.raw_client import wait_until
 

@@ -14,7 +14,7 @@ from colonnade._duckdb.answers import Answer
 from colonnade._duckdb.engine import Engine
 from colonnade._duckdb.session import Session
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import connected, serving, value
 
 LIMITS = (122_880, 1 << 20)

@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.functions.plans import Caller
 from tests.functions.sessions import connected
 from tests.functions.type_values import NESTED, VALUES

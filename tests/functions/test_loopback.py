@@ -10,7 +10,7 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.loopback import ENDLESS, SOON, define, failure, prepared
 from tests.functions.sessions import connected, value
 

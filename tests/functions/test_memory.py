@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.engines import client, engine
 from tests.functions.plans import pool
 from tests.functions.sessions import connected, rows, serving, value

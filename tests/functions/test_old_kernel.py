@@ -8,7 +8,7 @@ import sys
 import psycopg
 import pytest
 
-from testbed.serving import function_options, serve
+from tests.testbed.serving import function_options, serve
 
 #: Runs a program with a filter of system calls under which the kernel has no Landlock, as before Linux 5.13.
 WITHOUT_LANDLOCK = """
@@ -41,7 +41,7 @@ def old_kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def started(command: list[str], *arguments: object, **options: object) -> object:
         return popen([*before, *command], *arguments, **options)  # type: ignore[call-overload]
 
-    monkeypatch.setattr("testbed.serving.subprocess.Popen", started)
+    monkeypatch.setattr("tests.testbed.serving.subprocess.Popen", started)
     return before
 
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import Server, children
+from tests.testbed.serving import Server, children
 from tests.functions.sessions import connected, serving, value
 from tests.support.poolers import needs_pgbouncer, pooled
 from tests.support.raw_client import wait_until

@@ -17,7 +17,7 @@ import numpy
 import psycopg
 import pytest
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 from tests.functions.sessions import connected, key_file, serving, value
 from tests.support.raw_client import wait_until
 

@@ -24,7 +24,7 @@ from colonnade._cli.main import parser
 from colonnade._cli.serve import _functions
 from colonnade._serve.functions import Functions, check
 
-from testbed.serving import Server, children, serve
+from tests.testbed.serving import Server, children, serve
 from tests.functions.sessions import connected, serving, value
 from tests.support.raw_client import wait_until
 

@@ -13,7 +13,7 @@ import pytest
 from colonnade._duckdb.catalog import CATALOG, fill_catalog
 from colonnade._duckdb.exact import quoted
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import connected, psql, serving
 
 OBJECTS = """

@@ -9,7 +9,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import connected, rows, server_of
 
 FUNCTIONS = (

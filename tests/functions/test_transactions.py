@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.functions.sessions import connected, functions, serving, value
 from tests.support.raw_client import comes_in, wait_until
 

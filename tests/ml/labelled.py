@@ -12,7 +12,7 @@ import pandas as pd
 import psycopg
 from colonnade import ml
 
-from testbed.serving import Server, function_options, serve
+from tests.testbed.serving import Server, function_options, serve
 from tests.ml import people
 
 PRELOAD = "sklearn.ensemble,sklearn.pipeline,sklearn.compose,sklearn.metrics,onnxruntime,skl2onnx"

@@ -15,7 +15,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml ru
 from colonnade import ml
 from sklearn.neighbors import KNeighborsClassifier
 
-from testbed.serving import Server, function_options, serve
+from tests.testbed.serving import Server, function_options, serve
 
 ROWS, COLUMNS = 700_000, 90
 #: A model of nearest neighbors is the table itself.

@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml runs this")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml runs this")
 
-from testbed.serving import Server, function_options, serve
+from tests.testbed.serving import Server, function_options, serve
 from tests.support.users import add_user
 
 PRELOAD = "sklearn.svm,sklearn.pipeline,onnxruntime,skl2onnx"

@@ -11,7 +11,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml ru
 pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml runs this")
 
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.ml import people
 from tests.ml.labelled import REFUSED, TRAIN, rows
 

@@ -23,7 +23,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.ml import people
 from tests.ml.labelled import REFUSED, TRAIN, rows, uri_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import colonnade
 import pyarrow as pa
 
-from testbed import mariadb
+from tests.testbed import mariadb
 
 #: 4,000 rows with a column for each kind of key, NULLs in all but the first.
 TABLES = """

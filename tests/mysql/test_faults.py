@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 import colonnade
 import pytest
 
-from testbed import mariadb
+from tests.testbed import mariadb
 from tests.support.raw_client import wait_until
 
 #: Comes for minutes.

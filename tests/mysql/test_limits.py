@@ -11,7 +11,7 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from testbed import mariadb
+from tests.testbed import mariadb
 
 MB = 1 << 20
 #: The most that a server's max_allowed_packet can be.

@@ -10,7 +10,7 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from testbed import mariadb
+from tests.testbed import mariadb
 
 
 def whoami(uri: str) -> str:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from testbed import mariadb
+from tests.testbed import mariadb
 from tests.mysql.parted import prepared, read, rows
 
 KEYS = [

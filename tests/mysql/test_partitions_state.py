@@ -14,7 +14,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import mariadb
+from tests.testbed import mariadb
 from tests.mysql.parted import prepared, read
 from tests.support.proxy import Proxy
 from tests.support.raw_client import wait_until

@@ -13,7 +13,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import mariadb
+from tests.testbed import mariadb
 
 MB = 1 << 20
 #: From MariaDB's sequence engine.

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from colonnade import dbapi
 
-from testbed import mariadb
+from tests.testbed import mariadb
 from tests.support import fronts
 
 #: In place of a name, so that the tests need no files of time zones.

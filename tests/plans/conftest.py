@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.plans.elsewhere import ROWS, Reader, reader
 
 SETUP = f"""

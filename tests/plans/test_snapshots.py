@@ -15,7 +15,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.plans.elsewhere import ROOT, ROWS, Reader, reader
 from tests.support.raw_client import wait_until
 

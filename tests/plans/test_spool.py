@@ -15,7 +15,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.plans.elsewhere import Reader
 from tests.support.fronts import colonnade_uri
 from tests.support.metrics import base, numbers

@@ -11,7 +11,7 @@ from typing import Any
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.plans.elsewhere import ROWS, Reader, reader
 
 

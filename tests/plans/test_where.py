@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 QUERY = 'select id, sort, price, word, at, flag, day, "Odd ""name" from plans.readings where id <= 400'
 

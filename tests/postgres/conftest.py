@@ -8,7 +8,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.certificates import Authority, Pair
 from tests.support.raw_client import wait_until
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import Server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 
 WHO = "select current_user::text as u, current_database()::text as d, current_setting('application_name') as a"
 

@@ -12,7 +12,7 @@ from writer.cases import field
 from writer.nodes import As
 from writer.stream import CHUNK, SCHEMA, encode_chunk, end_message, message, schema_body
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import cut, send, stream_of
 
 FROM = "from stdin (format colonnade)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import cut, send, stream_of
 
 FORMATS = ["binary", "colonnade"]

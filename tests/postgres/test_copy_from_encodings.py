@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import send, stream_of
 
 TO = "to stdout (format colonnade)"

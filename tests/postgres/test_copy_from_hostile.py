@@ -19,7 +19,7 @@ from writer.cases import field
 from writer.nodes import As
 from writer.stream import CHUNK, SCHEMA, encode_chunk, end_message, message, schema_body
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import cut, send, stream_of
 
 STEP = int(os.environ.get("COLONNADE_HOSTILE_STEP", "13"))

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import cut, send, stream_of
 from tests.support.raw_client import wait_until
 

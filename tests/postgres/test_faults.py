@@ -12,7 +12,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import COLONNADE, payloads
 from tests.support.raw_client import wait_until
 

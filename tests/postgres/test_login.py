@@ -9,7 +9,7 @@ from urllib.parse import quote
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 PASSWORD = "p@ss:w/rd? 'ü№'"
 #: A role of each method of pg_hba.conf that asks for a password, and how its password is stored.

@@ -14,7 +14,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import COLONNADE, send
 
 LIMITS = int(os.environ.get("COLONNADE_MEMORY_LIMITS", "4"))

@@ -8,7 +8,7 @@ from typing import Any
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 SCHEMA = """
 create schema beside;

@@ -6,7 +6,7 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import columns, copied, payloads, stream_of
 
 #: True for each row, which the planner does not know.

@@ -10,7 +10,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.raw_client import wait_until
 
 ROWS = 60_000

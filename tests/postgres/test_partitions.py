@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.parted import prepared, read, rows
 
 

@@ -14,7 +14,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.parted import prepared, read, rows
 from tests.support.raw_client import wait_until
 

@@ -11,7 +11,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support import fronts, poolers
 
 pytestmark = poolers.needs_pgbouncer

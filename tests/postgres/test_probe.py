@@ -15,7 +15,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.proxy import READY, SSL_REQUEST, WELCOME, message
 from tests.support.raw_client import wait_until
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 
 def test_regression_tests(postgres: pg.Cluster, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import COLONNADE, copied, payloads
 from tests.support.raw_client import wait_until
 

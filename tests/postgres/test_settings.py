@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 #: Columns whose values do not depend on the session, and others that arrive as text.
 KINDS = """select '2024-02-03'::date as d, '2024-02-03 04:05:06.7'::timestamp as ts,

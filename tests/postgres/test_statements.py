@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from reader.stream import read_stream
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import COLONNADE, answer, columns, copied, extended, payloads
 
 SETUP = """

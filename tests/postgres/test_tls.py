@@ -13,7 +13,7 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.secured import HOST, PASSWORD, Secured, server
 from tests.support.certificates import Pair
 from tests.support.proxy import Proxy

@@ -15,7 +15,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 #: In these columns there is a value that has no Arrow form.
 REFUSED = {"c_ts_far": "22008", "c_int4_arr2d": "0A000"}

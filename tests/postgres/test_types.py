@@ -11,7 +11,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.types_table import Row, of, python_values, shown
 
 SCHEMA = """

@@ -12,7 +12,7 @@ import pytest
 from psycopg import pq
 from reader.stream import read_stream
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.postgres.copying import COLONNADE
 from tests.support.certificates import Authority
 from tests.support.raw_client import wait_until

@@ -8,7 +8,7 @@ from typing import Any
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 #: `colon` is as PostGIS's geometry: a colon separates the items of its arrays. `"box"` has the name of the built-in
 #: type whose arrays have a semicolon. Neither has a binary form.

@@ -2,7 +2,7 @@
 
     python -m tests.postgres.versions --only 17 18
 
-A version has a folder of its own for the server (`testbed.versions`) and for the extension that is built against it.
+A version has a folder of its own for the server (`tests.testbed.versions`) and for the extension that is built against it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from testbed import postgres, versions
+from tests.testbed import postgres, versions
 from tests.support import outcomes
 
 #: All versions that the extension's source supports, except those whose headers no package registry carries.

@@ -19,7 +19,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from testbed.serving import function_options
+from tests.testbed.serving import function_options
 from tests.repository import consoles
 from tests.support import programs
 

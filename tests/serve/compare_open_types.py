@@ -21,8 +21,8 @@ from typing import Any
 import psycopg
 from psycopg import pq
 
-from testbed import postgres
-from testbed.serving import serve
+from tests.testbed import postgres
+from tests.testbed.serving import serve
 from tests.serve.open_statements import SETUP, VALUES, OpenStatement, statements
 
 #: The types as which DuckDB's results have another number, with the same values (docs/reference/clients.md).

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 from tests.support.raw_client import wait_until
 from tests.support.users import add_user
 

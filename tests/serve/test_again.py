@@ -11,7 +11,7 @@ from colonnade._duckdb.answers import Answer, Capsule
 from colonnade._duckdb.engine import Engine
 from colonnade._duckdb.remembered import MAX_CHARACTERS, MAX_COLUMNS, MAX_STATEMENTS
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.support.every_type import EVERY_TYPE
 
 LIMITS = (1000, 1 << 20)

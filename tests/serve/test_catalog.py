@@ -11,7 +11,7 @@ import psycopg
 import psycopg.types
 import pytest
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 
 
 @pytest.fixture(scope="module")

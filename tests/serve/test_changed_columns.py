@@ -10,7 +10,7 @@ import asyncpg
 import psycopg
 import pytest
 
-from testbed.serving import Server, connected, own_server
+from tests.testbed.serving import Server, connected, own_server
 from tests.support.extended_client import Raw
 
 server = pytest.fixture(own_server, scope="module")

@@ -11,8 +11,8 @@ import pytest
 from colonnade._duckdb.column_names import column_names
 from psycopg import Connection
 
-from testbed import postgres as pg
-from testbed.serving import Server, own_server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, own_server
 
 server = pytest.fixture(own_server, scope="module")
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from testbed.serving import Server, connected, own_server
+from tests.testbed.serving import Server, connected, own_server
 from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_login import RawClient
 

@@ -10,8 +10,8 @@ import psycopg2
 import pytest
 import sqlalchemy
 
-from testbed import postgres as pg
-from testbed.serving import Server, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 
 
 @pytest.fixture(scope="module")

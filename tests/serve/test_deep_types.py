@@ -9,7 +9,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed.serving import Server, own_server
+from tests.testbed.serving import Server, own_server
 
 server = pytest.fixture(own_server, scope="module")
 

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import Server, function_options, serve
+from tests.testbed.serving import Server, function_options, serve
 from tests.support.users import add_user
 
 #: Each depends on one before it, or has the name of one.

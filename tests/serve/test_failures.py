@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from testbed.serving import TIMEOUT, Server, connected, own_server, serve
+from tests.testbed.serving import TIMEOUT, Server, connected, own_server, serve
 from tests.support.raw_client import hand_shake, received, send_query, wait_until
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10_000_000) a, range(10_000_000) b"

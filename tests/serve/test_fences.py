@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 
 REFUSED = "42501"
 

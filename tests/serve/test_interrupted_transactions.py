@@ -22,7 +22,7 @@ from colonnade._duckdb.fences import ReadOnlyConnection
 from colonnade._duckdb.statement_transaction import StatementTransaction
 from colonnade._duckdb.transaction_control import TransactionControl
 
-from testbed.serving import function_options, serve
+from tests.testbed.serving import function_options, serve
 from tests.support.users import add_user
 
 Transactions = ReadOnlyConnection | StatementTransaction

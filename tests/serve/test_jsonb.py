@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from psycopg.types.json import Jsonb
 
-from testbed import postgres as pg
-from testbed.serving import connected
+from tests.testbed import postgres as pg
+from tests.testbed.serving import connected
 
 connection = pytest.fixture(connected)
 

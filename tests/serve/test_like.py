@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from psycopg import errors, sql
 
-from testbed import postgres as pg
-from testbed.serving import connected, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import connected, serve
 
 connection = pytest.fixture(connected)
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from psycopg import errors
 
-from testbed.serving import TIMEOUT, Server, cpu_ticks, serve
+from tests.testbed.serving import TIMEOUT, Server, cpu_ticks, serve
 from tests.support.raw_client import hand_shake, send_query, wait_until
 from tests.support.raw_login import RawClient
 

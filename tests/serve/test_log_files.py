@@ -14,7 +14,7 @@ import duckdb
 import psycopg
 import pytest
 
-from testbed.serving import TIMEOUT, Server, children, command_line, listening, serve
+from tests.testbed.serving import TIMEOUT, Server, children, command_line, listening, serve
 from tests.support import disks
 from tests.support.raw_client import wait_until
 

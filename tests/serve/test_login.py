@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.support.raw_login import RawClient, question, raw_login
 from tests.support.users import add_user, user_command
 

@@ -14,7 +14,7 @@ import duckdb
 import psycopg
 import pytest
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 from tests.support.raw_client import comes_in, wait_until
 
 SETUP = """

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from colonnade._duckdb.catalog import CATALOG, fill_catalog
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 
 
 def captured(node: Any, parameters: set[str], is_scoped: bool) -> Iterator[list[str]]:

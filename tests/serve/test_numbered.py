@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import TIMEOUT, serve
+from tests.testbed.serving import TIMEOUT, serve
 from tests.support.metrics import base, fetched, numbers
 from tests.support.raw_client import comes_in, wait_until
 from tests.support.raw_login import RawClient

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from psycopg.types.json import Json
 
-from testbed.serving import Server, connected, own_server
+from tests.testbed.serving import Server, connected, own_server
 from tests.support.every_type import EVERY_TYPE
 from tests.support.extended_client import Raw
 

@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy
 from psycopg import Connection
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 from tests.support.tooling import USERS, Shop, shop
 
 

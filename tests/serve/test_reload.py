@@ -10,7 +10,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from testbed.serving import Server, children, command_line, serve
+from tests.testbed.serving import Server, children, command_line, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
 from tests.support.users import add_user, user_command

@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import Server, connected, own_server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, connected, own_server
 
 server = pytest.fixture(own_server, scope="module")
 session = pytest.fixture(connected)

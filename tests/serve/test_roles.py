@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import Server, connected, serve
+from tests.testbed.serving import Server, connected, serve
 from tests.support.users import add_user
 
 connection = pytest.fixture(connected)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed import postgres as pg
-from testbed.serving import Server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 
 TIMES = (
     *("150", "150.0", " 150 ", "1.5s", "1e3", "1e3us", "1e3 s", "2.5", "3.5", ".5 min", "1.", "+7", "-0", "-0.4"),

@@ -9,8 +9,8 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import Server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 
 
 @pytest.fixture

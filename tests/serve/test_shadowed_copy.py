@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from colonnade._duckdb.exact import quoted
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 
 ROWS = [(uuid.UUID(int=7), 2**127, decimal.Decimal("1.50"))]
 TABLE = "CREATE TABLE {} (u UUID, h UHUGEINT, d DECIMAL(9, 2))"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.postgres import Cluster
+from tests.testbed.postgres import Cluster
 from tests.support.tooling import USERS, shop
 
 BIGGEST = 2**63 - 1

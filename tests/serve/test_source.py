@@ -14,7 +14,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.fronts import Front, connect
 
 ROWS = (

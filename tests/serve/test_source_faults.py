@@ -16,9 +16,9 @@ import adbc_driver_postgresql
 import psycopg
 import pytest
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import Server, serve
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 from tests.support.fronts import Front, connect
 from tests.support.users import add_user
 

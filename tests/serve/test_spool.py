@@ -18,7 +18,7 @@ import pytest
 from psycopg import errors
 from reader.stream import read_stream
 
-from testbed.serving import TIMEOUT, Server, connected, own_server
+from tests.testbed.serving import TIMEOUT, Server, connected, own_server
 from tests.support.fronts import colonnade_uri
 from tests.support.spools import Part, part_bytes, part_table, spool
 

@@ -9,8 +9,8 @@ from contextlib import closing
 import psycopg
 import pytest
 
-from testbed import postgres
-from testbed.serving import Server
+from tests.testbed import postgres
+from tests.testbed.serving import Server
 
 #: Offsets of hours, of minutes and of half an hour in summer; one of seconds until 1972.
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kolkata", "Africa/Monrovia", "Australia/Lord_Howe"]

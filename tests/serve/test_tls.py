@@ -18,7 +18,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import TIMEOUT, Server, serve
+from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
 from tests.support.raw_login import RawClient

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import connected
+from tests.testbed.serving import connected
 
 connection = pytest.fixture(connected)
 

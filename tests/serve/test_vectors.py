@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import connected, own_server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import connected, own_server
 
 server = pytest.fixture(own_server, scope="module")
 connection = pytest.fixture(connected)

@@ -19,7 +19,7 @@ from typing import TypeVar
 import colonnade
 import psycopg
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 ROWS = 20_000
 #: Both databases understand it.

@@ -26,7 +26,7 @@ from pathlib import Path
 
 import psycopg
 
-from testbed.serving import Server, children, function_options, serve
+from tests.testbed.serving import Server, children, function_options, serve
 from tests.support.raw_client import wait_until
 
 MB = 1 << 20

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import psycopg
 
-from testbed.serving import function_options
+from tests.testbed.serving import function_options
 from tests.attacks.attackers import PASSWORD, Target, target
 from tests.attacks.nested_statements import CONSTRUCTS, DEEP_VALUES, SLOW
 from tests.attacks.refused_statements import REFUSED_FOR_ALL

@@ -23,7 +23,7 @@ from pathlib import Path
 import colonnade
 import psycopg
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 MB = 1 << 20
 ROWS = 30_000

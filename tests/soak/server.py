@@ -22,8 +22,8 @@ from pathlib import Path
 
 import psycopg
 
-from testbed import postgres as pg
-from testbed.serving import Server, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 from tests.soak.clients import SETUP, Load, check, loaded
 from tests.support.metrics import base, numbers
 from tests.support.raw_client import wait_until

@@ -23,9 +23,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 from tests.support import adbc_driver, fronts
 from tests.support.sqlite_files import uri as sqlite_uri
 

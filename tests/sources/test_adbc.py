@@ -21,7 +21,7 @@ import pytest
 from colonnade import dbapi
 from colonnade._core import count_statements
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.sqlite_files import make
 
 SQLITE = adbc_driver_sqlite._driver_path()

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import sqlalchemy
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.shop import BY_ID, Place
 
 WRONG: list[tuple[dict[str, Any], str]] = [

@@ -6,8 +6,8 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import connected, own_server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import connected, own_server
 
 server = pytest.fixture(own_server, scope="module")
 client = pytest.fixture(connected)

@@ -16,9 +16,9 @@ import pandas as pd
 import pytest
 from colonnade import dbapi
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 from tests.sources.every_source import Source
 
 ENDLESS = {

@@ -9,7 +9,7 @@ from contextlib import suppress
 import colonnade
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.sources.every_source import Source
 from tests.support.raw_client import wait_until
 

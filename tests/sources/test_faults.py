@@ -18,7 +18,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.support.proxy import COPY_OUT, READY, WELCOME, Proxy, message, peer
 
 ENDLESS = "select i, 'row ' || i as t from range(1000000000000) r(i)"

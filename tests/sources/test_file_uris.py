@@ -13,7 +13,7 @@ import duckdb
 import pytest
 from sqlalchemy.engine import make_url
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 
 
 def make(scheme: str, path: Path) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.proxy import forward
 
 #: polars has a handler of its own for Ctrl-C, after which waits without a limit continue.

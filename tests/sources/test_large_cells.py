@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 SIZE = 900_000_000
 

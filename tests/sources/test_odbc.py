@@ -15,7 +15,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 
 def odbc(server: pg.Cluster, **more: str) -> str:

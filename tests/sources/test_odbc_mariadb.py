@@ -10,7 +10,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import mariadb
+from tests.testbed import mariadb
 
 
 def maria_odbc(server: mariadb.Server, **more: str) -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import Server, serve
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 
 SETUP = "create table orders (id int)"
 

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 
 SQL = "select i, 'row ' || i as name, i / 4 as quarter from range(1000) t(i) order by i"
 

@@ -16,9 +16,9 @@ import duckdb
 import psycopg
 import pytest
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import Server
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 from tests.support import fronts
 
 TABLE = "refused_t"

@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.sources.every_source import ROWS, Source
 from tests.support.sqlite_files import make
 

@@ -11,8 +11,8 @@ import colonnade
 import polars as pl
 from polars.testing import assert_frame_equal
 
-from testbed import mariadb
-from testbed import postgres as pg
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 from tests.support.sqlite_files import make
 
 

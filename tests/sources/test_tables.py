@@ -9,8 +9,8 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from testbed import mariadb
-from testbed import postgres as pg
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 from tests.sources.every_source import ADBC, Source
 from tests.support.sqlite_files import make
 

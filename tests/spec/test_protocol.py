@@ -12,7 +12,7 @@ import colonnade
 import psycopg
 import pytest
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.support.proxy import WELCOME, message, peer
 
 PROTOCOL = (Path(__file__).parents[2] / "spec" / "PROTOCOL.md").read_text()

@@ -12,7 +12,7 @@ import duckdb
 import psycopg
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.sql.cutting import cuts
 
 #: What a string may be made of.

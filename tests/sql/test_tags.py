@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import Server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 from tests.support import fronts
 
 #: Statements in an order in which PostgreSQL and DuckDB run them, in one session.

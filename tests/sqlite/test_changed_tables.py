@@ -12,7 +12,7 @@ import colonnade.dbapi
 import psycopg
 import pytest
 
-from testbed.serving import serve
+from tests.testbed.serving import serve
 from tests.support.sqlite_files import make
 from tests.support.sqlite_holders import elsewhere
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from testbed.postgres import scratch
+from tests.testbed.postgres import scratch
 from tests.support.sqlite_files import make, uri
 
 ENDLESS = "with recursive s(i) as (select 1 union all select i + 1 from s) select {} as v from s"

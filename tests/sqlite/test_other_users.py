@@ -11,7 +11,7 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from testbed.postgres import scratch
+from tests.testbed.postgres import scratch
 from tests.support.sqlite_files import uri
 
 OWNER, READER, GROUP = 64123, 64124, 64125

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 from tests.support.raw_client import hand_shake
 
 

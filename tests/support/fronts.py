@@ -9,8 +9,8 @@ from typing import Any
 
 import psycopg
 
-from testbed import postgres as pg
-from testbed.serving import Server, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 
 
 @dataclass(frozen=True)

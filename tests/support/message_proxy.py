@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.proxy import end
 
 #: Gets a message and gives the bytes to pass on.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import urllib.request
 
-from testbed.serving import TIMEOUT, Server
+from tests.testbed.serving import TIMEOUT, Server
 
 
 def base(server: Server) -> str:

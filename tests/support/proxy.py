@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import cycle
 
-from testbed.serving import Server
+from tests.testbed.serving import Server
 
 
 class Proxy:

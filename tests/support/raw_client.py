@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import psycopg
 
-from testbed.serving import TIMEOUT, Server
+from tests.testbed.serving import TIMEOUT, Server
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

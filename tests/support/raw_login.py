@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from types import TracebackType
 
-from testbed.serving import TIMEOUT, Server
+from tests.testbed.serving import TIMEOUT, Server
 
 Message = tuple[bytes, bytes]
 

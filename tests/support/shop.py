@@ -12,8 +12,8 @@ import colonnade
 import duckdb
 import pandas as pd
 
-from testbed import mariadb
-from testbed import postgres as pg
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 
 TABLES = """
     create table readings (id int not null, amount int, label varchar(20), ratio {double}, flag boolean);

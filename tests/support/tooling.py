@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 
-from testbed.serving import Server, serve
+from tests.testbed.serving import Server, serve
 from tests.support.users import add_user
 
 PASSWORD = "secret"

@@ -12,9 +12,9 @@ import duckdb
 import psycopg
 import pytest
 
-from testbed import mariadb
-from testbed import postgres as pg
-from testbed.serving import Server
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 from tests.support.sqlite_files import make, uri
 from tests.writes.places import Place
 

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.adbc_driver import DRIVER
 from tests.writes.exact import CASES, Case
 from tests.writes.places import Place

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pytest
 from colonnade._core import Stream
 
-from testbed import postgres as pg
-from testbed.serving import Server
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 from tests.support.proxy import end, forward
 
 ROWS = 30_000

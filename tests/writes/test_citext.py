@@ -9,7 +9,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture(scope="module")

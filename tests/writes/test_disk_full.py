@@ -15,8 +15,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 from tests.writes.places import Place
 
 BEFORE = pa.table({"a": pa.array([1], pa.int64()), "b": ["before"]})

@@ -12,7 +12,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.writes.places import Place
 
 _numbers = count()

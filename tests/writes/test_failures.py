@@ -17,7 +17,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
+from tests.testbed import postgres as pg
 from tests.support.proxy import Proxy
 from tests.support.raw_client import wait_until
 from tests.support.sqlite_files import make

@@ -11,7 +11,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import mariadb
+from tests.testbed import mariadb
 from tests.support.raw_client import wait_until
 from tests.writes.mysql_tables import DAY, ONE, append, failing, names, upsert
 from tests.writes.places import Place

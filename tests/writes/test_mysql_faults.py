@@ -17,7 +17,7 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from testbed import mariadb
+from tests.testbed import mariadb
 from tests.support.raw_client import wait_until
 from tests.writes.mysql_tables import ONE, append, names
 from tests.writes.places import Place

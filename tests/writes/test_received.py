@@ -12,7 +12,7 @@ from reader.stream import read_stream
 from writer.cases import field, one
 from writer.nodes import As
 
-from testbed.serving import connected, own_server
+from tests.testbed.serving import connected, own_server
 
 server = pytest.fixture(own_server, scope="module")
 session = pytest.fixture(connected)

@@ -18,8 +18,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from testbed import postgres as pg
-from testbed.serving import Server, connected, own_server, serve
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, connected, own_server, serve
 from tests.support.programs import program
 from tests.support.proxy import Proxy
 

@@ -1,4 +1,4 @@
-"""Makes the fuzz targets' seed corpora, fuzz/corpus/TARGET/*: the vectors of the specification as raw bytes, a client's
+"""Makes the fuzz targets' seed corpora, tests/fuzz/corpus/TARGET/*: the vectors of the specification as raw bytes, a client's
 messages, and noise for the targets that make columns of it. What a fuzzer has added there stays. `make fuzz` runs it;
 nothing but Python is needed."""
 
@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "spec"))
+sys.path.insert(0, str(HERE.parents[1] / "spec"))
 
 from reader.annotate import parse_hex  # noqa: E402
 
-VECTORS = HERE.parent / "spec" / "vectors"
+VECTORS = HERE.parents[1] / "spec" / "vectors"
 STARTUP, READY = b"\0", b"\1"  # what the target `frontend` takes for its first byte
 
 

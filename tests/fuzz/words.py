@@ -1,6 +1,6 @@
-"""Writes fuzz/words.txt: the keywords, functions and types of the DuckDB that the tests use.
+"""Writes tests/fuzz/words.txt: the keywords, functions and types of the DuckDB that the tests use.
 
-    .venv/bin/python fuzz/words.py
+    .venv/bin/python tests/fuzz/words.py
 
 The fuzz target `statement` makes its statements of these words. tests/attacks/test_catalog.py fails where the
 file is not what this script writes.
@@ -19,7 +19,7 @@ SECTIONS = {
 
 
 def words() -> str:
-    lines = [f"# Of DuckDB {duckdb.__version__}. Written by fuzz/words.py; do not edit."]
+    lines = [f"# Of DuckDB {duckdb.__version__}. Written by tests/fuzz/words.py; do not edit."]
     with duckdb.connect() as connection:
         for section, query in SECTIONS.items():
             lines += [

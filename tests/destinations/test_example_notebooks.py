@@ -1,4 +1,4 @@
-"""The notebooks of examples/ run as they are, and show what their files show."""
+"""The notebooks of docs/examples/ run as they are, and show what their files show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.support import notebooks
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 FILES = sorted(EXAMPLES.glob("*.ipynb"))
 
 

@@ -1,7 +1,7 @@
 """Runs functions in Python on lineitem in `colonnade serve`, beside the same question in plain SQL, DuckDB's own
 functions in Python, and PL/Python in PostgreSQL.
 
-    python demo/demo_functions.py [--scale 1]
+    python docs/demo/demo_functions.py [--scale 1]
 
 A table shows the CPU time of the server and its workers for each row of lineitem. The answers are compared with those
 of plain SQL. PL/Python gets `PLPYTHON_ROWS` rows, because it takes them one by one. `make demo-functions` installs what
@@ -29,8 +29,8 @@ import pyarrow.compute as pc
 
 from demo import generate
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from process import cpu_seconds
 

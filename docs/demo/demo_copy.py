@@ -1,6 +1,6 @@
 """Copies lineitem from database to database with `colonnade copy`, and compares the values in each of them.
 
-    python demo/demo_copy.py [--scale 1]
+    python docs/demo/demo_copy.py [--scale 1]
 
 The way is PostgreSQL, MariaDB, SQLite, `colonnade serve`, and PostgreSQL again. The databases are private ones in a
 temporary directory. After each copy, the table is read, and its rows and a checksum over every value are compared with
@@ -25,7 +25,7 @@ import duckdb
 
 from demo import QUERY, checksum, generate, own_answer
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg

@@ -1,6 +1,6 @@
 """Generates TPC-H lineitem, serves it, and reads it over TCP and over a unix socket.
 
-    python demo/demo.py [--scale 1]
+    python docs/demo/demo.py [--scale 1]
 
 Each read happens in its own process. The result is compared with DuckDB's own: the number of rows and a checksum over
 every value. `make demo` installs what this needs and runs it.

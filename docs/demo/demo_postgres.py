@@ -1,6 +1,6 @@
 """The extension beside PostgreSQL's own COPY: a private PostgreSQL with TPC-H lineitem, read in three formats.
 
-    python demo/demo_postgres.py [--scale 1]
+    python docs/demo/demo_postgres.py [--scale 1]
 
 Each read happens in its own process, over a unix socket. pyarrow's CSV reader parses COPY text into Arrow. COPY binary
 is only received, because pyarrow has no reader for it. The result is compared with the values that were loaded: the
@@ -23,7 +23,7 @@ import duckdb
 
 from demo import QUERY, checksum, generate, own_answer, peak_bytes
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 from postgres_tables import SETTINGS, cpu, load, pg
 

@@ -95,7 +95,7 @@ test-python: $(BIN)/.wheel $(BIN)/.adbc-wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.
 	$(BIN)/python -m pytest --timeout=300 --numprocesses=$(TEST_PROCESSES) --dist=loadfile -m "not study" $(PYTEST_ARGS)
 
 test-study: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench extension mariadb ## Run whole parts of the study at their smallest size (make test runs its small parts)
-	$(BIN)/python -m pytest --timeout=600 -m study bench/tests $(PYTEST_ARGS)
+	$(BIN)/python -m pytest --timeout=600 -m study study/tests $(PYTEST_ARGS)
 
 # The editor is an ordinary program of npm and Debian; tests/editor/installed.py compiles its native modules.
 test-vscode: lint-vscode $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench ## Use the extension for VS Code in a real editor: breakpoints, pictures (COLONNADE_PICTURES=folder)
@@ -140,7 +140,7 @@ test-ml: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench $(ML)/.ml postgres ## Train, s
 	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
 		"$$($(ML)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
 	$(ML)/bin/python -m pytest --timeout=300 tests/ml "tests/repository/test_docs.py::test_lessons_run_and_print_what_they_say[docs/tutorial/machine-learning.md]" $(PYTEST_ARGS)
-	COLONNADE_STUDY_ML=$(abspath $(ML)/bin/python) $(BIN)/python -m pytest --timeout=600 bench/tests/test_study_voters.py $(PYTEST_ARGS)
+	COLONNADE_STUDY_ML=$(abspath $(ML)/bin/python) $(BIN)/python -m pytest --timeout=600 study/tests/test_study_voters.py $(PYTEST_ARGS)
 
 # Each engine in a process of its own, because Ray and Spark change the process that starts them.
 test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask, Ray, Spark and Daft on local clusters

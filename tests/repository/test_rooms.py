@@ -1,5 +1,5 @@
 """Which folders of tests may import which: a room imports itself, `support` and `testbed`; of tests/, bench/
-imports only `testbed`, and tests/ nothing of bench/."""
+and study/ import only `testbed`, and tests/ nothing of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_no_module_of_tests_is_imported() -> None:
 
 def test_tests_and_benchmarks_do_not_import_each_other() -> None:
     assert found("tests", lambda _, name: name[0] in BENCH) == []
-    assert found("bench", lambda _, name: name[0] == "tests" and name[1:2] not in ([], ["testbed"])) == []
+    for folder in ("bench", "study"):
+        assert found(folder, lambda _, name: name[0] == "tests" and name[1:2] not in ([], ["testbed"])) == []
 
 
 def test_pytest_skips_no_room(request: pytest.FixtureRequest) -> None:

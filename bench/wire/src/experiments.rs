@@ -1,7 +1,7 @@
 //! The paper's experiments that need no database: "Don't Hold My Data Hostage" (VLDB 2017), §3.
 //!
 //! Each is a list of ways to write a table, measured as the benchmark measures its contenders: the CPU time of one
-//! thread for encoding and for decoding, and the number of bytes. `bench/study` runs them and shows the findings.
+//! thread for encoding and for decoding, and the number of bytes. `study/` runs them and shows the findings.
 //!
 //! | experiment | table | varies |
 //! |---|---|---|

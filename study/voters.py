@@ -20,7 +20,7 @@ import pyarrow as pa
 import turns
 from process import PeakMemory, cpu_seconds
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from colonnade import ml
 
@@ -30,7 +30,7 @@ from study.voters_features import FEATURES, NEEDED
 from tests.testbed import postgres as pg
 from tests.testbed.serving import Server, function_options, serve
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 #: Where data is, the CPU seconds of its server, and the server's process.
 Started = tuple[str, Callable[[], float], int | None]
 #: The interpreter with scikit-learn and the other libraries: requirements/ml.txt.

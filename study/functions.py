@@ -18,7 +18,7 @@ import numpy as np
 import psycopg
 import pyarrow as pa
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Table, Text
 from study.medians import cell, median, names, ratio, span

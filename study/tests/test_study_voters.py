@@ -45,7 +45,7 @@ def test_every_system_has_the_right_labels(tmp_path: Path) -> None:
 def test_training_is_compared_with_arrays_in_memory(tmp_path: Path) -> None:
     if voters.INTERPRETER not in os.environ:
         pytest.skip(f"{voters.INTERPRETER} names no interpreter with scikit-learn; make test-ml runs this")
-    command = [os.environ[voters.INTERPRETER], str(Path(voters.__file__).parents[1] / "ml.py")]
+    command = [os.environ[voters.INTERPRETER], str(voters.ROOT / "bench/ml.py")]
     command += ["--rows", "3000", "--rounds", "1", "--trees", "2", "--markdown", str(tmp_path / "ml.md")]
     subprocess.run(command, check=True, timeout=300)
     lines = (tmp_path / "ml.md").read_text().splitlines()

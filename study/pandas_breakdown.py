@@ -18,7 +18,7 @@ from study import databases, systems
 from study.experiment import Context, Experiment, Finding, Part, Plot, Row, Table
 from study.medians import spread
 
-CLIENT = Path(__file__).parents[1] / "breakdown_client.py"
+CLIENT = Path(__file__).parents[1] / "bench" / "breakdown_client.py"
 TABLE = "lineitem"
 QUERY = f"SELECT * FROM {TABLE}"
 #: The number of the run's rows is divided by this, because each value becomes a Python object several times.

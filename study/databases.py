@@ -36,7 +36,7 @@ from study import systems
 from study.experiment import Context, Row, Unmeasurable
 from study.systems import System
 
-BENCH = Path(__file__).parents[1]
+BENCH = Path(__file__).parents[1] / "bench"
 HERE = "127.0.0.1"
 FLIGHT_ROWS = 65536
 #: The time limit in seconds of a reading without a slow link.

@@ -110,15 +110,15 @@ test-bodies: $(BIN)/.wheel $(BIN)/.test ## Pull and push generated functions in 
 test-open-types: $(BIN)/.wheel $(BIN)/.test postgres ## Compare types and results of generated statements with PostgreSQL's (OPEN_STATEMENTS=20000)
 	$(BIN)/python -m tests.serve.compare_open_types --count $(OPEN_STATEMENTS)
 
-lint-vscode: vscode/out/.built ## Check the types of the extension for VS Code, and test what needs no editor
-	cd vscode && node --test out/test/command.test.js
+lint-vscode: tools/vscode/out/.built ## Check the types of the extension for VS Code, and test what needs no editor
+	cd tools/vscode && node --test out/test/command.test.js
 
-vscode: vscode/out/.built | $(BIN)/python ## Build the extension for VS Code into dist/, a file that editors install
-	$(BIN)/python -m release.vsix
+vscode: tools/vscode/out/.built | $(BIN)/python ## Build the extension for VS Code into dist/, a file that editors install
+	$(BIN)/python -m tools.release.vsix
 
-vscode/out/.built: vscode/package-lock.json vscode/tsconfig.json $(wildcard vscode/src/*.ts vscode/test/*.ts)
+tools/vscode/out/.built: tools/vscode/package-lock.json tools/vscode/tsconfig.json $(wildcard tools/vscode/src/*.ts tools/vscode/test/*.ts)
 	@command -v npm >/dev/null || { $(APT) update && $(APT) install nodejs npm; }
-	cd vscode && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error && rm -rf out && node_modules/.bin/tsc -p .
+	cd tools/vscode && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error && rm -rf out && node_modules/.bin/tsc -p .
 	@touch $@
 
 # The same installed package as for the other tests, because none of its modules depends on pandas' version.
@@ -339,14 +339,14 @@ wheel: $(BIN)/.build ## Build the wheels of colonnade and of its ADBC driver int
 
 dist: dist/SHA256SUMS ## Build what is shipped into dist/: wheels for manylinux2014, source distribution, the extension for VS Code, debug information, components, checksums
 
-dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard release/*.py) README.md vscode/out/.built | $(DIST)/.dist
+dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard tools/release/*.py) README.md tools/vscode/out/.built | $(DIST)/.dist
 	@command -v objcopy >/dev/null || { $(APT) update && $(APT) install binutils; }
-	$(DIST)/bin/python -m release.dist
+	$(DIST)/bin/python -m tools.release.dist
 
 dist-aarch64: dist/SHA256SUMS ## Build the wheels for Linux on ARM into dist/aarch64/, compiled here by zig
 	@command -v aarch64-linux-gnu-objcopy >/dev/null || { $(APT) update && $(APT) install binutils-aarch64-linux-gnu; }
 	@test -d "$$(rustc --print sysroot)/lib/rustlib/aarch64-unknown-linux-gnu" || rustup target add aarch64-unknown-linux-gnu
-	$(DIST)/bin/python -m release.dist --machine aarch64
+	$(DIST)/bin/python -m tools.release.dist --machine aarch64
 
 test-dist: dist/SHA256SUMS $(BIN)/.wheel $(BIN)/.test $(BIN)/.build postgres mariadb java ## Install what is shipped into environments without compilers, and use it there
 	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
@@ -360,7 +360,7 @@ test-dist-aarch64: $(BIN)/.wheel $(BIN)/.test ## Use the wheels for Linux on ARM
 deb: $(BIN)/python ## Build the extension's Debian packages into target/debian/
 	@dpkg-query -W debhelper lintian postgresql-server-dev-all >/dev/null 2>&1 || { $(APT) update && \
 		$(APT) install debhelper lintian dpkg-dev postgresql-server-dev-all; }
-	$(BIN)/python -m release.debian
+	$(BIN)/python -m tools.release.debian
 
 test-deb: $(BIN)/.wheel $(BIN)/.test ## Install, upgrade, test and remove the extension's Debian package in a Debian of its own (root)
 	@dpkg-query -W debhelper lintian postgresql-server-dev-all mmdebstrap autopkgtest >/dev/null 2>&1 || { $(APT) update && \
@@ -375,10 +375,10 @@ ifeq ($(DRY_RUN),)
 endif
 
 release-prepare: $(BIN)/python
-	$(BIN)/python -m release.publish prepare "$(VERSION)" $(if $(DRY_RUN),--dry-run)
+	$(BIN)/python -m tools.release.publish prepare "$(VERSION)" $(if $(DRY_RUN),--dry-run)
 
 release-tag: $(BIN)/python
-	$(BIN)/python -m release.publish tag "$(VERSION)"
+	$(BIN)/python -m tools.release.publish tag "$(VERSION)"
 
 # By the wheel of dist/ in an environment of its own, and the extension of this checkout.
 record: dist/SHA256SUMS $(BIN)/.test extension ## Record the conversations of the release in dist/, for tests of later ones
@@ -394,7 +394,7 @@ install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
 
 clean: ## Remove everything that was built or generated
-	rm -rf vscode/out target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data docs/demo/.data pg/*.so pg/src/*.o
+	rm -rf tools/vscode/out target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data docs/demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # PostgreSQL and its extension. The configuration file stops Debian's package from creating and starting its own cluster.
@@ -423,14 +423,14 @@ plpython: postgres
 extension: postgres
 	$(MAKE) --no-print-directory -C pg
 
-# The environment. A file .NAME in it records that the packages of requirements/NAME.txt are installed.
+# The environment. A file .NAME in it records that the packages of tools/requirements/NAME.txt are installed.
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or newer is needed: make PYTHON=…'; exit 1; }
 	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { $(APT) update && $(APT) install python3-venv; }
 	$(PYTHON) -m venv $(VENV)
 
-$(BIN)/.%: requirements/%.txt | $(BIN)/python
+$(BIN)/.%: tools/requirements/%.txt | $(BIN)/python
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@
 
@@ -444,24 +444,24 @@ $(BIN)/.adbc-wheel: Cargo.toml Cargo.lock $(RUST) $(ADBC_PACKAGE) | $(BIN)/.buil
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-build-isolation --no-deps --force-reinstall ./client/adbc/python
 	@touch $@
 
-$(PEERS)/.peers: requirements/peers.txt
-$(PANDAS2)/.pandas2: requirements/pandas2.txt
-$(DBT)/.dbt: requirements/dbt.txt
-$(DROP_IN)/.drop-in: requirements/drop-in.txt
-$(ENGINES)/.engines: requirements/engines.txt
-$(ML)/.ml: requirements/ml.txt
-$(DIST)/.dist: requirements/dist.txt
+$(PEERS)/.peers: tools/requirements/peers.txt
+$(PANDAS2)/.pandas2: tools/requirements/pandas2.txt
+$(DBT)/.dbt: tools/requirements/dbt.txt
+$(DROP_IN)/.drop-in: tools/requirements/drop-in.txt
+$(ENGINES)/.engines: tools/requirements/engines.txt
+$(ML)/.ml: tools/requirements/ml.txt
+$(DIST)/.dist: tools/requirements/dist.txt
 $(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(ENGINES)/.engines $(ML)/.ml $(DIST)/.dist: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@
 
-$(ENGINES)/.engine-peers: requirements/engine-peers.txt $(ENGINES)/.engines
+$(ENGINES)/.engine-peers: tools/requirements/engine-peers.txt $(ENGINES)/.engines
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@
 
 # The package's libraries work with any version of Python; its extension module does not. Without the package, the study says so.
-$(PEERS)/monetdb: requirements/monetdb.txt | $(PEERS)/.peers
+$(PEERS)/monetdb: tools/requirements/monetdb.txt | $(PEERS)/.peers
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --only-binary=:all: --upgrade --target $@ \
 		--python-version 3.10 --implementation cp --abi cp310 --platform manylinux_2_17_$$(uname -m) -r $< || mkdir -p $@
 	@touch $@

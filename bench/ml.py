@@ -10,7 +10,7 @@ default until 2019, the way to the trees is a larger share of the whole.
 CPU seconds are those of this process, or of the server with the processes of its functions. Both ways take turns, and
 the least of the rounds counts. scikit-learn predicts with one thread unless it is told otherwise, so the server has one
 too: with more, processes predict at the same time, which takes less time and, because they share caches and memory,
-more CPU. This interpreter needs the libraries of `requirements/ml.txt`.
+more CPU. This interpreter needs the libraries of `tools/requirements/ml.txt`.
 """
 
 from __future__ import annotations

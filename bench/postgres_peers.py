@@ -5,7 +5,7 @@
 A private PostgreSQL with all tables in memory. Each measurement has its own client process. The contenders take turns,
 round by round, and medians are reported. Server CPU is that of the backend, of parallel workers and of the postmaster.
 Clients that only receive use a unix socket, the others TCP on this machine. `--peers` is the interpreter with the peers
-(requirements/peers.txt), whose packages conflict with ours.
+(tools/requirements/peers.txt), whose packages conflict with ours.
 """
 
 from __future__ import annotations

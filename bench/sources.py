@@ -4,7 +4,7 @@
 
 A private MariaDB on TCP, and an SQLite file in the page cache. Each measurement has its own client process. The
 contenders take turns, round by round, and medians are reported. `--peers` is the interpreter with the peers
-(requirements/peers.txt).
+(tools/requirements/peers.txt).
 """
 
 from __future__ import annotations

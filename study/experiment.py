@@ -45,7 +45,7 @@ class Context:
     """The environment of an experiment."""
 
     size: Size
-    #: The interpreter in whose environment the peers are (requirements/peers.txt).
+    #: The interpreter in whose environment the peers are (tools/requirements/peers.txt).
     peers: str
     #: `colonnade-bench` and `colonnade-shaper`.
     programs: Path

@@ -107,7 +107,7 @@ def generated(directory: Path, scale: float) -> dict[str, Path]:
     """TPC-H's tables, as files."""
     program = Path(sys.executable).with_name("tpchgen-cli")
     if not program.exists():
-        raise Unmeasurable(f"{program} is missing: it comes with requirements/bench.txt")
+        raise Unmeasurable(f"{program} is missing: it comes with tools/requirements/bench.txt")
     names = ",".join(TABLES)
     command = [program, "parquet", "-s", f"{scale:g}", f"--tables={names}", f"--output-dir={directory}"]
     subprocess.run(command, check=True, capture_output=True)

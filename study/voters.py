@@ -33,7 +33,7 @@ from tests.testbed.serving import Server, function_options, serve
 ROOT = Path(__file__).parents[1]
 #: Where data is, the CPU seconds of its server, and the server's process.
 Started = tuple[str, Callable[[], float], int | None]
-#: The interpreter with scikit-learn and the other libraries: requirements/ml.txt.
+#: The interpreter with scikit-learn and the other libraries: tools/requirements/ml.txt.
 INTERPRETER = "COLONNADE_STUDY_ML"
 #: The voters of the quick size.
 QUICK_ROWS = 300_000

@@ -21,7 +21,7 @@ from tests.testbed.serving import function_options, serve
 ROOT = Path(__file__).parents[2]
 #: The newest version for which the pip of Python 3.11 installs anything.
 NEWEST = "3.14"
-#: What the program needs, of requirements/test.txt.
+#: What the program needs, of tools/requirements/test.txt.
 PACKAGES = ("hypothesis", "numpy", "pyarrow")
 
 
@@ -29,7 +29,7 @@ def packages(python: Path) -> Path:
     """A folder with the packages for an interpreter."""
     folder = pythons.FOLDER / f"packages-{python.name}"
     if not folder.exists():
-        pinned = (ROOT / "requirements/test.txt").read_text().splitlines()
+        pinned = (ROOT / "tools/requirements/test.txt").read_text().splitlines()
         wanted = [line for line in pinned if line.partition("==")[0] in PACKAGES]
         new = folder.with_name(f"{folder.name}.new")
         shutil.rmtree(new, ignore_errors=True)

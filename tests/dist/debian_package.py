@@ -16,7 +16,7 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from release import debian, versions
+from tools.release import debian, versions
 
 ROOT = Path(__file__).parents[2]
 #: Debian 12, and the PostgreSQL that it has.

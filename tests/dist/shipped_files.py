@@ -12,7 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from release import vsix
+from tools.release import vsix
 
 from tests.dist.shipped import DIST, ROOT, SDIST, VERSION, WHEELS
 

@@ -67,7 +67,7 @@ def test_the_oldest_packages_of_an_extra(extra: str, tmp_path: Path, served: str
 def test_a_part_of_the_suite(packages: str, tmp_path: Path) -> None:
     """The tests of this checkout, with the wheel in place of the package that was built beside them."""
     environment = Environment.make(tmp_path / "venv")
-    pinned = [line for line in (ROOT / "requirements/test.txt").read_text().splitlines() if "==" in line]
+    pinned = [line for line in (ROOT / "tools/requirements/test.txt").read_text().splitlines() if "==" in line]
     if packages == "oldest":
         wanted = oldest("all")
         older = {line.partition("==")[0] for line in wanted}

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from release import versions
+from tools.release import versions
 
 ROOT = Path(__file__).parents[2]
 META = json.loads((ROOT / "pg/META.json").read_text())

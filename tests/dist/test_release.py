@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from release import publish, versions
+from tools.release import publish, versions
 
 ROOT = Path(__file__).parents[2]
 DAY = date(2026, 11, 25)
@@ -113,7 +113,7 @@ def test_no_other_place_has_the_version(copy: Path) -> None:
         name
         for name in set(found) - past
         if not re.fullmatch(
-            r"requirements/.*|pg/colonnade--.*--.*\.sql|tests/compatibility/.*|tests/.*(package-lock\.json|go\.(mod|sum))|bench/.*|docs/study/.*",
+            r"tools/requirements/.*|pg/colonnade--.*--.*\.sql|tests/compatibility/.*|tests/.*(package-lock\.json|go\.(mod|sum))|bench/.*|docs/study/.*",
             name,
         )
     }

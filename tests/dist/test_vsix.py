@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from colonnade._cli.main import parser
-from release import versions, vsix
+from tools.release import versions, vsix
 
 ROOT = Path(__file__).parents[2]
 SPACE = "{http://schemas.microsoft.com/developer/vsx-schema/2011}"
@@ -30,7 +30,7 @@ def test_the_manifest_is_that_of_the_package() -> None:
     assert {one.get("Extension") for one in types} == {".json", ".js", ".vsixmanifest"}
 
 
-@pytest.mark.parametrize("folder", ["vscode", "tests/editor"])
+@pytest.mark.parametrize(, "tests/editor"])
 def test_packages_are_pinned_and_come_from_where_npm_is_set_to(folder: str) -> None:
     package = json.loads((ROOT / folder / "package.json").read_text())
     lock = json.loads((ROOT / folder / "package-lock.json").read_text())["packages"]

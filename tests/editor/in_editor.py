@@ -21,7 +21,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from release import vsix
+from tools.release import vsix
 from tests.testbed.serving import Server, function_options, serve
 from tests.editor import installed
 

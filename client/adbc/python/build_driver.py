@@ -22,7 +22,7 @@ class DriverBuildHook(BuildHookInterface[Any]):
     library with which it was built; the driver needs no other library."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        # `make dist` has built the library for an older C library than this machine's (`release/dist.py`).
+        # `make dist` has built the library for an older C library than this machine's (`tools/release/dist.py`).
         given = os.environ.get("COLONNADE_DRIVER")
         library = Path(given) if given else build(Path(self.root).parent)
         build_data["force_include"][str(library)] = f"adbc_driver_colonnade/{LIBRARY}"

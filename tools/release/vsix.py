@@ -1,6 +1,6 @@
-"""`python -m release.vsix FILE`: the extension for VS Code as a file that editors install.
+"""`python -m tools.release.vsix FILE`: the extension for VS Code as a file that editors install.
 
-Such a file is a ZIP archive of the extension with two lists of its contents. `tsc` has compiled `vscode/` before.
+Such a file is a ZIP archive of the extension with two lists of its contents. `tsc` has compiled `tools/vscode/` before.
 The same sources give the same bytes.
 """
 
@@ -17,8 +17,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from .versions import current
 
-ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "vscode"
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "tools/vscode"
 #: Keys of package.json that only its developers need.
 FOR_DEVELOPERS = ("devDependencies", "scripts", "private")
 CONTENT_TYPES = {
@@ -76,7 +76,7 @@ def pack(target: Path, moment: int) -> None:
     compiled = sorted((SOURCE / "out/src").glob("*.js"))
     sources = {path.stem for path in (SOURCE / "src").glob("*.ts")}
     if {path.stem for path in compiled} != sources:
-        raise FileNotFoundError("vscode/out is not what tsc makes of vscode/src: run make vscode")
+        raise FileNotFoundError("tools/vscode/out is not what tsc makes of tools/vscode/src: run make vscode")
     entries = {
         "extension.vsixmanifest": manifest(package).encode(),
         "extension/package.json": (json.dumps(package, indent=2) + "\n").encode(),

@@ -24,7 +24,7 @@ from pathlib import Path
 from . import sdist, versions, vsix, wheel
 from .sbom import sbom
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OUT = ROOT / "dist"
 #: zig's name of the oldest C library on which the wheels run.
 GLIBC = "2.17"
@@ -56,7 +56,7 @@ class Platform:
 
 def main() -> int:
     """Builds and checks. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m release.dist")
+    parser = argparse.ArgumentParser(prog="python -m tools.release.dist")
     parser.add_argument("--machine", choices=["x86_64", "aarch64"], default="x86_64", help="the wheels' processor")
     platform = Platform(parser.parse_args().machine)
     moment = int(subprocess.check_output(["git", "log", "-1", "--format=%ct"], cwd=ROOT))

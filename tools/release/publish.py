@@ -15,7 +15,7 @@ from pathlib import Path
 
 from . import versions
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 #: Where the recorded conversations of releases are, and the file of each but the first.
 RECORDINGS = "tests/compatibility/releases"
 RECORDED = "changes.json"
@@ -26,7 +26,7 @@ _LAST = "For contributors"
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a step. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m release.publish", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.release.publish", description=__doc__)
     parser.add_argument("step", choices=["prepare", "tag"])
     parser.add_argument("version", metavar="VERSION")
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout (default: this one)")

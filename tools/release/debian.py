@@ -17,7 +17,7 @@ from pathlib import Path
 
 from . import versions
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 OUT = ROOT / "target/debian"
 #: Builds take place in one folder, because cargo compiles everything again for other paths.
 WORK = ROOT / "target/debian-build"
@@ -38,7 +38,7 @@ _CHANGELOG = """\
 
 def main() -> int:
     """Builds the packages of a checkout. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m release.debian", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tools.release.debian", description=__doc__)
     parser.add_argument("--root", type=Path, default=ROOT, help="the checkout (default: this one)")
     parser.add_argument("--out", type=Path, default=OUT, help="where the packages are put")
     arguments = parser.parse_args()

@@ -42,7 +42,7 @@ SUDO := $(if $(filter-out 0,$(shell id -u)),sudo)
 APT := $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends
 RUST := $(shell find core client -name '*.rs' -o -name '*.toml' -o -name '*.sql')
 ADBC_PACKAGE := $(shell find client/adbc/python -name '*.py' -o -name py.typed)
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find core client serve python -name __pycache__ -prune -o \
+SOURCES := Cargo.toml Cargo.lock pyproject.toml serve/pyproject.toml $(shell find core client serve python -name __pycache__ -prune -o \
 	\( -name '*.rs' -o -name '*.toml' -o -name '*.py' -o -name '*.pyi' -o -name '*.sql' -o -name '*.txt' \) -print)
 
 # All builds of the extension module use one interpreter; otherwise cargo rebuilds the module for each.
@@ -123,29 +123,25 @@ tools/vscode/out/.built: tools/vscode/package-lock.json tools/vscode/tsconfig.js
 
 # The same installed package as for the other tests, because none of its modules depends on pandas' version.
 test-pandas2: $(BIN)/.wheel $(PANDAS2)/.pandas2 postgres
-	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
-		"$$($(PANDAS2)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(call linked,$(PANDAS2))
 	$(PANDAS2)/bin/python -m pytest --timeout=300 tests/destinations/test_frames.py tests/destinations/test_modin.py
 
 test-dbt: $(BIN)/.wheel $(BIN)/.test $(DBT)/.dbt ## Run dbt's models and snapshots on the server
 	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/clients/dbt_project.py
 
 test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary scripts under pandas, ConnectorX and Colonnade, and print docs/how-to/drop-in.md's table
-	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
-		"$$($(DROP_IN)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(call linked,$(DROP_IN))
 	$(DROP_IN)/bin/python -m pytest --timeout=300 tests/drop_in/test_scripts.py
 	$(DROP_IN)/bin/python -m tests.drop_in.evidence
 
 test-ml: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench $(ML)/.ml postgres ## Train, store and apply models in the server, by scikit-learn and ONNX
-	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
-		"$$($(ML)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(call linked,$(ML))
 	$(ML)/bin/python -m pytest --timeout=300 tests/ml "tests/repository/test_docs.py::test_lessons_run_and_print_what_they_say[docs/tutorial/machine-learning.md]" $(PYTEST_ARGS)
 	COLONNADE_STUDY_ML=$(abspath $(ML)/bin/python) $(BIN)/python -m pytest --timeout=600 study/tests/test_study_voters.py $(PYTEST_ARGS)
 
 # Each engine in a process of its own, because Ray and Spark change the process that starts them.
 test-engines: $(BIN)/.wheel $(ENGINES)/.engines extension java ## Read into Dask, Ray, Spark and Daft on local clusters
-	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
-		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(call linked,$(ENGINES))
 	set -e; for engine in dask_cluster ray_cluster spark_cluster spark_executors daft_runner daft_on_ray; do \
 		$(ENGINES)/bin/python -m pytest --timeout=300 -W default tests/engines/$$engine.py $(PYTEST_ARGS); \
 	done
@@ -178,7 +174,7 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -P -m mypy.stubtest colonnade._core
+	$(BIN)/python -P -m mypy.stubtest colonnade._core colonnade_serve._core
 	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_rooms.py
 
 bench: bench-wire bench-end-to-end bench-postgres bench-sources bench-adbc bench-writes ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
@@ -224,8 +220,7 @@ bench-writes: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension mariadb ## M
 
 # Maven gets the JDBC driver that tests/clients uses. Without Maven, Spark's own way is not measured.
 bench-engines: $(BIN)/.wheel $(BIN)/.bench $(ENGINES)/.engine-peers extension java ## Measure Dask, Ray, Spark, Daft and Polars: their own ways to read PostgreSQL, against ours (BENCH_ROUNDS=5)
-	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
-		"$$($(ENGINES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(call linked,$(ENGINES))
 	$(BIN)/python bench/data.py lineitem
 	mvn --quiet --batch-mode --file tests/clients/jdbc/pom.xml dependency:copy-dependencies \
 		-DoutputDirectory=$(abspath $(BENCH_DATA))/jdbc || true
@@ -251,8 +246,7 @@ bench-udf: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench plpython ## Measure function
 
 bench-ml: $(BIN)/.wheel $(BIN)/.bench $(ML)/.ml ## Measure training and predicting in the database, against scikit-learn on arrays in memory (BENCH_ROUNDS=5)
 	@mkdir -p $(BENCH_DATA)
-	ln -sfn "$$($(BIN)/python -P -c 'import colonnade; print(colonnade.__path__[0])')" \
-		"$$($(ML)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/colonnade"
+	$(call linked,$(ML))
 	$(ML)/bin/python bench/ml.py --rounds $(BENCH_ROUNDS) --markdown $(BENCH_DATA)/ml.md
 
 bench-plans: $(BIN)/.wheel $(BIN)/.bench ## Measure what a spooled result and its readers cost the server, and what several readers gain (root, for links; BENCH_ROUNDS=5)
@@ -333,8 +327,9 @@ target/tools/bin/cargo-deny:
 target/tools/bin/cargo-fuzz:
 	$(CARGO) install cargo-fuzz --version 0.13.2 --locked --root target/tools
 
-wheel: $(BIN)/.build ## Build the wheels of colonnade and of its ADBC driver into dist/
+wheel: $(BIN)/.build ## Build the wheels of colonnade, of its server and of its ADBC driver into dist/
 	$(BIN)/maturin build --release --locked --out dist
+	cd serve && $(abspath $(BIN)/maturin) build --release --locked --out ../dist
 	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist ./client/adbc/python
 
 dist: dist/SHA256SUMS ## Build what is shipped into dist/: wheels for manylinux2014, source distribution, the extension for VS Code, debug information, components, checksums
@@ -384,14 +379,13 @@ release-tag: $(BIN)/python
 record: dist/SHA256SUMS $(BIN)/.test extension ## Record the conversations of the release in dist/, for tests of later ones
 	rm -rf target/released
 	$(PYTHON) -m venv target/released
-	target/released/bin/python -m pip install --disable-pip-version-check --quiet "$$(ls dist/colonnade-*-manylinux2014_x86_64.*.whl)[serve,pyarrow]"
+	target/released/bin/python -m pip install --disable-pip-version-check --quiet --find-links dist "$$(ls dist/colonnade-*-manylinux2014_x86_64.*.whl)[serve,pyarrow]"
 	PYTHONPATH=spec $(BIN)/python -m tests.compatibility.record --python $(abspath target/released/bin/python)
 
 test-release: test lint deny dist dist-aarch64 test-dist test-dist-aarch64 deb test-deb test-postgres-versions test-mysql-versions ## Run all checks of a release, for example of a tag that is checked out (root, hours)
 
-install: $(BIN)/.build ## Install the wheel for PYTHON (default python3)
-	$(BIN)/maturin build --release --locked --out dist
-	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/*.whl | head -n 1)
+install: wheel ## Install the wheels of colonnade and of its server for PYTHON (default python3)
+	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/colonnade-*.whl | head -n 1) $$(ls -t dist/colonnade_serve-*.whl | head -n 1)
 
 clean: ## Remove everything that was built or generated
 	rm -rf tools/vscode/out target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data docs/demo/.data pg/*.so pg/src/*.o
@@ -423,6 +417,11 @@ plpython: postgres
 extension: postgres
 	$(MAKE) --no-print-directory -C pg
 
+# Lets another environment import the installed packages.
+linked = for package in colonnade colonnade_serve; do \
+	ln -sfn "$$($(BIN)/python -P -c "import $$package; print($$package.__path__[0])")" \
+		"$$($(1)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/$$package"; done
+
 # The environment. A file .NAME in it records that the packages of tools/requirements/NAME.txt are installed.
 
 $(BIN)/python:
@@ -436,7 +435,7 @@ $(BIN)/.%: tools/requirements/%.txt | $(BIN)/python
 
 $(BIN)/.wheel: $(SOURCES) | $(BIN)/.build
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python -m pip install --disable-pip-version-check --quiet \
-		--no-build-isolation --no-deps --force-reinstall .
+		--no-build-isolation --no-deps --force-reinstall . ./serve
 	@touch $@
 
 # The ADBC driver. The first wheel's build has compiled most crates that it depends on.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-from colonnade import _core
+from colonnade_serve import _core
 from process import cpu_seconds
 from turns import add_outputs, write
 

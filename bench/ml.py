@@ -35,8 +35,8 @@ from sklearn.ensemble import RandomForestClassifier
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from colonnade import ml
-from study import voters_tables
 
+from study import voters_tables
 from tests.testbed.serving import Server, function_options, serve
 
 #: Modules that the functions of models use.

@@ -20,9 +20,10 @@ from pathlib import Path
 import duckdb
 import numpy as np
 import pyarrow as pa
-from colonnade import _core
+from colonnade_serve import _core
 from duckdb import DuckDBPyConnection
 from process import thread_cpu_seconds
+
 from study.functions import of_column
 
 #: A body that takes about 145 ns a row.

@@ -26,12 +26,13 @@ import duckdb
 import numpy as np
 import psycopg
 import pyarrow as pa
-from colonnade import _core
+from colonnade_serve import _core
 from duckdb.sqltypes import DuckDBPyType
 from process import thread_cpu_seconds
-from study.functions import VECTORIZED, of_column
 from turns import add_outputs, write
 from udf_short import cpu
+
+from study.functions import VECTORIZED, of_column
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.testbed import postgres as pg

@@ -30,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 import psycopg
-from colonnade import _core
+from colonnade_serve import _core
 from process import thread_cpu_seconds
 
 sys.path.insert(0, str(Path(__file__).parents[1]))

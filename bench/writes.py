@@ -7,8 +7,8 @@ Each database has an empty table, and each contender adds the rows to it. A cont
 form before the time begins: an Arrow table, a frame, or bytes. Each measurement has its own client process. The
 contenders take turns, round by round; medians are reported, with the least and the greatest reading. After each, the
 table's rows are counted; after a contender's first, the sums of all values are compared with the source's (`sums.py`).
-`--peers` is the interpreter with the peers (tools/requirements/peers.txt). What Colonnade refuses to write is shown as not
-supported, with its reason. Writing over links is measured by `writes_links.py`.
+`--peers` is the interpreter with the peers (tools/requirements/peers.txt). What Colonnade refuses to write is shown as
+not supported, with its reason. Writing over links is measured by `writes_links.py`.
 """
 
 from __future__ import annotations

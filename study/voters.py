@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import colonnade
+import colonnade_serve
 import psycopg
 import pyarrow as pa
 import turns
@@ -79,7 +80,8 @@ def run(context: Context) -> list[Row]:
     subprocess.run([python, str(Path(__file__).parent / "voters_hdf5.py"), str(files)], check=True, timeout=600)
     expected = int(voters_tables.labels(table, places).sum())
     (context.scratch / "packages").mkdir()
-    (context.scratch / "packages/colonnade").symlink_to(Path(colonnade.__path__[0]))
+    for package in (colonnade, colonnade_serve):
+        (context.scratch / "packages" / package.__name__).symlink_to(package.__path__[0])
     rows: list[Row] = []
     with ExitStack() as stack:
         there = dict(started(stack, context, files, python))

@@ -9,12 +9,12 @@ from collections.abc import Generator, Iterator
 import colonnade
 import pytest
 
-from tests.testbed import mariadb
-from tests.testbed import postgres as pg
-from tests.testbed.serving import Server, serve
 from tests.support import fronts
 from tests.support import shop as shops
 from tests.support.sqlite_files import make
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs so. Processes of tests would inherit it, and not notice Ctrl-C.

@@ -22,7 +22,6 @@ from typing import Any
 
 import colonnade
 import duckdb
-
 from demo import QUERY, checksum, generate, own_answer
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

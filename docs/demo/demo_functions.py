@@ -26,7 +26,6 @@ import duckdb
 import psycopg
 import pyarrow as pa
 import pyarrow.compute as pc
-
 from demo import generate
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))

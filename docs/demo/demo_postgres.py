@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-
 from demo import QUERY, checksum, generate, own_answer, peak_bytes
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))

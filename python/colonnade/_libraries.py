@@ -18,3 +18,8 @@ def require(module: str, purpose: str, extra: str | None = None) -> Any:
             raise
         wanted = f"colonnade[{extra or top}]" if extra != "" else top
         raise ImportError(f"{purpose} needs {top}: pip install '{wanted}'", name=top) from None
+
+
+def server_part(module: str, purpose: str) -> Any:
+    """A module of the package `colonnade_serve`, whose wheel comes with the extra `serve`."""
+    return require(f"colonnade_serve.{module}", purpose, "serve")

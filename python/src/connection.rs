@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread::available_parallelism;
 
 use client::partition::{self, PartitionSplit};
-use client::{Access, Answer, EncoderKind, QueryOptions, Statement, Transaction, WriteTarget, catalog};
+use client::{Answer, EncoderKind, QueryOptions, Statement, Transaction, WriteTarget, catalog};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -33,12 +33,10 @@ pub(crate) struct Connection {
     server: OnceLock<String>,
 }
 
-/// Connects to the database that a URI names, for the clients of a gateway or for this program.
+/// Connects to the database that a URI names.
 #[pyfunction]
-#[pyo3(signature = (uri, gateway=false))]
-pub(crate) fn connect(py: Python<'_>, uri: &str, gateway: bool) -> PyResult<Connection> {
-    let access = if gateway { Access::Gateway } else { Access::Own };
-    let inner = wait(py, |keep| client::connect_for(access, uri, keep))?;
+pub(crate) fn connect(py: Python<'_>, uri: &str) -> PyResult<Connection> {
+    let inner = wait(py, |keep| client::connect(uri, keep))?;
     let name = inner.name().to_owned();
     Ok(Connection { inner: OfProcess::new(RwLock::new(Some(inner))), name, server: OnceLock::new() })
 }

@@ -1,33 +1,22 @@
-//! The extension module `colonnade._core`: the client and the server for Python.
+//! The extension module `colonnade._core`: the client for Python.
 //!
 //! It passes results on by Arrow's PyCapsule interface and knows no dataframe library. The package around it does.
 //! Every wait releases the interpreter lock, and checks for signals.
 
-mod attached;
-mod capsule;
 mod connection;
-#[cfg(target_os = "linux")]
-mod duckdb_api;
-mod error;
-mod fence;
-mod ffi_stream;
 mod gaps;
 mod observed;
 mod of_process;
 mod params;
 mod plan;
-mod py_source;
-mod serve;
-mod serve_source;
 mod signals;
 mod statements;
 mod stream;
-mod supervise;
 mod table;
 mod uncommon;
-mod users;
 mod watch;
 
+use colonnade_interop::{capsule, error, ffi_stream};
 use pyo3::prelude::*;
 
 /// The module is private: only the names of the package `colonnade` are public.
@@ -55,13 +44,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(plan::read_part, m)?)?;
     m.add_function(wrap_pyfunction!(plan::ticket_query, m)?)?;
     m.add_function(wrap_pyfunction!(statements::count_statements, m)?)?;
-    m.add_class::<serve_source::SourceEngine>()?;
-    #[cfg(target_os = "linux")]
-    duckdb_api::register(m)?;
     error::register(m)?;
-    fence::register(m)?;
-    supervise::register(m)?;
-    users::register(m)?;
     // PyO3 adds a list of the public names, but the module is private.
     m.delattr("__all__")
 }

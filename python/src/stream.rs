@@ -15,9 +15,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
 use crate::connection::limit;
-use crate::error::to_py;
+use crate::error::{from_py, to_py};
+use crate::ffi_stream::struct_field;
 use crate::observed::Observed;
-use crate::py_source::from_py;
 use crate::signals::wait;
 use crate::table::{Batch, Table};
 use crate::uncommon::uncommon;
@@ -318,11 +318,6 @@ impl Production {
         let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
         py.detach(|| self.release.wait(limit))
     }
-}
-
-/// The struct type that represents a result in Arrow's interfaces.
-pub(crate) fn struct_field(schema: &SchemaRef) -> Field {
-    Field::new("", DataType::Struct(schema.fields().clone()), false).with_metadata(schema.metadata().clone())
 }
 
 fn dtype(given: &Bound<'_, PyAny>, lossy: bool) -> PyResult<Dtype> {

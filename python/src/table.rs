@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use crate::error::to_py;
-use crate::stream::struct_field;
+use crate::ffi_stream::struct_field;
 use crate::{capsule, ffi_stream};
 
 /// One decoded batch.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from study import report, wire_bytes
 from study.experiment import SIZES, Context, Row
 from study.pieces import Annotated, Malformed, Piece, Place, Reader, check, spread

@@ -14,12 +14,12 @@ from typing import Any
 
 import data
 import pytest
+
 from study import arrow, bandwidth, pandas_breakdown, partitions, queries, report
 from study.experiment import SIZES, Context, Experiment, Finding, Row, Unmeasurable
 from study.medians import cell, those
 from study.parted import DASK, in_parts, named
 from study.systems import EXTENSION, POSTGRES, by_name
-
 from tests.testbed import postgres as pg
 
 PANDAS, CONNECTORX, MARIADB = by_name(

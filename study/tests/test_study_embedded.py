@@ -9,9 +9,9 @@ from typing import Any
 import data
 import duckdb
 import pytest
+
 from study import embedded, report, tpch
 from study.experiment import SIZES, Context, Row
-
 from tests.testbed import postgres as pg
 
 LINEITEM = """

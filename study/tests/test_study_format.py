@@ -13,6 +13,7 @@ from typing import Any
 import data
 import duckdb
 import pytest
+
 from study import report
 from study.encodings import one, ours, theirs, values
 from study.experiment import SIZES, Context, Experiment, Row, Unmeasurable

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from study import functions, report
 from study.experiment import SIZES, Context, Row
 

@@ -16,9 +16,9 @@ import duckdb
 import pytest
 import sums
 from laboratory import Link
+
 from study import codec_links, databases, links, networks, report, systems, transfer
 from study.experiment import SIZES, Context, Experiment, Row, Unmeasurable
-
 from tests.testbed import postgres as pg
 
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from study import report, voters, voters_tables
 from study.experiment import SIZES, Context, Row
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 from adbc_driver_manager import dbapi
 
+from tests.adbc.databases import DUCKDB, MARIADB, POSTGRESQL, Database
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
-from tests.adbc.databases import DUCKDB, MARIADB, POSTGRESQL, Database
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from adbc_driver_manager import AdbcStatusCode, dbapi
 
-from tests.testbed import postgres as pg
 from tests.adbc.databases import POSTGRESQL, Database
 from tests.support.adbc_driver import DRIVER, ROOT
+from tests.testbed import postgres as pg
 
 ROWS = 10_000
 PLAIN = "select id from adbc_shared"

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from adbc_driver_manager import dbapi
 
-from tests.testbed import mariadb
 from tests.adbc.databases import Database, connect
+from tests.testbed import mariadb
 
 
 def test_statements_without_rows_say_how_many_they_changed(connection: dbapi.Connection) -> None:

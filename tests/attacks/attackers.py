@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 import psycopg
 
-from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.users import add_user
+from tests.testbed.serving import TIMEOUT, Server, serve
 
 PASSWORD = "not that secret"
 

@@ -27,12 +27,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
-from colonnade._core import Fence
+from colonnade_serve._core import Fence
 
-from tests.testbed.serving import TIMEOUT
 from tests.attacks.attackers import Target, target
 from tests.attacks.pipelined import Client, extended, simple
 from tests.attacks.sql_grammar import Grammar
+from tests.testbed.serving import TIMEOUT
 
 #: The engine's process may end once in so many statements.
 DEATHS = 20_000

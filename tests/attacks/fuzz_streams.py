@@ -2,9 +2,9 @@
 
     python -m tests.attacks.fuzz_streams [--streams 20000] [--seed 1]
 
-`tests/fuzz/examples/streams.rs` damages valid streams, corrects their checksums and sends them by COPY … FROM STDIN (FORMAT
-colonnade). It ends with an error if a stream is not answered, if one is accepted that no reader accepts or with other
-rows, if an error is an internal one, or if a process of a server has died. `make fuzz` runs it.
+`tests/fuzz/examples/streams.rs` damages valid streams, corrects their checksums and sends them by COPY … FROM STDIN
+(FORMAT colonnade). It ends with an error if a stream is not answered, if one is accepted that no reader accepts or with
+other rows, if an error is an internal one, or if a process of a server has died. `make fuzz` runs it.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ import os
 import signal
 from pathlib import Path
 
-from tests.testbed.serving import Server
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import Server
 
 #: Bytes of a connection's record on the board that both processes have; the first says whether it is at rest.
 RECORD = 1024

@@ -8,8 +8,8 @@ import socket
 import time
 from collections import Counter
 
-from tests.testbed.serving import TIMEOUT
 from tests.attacks.attackers import Target
+from tests.testbed.serving import TIMEOUT
 
 
 def message(kind: bytes, body: bytes) -> bytes:

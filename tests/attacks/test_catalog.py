@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 import pytest
-from colonnade._core import Fence, Refused
+from colonnade_serve._core import Fence, Refused
 
 from tests.attacks.attackers import Target, target
 
@@ -204,4 +204,6 @@ def test_kinds_of_statements_run_or_are_refused_as_decided(client: psycopg.Conne
 def test_the_fuzzers_words_are_this_duckdbs() -> None:
     fuzz = Path(__file__).parents[1] / "fuzz"
     program = "import runpy, sys; print(runpy.run_path(sys.argv[1])['words'](), end='')"
-    assert (fuzz / "words.txt").read_text("utf-8") == output_of("-c", program, fuzz / "words.py"), "run tests/fuzz/words.py"
+    assert (fuzz / "words.txt").read_text("utf-8") == output_of("-c", program, fuzz / "words.py"), (
+        "run tests/fuzz/words.py"
+    )

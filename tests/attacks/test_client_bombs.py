@@ -8,10 +8,10 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
-from tests.testbed.serving import Server
 from tests.attacks.talks import Client, own_client
 from tests.support.proxy import COPY_OUT, READY, WELCOME, message, peer
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server
 
 MB = 1 << 20
 #: Bytes of memory for a client with a few chunks and pyarrow.

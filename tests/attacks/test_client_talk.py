@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.attacks.talks import WATCHDOG, Client, Turn, changed, own_client, playing, record
+from tests.support.proxy import message
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
 from tests.testbed.serving import Server
-from tests.attacks.talks import WATCHDOG, Client, Turn, changed, own_client, playing, record
-from tests.support.proxy import message
 
 #: Bytes of memory for a client that reads some rows, pyarrow included.
 ROOM = 400 << 20

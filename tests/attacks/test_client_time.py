@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 import colonnade
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.attacks.talks import WATCHDOG
 from tests.support.proxy import COPY_OUT, SSL_REQUEST, WELCOME, message
+from tests.testbed import postgres as pg
 
 NOTICE = message(b"N", b"SNOTICE\0VNOTICE\0C00000\0Mwell\0\0")
 STATUS = message(b"S", b"server_version\x009\0")

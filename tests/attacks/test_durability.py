@@ -15,10 +15,10 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import Server, serve
 from tests.attacks.killing import kill
 from tests.support import disks
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import Server, serve
 
 #: Rows of a transaction.
 ROWS = 10

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.raw_client import hand_shake, wait_until
 from tests.support.raw_login import RawClient
+from tests.testbed.serving import TIMEOUT, Server, serve
 
 MEMORY = 20 << 20
 #: What the server may grow beside what the session is charged: copies while it works on a message, and the engine's.

@@ -14,9 +14,9 @@ import psycopg2
 import pytest
 from psycopg2.extensions import cursor as Cursor
 
+from tests.support import fronts
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
-from tests.support import fronts
 
 #: Values that end a literal early where a backslash escapes, and one that does where it does not.
 INJECTIONS = [

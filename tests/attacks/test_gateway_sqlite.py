@@ -9,9 +9,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server, serve
 from tests.support import fronts
 from tests.support.users import add_user
+from tests.testbed.serving import Server, serve
 
 SERVED = "create table t (i integer, v text); insert into t values (1, 'x'), (2, 'y'); create index ti on t (i)"
 OTHER = "create table hidden (v text); insert into hidden values ('of another file')"

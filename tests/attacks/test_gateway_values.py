@@ -13,9 +13,9 @@ import psycopg2
 import pytest
 from psycopg import pq
 
+from tests.support import fronts
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
-from tests.support import fronts
 
 #: Characters whose bytes end in a backslash in some encoding, or of which careless conversions make a quote.
 TRICKS = [

@@ -9,8 +9,8 @@ import time
 import duckdb
 import pyarrow as pa
 import pytest
-from colonnade._duckdb.engine import Engine
-from colonnade._duckdb.session import Session
+from colonnade_serve._duckdb.engine import Engine
+from colonnade_serve._duckdb.session import Session
 
 
 @pytest.fixture

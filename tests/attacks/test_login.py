@@ -17,11 +17,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
 from tests.support.raw_login import RawClient, question, raw_login
 from tests.support.users import add_user, user_command
+from tests.testbed.serving import TIMEOUT, Server, serve
 
 PASSWORD = "secret"
 SSL_REQUEST = b"\0\0\0\x08\x04\xd2\x16\x2f"

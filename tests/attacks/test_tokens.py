@@ -7,7 +7,7 @@ import unicodedata
 
 import duckdb
 import pytest
-from colonnade._core import Fence, Refused
+from colonnade_serve._core import Fence, Refused
 
 #: Pieces that lexers disagree about.
 PIECES = [

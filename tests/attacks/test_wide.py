@@ -9,8 +9,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import serve
 from tests.attacks.attackers import WAYS, Target, Way, target
+from tests.testbed.serving import serve
 
 #: As in PostgreSQL.
 ROWS = 1664

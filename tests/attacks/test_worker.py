@@ -15,11 +15,11 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import TIMEOUT, cpu_ticks, serve
 from tests.attacks.killing import has_new_worker, kill
 from tests.support.certificates import Authority
 from tests.support.metrics import base, fetched, numbers
 from tests.support.raw_client import comes_in, wait_until
+from tests.testbed.serving import TIMEOUT, cpu_ticks, serve
 
 CRASHES = [signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGKILL]
 
@@ -184,7 +184,7 @@ def test_signals_of_a_terminal_leave_the_worker_to_its_supervisor() -> None:
 CONFINED = """
 import errno, os, socket, sys
 from pathlib import Path
-from colonnade._core import Worker
+from colonnade_serve._core import Worker
 
 allowed, other = map(Path, sys.argv[1:])
 assert Worker.confine([allowed]) is None

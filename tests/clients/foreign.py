@@ -13,10 +13,10 @@ from pathlib import Path
 
 import psycopg
 
-from tests.testbed.serving import Server, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import Server, serve
 
 CLIENTS = Path(__file__).parent
 #: A test whose name has this word is run against a server that wants TLS and a password.

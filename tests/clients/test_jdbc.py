@@ -15,8 +15,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server, serve
 from tests.support.every_type import EVERY_TYPE
+from tests.testbed.serving import Server, serve
 
 SOURCES = Path(__file__).parent / "jdbc"
 #: Seconds; the driver may have to be fetched.

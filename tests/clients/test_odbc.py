@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
-from tests.testbed.serving import Server, serve
 from tests.clients import odbc_catalog
 from tests.clients.odbc_catalog import Catalog, Row
 from tests.support import fronts
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 
 SCHEMA = "odbc_shop"
 TABLES = f"""

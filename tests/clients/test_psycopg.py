@@ -15,8 +15,8 @@ import pytest
 from psycopg import errors
 from psycopg.types import TypeInfo
 
-from tests.testbed.serving import Server, connected, own_server
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import Server, connected, own_server
 
 ENDLESS = "SELECT count(*) FROM range(100000000000000) t(i) WHERE i % 7 = 3"
 

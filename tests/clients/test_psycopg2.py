@@ -17,9 +17,9 @@ import psycopg2.extras
 import pytest
 from psycopg2 import errors
 
-from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import TIMEOUT, Server, serve
 
 D = decimal.Decimal
 EAST = datetime.timezone(datetime.timedelta(hours=5, minutes=30))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support.shop import Place
+from tests.testbed import postgres as pg
 
 SQL = "select id, amount, label from readings"
 

@@ -10,11 +10,18 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import TIMEOUT, Server
 from tests.command_line.commands import run
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import TIMEOUT, Server
 
 ENDLESS = "select i % 3 as k, i from range(1000000000000) t(i)"
+
+
+def after(code: str) -> list[str]:
+    """The command in a process that has run some code. A signal that whoever runs the tests ignores is ignored in it
+    too."""
+    then = f"import os, signal, sys; {code}; os.execv(sys.executable, sys.argv[1:])"
+    return [sys.executable, "-c", then, sys.executable, "-m", "colonnade"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -22,7 +29,7 @@ ENDLESS = "select i % 3 as k, i from range(1000000000000) t(i)"
 def test_a_signal_that_ends_a_read_leaves_no_file(
     server: Server, uri: str, tmp_path: Path, number: signal.Signals, options: list[str]
 ) -> None:
-    command = [sys.executable, "-m", "colonnade", "read", uri, ENDLESS, *options]
+    command = [*after(f"signal.signal({int(number)}, signal.SIG_DFL)"), "read", uri, ENDLESS, *options]
     before = server.connections()
     with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE) as process:
         # Python has set its handlers long before there is a file.
@@ -39,11 +46,8 @@ def test_a_signal_that_ends_a_read_leaves_no_file(
 
 def test_a_signal_that_is_ignored_stays_so(uri: str, tmp_path: Path) -> None:
     """As `nohup` has it."""
-    code = (
-        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
-    )
-    read = [sys.executable, "-m", "colonnade", "read", uri, ENDLESS, "-o", "out.parquet"]
-    with subprocess.Popen([sys.executable, "-c", code, *read], cwd=tmp_path) as process:
+    read = [*after("signal.signal(signal.SIGHUP, signal.SIG_IGN)"), "read", uri, ENDLESS, "-o", "out.parquet"]
+    with subprocess.Popen(read, cwd=tmp_path) as process:
         wait_until(lambda: any(tmp_path.iterdir()))
         process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGTERM)
@@ -52,9 +56,8 @@ def test_a_signal_that_is_ignored_stays_so(uri: str, tmp_path: Path) -> None:
 
 def test_an_output_is_never_the_standard_error_that_is_closed(uri: str, tmp_path: Path) -> None:
     """The file would have its number, and get what a library writes there."""
-    code = "import os, sys; os.close(2); os.execv(sys.executable, sys.argv[1:])"
-    read = [sys.executable, "-m", "colonnade", "read", uri, ENDLESS, "-o", "out.csv"]
-    with subprocess.Popen([sys.executable, "-c", code, *read], cwd=tmp_path) as process:
+    read = [*after("os.close(2)"), "read", uri, ENDLESS, "-o", "out.csv"]
+    with subprocess.Popen(read, cwd=tmp_path) as process:
         wait_until(lambda: any(tmp_path.iterdir()))
         assert Path(f"/proc/{process.pid}/fd/2").readlink() == Path("/dev/null")
         process.terminate()

@@ -20,8 +20,8 @@ import pyarrow.csv
 import pyarrow.ipc
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.command_line.commands import failed, run
+from tests.testbed import postgres as pg
 
 SQL = "select i, 'row ' || i as name, case when i % 2 = 0 then i / 4 end as quarter from range(1000) t(i) order by i"
 ENDLESS = "select i from range(1000000000000) t(i)"

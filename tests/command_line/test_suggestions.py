@@ -9,8 +9,8 @@ import colonnade
 import duckdb
 import pytest
 
-from tests.testbed.serving import serve
 from tests.command_line.commands import run
+from tests.testbed.serving import serve
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.command_line.commands import failed, run
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture

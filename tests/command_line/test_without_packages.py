@@ -14,12 +14,13 @@ import pytest
 COMMAND = "import sys; sys.path.append(sys.argv.pop(1)); from colonnade._cli.main import main; sys.exit(main())"
 
 
-def alone(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run the command in an interpreter that finds the standard library and this package, but no other package."""
+def alone(*arguments: str, cwd: Path, names: str = "colonnade*") -> subprocess.CompletedProcess[str]:
+    """Run the command in an interpreter that finds the standard library and the packages of these names, but no other
+    one: by default both packages of this project."""
     packages = cwd / "packages"
     packages.mkdir()
     # And its metadata.
-    for found in Path(colonnade.__file__).parents[1].glob("colonnade*"):
+    for found in Path(colonnade.__file__).parents[1].glob(names):
         (packages / found.name).symlink_to(found)
     command = [sys.executable, "-I", "-S", "-c", COMMAND, str(packages), *arguments]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=60)
@@ -34,7 +35,9 @@ def test_every_command_has_help(command: str, tmp_path: Path) -> None:
 
 def test_the_doctor_says_what_is_missing(tmp_path: Path) -> None:
     state = json.loads(alone("doctor", "--json", cwd=tmp_path).stdout)
-    assert set(state["installation"]["packages"].values()) == {None}
+    packages = state["installation"]["packages"]
+    assert packages.pop("colonnade-serve") == colonnade.__version__
+    assert set(packages.values()) == {None}
     assert {extra["state"] for extra in state["installation"]["extras"]} == {"not installed"}
 
 
@@ -48,3 +51,23 @@ def test_a_server_names_its_extra(tmp_path: Path) -> None:
     done = alone("serve", ":memory:", cwd=tmp_path)
     assert done.returncode == 1
     assert "pip install 'colonnade[serve]'" in done.stderr
+
+
+# --- without the part that serves -------------------------------------------------------------------------------------
+
+#: The package that reads and writes.
+CLIENT = "colonnade"
+
+
+@pytest.mark.parametrize("command", ["serve", "user", "udf", "ml"])
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("--listen", "127.0.0.1:0", "shop.duckdb")])
+def test_a_command_of_the_server_says_what_to_install(command: str, arguments: tuple[str, ...], tmp_path: Path) -> None:
+    done = alone(command, *arguments, cwd=tmp_path, names=CLIENT)
+    said = f"colonnade: colonnade {command} needs colonnade_serve: pip install 'colonnade[serve]'\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+def test_the_client_does_without(tmp_path: Path) -> None:
+    done = alone("--help", cwd=tmp_path, names=CLIENT)
+    assert done.returncode == 0
+    assert "pip install 'colonnade[serve]'" in done.stdout

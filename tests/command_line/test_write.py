@@ -16,9 +16,9 @@ import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.command_line.commands import failed, run, shown_on_a_terminal
 from tests.support import sqlite_files
+from tests.testbed import postgres as pg
 
 TABLE = pa.table({"i": pa.array(range(1000), pa.int64()), "name": [f"row {number}" for number in range(1000)]})
 

@@ -15,10 +15,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.testbed import postgres as pg
-from tests.testbed.serving import listening
 from tests.compatibility.recording import Recording, recorder
 from tests.compatibility.stored import RELEASES, save
+from tests.testbed import postgres as pg
+from tests.testbed.serving import listening
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("conversation.py")

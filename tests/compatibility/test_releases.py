@@ -8,9 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from release import publish
-from tests.testbed import postgres as pg
-from tests.testbed.serving import Server, serve
 from tests.compatibility.conversation import converse
 from tests.compatibility.recording import (
     Mismatch,
@@ -23,6 +20,9 @@ from tests.compatibility.recording import (
     replay_server,
 )
 from tests.compatibility.stored import CHANGES, FIRST, NAMES, RELEASES, save, text
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
+from tools.release import publish
 
 VECTORS = Path(__file__).parents[2] / "spec/vectors"
 FOLDERS = sorted(path for path in RELEASES.iterdir() if path.is_dir())

@@ -12,12 +12,12 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from tests.testbed import mariadb
-from tests.testbed import postgres as pg
-from tests.testbed.serving import serve
 from tests.destinations import exactness
 from tests.destinations import exactness_values as values
 from tests.destinations.exactness import DESTINATIONS
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 
 #: Names that meant something here once, and odd ones. Not every database has empty names.
 NAMES = ["Success", "Count", "count", "indkey", "proargtypes", 'a "b" c', "ünï", "v"]

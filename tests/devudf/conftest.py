@@ -9,8 +9,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.devudf.projects import Project, connected, project_of, serving
+from tests.testbed.serving import Server
 
 
 @pytest.fixture(scope="module")

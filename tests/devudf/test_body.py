@@ -6,15 +6,15 @@ import ast
 import os
 
 import pytest
-from colonnade._devudf.body import BodyError, Layout, to_block
-from colonnade._devudf.file import FileError, FunctionFile
-from colonnade._udf.compiled import parse
-from colonnade._udf.failures import SourceError
+from colonnade_serve._devudf.body import BodyError, Layout, to_block
+from colonnade_serve._devudf.file import FileError, FunctionFile
+from colonnade_serve._udf.compiled import parse
+from colonnade_serve._udf.failures import SourceError
 from hypothesis import HealthCheck, given, settings
 
-from tests.testbed.serving import Server
 from tests.devudf.generated import bodies
 from tests.devudf.round_trips import run
+from tests.testbed.serving import Server
 
 HEAD = "CREATE FUNCTION public.f(i integer, j text) RETURNS real LANGUAGE python_map"
 

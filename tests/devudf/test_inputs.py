@@ -10,9 +10,9 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.devudf.projects import connected, rows, serving
 from tests.support.users import add_user
+from tests.testbed.serving import Server
 
 Session = psycopg.Connection[Any]
 

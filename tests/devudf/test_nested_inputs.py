@@ -10,8 +10,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.devudf.projects import Project
+from tests.testbed.serving import Server
 
 Session = psycopg.Connection[Any]
 

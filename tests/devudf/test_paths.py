@@ -9,11 +9,11 @@ from typing import Any
 
 import psycopg
 import pytest
-from colonnade._devudf import folder
-from colonnade._devudf.catalog import DatabaseFunction
-from colonnade._devudf.file import FunctionFile
 from colonnade._errors import InterfaceError
 from colonnade._files import new_file
+from colonnade_serve._devudf import folder
+from colonnade_serve._devudf.catalog import DatabaseFunction
+from colonnade_serve._devudf.file import FunctionFile
 
 from tests.devudf.projects import Project
 

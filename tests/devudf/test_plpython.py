@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.devudf.projects import Project
 from tests.devudf.terminal import Terminal
+from tests.testbed import postgres as pg
 
 Session = psycopg.Connection[Any]
 

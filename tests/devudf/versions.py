@@ -1,6 +1,7 @@
 """The round trips of functions in this version of Python, and in the newest one: `make test-bodies`.
 
-`tests/testbed/pythons.py` finds the newest version or fetches it. Its packages come from PyPI into a folder of their own.
+`tests/testbed/pythons.py` finds the newest version or fetches it. Its packages come from PyPI into a folder of
+their own.
 """
 
 from __future__ import annotations

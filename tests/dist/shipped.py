@@ -14,16 +14,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 DIST = ROOT / "dist"
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 VERSION = re.search(r'(?m)^version = "(.+)"$', (ROOT / "Cargo.toml").read_text())[1]
 PACKAGE = DIST / f"colonnade-{VERSION}-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
+SERVER = DIST / f"colonnade_serve-{VERSION}-cp311-abi3-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 DRIVER = DIST / f"adbc_driver_colonnade-{VERSION}-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 #: With those for aarch64, if `make dist-aarch64` has built them.
-WHEELS = (PACKAGE, DRIVER, *sorted(DIST.glob(f"aarch64/*-{VERSION}-*.whl")))
+WHEELS = (PACKAGE, SERVER, DRIVER, *sorted(DIST.glob(f"aarch64/*-{VERSION}-*.whl")))
 SDIST = DIST / f"colonnade-{VERSION}.tar.gz"
+SERVER_SDIST = DIST / f"colonnade_serve-{VERSION}.tar.gz"
 BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: The requirements of each extra.
-EXTRAS: dict[str, list[str]] = PROJECT["project"]["optional-dependencies"]
+#: A requirement of the server's wheel.
+OF_SERVER = re.compile(r"colonnade-serve\[(\w+)\]==(.*)")
+
+
+def extras(project: Path) -> dict[str, list[str]]:
+    """The requirements of each extra of a project."""
+    return tomllib.loads((project / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+
+EXTRAS = extras(ROOT)
+SERVER_EXTRAS = extras(ROOT / "serve")
 
 
 @dataclass(frozen=True)
@@ -90,10 +100,10 @@ class Environment:
             (self.folder / "bin" / name).symlink_to(shutil.which(name) or f"/bin/{name}")
 
     def install(self, *requirements: str | Path, timeout: float = 600) -> None:
-        """Installs with pip. A package without a wheel would have to be compiled, which fails here."""
-        self.run(
-            "python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *requirements, timeout=timeout
-        )
+        """Installs with pip, which finds the wheels of `make dist` too. A package without a wheel would have to be
+        compiled, which fails here."""
+        command = ["python", "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--find-links", DIST]
+        self.run(*command, *requirements, timeout=timeout)
 
 
 def with_extra(extra: str | None) -> str:
@@ -102,9 +112,14 @@ def with_extra(extra: str | None) -> str:
 
 
 def oldest(extra: str) -> list[str]:
-    """The packages of an extra, each at the lowest version that it allows."""
-    found = [re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)(?:,.*)?", wanted) for wanted in EXTRAS[extra]]
-    assert found and all(found), EXTRAS[extra]
+    """The packages of an extra of other projects, each at the lowest version that it allows."""
+    wanted = {*EXTRAS[extra]}
+    for requirement in EXTRAS[extra]:
+        if ours := OF_SERVER.fullmatch(requirement):
+            assert ours[2] == VERSION
+            wanted = wanted - {requirement} | {*SERVER_EXTRAS[ours[1]]}
+    found = [re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)(?:,.*)?", one) for one in sorted(wanted)]
+    assert found and all(found), wanted
     return [f"{one[1]}=={one[2]}" for one in found]
 
 

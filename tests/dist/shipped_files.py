@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tools.release import vsix
 
-from tests.dist.shipped import DIST, ROOT, SDIST, VERSION, WHEELS
+from tests.dist.shipped import DIST, ROOT, SDIST, SERVER_SDIST, VERSION, WHEELS
 
 
 def machine(wheel: Path) -> str:
@@ -43,7 +43,7 @@ def test_checksums(folder: Path) -> None:
     named = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
     assert named == {path.name for path in folder.iterdir() if path.is_file()} - {"SHA256SUMS"}
     assert named >= {wheel.name for wheel in WHEELS if wheel.parent == folder}
-    assert folder != DIST or named >= {SDIST.name, vsix.name()}
+    assert folder != DIST or named >= {SDIST.name, SERVER_SDIST.name, vsix.name()}
 
 
 def test_the_extension_for_editors() -> None:
@@ -87,7 +87,7 @@ def test_debug_information(tmp_path: Path) -> None:
         with tarfile.open(archive) as packed:
             packed.extractall(folder, filter="data")
         [library] = libraries(wheel, tmp_path / wheel.name)
-        debug = folder / f"{library.name}.debug"
+        debug = folder / f"{library.parent.name}-{library.name}.debug"
         link = subprocess.run(["readelf", "--string-dump=.gnu_debuglink", library], check=True, capture_output=True)
         assert debug.name.encode() in link.stdout
         lines = subprocess.run(
@@ -116,8 +116,15 @@ def test_components(wheel: Path) -> None:
     assert all(one["licenses"] for one in components["components"])
 
 
-def test_the_source_distribution_has_what_a_build_needs() -> None:
-    with tarfile.open(SDIST) as packed:
-        names = {name.partition("/")[2] for name in packed.getnames()}
+def names_in(sdist: Path) -> set[str]:
+    with tarfile.open(sdist) as packed:
+        return {name.partition("/")[2] for name in packed.getnames()}
+
+
+def test_the_source_distributions_have_what_a_build_needs() -> None:
+    names = names_in(SDIST)
     assert names >= {"Cargo.lock", "LICENSE", "README.md", "pyproject.toml", "python/colonnade_build.py"}
-    assert names >= {"python/colonnade/__init__.py", "client/src/lib.rs", "serve/protocol/src/lib.rs", "core/wire/src/lib.rs"}
+    assert names >= {"python/colonnade/__init__.py", "client/src/lib.rs", "core/wire/src/lib.rs"}
+    assert not [name for name in names if name.startswith("serve/")]
+    names = names_in(SERVER_SDIST)
+    assert names >= {"Cargo.lock", "pyproject.toml", "serve/protocol/src/lib.rs", "client/src/lib.rs"}

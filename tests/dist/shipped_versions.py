@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.testbed import pythons
-from tests.dist.shipped import PACKAGE, ROOT, Environment, first_example, oldest, orders, with_extra
+from tests.dist.shipped import PACKAGE, ROOT, SERVER, Environment, first_example, oldest, orders, with_extra
 from tests.dist.uses import serve_orders, use
 
 #: The extras whose oldest packages are installed alone. The others are frames of large engines, and models.
@@ -74,7 +74,7 @@ def test_a_part_of_the_suite(packages: str, tmp_path: Path) -> None:
         # What these packages need follows from their versions.
         follows = {"numpy", "polars-runtime-32"}
         pinned = [line for line in pinned if line.partition("==")[0] not in older | follows]
-        environment.install(PACKAGE, *wanted, *pinned)
+        environment.install(PACKAGE, SERVER, *wanted, *pinned)
     else:
         environment.install(with_extra("all"), *pinned)
     environment.bring_shells()

@@ -30,7 +30,7 @@ def test_the_manifest_is_that_of_the_package() -> None:
     assert {one.get("Extension") for one in types} == {".json", ".js", ".vsixmanifest"}
 
 
-@pytest.mark.parametrize(, "tests/editor"])
+@pytest.mark.parametrize("folder", ["tools/vscode", "tests/editor"])
 def test_packages_are_pinned_and_come_from_where_npm_is_set_to(folder: str) -> None:
     package = json.loads((ROOT / folder / "package.json").read_text())
     lock = json.loads((ROOT / folder / "package-lock.json").read_text())["packages"]

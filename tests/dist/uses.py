@@ -66,7 +66,7 @@ USES: dict[str | None, str] = {
     "ml": """
         import numpy
         from colonnade.ml import Model
-        from colonnade.ml._saved import row_of_model
+        from colonnade_serve.ml._saved import row_of_model
         from sklearn.linear_model import LinearRegression
         x = numpy.arange(6.0).reshape(3, 2)
         row = row_of_model(LinearRegression().fit(x, [1, 2, 3]), "m", x, "onnx", None, None)

@@ -10,10 +10,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from tests.testbed import mariadb
-from tests.testbed import postgres as pg
 from tests.drop_in import tables
 from tests.drop_in.running import SCRIPTS, Script, differences
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 
 #: The heading of a column, the library, and arguments of every call.
 COLUMNS: list[tuple[str, str, dict[str, Any]]] = [

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed import mariadb
-from tests.testbed import postgres as pg
 from tests.drop_in import tables
 from tests.drop_in.running import SCRIPTS, Script, differences
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "drop-in.md"
 CASES = [

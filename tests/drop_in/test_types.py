@@ -11,9 +11,9 @@ import colonnade
 import pandas as pd
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support.shop import Place, read
 from tests.support.sqlite_files import make
+from tests.testbed import postgres as pg
 
 # --- what the types become: the table of docs/how-to/drop-in.md -------------------------------------------------------
 

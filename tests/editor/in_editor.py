@@ -21,9 +21,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tools.release import vsix
-from tests.testbed.serving import Server, function_options, serve
 from tests.editor import installed
+from tests.testbed.serving import Server, function_options, serve
+from tools.release import vsix
 
 ROOT = Path(__file__).parents[2]
 LESSON = ROOT / "docs/tutorial/debugging-functions.md"

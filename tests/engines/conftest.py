@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tests.engines.ledger import POSTGRES, SERVE, SETUP, Ledger
 from tests.testbed import postgres as pg
 from tests.testbed.serving import serve
-from tests.engines.ledger import POSTGRES, SERVE, SETUP, Ledger
 
 
 @pytest.fixture(scope="session", params=["extension", "stock", "serve"])

@@ -9,9 +9,9 @@ import pytest
 from colonnade.distributed import daft_frame
 from daft import col
 
-from tests.testbed import postgres as pg
 from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
+from tests.testbed import postgres as pg
 
 
 def test_each_row_is_there_once_while_rows_move(ledger: Ledger) -> None:

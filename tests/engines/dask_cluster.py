@@ -15,10 +15,10 @@ from colonnade.distributed import dask_frame
 from dask.base import tokenize
 from dask.distributed import Client, LocalCluster
 
-from tests.testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
 from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture(scope="module")

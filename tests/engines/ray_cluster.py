@@ -10,10 +10,10 @@ import pytest
 import ray
 from colonnade.distributed import ray_dataset
 
-from tests.testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
 from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture(scope="module", autouse=True)

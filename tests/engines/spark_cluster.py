@@ -12,11 +12,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from tests.testbed import postgres as pg
 from tests.engines.held import plan_of_killed_reader
 from tests.engines.ledger import QUERY, ROWS, Ledger, same
 from tests.engines.pages import run_examples
 from tests.engines.spark_sessions import spark_session
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
-from colonnade import _core
+from colonnade_serve import _core
 
-from tests.testbed.serving import Server
 from tests.functions.plans import Caller, caller, pool
 from tests.functions.sessions import connected
+from tests.testbed.serving import Server
 
 
 @pytest.fixture(scope="package")

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
-from colonnade import _core
-from colonnade._duckdb.engine import Engine
-from colonnade._duckdb.session import Session
+from colonnade_serve import _core
+from colonnade_serve._duckdb.engine import Engine
+from colonnade_serve._duckdb.session import Session
 
 #: Parameters: names and types.
 Parameters = dict[str, str]

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, serving
+from tests.testbed.serving import Server
 
 #: Seconds within which a function ends after its limit, on a machine that is busy.
 SOON = 10

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Literal
 
 import duckdb
-from colonnade import _core
+from colonnade_serve import _core
 from duckdb import DuckDBPyConnection
 
 #: Parameters: names and types.

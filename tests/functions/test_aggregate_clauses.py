@@ -6,8 +6,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import rows, server_of, value
+from tests.testbed.serving import Server
 
 JOINED = (
     "CREATE AGGREGATE {name}(x {type}) RETURNS VARCHAR LANGUAGE PYTHON_MAP AS $$\n"

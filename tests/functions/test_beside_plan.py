@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import duckdb
 import pytest
-from colonnade import _core
-from colonnade._duckdb.engine import Engine
+from colonnade_serve import _core
+from colonnade_serve._duckdb.engine import Engine
 
 from tests.functions.engines import Client, client, engine
 from tests.functions.type_values import NESTED, VALUES

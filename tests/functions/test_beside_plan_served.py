@@ -9,8 +9,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, serving
+from tests.testbed.serving import Server
 
 #: Calls that are whole items, and the same within the plan.
 BESIDE = "SELECT x, f(x) AS f, g(x, s) AS g FROM t"

@@ -10,8 +10,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, psql, serving
+from tests.testbed.serving import Server
 
 ROOT = """CREATE OR REPLACE FUNCTION public.root(i integer, "Base" double precision DEFAULT 2)
  RETURNS real

@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, psql, serving
+from tests.testbed.serving import Server
 
 ROOT = """CREATE OR REPLACE FUNCTION public.root(i integer, "Base" double precision DEFAULT 2)
  RETURNS real

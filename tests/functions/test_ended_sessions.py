@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 from collections import Counter
 
-from colonnade import _core
-from colonnade._duckdb.engine import Engine
+from colonnade_serve import _core
+from colonnade_serve._duckdb.engine import Engine
 
 from tests.functions.engines import client, engine
 
@@ -14,7 +14,8 @@ from tests.functions.engines import client, engine
 def own_objects() -> list[object]:
     """All objects of the package's classes, whatever has them."""
     gc.collect()
-    return [found for found in gc.get_objects() if str(type(found).__module__).startswith("colonnade.")]
+    ours = ("colonnade.", "colonnade_serve.")
+    return [found for found in gc.get_objects() if str(type(found).__module__).startswith(ours)]
 
 
 def use(database: Engine) -> set[str]:

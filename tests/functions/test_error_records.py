@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server, serve
 from tests.functions.sessions import connected, psql, serving, value
+from tests.testbed.serving import Server, serve
 
 BODY = """
 def divided(n):

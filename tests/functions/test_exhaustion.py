@@ -8,10 +8,10 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from colonnade._udf import limits
+from colonnade_serve._udf import limits
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, serving
+from tests.testbed.serving import Server
 
 MEMORY = 128 << 20
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import duckdb
 import pytest
-from colonnade import _core
+from colonnade_serve import _core
 
 from tests.functions.plans import Caller, caller
 

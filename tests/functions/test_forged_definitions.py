@@ -14,9 +14,9 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
-from colonnade._duckdb.exact import literal
-from colonnade._duckdb.function_entry import Definition, Entry, Kind, Macro, Parameter
-from colonnade._duckdb.function_trust import has_plain_texts
+from colonnade._sources.duckdb_types.exact import literal
+from colonnade_serve._duckdb.function_entry import Definition, Entry, Kind, Macro, Parameter
+from colonnade_serve._duckdb.function_trust import has_plain_texts
 
 from tests.functions.sessions import connected, serving, value
 from tests.support.users import add_user

@@ -11,9 +11,9 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server, children
 from tests.functions.sessions import connected, serving, value
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import Server, children
 
 PROCESSES = 2
 SESSIONS = 12

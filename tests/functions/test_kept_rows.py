@@ -9,13 +9,13 @@ from contextlib import contextmanager
 import psycopg
 import pyarrow as pa
 import pytest
-from colonnade import _core
-from colonnade._duckdb.answers import Answer
-from colonnade._duckdb.engine import Engine
-from colonnade._duckdb.session import Session
+from colonnade_serve import _core
+from colonnade_serve._duckdb.answers import Answer
+from colonnade_serve._duckdb.engine import Engine
+from colonnade_serve._duckdb.session import Session
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, serving, value
+from tests.testbed.serving import Server
 
 LIMITS = (122_880, 1 << 20)
 NEWEST = "SELECT name, version FROM main.models WHERE name = 'm' ORDER BY version DESC LIMIT 1"
@@ -51,7 +51,7 @@ def run(session: Session, sql: str) -> list[dict[str, object]]:
 
 
 def read(session: Session, sql: str) -> tuple[list[tuple[object, ...]], Answer]:
-    """The rows of a query of a function, which are offered to the session as `python/src/serve/rows.rs` does it."""
+    """The rows of a query of a function, offered to the session as `serve/bridge/src/serve/rows.rs` does it."""
     answer = session.read(sql, *LIMITS)
     assert answer.stream is not None
     table = pa.RecordBatchReader.from_stream(answer.stream).read_all()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from colonnade import _core
-from colonnade._duckdb import function_store, known_functions
-from colonnade._duckdb.engine import Engine
+from colonnade_serve import _core
+from colonnade_serve._duckdb import function_store, known_functions
+from colonnade_serve._duckdb.engine import Engine
 
 from tests.functions.engines import Client, client, engine
 from tests.support.raw_client import wait_until

@@ -9,8 +9,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, psql, serving
+from tests.testbed.serving import Server
 
 
 @pytest.fixture(scope="module")

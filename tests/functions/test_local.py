@@ -10,10 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server, serve
 from tests.functions.plans import Caller
 from tests.functions.sessions import connected
 from tests.functions.type_values import NESTED, VALUES
+from tests.testbed.serving import Server, serve
 
 
 @pytest.mark.parametrize("type_", [*VALUES, *NESTED])

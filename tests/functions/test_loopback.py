@@ -10,9 +10,9 @@ from decimal import Decimal
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.loopback import ENDLESS, SOON, define, failure, prepared
 from tests.functions.sessions import connected, value
+from tests.testbed.serving import Server
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.loopback import ENDLESS, SOON, define, failure, prepared
 from tests.functions.sessions import connected, psql, serving, value
 from tests.support.users import add_user
+from tests.testbed.serving import Server
 
 
 @pytest.fixture(scope="module")

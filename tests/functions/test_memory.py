@@ -8,10 +8,10 @@ from contextlib import ExitStack
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.engines import client, engine
 from tests.functions.plans import pool
 from tests.functions.sessions import connected, rows, serving, value
+from tests.testbed.serving import Server
 
 MEMORY = 64 << 20
 #: A call with a million rows collects 8 MB of them, and its result is as large.

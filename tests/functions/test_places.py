@@ -9,8 +9,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, rows, server_of, value
+from tests.testbed.serving import Server
 
 FUNCTIONS = (
     "CREATE TABLE tbl AS SELECT i::INTEGER AS i, 'x' || i AS s, (i % 3)::INTEGER AS g, nullif(i, 4)::INTEGER AS n "

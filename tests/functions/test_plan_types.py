@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from colonnade import _core
+from colonnade_serve import _core
 
 from tests.functions.plans import Caller, caller
 from tests.functions.type_values import NESTED, VALUES

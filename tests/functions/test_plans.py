@@ -7,7 +7,7 @@ import threading
 
 import duckdb
 import pytest
-from colonnade import _core
+from colonnade_serve import _core
 
 from tests.functions.plans import Caller, caller, pool
 

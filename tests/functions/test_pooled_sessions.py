@@ -8,10 +8,10 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import Server, children
 from tests.functions.sessions import connected, serving, value
 from tests.support.poolers import needs_pgbouncer, pooled
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import Server, children
 
 #: Functions of each kind: they run in the same process. With a text they leave it there, and in a module; without
 #: one they only show what is there.

@@ -17,9 +17,9 @@ import numpy
 import psycopg
 import pytest
 
-from tests.testbed.serving import serve
 from tests.functions.sessions import connected, key_file, serving, value
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import serve
 
 NOBODY = 65534
 FUNCTION = "CREATE OR REPLACE FUNCTION {}(x INTEGER) RETURNS VARCHAR LANGUAGE PYTHON_MAP AS $$ {} $$"

@@ -16,17 +16,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-import colonnade
+import colonnade_serve
 import numpy
 import psycopg
 import pytest
 from colonnade._cli.main import parser
-from colonnade._cli.serve import _functions
-from colonnade._serve.functions import Functions, check
+from colonnade_serve._cli.serve import _functions
+from colonnade_serve._serve.functions import Functions, check
 
-from tests.testbed.serving import Server, children, serve
 from tests.functions.sessions import connected, serving, value
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import Server, children, serve
 
 #: The user of functions is that of the test, also if it is root.
 OPTIONS = ("--udf", "--udf-user", getpass.getuser())
@@ -305,7 +305,7 @@ def test_the_interpreter_must_be_new_and_have_numpy(tmp_path: Path) -> None:
         other.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{program}" "$@"\n')
         other.chmod(0o755)
         with pytest.raises(SystemExit, match=message) as refused:
-            check(replace(given, python=str(other)), None, Path(colonnade.__file__).parent / "_udf")
+            check(replace(given, python=str(other)), None, Path(colonnade_serve.__file__).parent / "_udf")
         assert f"{other} cannot run functions" in str(refused.value)
         assert "--udf-python PATH names another one" in str(refused.value)
 

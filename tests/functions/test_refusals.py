@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, serving
+from tests.testbed.serving import Server
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg.types.string import TextLoader
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, rows, server_of
 from tests.functions.type_values import NESTED, VALUES
+from tests.testbed.serving import Server
 
 server = server_of(())
 

@@ -6,7 +6,7 @@ import ctypes
 import threading
 
 import pytest
-from colonnade._udf import system
+from colonnade_serve._udf import system
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ from typing import Any
 
 import duckdb
 import pytest
-from colonnade._duckdb.catalog import CATALOG, fill_catalog
-from colonnade._duckdb.exact import quoted
+from colonnade._sources.duckdb_types.exact import quoted
+from colonnade_serve._duckdb.catalog import CATALOG, fill_catalog
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, psql, serving
+from tests.testbed.serving import Server
 
 OBJECTS = """
 CREATE TYPE mood AS ENUM ('sad', 'it''s');

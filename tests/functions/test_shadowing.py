@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import psycopg
 import pytest
-from colonnade._duckdb.exact import quoted
+from colonnade._sources.duckdb_types.exact import quoted
 
 from tests.functions.sessions import connected, serving, value
 

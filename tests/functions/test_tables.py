@@ -8,8 +8,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, rows, server_of, serving, value
+from tests.testbed.serving import Server
 
 FUNCTIONS = (
     "CREATE TABLE tbl AS SELECT i::INTEGER AS i, 'x' || i AS s FROM range(1, 300001) t(i)",

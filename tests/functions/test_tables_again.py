@@ -9,8 +9,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, rows, server_of
+from tests.testbed.serving import Server
 
 FUNCTIONS = (
     "CREATE TABLE numbers AS SELECT i::INTEGER AS i FROM range(10) t(i)",

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, rows, serving_with, value
+from tests.testbed.serving import Server
 
 pytest.importorskip("pyarrow")
 

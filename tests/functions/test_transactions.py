@@ -11,9 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.functions.sessions import connected, functions, serving, value
 from tests.support.raw_client import comes_in, wait_until
+from tests.testbed.serving import Server
 
 CREATE_TWO = "CREATE OR REPLACE FUNCTION plus(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x + 2 $$"
 CREATE = "CREATE FUNCTION {name}(x INTEGER) RETURNS INTEGER LANGUAGE PYTHON_MAP AS $$ return x + {step} $$"

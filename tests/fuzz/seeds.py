@@ -1,6 +1,6 @@
-"""Makes the fuzz targets' seed corpora, tests/fuzz/corpus/TARGET/*: the vectors of the specification as raw bytes, a client's
-messages, and noise for the targets that make columns of it. What a fuzzer has added there stays. `make fuzz` runs it;
-nothing but Python is needed."""
+"""Makes the fuzz targets' seed corpora, tests/fuzz/corpus/TARGET/*: the vectors of the specification as raw bytes, a
+client's messages, and noise for the targets that make columns of it. What a fuzzer has added there stays. `make fuzz`
+runs it; nothing but Python is needed."""
 
 import random
 import struct

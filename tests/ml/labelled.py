@@ -12,8 +12,8 @@ import pandas as pd
 import psycopg
 from colonnade import ml
 
-from tests.testbed.serving import Server, function_options, serve
 from tests.ml import people
+from tests.testbed.serving import Server, function_options, serve
 
 PRELOAD = "sklearn.ensemble,sklearn.pipeline,sklearn.compose,sklearn.metrics,onnxruntime,skl2onnx"
 #: SQLSTATE 55000.

@@ -6,11 +6,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-from colonnade._udf.compiled import compile_body
 from colonnade.ml import ModelError
-from colonnade.ml._frames import columns_of
-from colonnade.ml._functions import ALLOWED, COLUMNS, functions
-from colonnade.ml._statements import body, statements
+from colonnade_serve._udf.compiled import compile_body
+from colonnade_serve.ml._frames import columns_of
+from colonnade_serve.ml._functions import ALLOWED, COLUMNS, functions
+from colonnade_serve.ml._statements import body, statements
 
 
 class Local:

@@ -11,8 +11,8 @@ pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml ru
 pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml runs this")
 
 from colonnade.ml import ModelError
-from colonnade.ml._bodies.columns import BLOCK
-from colonnade.ml._bodies.stored import model_of
+from colonnade_serve.ml._bodies.columns import BLOCK
+from colonnade_serve.ml._bodies.stored import model_of
 
 from tests.ml.local import Local
 

@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from colonnade._udf.compiled import compile_body
 from colonnade.ml import ModelError
-from colonnade.ml._bodies.columns import NULL_TEXT, as_kind, chosen, feature, matrix, numbers
-from colonnade.ml._bodies.labels import as_classes, classes_of, present, targets_of
-from colonnade.ml._bodies.pickled import unpickled_model
-from colonnade.ml._bodies.stored import identity, quoted
-from colonnade.ml._frames import array_of
-from colonnade.ml._functions import ALLOWED, functions
-from colonnade.ml._statements import body, statements
+from colonnade_serve._udf.compiled import compile_body
+from colonnade_serve.ml._bodies.columns import NULL_TEXT, as_kind, chosen, feature, matrix, numbers
+from colonnade_serve.ml._bodies.labels import as_classes, classes_of, present, targets_of
+from colonnade_serve.ml._bodies.pickled import unpickled_model
+from colonnade_serve.ml._bodies.stored import identity, quoted
+from colonnade_serve.ml._frames import array_of
+from colonnade_serve.ml._functions import ALLOWED, functions
+from colonnade_serve.ml._statements import body, statements
 from hypothesis import given as given_any
 from hypothesis import strategies as st
 

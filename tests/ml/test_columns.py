@@ -16,10 +16,10 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml
 
 import pandas as pd
 from colonnade.ml import ModelError
-from colonnade.ml._bodies.columns import as_kind, feature, matrix, numbers
-from colonnade.ml._bodies.single import moment, row_call
-from colonnade.ml._model import Model
-from colonnade.ml._saved import row_of_model
+from colonnade_serve.ml._bodies.columns import as_kind, feature, matrix, numbers
+from colonnade_serve.ml._bodies.single import moment, row_call
+from colonnade_serve.ml._model import Model
+from colonnade_serve.ml._saved import row_of_model
 from hypothesis import given as given_any
 from hypothesis import strategies as st
 from sklearn.calibration import CalibratedClassifierCV

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml runs this")
 
-from colonnade.ml._bodies.forests import forest_outputs
+from colonnade_serve.ml._bodies.forests import forest_outputs
 from hypothesis import given as given_any
 from hypothesis import settings
 from hypothesis import strategies as st

@@ -21,10 +21,10 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml
 
 import onnx
 from colonnade.ml import ModelError
-from colonnade.ml._bodies.graphs import DESCRIPTION, graph_session
-from colonnade.ml._bodies.matrix_graphs import opened_graph
-from colonnade.ml._bodies.pickled import pickled_model, unpickled_model
-from colonnade.ml._model import Model
+from colonnade_serve.ml._bodies.graphs import DESCRIPTION, graph_session
+from colonnade_serve.ml._bodies.matrix_graphs import opened_graph
+from colonnade_serve.ml._bodies.pickled import pickled_model, unpickled_model
+from colonnade_serve.ml._model import Model
 from onnx import TensorProto, helper
 from sklearn.preprocessing import OneHotEncoder
 

@@ -16,14 +16,14 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml
 
 import onnx
 from colonnade.ml import ModelError
-from colonnade.ml._bodies import matrix_graphs
-from colonnade.ml._bodies.applied import applied
-from colonnade.ml._bodies.columns import NULL_TEXT
-from colonnade.ml._bodies.graphs import graph_session
-from colonnade.ml._bodies.matrix_graphs import opened_graph
-from colonnade.ml._bodies.single import column_of, number_of, row_call
-from colonnade.ml._frames import columns_of
-from colonnade.ml._saved import row_of_model
+from colonnade_serve.ml._bodies import matrix_graphs
+from colonnade_serve.ml._bodies.applied import applied
+from colonnade_serve.ml._bodies.columns import NULL_TEXT
+from colonnade_serve.ml._bodies.graphs import graph_session
+from colonnade_serve.ml._bodies.matrix_graphs import opened_graph
+from colonnade_serve.ml._bodies.single import column_of, number_of, row_call
+from colonnade_serve.ml._frames import columns_of
+from colonnade_serve.ml._saved import row_of_model
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from tests.ml import people

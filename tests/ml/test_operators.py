@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml runs this")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml runs this")
 
-from tests.testbed.serving import Server, function_options, serve
 from tests.support.users import add_user
+from tests.testbed.serving import Server, function_options, serve
 
 PRELOAD = "sklearn.svm,sklearn.pipeline,onnxruntime,skl2onnx"
 GAUSSIAN = "sklearn.gaussian_process.GaussianProcessRegressor"

@@ -11,9 +11,9 @@ pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml ru
 pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml runs this")
 
 
-from tests.testbed.serving import Server
 from tests.ml import people
 from tests.ml.labelled import REFUSED, TRAIN, rows
+from tests.testbed.serving import Server
 
 
 def test_arguments_have_names(connection: psycopg.Connection) -> None:

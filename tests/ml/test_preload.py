@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml runs this")
 pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml runs this")
 
-from colonnade.ml._functions import TRAINERS
+from colonnade_serve.ml._functions import TRAINERS
 
 from tests.ml.trainers import SHORT, is_regression
 

@@ -23,9 +23,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from tests.testbed.serving import Server
 from tests.ml import people
 from tests.ml.labelled import REFUSED, TRAIN, rows, uri_of
+from tests.testbed.serving import Server
 
 
 def test_a_model_is_a_row(connection: psycopg.Connection) -> None:

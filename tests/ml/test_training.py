@@ -12,7 +12,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not here; make test-ml ru
 pytest.importorskip("onnxruntime", reason="onnxruntime is not here; make test-ml runs this")
 
 from colonnade.ml import ModelError
-from colonnade.ml._functions import TRAINERS
+from colonnade_serve.ml._functions import TRAINERS
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
@@ -247,7 +247,7 @@ def test_cross_validation() -> None:
 
 def test_pipelines_can_be_pickled() -> None:
     """Those that notebooks store with `save`."""
-    from colonnade.ml._bodies.pickled import pickled_model, unpickled_model
+    from colonnade_serve.ml._bodies.pickled import pickled_model, unpickled_model
 
     given = people.columns(100)
     matrix = np.column_stack([given["income"], given["is_active"]])

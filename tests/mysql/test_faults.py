@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 import colonnade
 import pytest
 
-from tests.testbed import mariadb
 from tests.support.raw_client import wait_until
+from tests.testbed import mariadb
 
 #: Comes for minutes.
 ENDLESS = "select a.seq as i, 'some text for every row' as t from seq_0_to_999999 a straight_join seq_0_to_999999 b"

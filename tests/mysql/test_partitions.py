@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.testbed import mariadb
 from tests.mysql.parted import prepared, read, rows
+from tests.testbed import mariadb
 
 KEYS = [
     *("id", "repeated", "tiny", "large", "huge", "exact", "wide", "real4", "real8", "day", "moment", "instant"),

@@ -14,10 +14,10 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from tests.testbed import mariadb
 from tests.mysql.parted import prepared, read
 from tests.support.proxy import Proxy
 from tests.support.raw_client import wait_until
+from tests.testbed import mariadb
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from colonnade import dbapi
 
-from tests.testbed import mariadb
 from tests.support import fronts
+from tests.testbed import mariadb
 
 #: In place of a name, so that the tests need no files of time zones.
 BERLIN = "CET-1CEST,M3.5.0,M10.5.0/3"

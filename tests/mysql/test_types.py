@@ -13,8 +13,8 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from tests.testbed import mariadb
 from tests.support.types_table import of
+from tests.testbed import mariadb
 
 UTC = dt.UTC
 NINES = "9" * 35 + "." + "9" * 30

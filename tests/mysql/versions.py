@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tests.testbed import versions
 from tests.support import outcomes
+from tests.testbed import versions
 
 #: All that package registries carry. `make test` runs MariaDB 10.11, which Debian 12 has.
 VERSIONS = tuple(f"mariadb-{version}" for version in versions.MARIADB) + tuple(f"mysql-{v}" for v in versions.MYSQL)

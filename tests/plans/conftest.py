@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.plans.elsewhere import ROWS, Reader, reader
+from tests.testbed import postgres as pg
 
 SETUP = f"""
 create schema plans;

@@ -15,9 +15,9 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.plans.elsewhere import ROOT, ROWS, Reader, reader
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 #: Makes a plan and prints its parts, and waits until it is killed.
 PLANNER = """

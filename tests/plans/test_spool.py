@@ -15,13 +15,13 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.testbed.serving import Server, serve
 from tests.plans.elsewhere import Reader
 from tests.support.fronts import colonnade_uri
 from tests.support.metrics import base, numbers
 from tests.support.proxy import Proxy
 from tests.support.raw_client import wait_until
 from tests.support.spools import part_bytes
+from tests.testbed.serving import Server, serve
 
 #: Wide enough that the result has several of the server's parts.
 QUERY = "select i::int as id, repeat('x', 100) as filler, i % 7 as sort from range(400000) r(i)"

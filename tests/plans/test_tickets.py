@@ -11,8 +11,8 @@ from typing import Any
 import colonnade
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.plans.elsewhere import ROWS, Reader, reader
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.testbed import postgres as pg
 from tests.support.certificates import Authority, Pair
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 HOST = "db.shop.example"
 PASSWORD = "not that secret"

@@ -12,8 +12,8 @@ from writer.cases import field
 from writer.nodes import As
 from writer.stream import CHUNK, SCHEMA, encode_chunk, end_message, message, schema_body
 
-from tests.testbed import postgres as pg
 from tests.postgres.copying import cut, send, stream_of
+from tests.testbed import postgres as pg
 
 FROM = "from stdin (format colonnade)"
 TO = "to stdout (format colonnade)"

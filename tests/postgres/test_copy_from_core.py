@@ -5,8 +5,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.postgres.copying import cut, send, stream_of
+from tests.testbed import postgres as pg
 
 FORMATS = ["binary", "colonnade"]
 SETUP = """

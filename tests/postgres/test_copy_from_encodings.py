@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.postgres.copying import send, stream_of
+from tests.testbed import postgres as pg
 
 TO = "to stdout (format colonnade)"
 FROM = "from stdin (format colonnade)"

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from psycopg import pq
 
-from tests.testbed import postgres as pg
 from tests.postgres.copying import cut, send, stream_of
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.postgres.copying import COLONNADE, send
+from tests.testbed import postgres as pg
 
 LIMITS = int(os.environ.get("COLONNADE_MEMORY_LIMITS", "4"))
 PAGE = 4096

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pytest
 from colonnade import dbapi
 
-from tests.testbed import postgres as pg
-from tests.testbed.serving import serve
 from tests.support.message_proxy import Rewriting, rewriting
 from tests.support.proxy import message
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
 
 NOISY = """
 create schema noise;

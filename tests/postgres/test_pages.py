@@ -6,8 +6,8 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.postgres.copying import columns, copied, payloads, stream_of
+from tests.testbed import postgres as pg
 
 #: True for each row, which the planner does not know.
 ONE_BY_ONE = "tableoid > 0"

@@ -10,8 +10,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 ROWS = 60_000
 SETTINGS = {

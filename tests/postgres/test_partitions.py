@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from psycopg import sql
 
-from tests.testbed import postgres as pg
 from tests.postgres.parted import prepared, read, rows
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture(scope="module")

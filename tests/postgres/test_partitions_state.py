@@ -14,9 +14,9 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.postgres.parted import prepared, read, rows
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 
 @pytest.fixture(scope="module")

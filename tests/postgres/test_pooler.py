@@ -11,8 +11,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support import fronts, poolers
+from tests.testbed import postgres as pg
 
 pytestmark = poolers.needs_pgbouncer
 

@@ -15,9 +15,9 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support.proxy import READY, SSL_REQUEST, WELCOME, message
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 #: The newest one may be a release candidate, such as 19rc1.
 NAME = re.compile(rf"PostgreSQL {pg.version()}\D")

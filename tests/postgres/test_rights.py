@@ -11,9 +11,9 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.postgres.copying import COLONNADE, copied, payloads
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 SETUP = """
 create role reader login;

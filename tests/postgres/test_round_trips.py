@@ -9,9 +9,9 @@ import colonnade
 import colonnade.dbapi
 import pytest
 
+from tests.support.turns import Turns
 from tests.testbed import postgres as pg
 from tests.testbed.serving import Server
-from tests.support.turns import Turns
 
 ROW = [{"one": 1}]
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 from reader.stream import read_stream
 
-from tests.testbed import postgres as pg
 from tests.postgres.copying import COLONNADE, answer, columns, copied, extended, payloads
+from tests.testbed import postgres as pg
 
 SETUP = """
 create schema statements;

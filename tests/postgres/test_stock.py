@@ -12,9 +12,9 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support.proxy import Proxy, gate
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 ENDLESS = "select generate_series(1, 1000000000) as i, 'some text for every row' as t"
 

@@ -13,11 +13,11 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.postgres.secured import HOST, PASSWORD, Secured, server
 from tests.support.certificates import Pair
 from tests.support.proxy import Proxy
 from tests.support.tls_proxy import tls_proxy
+from tests.testbed import postgres as pg
 
 ENCRYPTED = "select coalesce(version, '') as v from pg_stat_ssl where pid = pg_backend_pid()"
 ENDLESS = "select generate_series(1, 1000000000) as i, 'some text for every row' as t"

@@ -11,8 +11,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support.types_table import Row, of, python_values, shown
+from tests.testbed import postgres as pg
 
 SCHEMA = """
 create schema types;

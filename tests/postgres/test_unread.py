@@ -12,10 +12,10 @@ import pytest
 from psycopg import pq
 from reader.stream import read_stream
 
-from tests.testbed import postgres as pg
 from tests.postgres.copying import COLONNADE
 from tests.support.certificates import Authority
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 #: Small rows and small chunks; rows of which each is a chunk larger than what sockets hold.
 QUERIES = {

@@ -2,7 +2,7 @@
 
     python -m tests.postgres.versions --only 17 18
 
-A version has a folder of its own for the server (`tests.testbed.versions`) and for the extension that is built against it.
+A version has a folder of its own for the server (`tests.testbed.versions`) and for the extension built against it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.testbed import postgres, versions
 from tests.support import outcomes
+from tests.testbed import postgres, versions
 
 #: All versions that the extension's source supports, except those whose headers no package registry carries.
 VERSIONS = (15, 16, 17, 18, 19)

@@ -19,9 +19,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.testbed.serving import function_options
 from tests.repository import consoles
 from tests.support import programs
+from tests.testbed.serving import function_options
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -21,16 +21,17 @@ from typing import Any
 import psycopg
 from psycopg import pq
 
+from tests.serve.open_statements import SETUP, VALUES, OpenStatement, statements
 from tests.testbed import postgres
 from tests.testbed.serving import serve
-from tests.serve.open_statements import SETUP, VALUES, OpenStatement, statements
 
 #: The types as which DuckDB's results have another number, with the same values (docs/reference/clients.md).
 NUMBERS = {20, 21, 23, 700, 701, 1700}
 TEXT = 25
 #: Of a parameter whose places need different types.
 AMBIGUOUS = "42P08"
-WHOLE = re.compile(rb"^(-?\d+)\.0$")
+#: Another text may follow, but no digits alone, which would be those of a fraction.
+WHOLE = re.compile(rb"^(-?\d+)\.0(?!\d+$)")
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import serve
 from tests.support.raw_client import wait_until
 from tests.support.users import add_user
+from tests.testbed.serving import serve
 
 SETUP = b"CREATE SEQUENCE numbers; CREATE TABLE t AS SELECT range::INTEGER AS i FROM range(1000)"
 ADDED = {

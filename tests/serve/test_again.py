@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
-from colonnade._duckdb import session as _session
-from colonnade._duckdb.answers import Answer, Capsule
-from colonnade._duckdb.engine import Engine
-from colonnade._duckdb.remembered import MAX_CHARACTERS, MAX_COLUMNS, MAX_STATEMENTS
+from colonnade_serve._duckdb import session as _session
+from colonnade_serve._duckdb.answers import Answer, Capsule
+from colonnade_serve._duckdb.engine import Engine
+from colonnade_serve._duckdb.remembered import MAX_CHARACTERS, MAX_COLUMNS, MAX_STATEMENTS
 
-from tests.testbed.serving import Server
 from tests.support.every_type import EVERY_TYPE
+from tests.testbed.serving import Server
 
 LIMITS = (1000, 1 << 20)
 

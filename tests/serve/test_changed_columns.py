@@ -10,8 +10,8 @@ import asyncpg
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server, connected, own_server
 from tests.support.extended_client import Raw
+from tests.testbed.serving import Server, connected, own_server
 
 server = pytest.fixture(own_server, scope="module")
 connection = pytest.fixture(connected)

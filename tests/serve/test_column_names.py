@@ -8,7 +8,7 @@ import colonnade
 import duckdb
 import psycopg
 import pytest
-from colonnade._duckdb.column_names import column_names
+from colonnade_serve._duckdb.column_names import column_names
 from psycopg import Connection
 
 from tests.testbed import postgres as pg

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.testbed.serving import Server, connected, own_server
 from tests.support.every_type import EVERY_TYPE
 from tests.support.raw_login import RawClient
+from tests.testbed.serving import Server, connected, own_server
 
 FORMATS = ["text", "csv", "binary", "arrow", "colonnade"]
 #: Types whose text is PostgreSQL's and not DuckDB's.

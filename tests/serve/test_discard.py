@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import Server, function_options, serve
 from tests.support.users import add_user
+from tests.testbed.serving import Server, function_options, serve
 
 #: Each depends on one before it, or has the name of one.
 TEMPORARY = (

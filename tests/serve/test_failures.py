@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg.pq import TransactionStatus
 
-from tests.testbed.serving import TIMEOUT, Server, connected, own_server, serve
 from tests.support.raw_client import hand_shake, received, send_query, wait_until
+from tests.testbed.serving import TIMEOUT, Server, connected, own_server, serve
 
 ENDLESS = "SELECT sum(a.range * b.range) FROM range(10_000_000) a, range(10_000_000) b"
 LARGE = "SELECT i, i * 2 AS j FROM range(50_000_000) t(i)"

@@ -18,12 +18,12 @@ from typing import Any, cast
 import duckdb
 import psycopg
 import pytest
-from colonnade._duckdb.fences import ReadOnlyConnection
-from colonnade._duckdb.statement_transaction import StatementTransaction
-from colonnade._duckdb.transaction_control import TransactionControl
+from colonnade_serve._duckdb.fences import ReadOnlyConnection
+from colonnade_serve._duckdb.statement_transaction import StatementTransaction
+from colonnade_serve._duckdb.transaction_control import TransactionControl
 
-from tests.testbed.serving import function_options, serve
 from tests.support.users import add_user
+from tests.testbed.serving import function_options, serve
 
 Transactions = ReadOnlyConnection | StatementTransaction
 

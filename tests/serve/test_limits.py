@@ -14,9 +14,9 @@ import pyarrow as pa
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import TIMEOUT, Server, cpu_ticks, serve
 from tests.support.raw_client import hand_shake, send_query, wait_until
 from tests.support.raw_login import RawClient
+from tests.testbed.serving import TIMEOUT, Server, cpu_ticks, serve
 
 ENDLESS = "select count(*) from range(100000000000000) t(i) where i % 7 = 3"
 

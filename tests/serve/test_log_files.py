@@ -14,9 +14,9 @@ import duckdb
 import psycopg
 import pytest
 
-from tests.testbed.serving import TIMEOUT, Server, children, command_line, listening, serve
 from tests.support import disks
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import TIMEOUT, Server, children, command_line, listening, serve
 
 #: A pipe holds 64 KiB.
 MORE_THAN_A_PIPE = 2000

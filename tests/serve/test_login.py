@@ -15,9 +15,9 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import Server, serve
 from tests.support.raw_login import RawClient, question, raw_login
 from tests.support.users import add_user, user_command
+from tests.testbed.serving import Server, serve
 
 ALICE = "käse \u2168 $: 'x'"
 

@@ -14,8 +14,8 @@ import duckdb
 import psycopg
 import pytest
 
-from tests.testbed.serving import serve
 from tests.support.raw_client import comes_in, wait_until
+from tests.testbed.serving import serve
 
 SETUP = """
 CREATE TYPE size AS ENUM ('S', 'L');

@@ -9,7 +9,7 @@ from typing import Any
 import duckdb
 import psycopg
 import pytest
-from colonnade._duckdb.catalog import CATALOG, fill_catalog
+from colonnade_serve._duckdb.catalog import CATALOG, fill_catalog
 
 from tests.testbed.serving import Server, serve
 

@@ -9,9 +9,9 @@ import psycopg
 import pytest
 from psycopg import pq
 
+from tests.serve.compare_open_types import compare
 from tests.testbed import postgres
 from tests.testbed.serving import connected, own_server
-from tests.serve.compare_open_types import compare
 
 server = pytest.fixture(own_server, scope="module")
 connection = pytest.fixture(connected)

@@ -13,11 +13,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import TIMEOUT, serve
 from tests.support.metrics import base, fetched, numbers
 from tests.support.raw_client import comes_in, wait_until
 from tests.support.raw_login import RawClient
 from tests.support.users import add_user
+from tests.testbed.serving import TIMEOUT, serve
 
 METRICS = ("--metrics", "127.0.0.1:0")
 

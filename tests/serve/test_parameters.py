@@ -13,9 +13,9 @@ import psycopg
 import pytest
 from psycopg.types.json import Json
 
-from tests.testbed.serving import Server, connected, own_server
 from tests.support.every_type import EVERY_TYPE
 from tests.support.extended_client import Raw
+from tests.testbed.serving import Server, connected, own_server
 
 D = decimal.Decimal
 EAST = datetime.timezone(datetime.timedelta(hours=5, minutes=30))

@@ -11,8 +11,8 @@ import pytest
 import sqlalchemy
 from psycopg import Connection
 
-from tests.testbed.serving import serve
 from tests.support.tooling import USERS, Shop, shop
+from tests.testbed.serving import serve
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server, children, command_line, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
 from tests.support.users import add_user, user_command
+from tests.testbed.serving import Server, children, command_line, serve
 
 
 def reload(server: Server, users: Path, log: Path) -> None:

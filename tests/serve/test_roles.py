@@ -9,8 +9,8 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import Server, connected, serve
 from tests.support.users import add_user
+from tests.testbed.serving import Server, connected, serve
 
 connection = pytest.fixture(connected)
 

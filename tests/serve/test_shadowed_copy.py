@@ -12,7 +12,7 @@ import duckdb
 import psycopg
 import pyarrow as pa
 import pytest
-from colonnade._duckdb.exact import quoted
+from colonnade._sources.duckdb_types.exact import quoted
 
 from tests.testbed.serving import Server, serve
 

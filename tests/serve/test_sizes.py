@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed.postgres import Cluster
 from tests.support.tooling import USERS, shop
+from tests.testbed.postgres import Cluster
 
 BIGGEST = 2**63 - 1
 #: PostgreSQL 15 has no absolute value of this one: it says it in bytes.

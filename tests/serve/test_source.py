@@ -14,8 +14,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support.fronts import Front, connect
+from tests.testbed import postgres as pg
 
 ROWS = (
     "select 1 as i, 'it''s ß漢🧀' as t, 2.5 as f union all select 2, null, -0.25 union all select 3, '', 0 order by 1"

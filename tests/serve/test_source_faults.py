@@ -16,11 +16,11 @@ import adbc_driver_postgresql
 import psycopg
 import pytest
 
+from tests.support.fronts import Front, connect
+from tests.support.users import add_user
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
 from tests.testbed.serving import Server, serve
-from tests.support.fronts import Front, connect
-from tests.support.users import add_user
 
 ENDLESS = "with recursive s(i) as (select 1 union all select i + 1 from s) select count(*) from s"
 #: MariaDB ends recursion after 1000 rounds (max_recursive_iterations).

@@ -18,9 +18,9 @@ import pytest
 from psycopg import errors
 from reader.stream import read_stream
 
-from tests.testbed.serving import TIMEOUT, Server, connected, own_server
 from tests.support.fronts import colonnade_uri
 from tests.support.spools import Part, part_bytes, part_table, spool
+from tests.testbed.serving import TIMEOUT, Server, connected, own_server
 
 server = pytest.fixture(own_server, scope="module")
 client = pytest.fixture(connected)

@@ -14,12 +14,12 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.metrics import base, numbers
 from tests.support.raw_client import wait_until
 from tests.support.spools import part_bytes, part_table, spool
 from tests.support.users import add_user, user_command
+from tests.testbed.serving import TIMEOUT, Server, serve
 
 
 def connect(server: Server, user: str) -> psycopg.Connection:

@@ -18,11 +18,11 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.testbed.serving import TIMEOUT, Server, serve
 from tests.support.certificates import Authority, serve_options
 from tests.support.raw_client import wait_until
 from tests.support.raw_login import RawClient
 from tests.support.users import add_user
+from tests.testbed.serving import TIMEOUT, Server, serve
 
 SSL_REQUEST = b"\0\0\0\x08\x04\xd2\x16\x2f"
 HOST = "127.0.0.1"

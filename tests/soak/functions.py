@@ -26,8 +26,8 @@ from pathlib import Path
 
 import psycopg
 
-from tests.testbed.serving import Server, children, function_options, serve
 from tests.support.raw_client import wait_until
+from tests.testbed.serving import Server, children, function_options, serve
 
 MB = 1 << 20
 #: Bytes of a worker's memory, and seconds of a call: many, because the load shares the processors with other programs.

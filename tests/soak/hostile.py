@@ -27,12 +27,12 @@ from pathlib import Path
 
 import psycopg
 
-from tests.testbed.serving import function_options
 from tests.attacks.attackers import PASSWORD, Target, target
 from tests.attacks.nested_statements import CONSTRUCTS, DEEP_VALUES, SLOW
 from tests.attacks.refused_statements import REFUSED_FOR_ALL
 from tests.soak import hostile_functions
 from tests.soak.clients import SETUP, loaded
+from tests.testbed.serving import function_options
 
 #: Depths at which statements are nested.
 DEPTHS = (100, 1000, 30_000)

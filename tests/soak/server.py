@@ -22,11 +22,11 @@ from pathlib import Path
 
 import psycopg
 
-from tests.testbed import postgres as pg
-from tests.testbed.serving import Server, serve
 from tests.soak.clients import SETUP, Load, check, loaded
 from tests.support.metrics import base, numbers
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, serve
 
 MB = 1 << 20
 

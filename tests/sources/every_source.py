@@ -23,11 +23,11 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from tests.support import adbc_driver, fronts
+from tests.support.sqlite_files import uri as sqlite_uri
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
 from tests.testbed.serving import serve
-from tests.support import adbc_driver, fronts
-from tests.support.sqlite_files import uri as sqlite_uri
 
 ROWS = 3000
 #: The sources that other people's drivers serve, and ours for ADBC.

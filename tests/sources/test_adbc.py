@@ -21,8 +21,8 @@ import pytest
 from colonnade import dbapi
 from colonnade._core import count_statements
 
-from tests.testbed import postgres as pg
 from tests.support.sqlite_files import make
+from tests.testbed import postgres as pg
 
 SQLITE = adbc_driver_sqlite._driver_path()
 POSTGRES = adbc_driver_postgresql._driver_path()

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 import sqlalchemy
 
-from tests.testbed import postgres as pg
 from tests.support.shop import BY_ID, Place
+from tests.testbed import postgres as pg
 
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"partition_num": "4"}, "partition_num is '4': give a whole number"),

@@ -12,9 +12,9 @@ import colonnade
 import duckdb
 import pytest
 
+from tests.support.raw_client import wait_until
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
-from tests.support.raw_client import wait_until
 
 SLEEP = "select /* to be closed */ {}(600) as v"
 

@@ -11,7 +11,7 @@ import colonnade
 import polars as pl
 import pyarrow as pa
 import pytest
-from colonnade._cli.serve import DEFAULT_LISTEN
+from colonnade_serve._cli.serve import DEFAULT_LISTEN
 from sqlalchemy import create_engine
 
 from tests.support.sqlite_files import make

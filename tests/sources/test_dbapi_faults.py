@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 from colonnade import dbapi
 
+from tests.sources.every_source import Source
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
 from tests.testbed.serving import serve
-from tests.sources.every_source import Source
 
 ENDLESS = {
     "serve": "select i from range(1000000000000) t(i)",

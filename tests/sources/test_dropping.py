@@ -9,9 +9,9 @@ from contextlib import suppress
 import colonnade
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.sources.every_source import Source
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 
 def drop(uri: str) -> None:

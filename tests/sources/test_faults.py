@@ -18,8 +18,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.testbed.serving import Server, serve
 from tests.support.proxy import COPY_OUT, READY, WELCOME, Proxy, message, peer
+from tests.testbed.serving import Server, serve
 
 ENDLESS = "select i, 'row ' || i as t from range(1000000000000) r(i)"
 #: Nothing comes of it for hours.

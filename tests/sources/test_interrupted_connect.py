@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support.proxy import forward
+from tests.testbed import postgres as pg
 
 #: polars has a handler of its own for Ctrl-C, after which waits without a limit continue.
 PROGRAM = """

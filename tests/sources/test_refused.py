@@ -16,10 +16,10 @@ import duckdb
 import psycopg
 import pytest
 
+from tests.support import fronts
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
 from tests.testbed.serving import Server
-from tests.support import fronts
 
 TABLE = "refused_t"
 MAKE, DROP, COUNT = f"create table {TABLE} (i int)", f"drop table {TABLE}", f"select count(*) from {TABLE}"

@@ -20,9 +20,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from tests.testbed import postgres as pg
 from tests.sources.every_source import ROWS, Source
 from tests.support.sqlite_files import make
+from tests.testbed import postgres as pg
 
 ENGINES: tuple[Literal["in-memory", "streaming"], ...] = ("in-memory", "streaming")
 #: What the database is asked, in order.

@@ -11,9 +11,9 @@ import colonnade
 import polars as pl
 from polars.testing import assert_frame_equal
 
+from tests.support.sqlite_files import make
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
-from tests.support.sqlite_files import make
 
 
 def compare(uri: str, query: str, *predicates: pl.Expr, key: str = "k") -> None:

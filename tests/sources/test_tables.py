@@ -9,10 +9,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from tests.testbed import mariadb
-from tests.testbed import postgres as pg
 from tests.sources.every_source import ADBC, Source
 from tests.support.sqlite_files import make
+from tests.testbed import mariadb
+from tests.testbed import postgres as pg
 
 COLUMNS = pa.schema(
     [*((name, pa.utf8()) for name in ("catalog", "schema", "name", "type")), ("estimated_rows", "int64")]

@@ -12,9 +12,9 @@ from contextlib import suppress
 import colonnade
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.sources.every_source import ROWS, Source
 from tests.support.raw_client import wait_until
+from tests.testbed import postgres as pg
 
 BUSY = "the connection still delivers a result"
 

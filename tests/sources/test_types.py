@@ -6,7 +6,7 @@ import colonnade
 import duckdb
 import pyarrow as pa
 import pytest
-from colonnade._duckdb.exact import exact
+from colonnade._sources.duckdb_types.exact import exact
 
 from tests.support.every_type import EVERY_TYPE
 

@@ -12,8 +12,8 @@ import colonnade
 import psycopg
 import pytest
 
-from tests.testbed.serving import Server
 from tests.support.proxy import WELCOME, message, peer
+from tests.testbed.serving import Server
 
 PROTOCOL = (Path(__file__).parents[2] / "spec" / "PROTOCOL.md").read_text()
 KINDS = {"schema": 1, "chunk": 2, "end": 3}

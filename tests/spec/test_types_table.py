@@ -9,7 +9,7 @@ import pytest
 duckdb = pytest.importorskip("duckdb")
 pa = pytest.importorskip("pyarrow")
 
-from colonnade._duckdb.exact import UnsupportedType, exact  # noqa: E402 - after the importorskip
+from colonnade._sources.duckdb_types.exact import UnsupportedType, exact  # noqa: E402 - after the importorskip
 
 from tests.support.types_table import Row, of, python_values, rows, shown  # noqa: E402 - likewise
 

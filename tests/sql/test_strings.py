@@ -12,8 +12,8 @@ import duckdb
 import psycopg
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.sql.cutting import cuts
+from tests.testbed import postgres as pg
 
 #: What a string may be made of.
 INNER = [

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
+from tests.support import fronts
 from tests.testbed import postgres as pg
 from tests.testbed.serving import Server
-from tests.support import fronts
 
 #: Statements in an order in which PostgreSQL and DuckDB run them, in one session.
 COMMON = [

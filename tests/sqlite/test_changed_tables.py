@@ -12,9 +12,9 @@ import colonnade.dbapi
 import psycopg
 import pytest
 
-from tests.testbed.serving import serve
 from tests.support.sqlite_files import make
 from tests.support.sqlite_holders import elsewhere
+from tests.testbed.serving import serve
 
 QUERY = "select * from t"
 #: What another program does to a table `t (a TEXT, s TEXT, n INTEGER)` with the row ('A', 'S', 1), and the row then.

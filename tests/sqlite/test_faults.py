@@ -15,8 +15,8 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from tests.testbed.postgres import scratch
 from tests.support.sqlite_files import make, uri
+from tests.testbed.postgres import scratch
 
 ENDLESS = "with recursive s(i) as (select 1 union all select i + 1 from s) select {} as v from s"
 ROWS = "create table t (i INTEGER, v TEXT)"

@@ -11,8 +11,8 @@ from pathlib import Path
 import colonnade
 import pytest
 
-from tests.testbed.postgres import scratch
 from tests.support.sqlite_files import uri
+from tests.testbed.postgres import scratch
 
 OWNER, READER, GROUP = 64123, 64124, 64125
 #: Takes the rights of a user after everything is imported, because the interpreter's files may be root's.

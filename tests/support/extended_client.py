@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from tests.testbed.serving import Server
 from tests.support.raw_client import hand_shake
+from tests.testbed.serving import Server
 
 
 class Raw:

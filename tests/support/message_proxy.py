@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from tests.testbed import postgres as pg
 from tests.support.proxy import end
+from tests.testbed import postgres as pg
 
 #: Gets a message and gives the bytes to pass on.
 Rewriting = Callable[[bytes], bytes]

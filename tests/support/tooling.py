@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import psycopg
 
-from tests.testbed.serving import Server, serve
 from tests.support.users import add_user
+from tests.testbed.serving import Server, serve
 
 PASSWORD = "secret"
 USERS = ("writer", "reader")

@@ -12,10 +12,10 @@ import duckdb
 import psycopg
 import pytest
 
+from tests.support.sqlite_files import make, uri
 from tests.testbed import mariadb
 from tests.testbed import postgres as pg
 from tests.testbed.serving import Server
-from tests.support.sqlite_files import make, uri
 from tests.writes.places import Place
 
 _numbers = count()

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.testbed import postgres as pg
 from tests.support.adbc_driver import DRIVER
+from tests.testbed import postgres as pg
 from tests.writes.exact import CASES, Case
 from tests.writes.places import Place
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 from colonnade._core import Stream
 
+from tests.support.proxy import end, forward
 from tests.testbed import postgres as pg
 from tests.testbed.serving import Server
-from tests.support.proxy import end, forward
 
 ROWS = 30_000
 #: 60 MB, more than one message may have.

@@ -13,7 +13,7 @@ import colonnade
 import duckdb
 import pyarrow as pa
 import pytest
-from colonnade._duckdb.exact import quoted
+from colonnade._sources.duckdb_types.exact import quoted
 
 from tests.writes.places import Place
 

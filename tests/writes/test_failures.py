@@ -17,10 +17,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.testbed import postgres as pg
 from tests.support.proxy import Proxy
 from tests.support.raw_client import wait_until
 from tests.support.sqlite_files import make
+from tests.testbed import postgres as pg
 from tests.writes.places import Place
 
 BATCH = pa.record_batch({"a": pa.array(range(10_000), pa.int64()), "b": ["some text"] * 10_000})

@@ -17,8 +17,8 @@ import colonnade
 import pyarrow as pa
 import pytest
 
-from tests.testbed import mariadb
 from tests.support.raw_client import wait_until
+from tests.testbed import mariadb
 from tests.writes.mysql_tables import ONE, append, names
 from tests.writes.places import Place
 

@@ -16,7 +16,7 @@ import colonnade.aio
 import duckdb
 import pyarrow.parquet
 import pytest
-from colonnade._duckdb.exact import quoted
+from colonnade._sources.duckdb_types.exact import quoted
 
 from tests.writes.places import Place
 

@@ -18,10 +18,10 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.testbed import postgres as pg
-from tests.testbed.serving import Server, connected, own_server, serve
 from tests.support.programs import program
 from tests.support.proxy import Proxy
+from tests.testbed import postgres as pg
+from tests.testbed.serving import Server, connected, own_server, serve
 
 server = pytest.fixture(own_server, scope="module")
 session = pytest.fixture(connected)

@@ -1,9 +1,9 @@
 """`make dist` and `make dist-aarch64`: everything that is shipped, in `dist/` and `dist/aarch64/`.
 
-- The wheels of `colonnade` and of its ADBC driver for Linux with glibc 2.17 or newer (manylinux2014). zig links against
-  that version of the C library, whatever this machine has, and compiles for other processors.
+- The wheels of `colonnade`, of its server and of its ADBC driver for Linux with glibc 2.17 or newer (manylinux2014).
+  zig links against that version of the C library, whatever this machine has, and compiles for other processors.
 - The debug information of their libraries, and a list of their components.
-- With the wheels for x86-64: the source distribution and the extension for VS Code.
+- With the wheels for x86-64: the source distributions and the extension for VS Code.
 - SHA256SUMS of each folder.
 
 The files do not name this machine's folders, and have the time of the last commit.
@@ -29,7 +29,13 @@ OUT = ROOT / "dist"
 #: zig's name of the oldest C library on which the wheels run.
 GLIBC = "2.17"
 #: What is built, by the name of the wheel's project: the crate whose components it contains.
-CRATES = {"colonnade": "colonnade-python", "adbc_driver_colonnade": "colonnade-adbc"}
+CRATES = {
+    "colonnade": "colonnade-python",
+    "colonnade_serve": "colonnade-bridge",
+    "adbc_driver_colonnade": "colonnade-adbc",
+}
+#: The folders of the packages that maturin builds.
+PACKAGES = (ROOT, ROOT / "serve")
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,8 @@ def main() -> int:
     out.mkdir(parents=True)
     wheels(platform, environment, moment, out)
     if is_own:
-        sdist.build(ROOT, out, platform.target, environment, moment)
+        for folder in PACKAGES:
+            sdist.build(folder, out, platform.target, environment, moment)
         vsix.pack(out / vsix.name(), moment)
     sums(out)
     return 0
@@ -80,7 +87,8 @@ def wheels(platform: Platform, environment: dict[str, str], moment: int, out: Pa
     shutil.rmtree(work, ignore_errors=True)
     debug = work / "debug"
     debug.mkdir(parents=True)
-    for one in (package(platform, work, environment), driver(platform, work, environment)):
+    packages = [package(folder, platform, work, environment) for folder in PACKAGES]
+    for one in (*packages, driver(platform, work, environment)):
         project, version = one.name.split("-")[:2]
         components = sbom(ROOT, CRATES[project], platform.target, moment)
         name = f"{project}-{version}-{platform.machine}.cdx.json"
@@ -106,12 +114,13 @@ def build_environment(platform: Platform, moment: int) -> dict[str, str]:
     }
 
 
-def package(platform: Platform, work: Path, environment: dict[str, str]) -> Path:
-    """Builds the wheel of `colonnade`, with its debug information."""
+def package(folder: Path, platform: Platform, work: Path, environment: dict[str, str]) -> Path:
+    """Builds the wheel of a package, with its debug information."""
+    out = work / "packages" / folder.name
     command = ["maturin", "build", "--release", "--locked", "--zig", "--compatibility", "manylinux2014"]
-    command += ["--target", platform.target, "--strip", "false", "--out", str(work / "package")]
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    [built] = (work / "package").glob("*.whl")
+    command += ["--target", platform.target, "--strip", "false", "--out", str(out)]
+    subprocess.run(command, cwd=folder, env=environment, check=True)
+    [built] = out.glob("*.whl")
     return built
 
 

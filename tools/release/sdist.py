@@ -13,10 +13,11 @@ import tempfile
 from pathlib import Path
 
 
-def build(root: Path, out: Path, target: str, environment: dict[str, str], moment: int) -> Path:
-    """Builds it in `out`, after the wheels for `target`. Its files have the time `moment`."""
-    subprocess.run(["maturin", "sdist", "--out", str(out)], cwd=root, env=environment, check=True)
-    [built] = out.glob("colonnade-*.tar.gz")
+def build(package: Path, out: Path, target: str, environment: dict[str, str], moment: int) -> Path:
+    """Builds that of a package in `out`, after the wheels for `target`. Its files have the time `moment`."""
+    before = {*out.glob("*.tar.gz")}
+    subprocess.run(["maturin", "sdist", "--out", str(out)], cwd=package, env=environment, check=True)
+    [built] = {*out.glob("*.tar.gz")} - before
     with tempfile.TemporaryDirectory() as name:
         with tarfile.open(built) as packed:
             packed.extractall(name, filter="data")

@@ -12,10 +12,12 @@ FORM = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 
 _WORKSPACE = re.compile(r'(?m)^(?P<before>version = ")(?P<version>[^"]+)(?="$)')
 #: `colonnade-wire = { path = "core/wire", version = "1.2.3" }`
-_DEPENDENCY = re.compile(r'(?m)^(?P<before>colonnade-\w+ = \{ path = "[^"]+", version = ")[^"]+')
+_DEPENDENCY = re.compile(r'(?m)^(?P<before>colonnade-[\w-]+ = \{ path = "[^"]+", version = ")[^"]+')
 #: A package of the workspace in a lock file. Packages of registries have a line `source` below. The package of the fuzz
 #: targets is never released.
 _LOCKED = re.compile(r'(?m)^(?P<before>name = "colonnade-(?!fuzz")[\w-]+"\nversion = ")[^"]+(?="\n(?!source))')
+#: `serve = ["colonnade-serve[serve]==1.2.3"]`
+_PACKAGE = re.compile(r'(?P<before>"colonnade(?:-serve)?(?:\[[\w,]+\])?==)[^"]+')
 _CONTROL = re.compile(r"(?m)^(?P<before>default_version = ')[^']+")
 _DATA = re.compile(r"(?m)^DATA = .*$")
 
@@ -26,6 +28,8 @@ PLACES: tuple[tuple[str, re.Pattern[str], int | None], ...] = (
     ("Cargo.toml", _WORKSPACE, 1),
     ("Cargo.toml", _DEPENDENCY, None),
     ("Cargo.lock", _LOCKED, None),
+    ("pyproject.toml", _PACKAGE, 4),
+    ("serve/pyproject.toml", _PACKAGE, 1),
     ("tests/fuzz/Cargo.lock", _LOCKED, None),
     ("pg/colonnade.control", _CONTROL, 1),
 )

@@ -23,7 +23,8 @@ def finish(wheel: Path, components: str, name: str, debug: Path, out: Path, mome
     _run("-m", "wheel", "unpack", "--dest", work, wheel)
     [tree] = work.iterdir()
     for library in sorted(tree.rglob("*.so")):
-        split(library, debug / f"{library.name}.debug", objcopy)
+        # Both packages call their library `_core`.
+        split(library, debug / f"{library.parent.name}-{library.name}.debug", objcopy)
     [information] = tree.glob("*.dist-info")
     places = information / "sboms"
     places.mkdir(exist_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -17,12 +18,14 @@ from .memory_state import memory_state
 
 #: A line of a package's metadata: `duckdb<3,>=2.0 ; extra == 'duckdb'`.
 _REQUIREMENT = re.compile(
-    r"""(?P<name>[\w.-]+)\s*(?:\[[^]]*\])?\s*\(?(?P<range>[^;()]*)\)?\s*;\s*extra\s*==\s*['"](?P<extra>[\w-]+)['"]"""
+    r"""(?P<name>[\w.-]+)\s*(?:\[(?P<of>[^]]*)\])?\s*\(?(?P<range>[^;()]*)\)?\s*;\s*extra\s*==\s*['"](?P<extra>[\w-]+)['"]"""
 )
-_CLAUSE = re.compile(r"\s*(?P<operator>>=|<)\s*(?P<version>\d+(?:\.\d+)*)\s*")
+_CLAUSE = re.compile(r"\s*(?P<operator>>=|==|<)\s*(?P<version>\d+(?:\.\d+)*)\s*")
 _VERSION = re.compile(r"(?P<release>\d+(?:\.\d+)*)[-_.]?(?P<before>(?:a|b|c|rc|alpha|beta|pre|preview|dev)[-_.]?\d*)?")
 #: Of this project, but of no extra.
 _DRIVER = "adbc-driver-colonnade"
+#: The wheel that some extras install, with an extra of its own.
+_SERVER = "colonnade-serve"
 
 
 @dataclass(frozen=True)
@@ -80,14 +83,24 @@ def installation() -> Installation:
 
 def _ranges() -> dict[str, dict[str, str]]:
     """The packages of each extra, with their ranges as the metadata has them."""
-    try:
-        requirements = metadata.requires("colonnade") or []
-    except metadata.PackageNotFoundError:
-        return {}
+    of_server: dict[str, dict[str, str]] = {}
+    for match in _requirements(_SERVER):
+        of_server.setdefault(match["extra"], {})[match["name"]] = match["range"].strip()
     ranges: dict[str, dict[str, str]] = {}
-    for match in filter(None, map(_REQUIREMENT.fullmatch, requirements)):
-        ranges.setdefault(match["extra"], {})[match["name"]] = match["range"].strip()
+    for match in _requirements("colonnade"):
+        needed = ranges.setdefault(match["extra"], {})
+        needed[match["name"]] = match["range"].strip()
+        if match["name"] == _SERVER:
+            needed |= of_server.get(match["of"], {})
     return ranges
+
+
+def _requirements(package: str) -> Iterator[re.Match[str]]:
+    """What the extras of a package need; nothing if it was not installed from a wheel."""
+    try:
+        return filter(None, map(_REQUIREMENT.fullmatch, metadata.requires(package) or []))
+    except metadata.PackageNotFoundError:
+        return iter(())
 
 
 def _version(package: str) -> str | None:
@@ -114,7 +127,7 @@ def is_in_range(version: str, range_: str) -> bool:
     """Whether a version is in a range such as `>=2.0,<3`, by PEP 440. A version that cannot be read is in no range.
 
     Raises:
-        ValueError: The range has a clause other than `>=` and `<`.
+        ValueError: The range has a clause other than `>=`, `<` and `==`.
     """
     found = _VERSION.match(version)
     if found is None:
@@ -123,11 +136,12 @@ def is_in_range(version: str, range_: str) -> bool:
     for clause in filter(None, range_.split(",")):
         bound = _CLAUSE.fullmatch(clause)
         if bound is None:
-            raise ValueError(f"the range {range_!r} has a clause that is neither >= nor <")
+            raise ValueError(f"the range {range_!r} has a clause that is none of >=, < and ==")
         limit = _numbers(bound["version"])
         # A pre-release of the bound is before it, and PEP 440 excludes it from `<` too.
         below = release < limit or (release == limit and found["before"] is not None)
-        if below if bound["operator"] == ">=" else release >= limit:
+        is_within = {">=": not below, "<": release < limit, "==": release == limit and not below}
+        if not is_within[bound["operator"]]:
             return False
     return True
 

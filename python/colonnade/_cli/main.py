@@ -13,7 +13,7 @@ from colonnade._core import __version__
 from colonnade._errors import Error
 from colonnade._secrets import secrets
 
-from . import adbc, bench, completion, demo, doctor, ml, read, serve, tables, udf, user, write
+from . import adbc, bench, completion, demo, doctor, read, server_part, tables, write
 from .command_line import Parser
 from .process import ending_by_exception, reserve_standard_streams
 from .terminal import hide, say
@@ -69,8 +69,11 @@ def parser() -> argparse.ArgumentParser:
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
         required=True, metavar="COMMAND", parser_class=Parser
     )
-    for command in (read, write, tables, serve, bench, doctor, user, udf, ml, adbc, demo):
-        command.add_arguments(subparsers)
+    for command in (read, write, tables, "serve", bench, doctor, "user", "udf", "ml", adbc, demo):
+        if isinstance(command, str):
+            server_part.add_arguments(command, subparsers)
+        else:
+            command.add_arguments(subparsers)
     completion.add_arguments(subparsers, parser)
     for subparser in subparsers.choices.values():
         # The option may follow the subcommand. If it does not, it must not reset the option before the subcommand.

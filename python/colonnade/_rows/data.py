@@ -11,11 +11,11 @@ from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from colonnade._core import Stream
-from colonnade._duckdb.exact import UnsupportedType, described
 from colonnade._errors import DataError, InterfaceError, NotSupportedError, class_like
 from colonnade._frames.dtype import converted
 from colonnade._frames.result import Result
 from colonnade._libraries import require
+from colonnade._sources.duckdb_types.exact import UnsupportedType, described
 
 from . import columns, files
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet
 
     from colonnade._core import ArrowStream, Production
-    from colonnade._duckdb.exact import FieldNotes
     from colonnade._options.dtype import Dtypes
+    from colonnade._sources.duckdb_types.exact import FieldNotes
 
     #: Rows of which all are there: anything with Arrow's PyCapsule interface for streams (pyarrow, polars, DuckDB), a
     #: pandas.DataFrame, or arrays by the names of columns.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from colonnade._core import ArrowStream
-    from colonnade._duckdb.exact import FieldNotes
+    from colonnade._sources.duckdb_types.exact import FieldNotes
 
 #: Statements that return no rows unless `_RETURNS` occurs in them. Drivers count changed rows only if no rows are read.
 _EFFECT = re.compile(

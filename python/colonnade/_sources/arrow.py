@@ -22,7 +22,7 @@ from .calls import POLL_SECONDS, Signal
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream, Production
-    from colonnade._duckdb.exact import FieldNotes
+    from colonnade._sources.duckdb_types.exact import FieldNotes
 
 T = TypeVar("T")
 #: A statement with its parameters, in the library's terms.

@@ -7,7 +7,6 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, ClassVar, Unpack
 
 from colonnade._core import bind, file_uri, is_sqlite
-from colonnade._duckdb.exact import UnsupportedType, check, described
 from colonnade._errors import (
     Error,
     IntegrityError,
@@ -19,6 +18,7 @@ from colonnade._errors import (
 from colonnade._libraries import require
 from colonnade._options.query import Params, SourceOptions
 from colonnade._options.write import WriteTarget
+from colonnade._sources.duckdb_types.exact import UnsupportedType, check, described
 
 from .arrow import CANCELLED, RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
 from .commit_gate import CommitGate
@@ -26,7 +26,7 @@ from .duckdb_write import DuckdbWriter
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream, Stream
-    from colonnade._duckdb.exact import FieldNotes
+    from colonnade._sources.duckdb_types.exact import FieldNotes
 
 #: DuckDB's access modes. `automatic` depends on the permissions of the file.
 _ACCESS_MODES = ("automatic", "read_only", "read_write")
@@ -68,7 +68,7 @@ class DuckdbSource(ArrowSource[str]):
         self._gate = CommitGate()
         config = {"access_mode": access_mode} if access_mode != "automatic" else {}
         # Now that DuckDB is there.
-        from colonnade._duckdb.opening import hint, opened
+        from colonnade._sources.duckdb_types.opening import hint, opened
 
         try:
             self._connection = opened(path, config)

@@ -6,11 +6,11 @@ import re
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from colonnade._duckdb import arrow_scan
-from colonnade._duckdb.exact import literal, quoted
-from colonnade._duckdb.written import Received, created, received
 from colonnade._errors import DatabaseError, DataError, Error, IntegrityError, NotSupportedError, ProgrammingError
 from colonnade._libraries import require
+from colonnade._sources.duckdb_types import arrow_scan
+from colonnade._sources.duckdb_types.exact import literal, quoted
+from colonnade._sources.duckdb_types.written import Received, created, received
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -41,20 +41,30 @@ def checked_uri(uri: object) -> str:
     return uri
 
 
-def open_source(uri: str, gateway: bool = False, *, only_reads: bool = False, transactions: bool = False) -> Source:
+def open_source(uri: str, *, only_reads: bool = False, transactions: bool = False) -> Source:
     """Opens the source of a URI. With `only_reads`, the caller does not begin or end transactions; with `transactions`,
     the caller does by `begin` and `end`, where the source is in this process."""
+    if (own := client_uri(uri)) is not None:
+        return connect(own)
+    scheme, rest = _parted(uri)
+    module, name = _LIBRARIES[scheme]
+    kind = getattr(importlib.import_module(f".{module}", __package__), name)
+    if scheme == "odbc":
+        return kind.from_uri(rest, only_reads=only_reads, transactions=transactions)
+    return kind.from_uri(rest)
+
+
+def client_uri(uri: str) -> str | None:
+    """The URI as the client library takes it; None if its source uses another library."""
     if is_keywords(checked_uri(uri)):
-        return connect(uri, gateway)
-    scheme, _, rest = uri.partition(":")
-    # A URI of SQLAlchemy also names a driver, which is ignored.
-    scheme = scheme.partition("+")[0].lower()
+        return uri
+    scheme, rest = _parted(uri)
     if scheme not in (known := (*_OWN, *_LIBRARIES)):
         raise unknown_scheme(scheme, known)
-    if scheme in _LIBRARIES:
-        module, name = _LIBRARIES[scheme]
-        kind = getattr(importlib.import_module(f".{module}", __package__), name)
-        if scheme == "odbc":
-            return kind.from_uri(rest, only_reads=only_reads, transactions=transactions)
-        return kind.from_uri(rest)
-    return connect(f"{scheme}:{rest}", gateway)
+    return None if scheme in _LIBRARIES else f"{scheme}:{rest}"
+
+
+def _parted(uri: str) -> tuple[str, str]:
+    """The scheme and the rest. A URI of SQLAlchemy also names a driver, which is ignored."""
+    scheme, _, rest = uri.partition(":")
+    return scheme.partition("+")[0].lower(), rest

@@ -1,6 +1,6 @@
 //! Rewrites what PostgreSQL's clients write and DuckDB refuses or reads differently, about the catalog above all.
 //!
-//! - `pg_catalog.` before a name becomes the schema of the catalog's relations and functions (`python/colonnade/_duckdb/catalog.sql`), or that
+//! - `pg_catalog.` before a name becomes the schema of the catalog's relations and functions (`serve/colonnade_serve/_duckdb/catalog.sql`), or that
 //!   of DuckDB's functions (`names.rs`). Before the name of a type it is removed.
 //! - `information_schema.` becomes the schema of the catalog that has these views. DuckDB does not allow another schema with this name, and
 //!   its own shows all databases. A CREATE statement is not changed, because DuckDB stores its text.

@@ -1,4 +1,4 @@
-//! The places in a ring. `python/colonnade/_udf/ring.py` has the same numbers.
+//! The places in a ring. `serve/colonnade_serve/_udf/ring.py` has the same numbers.
 //!
 //! ```text
 //! 0        the number of the last request                64  the number of the last answer

@@ -18,7 +18,7 @@ use crate::session::SessionState;
 
 pub use reply::{LoopbackReply, ReplyError};
 
-/// The longest query in bytes. `python/colonnade/_udf/ring.py` has the same.
+/// The longest query in bytes. `serve/colonnade_serve/_udf/ring.py` has the same.
 const MAX_QUERY: usize = 1 << 20;
 
 /// Where functions run their queries.

@@ -32,7 +32,7 @@ const ENDED_EARLY: &str = "it ended before it was ready, and the server's standa
 const MAX_MESSAGE: usize = 64 << 10;
 const MAX_DESCRIPTORS: usize = 2;
 
-/// The kinds of messages, by their first byte. `python/colonnade/_udf/template.py` has the same.
+/// The kinds of messages, by their first byte. `serve/colonnade_serve/_udf/template.py` has the same.
 const HELLO: u8 = b'h';
 const FORK: u8 = b'F';
 const FORKED: u8 = b'f';

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from colonnade._core import ArrowStream, Stream
-    from colonnade._duckdb.exact import FieldNotes
+    from colonnade._sources.duckdb_types.exact import FieldNotes
 
 T = TypeVar("T")
 

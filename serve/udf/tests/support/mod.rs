@@ -57,7 +57,7 @@ pub fn environment(folder: &Path) -> Option<()> {
     let copies = [
         (libraries.join("numpy"), &packages),
         (libraries.join("numpy.libs"), &packages),
-        (root().join("python/colonnade/_udf"), &folder.to_owned()),
+        (root().join("serve/colonnade_serve/_udf"), &folder.to_owned()),
     ];
     for (from, to) in copies {
         assert!(Command::new("cp").arg("-r").arg(from).arg(to).status().unwrap().success());
@@ -74,7 +74,7 @@ impl TemplateSource for Templates {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         let (python, package) = match &self.environment {
             Some(path) => (path.join("bin/python3"), path.join("_udf")),
-            None => (interpreter(), root().join("python/colonnade/_udf")),
+            None => (interpreter(), root().join("serve/colonnade_serve/_udf")),
         };
         let mut command = Command::new(python);
         command.args(["-I", "-B"]).arg(package.join("__main__.py")).env_clear();

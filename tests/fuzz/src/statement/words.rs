@@ -31,7 +31,8 @@ pub const UNDECIDED: &str = "of_tomorrow";
 
 /// Parsed once.
 pub static WORDS: LazyLock<Words> = LazyLock::new(|| {
-    let (words, lists) = (include_str!("../../words.txt"), include_str!("../../../../serve/duckdb/src/fence/allowed.txt"));
+    let (words, lists) =
+        (include_str!("../../words.txt"), include_str!("../../../../serve/duckdb/src/fence/allowed.txt"));
     let named = |section| lines(lists, section).filter_map(|line| line.rsplit_once(' ')).map(permitted).collect();
     let mut listed: Vec<Named> = named("functions");
     listed.push((UNDECIDED, NONE));

@@ -1,0 +1,44 @@
+"""The commands of the package `colonnade_serve`, whose wheel comes with the extra `serve`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+from typing import Any
+
+from colonnade._libraries import server_part
+
+from .command_line import Parser
+
+#: What the help says of each.
+COMMANDS = {
+    "serve": "serve a database over PostgreSQL's protocol",
+    "user": "add, remove and list users of a server",
+    "udf": "functions in Python as files",
+    "ml": "machine learning in a database",
+}
+
+
+def add_arguments(name: str, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add a subcommand, or what says how to install it."""
+    if importlib.util.find_spec("colonnade_serve") is not None:
+        importlib.import_module(f"colonnade_serve._cli.{name}").add_arguments(subparsers)
+        return
+    subparsers.add_parser(name, help=f"{COMMANDS[name]} (pip install 'colonnade[serve]')", add_help=False)
+    subparsers.choices[name] = Absent(name)
+
+
+class Absent(Parser):
+    """The parser of a command that is not installed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(prog=f"colonnade {name}", add_help=False)
+        self.name = name
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        return argparse.Namespace(run=self.run), []
+
+    def run(self, _: argparse.Namespace) -> int:
+        """Raises an ImportError that says what to install."""
+        return server_part(f"_cli.{self.name}", f"colonnade {self.name}")

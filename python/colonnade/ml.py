@@ -1,0 +1,16 @@
+"""Models as rows of a database: train and apply them in SQL, and move them between the database and Python.
+
+`colonnade ml install` creates the functions and the table (docs/reference/ml.md). The code is in the package
+`colonnade_serve`, whose wheel comes with the extra `ml`.
+"""
+
+try:
+    from colonnade_serve.ml import Model, ModelError, install, load, models, save
+except ModuleNotFoundError:
+    from ._libraries import require
+
+    # It says what to install.
+    require("colonnade_serve.ml", "colonnade.ml", "ml")
+    raise
+
+__all__ = ["Model", "ModelError", "install", "load", "models", "save"]

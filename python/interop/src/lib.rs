@@ -1,0 +1,6 @@
+//! What the extension modules of `colonnade` and `colonnade_serve` share. They exchange Arrow's capsules only, so each has its own copy.
+
+pub mod attached;
+pub mod capsule;
+pub mod error;
+pub mod ffi_stream;

@@ -1,0 +1,244 @@
+//! Registers the dispatchers with each database that this process opens.
+//!
+//! DuckDB calls an entry for each database, as it does for extensions that are linked statically. One descriptor has one entry, so there
+//! are two: version 2 of the interface for the dispatchers, version 1 for `colonnade_session()`.
+
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr;
+
+use super::handles::{CallbackError, OwnedType, checked, owned, raw, report};
+use super::registry::{AGGREGATE, MAP_IMMUTABLE, MAP_STABLE, MAP_VOLATILE};
+use super::symbols::{Api, Handle, Opaque};
+use super::{aggregate, map, session, table};
+
+/// The layout of `duckdb_extension_descriptor`, version 1.
+#[repr(C)]
+struct Descriptor {
+    version: u32,
+    set_error: Option<unsafe extern "C" fn(*mut Descriptor, *const c_char)>,
+    internal: *mut c_void,
+    name: *const c_char,
+    extension_version: *const c_char,
+    api_version: *const c_char,
+    entry_cpp: *const c_void,
+    entry_v1: *const c_void,
+    entry_v2: *const c_void,
+}
+
+/// `duckdb_v2_extension_input`.
+#[repr(C)]
+struct Input {
+    api: *const c_void,
+    extension: Handle,
+    context: Handle,
+    error: *mut Handle,
+}
+
+/// `duckdb_extension_access`.
+#[repr(C)]
+struct Access {
+    set_error: unsafe extern "C" fn(Handle, *const c_char),
+    get_database: unsafe extern "C" fn(Handle) -> *mut Handle,
+    api: *const c_void,
+}
+
+pub(super) const STABILITY: i32 = 0x1_0000;
+const CONSISTENT: i32 = 0x1_0000;
+pub(super) const VOLATILE: i32 = 0x1_0001;
+const CONSISTENT_WITHIN_QUERY: i32 = 0x1_0002;
+pub(super) const NULL_HANDLING: i32 = 0x1_0100;
+pub(super) const SPECIAL: i32 = 0x1_0101;
+pub(super) const POSITIONAL_ONLY: i32 = 0;
+const POSITIONAL_VARIADIC: i32 = 2;
+/// `DUCKDB_V2_LOGICAL_TYPE_ID_ANY`.
+const ANY: i32 = 3;
+
+/// Gives each database that is opened from now on the dispatchers.
+///
+/// # Errors
+/// Why not.
+pub(super) fn register(path: &str) -> Result<(), String> {
+    let api = Api::load(path)?;
+    for describe in [describe_session as unsafe extern "C" fn(*mut c_void) -> i32, describe_dispatchers] {
+        // SAFETY: the function fills a descriptor of the version that DuckDB offers. Registering it again does nothing.
+        if unsafe { (api.register_static_extension)(describe) } != 0 {
+            return Err("DuckDB does not accept the dispatchers".to_owned());
+        }
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn describe_session(descriptor: *mut c_void) -> i32 {
+    let entry: unsafe extern "C" fn(Handle, *const Access) -> bool = enter_session;
+    // SAFETY: DuckDB passes a descriptor.
+    unsafe { describe(descriptor.cast(), c"colonnade_session", c"v1.2.0", entry as *const c_void, ptr::null()) }
+}
+
+unsafe extern "C" fn describe_dispatchers(descriptor: *mut c_void) -> i32 {
+    let entry: unsafe extern "C" fn(*const Input) = enter_dispatchers;
+    // SAFETY: DuckDB passes a descriptor.
+    unsafe { describe(descriptor.cast(), c"colonnade_functions", c"v2.0.0", ptr::null(), entry as *const c_void) }
+}
+
+/// # Safety
+/// `descriptor` is one that DuckDB has made.
+unsafe fn describe(
+    descriptor: *mut Descriptor,
+    name: &'static CStr,
+    api_version: &'static CStr,
+    entry_v1: *const c_void,
+    entry_v2: *const c_void,
+) -> i32 {
+    // SAFETY: the caller promises it. All later versions begin with these fields.
+    let Some(descriptor) = (unsafe { descriptor.as_mut() }) else { return 1 };
+    if descriptor.version < 1 {
+        return 1;
+    }
+    descriptor.version = 1;
+    descriptor.name = name.as_ptr();
+    descriptor.extension_version = concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast();
+    descriptor.api_version = api_version.as_ptr();
+    (descriptor.entry_v1, descriptor.entry_v2) = (entry_v1, entry_v2);
+    0
+}
+
+unsafe extern "C" fn enter_session(info: Handle, access: *const Access) -> bool {
+    let result = Api::loaded().and_then(|api| {
+        // SAFETY: DuckDB passes its functions, and the database that loads the extension.
+        unsafe {
+            let database = ((*access).get_database)(info).as_ref().ok_or("there is no database")?;
+            session::register(api, *database)
+        }
+    });
+    if result.is_err() {
+        // SAFETY: as above; the text is a constant.
+        unsafe { ((*access).set_error)(info, c"the function colonnade_session could not be registered".as_ptr()) };
+    }
+    result.is_ok()
+}
+
+unsafe extern "C" fn enter_dispatchers(input: *const Input) {
+    // SAFETY: DuckDB passes the input of an entry, whose error lives.
+    unsafe {
+        let input = &*input;
+        report(input.error, |api| {
+            register_map(api, input, MAP_IMMUTABLE, CONSISTENT)?;
+            register_map(api, input, MAP_STABLE, CONSISTENT_WITHIN_QUERY)?;
+            register_map(api, input, MAP_VOLATILE, VOLATILE)?;
+            register_aggregate(api, input)?;
+            table::register(api, input.context, input.extension)
+        });
+    }
+}
+
+/// A function of DuckDB's that is being made.
+pub(super) struct Made {
+    pub handle: Handle,
+    pub destroy: unsafe extern "C" fn(*mut Handle) -> i32,
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // SAFETY: this owns the function, also after it was registered.
+        unsafe { (self.destroy)(&raw mut self.handle) };
+    }
+}
+
+/// # Safety
+/// `input` is that of an entry that runs.
+unsafe fn register_map(
+    api: &'static Api,
+    input: &Input,
+    name: &'static str,
+    stability: i32,
+) -> Result<(), CallbackError> {
+    let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
+    let mut user_data: Opaque = owned(name);
+    // SAFETY: the caller promises the input; all handles live until the end of this function; the callbacks have their declarations.
+    unsafe {
+        let mut factory = ptr::null_mut();
+        checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;
+        checked(api, |error| (api.v2_scalar_function_create)(factory, &raw mut function.handle, error))?;
+        let handle = function.handle;
+        let text = raw(name);
+        checked(api, |error| (api.v2_scalar_function_set_name)(handle, &raw const text, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_user_data)(handle, &raw mut user_data, error))?;
+        let mut signature = ptr::null_mut();
+        checked(api, |error| (api.v2_scalar_function_get_signature)(handle, &raw mut signature, error))?;
+        sign(api, input.context, factory, signature)?;
+        checked(api, |error| (api.v2_scalar_function_set_property)(handle, STABILITY, stability, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_property)(handle, NULL_HANDLING, SPECIAL, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_resolve_types_callback)(handle, map::resolve, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_bind_callback)(handle, map::bind, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_init_callback)(handle, map::begin, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_exec_callback)(handle, map::execute, error))?;
+        checked(api, |error| (api.v2_extension_register_scalar_function)(input.extension, handle, error))
+    }
+}
+
+/// # Safety
+/// `input` is that of an entry that runs.
+unsafe fn register_aggregate(api: &'static Api, input: &Input) -> Result<(), CallbackError> {
+    let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_aggregate_function_destroy };
+    let mut user_data: Opaque = owned(AGGREGATE);
+    // SAFETY: as in `register_map`.
+    unsafe {
+        let mut factory = ptr::null_mut();
+        checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;
+        checked(api, |error| (api.v2_aggregate_function_create)(factory, &raw mut function.handle, error))?;
+        let handle = function.handle;
+        let text = raw(AGGREGATE);
+        checked(api, |error| (api.v2_aggregate_function_set_name)(handle, &raw const text, error))?;
+        checked(api, |error| (api.v2_aggregate_function_set_user_data)(handle, &raw mut user_data, error))?;
+        let mut signature = ptr::null_mut();
+        checked(api, |error| (api.v2_aggregate_function_get_signature)(handle, &raw mut signature, error))?;
+        sign(api, input.context, factory, signature)?;
+        checked(api, |error| (api.v2_aggregate_function_set_property)(handle, NULL_HANDLING, SPECIAL, error))?;
+        checked(api, |error| (api.v2_aggregate_function_set_bind_callback)(handle, aggregate::bind, error))?;
+        checked(api, |error| (api.v2_aggregate_function_set_size_callback)(handle, aggregate::size, error))?;
+        checked(api, |error| (api.v2_aggregate_function_set_init_callback)(handle, aggregate::begin, error))?;
+        checked(api, |error| (api.v2_aggregate_function_set_update_callback)(handle, aggregate::update, error))?;
+        checked(api, |error| (api.v2_aggregate_function_set_combine_callback)(handle, aggregate::combine, error))?;
+        checked(api, |error| (api.v2_aggregate_function_set_finalize_callback)(handle, aggregate::finalize, error))?;
+        checked(api, |error| (api.v2_aggregate_function_set_destroy_callback)(handle, aggregate::end, error))?;
+        checked(api, |error| (api.v2_extension_register_aggregate_function)(input.extension, handle, error))
+    }
+}
+
+/// Sets the parameters of a dispatcher, and a result whose type the bind decides.
+///
+/// # Safety
+/// The handles are those of an entry that runs.
+pub(super) unsafe fn sign(
+    api: &'static Api,
+    context: Handle,
+    factory: Handle,
+    signature: Handle,
+) -> Result<(), CallbackError> {
+    // SAFETY: the caller promises the context.
+    let varchar = unsafe { OwnedType::parse(api, context, "VARCHAR") }?;
+    // SAFETY: the caller promises the factory; no parameters of the type are given.
+    let any = OwnedType::new(api, |out, error| unsafe {
+        (api.v2_factory_create_type_from_id)(factory, ANY, ptr::null(), ptr::null(), 0, out, error)
+    })?;
+    for (name, type_, kind) in [
+        ("id", &varchar, POSITIONAL_ONLY),
+        ("session", &varchar, POSITIONAL_ONLY),
+        ("arguments", &any, POSITIONAL_VARIADIC),
+    ] {
+        let name = raw(name);
+        // SAFETY: the caller promises the signature; the name and the type live; there is no default.
+        checked(api, |error| unsafe {
+            (api.v2_function_signature_add_parameter)(
+                signature,
+                &raw const name,
+                type_.handle,
+                ptr::null_mut(),
+                kind,
+                error,
+            )
+        })?;
+    }
+    // SAFETY: as above.
+    checked(api, |error| unsafe { (api.v2_function_signature_set_return_type)(signature, any.handle, error) })
+}

@@ -1,0 +1,1 @@
+"""The commands `colonnade serve`, `user`, `udf` and `ml`."""

@@ -1,0 +1,215 @@
+"""Functions beside the plan: which statements may run so, and how.
+
+Within a plan, a function is called for the rows of each vector. If a call is a whole item of the outermost SELECT list,
+nothing in the plan needs its result. Then the plan gives the arguments, and the function is called for whole batches of
+the result (`serve/bridge/src/duckdb_api/deferral.rs`, `beside.rs`).
+
+That needs proof that nothing else uses the result, because DuckDB would give it a STRUCT:
+
+- The parse tree: the call is an item of a plain SELECT.
+- The catalog: all macros with the item's name are functions in Python, so that the item is the call of a dispatcher.
+- The binding: there are as many calls as such items, so that no view, subquery or macro has another one.
+
+The proof holds as long as the session sees the same catalog.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from .answers import Capsule
+from .column_names import MAX_CHARACTERS
+from .failures import is_passing
+from .parse_tree import is_plain_select, query_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from colonnade._core import ArrowStream
+    from duckdb import DuckDBPyConnection
+
+    from colonnade_serve._core import BoundFunction, FunctionSession
+
+    from .catalog_epoch import SessionEpoch, Sight
+    from .fences import ReadOnlyConnection
+
+#: A macro that only calls a dispatcher: DuckDB's text of its body.
+OWN = r'"system"\.main\.'
+BODY = re.compile(rf"{OWN}colonnade_map(?:_stable|_volatile)?\('([0-9a-f]{{16}})', {OWN}colonnade_session\(\), (.*)\)")
+
+
+@dataclass(frozen=True)
+class Proof:
+    """That a statement's functions can run beside its plan."""
+
+    #: The ids of the functions that its items call, in order.
+    ids: tuple[str, ...]
+    #: The catalog for which it was proved.
+    sight: Sight
+
+
+class BesidePlan:
+    """The functions beside the plans of one session."""
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection | ReadOnlyConnection,
+        parser: DuckDBPyConnection,
+        workers: FunctionSession,
+        epoch: SessionEpoch,
+    ) -> None:
+        self._connection = connection
+        #: Another connection, for parse trees.
+        self._parser = parser
+        self._workers = workers
+        self.epoch = epoch
+        #: The statement that was bound last, its calls, and what the session saw then.
+        self._sql = ""
+        self._calls: list[BoundFunction] = []
+        self._sight: Sight | None = None
+        #: How many statements have run so.
+        self.runs = 0
+
+    @contextmanager
+    def noting(self, sql: str, is_begun: bool) -> Iterator[None]:
+        """While a statement is bound: its calls are noted. With `is_begun`, its transaction may be older than what
+        `epoch` knows of."""
+        self._sql, self._sight = sql, None if is_begun else self.epoch.now
+        self._workers.begin_binding(False)
+        try:
+            yield
+        finally:
+            self._calls = self._workers.end_binding()
+
+    @property
+    def bound_names(self) -> str:
+        """The functions that the statement calls that was bound last."""
+        return ", ".join(dict.fromkeys(call.name for call in self._calls))
+
+    def is_decided(self, sql: str) -> bool:
+        """Whether a statement runs within its plan for another reason than that the catalog may be changing."""
+        return sql != self._sql or not self._calls or self._sight is not None
+
+    def proof(self, sql: str) -> Proof | None:
+        """The proof that the functions of a statement can run beside its plan, if it was bound last. None if they
+        cannot, or if nobody knows."""
+        calls, sight = self._calls, self._sight
+        if sql != self._sql or not calls or sight is None or len(sql) > MAX_CHARACTERS:
+            return None
+        if not all(call.is_deferrable for call in calls):
+            return None
+        try:
+            items = called_items(self._parser, sql)
+            found = [ids for ids in map(self._of_name(items, sight).get, items) if ids is not None]
+        except (RecursionError, LookupError, duckdb.Error) as error:
+            if is_passing(error):
+                raise
+            return None
+        if len(found) != len(calls) or sight != self.epoch.now:
+            return None
+        if not all(call.id in ids for call, ids in zip(calls, found, strict=True)):
+            return None
+        return Proof(tuple(call.id for call in calls), sight)
+
+    def explain(self, inner: str) -> None:
+        """Tell the client where the functions of a statement run that EXPLAIN has bound just before."""
+        with self.noting(inner, False):
+            self._connection._bind(inner, with_type=True)
+        if names := self.bound_names:
+            where = "within" if self.proof(inner) is None else "beside"
+            self._workers.note(f"functions run {where} the plan: {names}")
+
+    def submit(
+        self, statement: tuple[str, dict[str, object] | None, int], types: Sequence[object], proof: Proof
+    ) -> ArrowStream | None:
+        """Run a statement: its text, the values of its parameters, and the rows of a batch. `types` are those of its
+        columns. Gives the stream of its rows, or None if the proof holds no more."""
+        sql, parameters, rows = statement
+        if proof.sight != self.epoch.now:
+            return None
+        self._workers.begin_binding(True)
+        try:
+            result = self._connection._submit(sql, parameters, "stream", rows)
+        except duckdb.InterruptException:
+            raise
+        except duckdb.Error:
+            # The statement runs again within the plan, and reports its error.
+            return None
+        finally:
+            calls = self._workers.end_binding()
+        columns = marked(calls, result.description, types)
+        is_proved = tuple(call.id for call in calls) == proof.ids and proof.sight == self.epoch.now
+        if columns is None or not is_proved:
+            result.close()
+            return None
+        self.runs += 1
+        return self._workers.beside_plan(Capsule(result.arrow_capsule()), columns)
+
+    def _of_name(self, names: Sequence[str], sight: Sight) -> dict[str, frozenset[str] | None]:
+        """The ids that the macros of these names call, by name; None if some macro of the name does something else."""
+        known = self.epoch.found(sight)
+        missing = [name for name in names if name not in known]
+        if missing:
+            known.update(plain_macros(self._connection, missing))
+        return known
+
+
+def called_items(parser: DuckDBPyConnection, sql: str) -> list[str]:
+    """The names of the functions that are whole items of a SELECT, in lower case. None if something else in the
+    statement may use the items' values."""
+    nodes = query_nodes(parser, sql)
+    if len(nodes) != 1 or not is_plain_select(nodes[0], "LIMIT_MODIFIER"):
+        return []
+    return list(names_of(nodes[0]["select_list"]))
+
+
+def names_of(items: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for item in items:
+        if item["class"] == "FUNCTION" and not item.get("is_operator"):
+            yield item["function_name"].lower()
+
+
+def plain_macros(
+    connection: DuckDBPyConnection | ReadOnlyConnection, names: Sequence[str]
+) -> dict[str, frozenset[str] | None]:
+    """For each name, the ids of the functions that its macros call, in all databases and schemas. None if there is no
+    macro, or if one of them does something else."""
+    query = (
+        "SELECT DISTINCT system.main.lower(function_name), parameters, macro_definition "
+        "FROM system.main.duckdb_functions() WHERE function_type IN ('macro', 'table_macro') "
+        "AND system.main.list_contains($1, system.main.lower(function_name))"
+    )
+    found: dict[str, set[str] | None] = {}
+    for name, parameters, body in connection.execute(query, [list(names)]).fetchall():
+        known = found.setdefault(name, set())
+        match = BODY.fullmatch(body or "")
+        if known is None or match is None or match[2] != ", ".join(parameters):
+            found[name] = None
+        else:
+            known.add(match[1])
+    return {name: None if (ids := found.get(name)) is None else frozenset(ids) for name in names}
+
+
+def marked(
+    calls: Sequence[BoundFunction], description: Sequence[tuple[Any, ...]], types: Sequence[object]
+) -> list[tuple[int, str]] | None:
+    """The columns that have the arguments of calls, each with the function's id. None if not each call has one, or if
+    another column has another type than in `types`."""
+    waiting = iter(calls)
+    found = []
+    if len(description) != len(types):
+        return None
+    for position, ((_, type_, *_), expected) in enumerate(zip(description, types, strict=True)):
+        found_name, name = str(type_), str(expected)
+        if found_name == name:
+            continue
+        call = next(waiting, None)
+        if call is None or call.result != name or not found_name.startswith(f'STRUCT("{call.mark}"'):
+            return None
+        found.append((position, call.id))
+    return None if next(waiting, None) is not None else found

@@ -1,0 +1,238 @@
+"""PostgreSQL's catalog beside the served database: it is created, put on the search path, and shown to clients."""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import duckdb
+from colonnade._sources.duckdb_types.exact import cast_target, literal, quoted
+
+from . import fences
+from .batch_rows import have_no_bytes
+from .failures import is_passing
+from .qualified import ENGINE, SCHEMA, QualifiedCatalog
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb.sqltypes import DuckDBPyType
+
+    from colonnade_serve._core import Fence
+
+    from .fences import ReadOnlyConnection
+
+#: The name of the database with the catalog.
+CATALOG = "colonnade_catalog"
+# They are read on import, because the process gives up its access to files later.
+CATALOG_SQL = [
+    Path(__file__).with_name(part).read_text()
+    for part in ("catalog.sql", "catalog_functions.sql", "postgres_functions.sql", "information_schema.sql")
+]
+
+
+def attach_catalog(root: DuckDBPyConnection, main_name: str, fence: Fence | None, scratch: Path | None = None) -> None:
+    """Attach PostgreSQL's catalog read-only, so that no session changes it. It is a file, because a database in memory
+    cannot be attached read-only. `main_name` is the name of `main` in the catalog. With a fence, the catalog hides
+    files. In `scratch`, the next process finds the file again.
+    """
+    with nullcontext(scratch) if scratch is not None else tempfile.TemporaryDirectory(prefix="colonnade-") as directory:
+        path = Path(directory) / "catalog.duckdb"
+        if not path.exists():
+            make_catalog(main_name, path, fence)
+        # A temporary file stays open after its directory is removed.
+        root.execute(f"ATTACH {literal(str(path))} AS {CATALOG} (READ_ONLY)")
+
+
+def make_catalog(main_name: str, path: Path, fence: Fence | None) -> None:
+    """Write the catalog's file, by a connection that does not know the served database."""
+    # The file gets its name only when it is complete, because the process may die before.
+    draft = path.with_name("draft.duckdb")
+    draft.unlink(missing_ok=True)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(f"ATTACH {literal(str(draft))} AS {CATALOG} (READ_WRITE)")
+        fill_catalog(connection, main_name)
+        if fence is not None:
+            fences.hide_files(connection, fence, f"{CATALOG}.{SCHEMA}")
+        connection.execute("USE memory")
+        connection.execute(f"DETACH {CATALOG}")
+    draft.rename(path)
+
+
+def fill_catalog(connection: DuckDBPyConnection, main_name: str) -> QualifiedCatalog:
+    """Create the catalog's objects in the empty database `CATALOG`. Returns what knows them."""
+    # In one transaction, it takes half of the time.
+    connection.execute("BEGIN")
+    for schema in (SCHEMA, ENGINE, "information"):
+        connection.execute(f"CREATE SCHEMA {CATALOG}.{schema}")
+    catalog = QualifiedCatalog(connection, CATALOG)
+    catalog.create(";".join((f"CREATE MACRO main_name() AS {literal(main_name)}", *CATALOG_SQL)))
+    connection.execute("COMMIT")
+    return catalog
+
+
+def create_stand_ins(connection: DuckDBPyConnection) -> None:
+    """Create the catalog's functions in a database in memory, where the log of a file finds them."""
+    connection.execute(f"ATTACH ':memory:' AS {CATALOG}")
+    catalog = fill_catalog(connection, "public")
+    connection.execute("USE memory")
+    for statement in catalog.stand_ins():
+        connection.execute(statement)
+
+
+class CatalogNames(NamedTuple):
+    """What clients may name with the schema `pg_catalog`."""
+
+    relations: list[str]
+    functions: list[str]
+    #: DuckDB's functions with the schemas that have them.
+    engine_functions: list[tuple[str, str]]
+    types: list[str]
+    engine_types: list[str]
+
+
+def catalog_names(root: DuckDBPyConnection) -> CatalogNames:
+    here = f"database_name = '{CATALOG}' AND schema_name = '{SCHEMA}'"
+    query = (
+        f"SELECT table_name FROM system.main.duckdb_tables() WHERE {here} "
+        f"UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE {here}"
+    )
+    relations = [name for (name,) in root.execute(query).fetchall()]
+    query = (
+        "SELECT DISTINCT database_name, schema_name, function_name FROM system.main.duckdb_functions() "
+        f"WHERE database_name = 'system' OR {here} ORDER BY schema_name"
+    )
+    functions = root.execute(query).fetchall()
+    own = [name for database, _, name in functions if database == CATALOG]
+    # A name in `pg_catalog` comes before the same in `main`.
+    others = [(name, schema) for database, schema, name in functions if database != CATALOG]
+    query = (
+        "SELECT DISTINCT database_name, type_name FROM system.main.duckdb_types() "
+        f"WHERE database_name = 'system' OR NOT internal AND {here}"
+    )
+    types = root.execute(query).fetchall()
+    own_types = [name for database, name in types if database == CATALOG]
+    return CatalogNames(relations, own, others, own_types, [name for database, name in types if database != CATALOG])
+
+
+def search_path(connection: DuckDBPyConnection | ReadOnlyConnection) -> str:
+    ((path,),) = connection.execute("SELECT system.main.current_setting('search_path')").fetchall()
+    return path
+
+
+def keep_catalog(connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
+    """Append PostgreSQL's catalog to the search path, if it is missing there."""
+    path = search_path(connection)
+    if f"{CATALOG}.{SCHEMA}" not in path:
+        path = path or "main"
+        connection.execute(f"SET search_path = {literal(f'{path},{CATALOG}.{SCHEMA}')}")
+
+
+#: The type of functions in `catalog.sql`.
+REGPROC = "UNION(regproc VARCHAR, oid BIGINT)"
+#: PostgreSQL's names of the catalog's vectors and arrays of names, by their DuckDB types in `catalog.sql`. Users' lists
+#: can have the same DuckDB types.
+LISTS = {"USMALLINT[]": "int2vector", "UINTEGER[]": "oidvector", "VARCHAR[]": "name[]"}
+#: The types of `LISTS` that clients receive as text.
+VECTORS = ("USMALLINT[]", "UINTEGER[]")
+#: With these variables set, the catalog's vectors are arrays of a fixed size, and its names are JSON. A user's list
+#: keeps its type, and so does a list of a vector's items.
+PROBES = {
+    "colonnade_vectors": "system.main.array_value(0::USMALLINT)",
+    "colonnade_oids": "system.main.array_value(0::UINTEGER)",
+    "colonnade_names": "NULL::system.main.json",
+}
+
+
+@dataclass(frozen=True)
+class CatalogColumns:
+    """The columns of a statement that have types of PostgreSQL's catalog."""
+
+    #: The columns that clients receive as text: positions and DuckDB types.
+    texts: dict[int, str] = field(default_factory=dict)
+    #: All of these columns: positions and PostgreSQL types.
+    types: dict[int, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        connection: DuckDBPyConnection | ReadOnlyConnection,
+        sql: str,
+        types: Sequence[DuckDBPyType],
+        values: dict[str, object] | None,
+    ) -> CatalogColumns:
+        """The columns of a statement that DuckDB has bound with these `types`. The statement does not run."""
+        names = list(map(str, types))
+        found = cls()
+        for position, name in enumerate(names):
+            if name == REGPROC:
+                found.texts[position], found.types[position] = name, "VARCHAR"
+        if any(name in LISTS for name in names):
+            others = other_types(connection, sql, values) or names
+            for position, (name, other) in enumerate(zip(names, others, strict=True)):
+                if name in LISTS and name != other:
+                    found.types[position] = LISTS[name]
+                    if name in VECTORS:
+                        found.texts[position] = name
+        return found
+
+    def shown(self, types: Iterable[object]) -> tuple[str, ...]:
+        """The types of all columns, as clients see them."""
+        return tuple(self.types.get(position, str(type_)) for position, type_ in enumerate(types))
+
+    def as_texts(self, relation: DuckDBPyRelation) -> DuckDBPyRelation:
+        """The same rows, with the columns of `texts` as text."""
+        if not self.texts:
+            return relation
+        columns = enumerate(relation.columns)
+        return relation.project(", ".join(f"{self._text(position)} AS {quoted(name)}" for position, name in columns))
+
+    def _text(self, position: int) -> str:
+        source = f"#{position + 1}"
+        match self.texts.get(position):
+            case None:
+                return source
+            case type_ if type_ in VECTORS:
+                # PostgreSQL's text of a vector: its numbers, separated by spaces. DuckDB's is `[1, 2]`.
+                return f"system.main.translate(CAST({source} AS VARCHAR), '[],', '')"
+            case _:
+                return f"CAST({source} AS VARCHAR)"
+
+
+def other_types(
+    connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, values: dict[str, object] | None
+) -> list[str] | None:
+    """The types of a statement's columns when the catalog has the types of `PROBES`; None if DuckDB then refuses it."""
+    for name, value in PROBES.items():
+        connection.execute(f"SET VARIABLE {name} = {value}")
+    types, failed = None, None
+    try:
+        types = list(map(str, connection._bind(sql, with_type=True, with_writes=True, values=values)[1]))
+    except duckdb.Error as error:
+        failed = error
+    try:
+        for name in PROBES:
+            connection.execute(f"RESET VARIABLE {name}")
+    except duckdb.TransactionException as error:
+        # The error before has aborted the transaction.
+        raise failed or error from None
+    if failed is not None and is_passing(failed):
+        # It says nothing of the types.
+        raise failed
+    return types
+
+
+def needs_no_conversion(statement: fences.Statement, catalog: CatalogColumns) -> bool:
+    """Whether it is a query that only reads and whose columns need no conversion."""
+    if statement.kind != "select" or statement.is_late or statement.changes or have_no_bytes(statement.types):
+        return False
+    columns = enumerate(zip(statement.columns, statement.types, strict=True))
+    return all(position not in catalog.texts and is_exported_exactly(*column) for position, column in columns)
+
+
+def is_exported_exactly(name: str, type_: DuckDBPyType) -> bool:
+    return str(type_) not in VECTORS and type_.id != "interval" and cast_target(type_, name) is None

@@ -1,0 +1,197 @@
+"""How a checked statement of a session runs, and how its rows are streamed."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from colonnade._sources.duckdb_types.exact import check, exact, quoted
+
+from colonnade_serve._core import Refused
+
+from .answers import Answer, Capsule
+from .batch_rows import Limits, reader, row_bytes, rows_per_batch
+from .catalog import CatalogColumns, needs_no_conversion
+from .column_names import column_names
+from .export import with_database
+from .fences import ReadOnlyConnection
+from .remembered import RememberedStatement, RememberedStatements
+from .result_width import check_converted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+    from .beside_plan import BesidePlan
+    from .fences import Gate, Statement
+    from .lifetime import StatementLifetime
+    from .session_settings import SessionSettings
+
+#: Kinds of statements that change a table that exists, for which DuckDB may bind its expressions again. COMMENT ON is
+#: one of the first kind.
+REPLAYED = ("alter", "drop")
+#: The limits of a query that gives no rows.
+NO_ROWS = Limits(1, 1, sys.maxsize)
+HINT = (
+    "DuckDB might not open the database after a crash. Make a new table by CREATE TABLE and INSERT, and rename it; for "
+    "new values use UPDATE."
+)
+
+
+class StatementRunner:
+    """Runs the statements of one session, and remembers those that need not be checked again."""
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection | ReadOnlyConnection,
+        parser: DuckDBPyConnection,
+        gate: Gate,
+        settings: SessionSettings,
+        lifetime: StatementLifetime,
+    ) -> None:
+        self._connection = connection
+        #: Serializes parse trees, independently of the state of the session's transaction.
+        self._parser = parser
+        self._gate = gate
+        self._settings = settings
+        self._lifetime = lifetime
+        self.remembered = RememberedStatements()
+        #: The functions beside the plan; None without `--udf`.
+        self.beside: BesidePlan | None = None
+
+    def bound(self, sql: str, parameters: dict[str, object] | None, columns: int) -> Statement | None:
+        """A statement that will run, if it may. `columns` is the most that the form of its result has."""
+        if self.beside is None:
+            return self._gate.check(self._connection, sql, parameters, columns)
+        with self.beside.noting(sql, self._lifetime.is_begun):
+            return self._gate.check(self._connection, sql, parameters, columns)
+
+    def run_noted(self, statement: Statement, sql: str, limits: Limits, parameters: dict[str, object] | None) -> Answer:
+        """Run a statement of the client, and end it if it gives no rows. Other sessions hear of what it may change."""
+        if self.beside is None:
+            answer = self.run(statement, sql, limits, parameters)
+            if answer.stream is None:
+                self._lifetime.finish()
+            return answer
+        epoch = self.beside.epoch
+        # A transaction notes its own end. A setting of all sessions may change what their queries give.
+        if statement.changes or statement.kind not in ("select", "transaction"):
+            epoch.begin_write()
+        with epoch.running(statement.kind, sql):
+            if statement.kind in REPLAYED:
+                answer = self._run_replayed(self.beside, statement, sql, limits, parameters)
+            else:
+                answer = self.run(statement, sql, limits, parameters)
+            if answer.stream is None:
+                self._lifetime.finish()
+        return replace(answer, must_finish=True) if epoch.is_writing else answer
+
+    def _run_replayed(
+        self,
+        beside: BesidePlan,
+        statement: Statement,
+        sql: str,
+        limits: Limits,
+        parameters: dict[str, object] | None,
+    ) -> Answer:
+        """Run a statement that DuckDB runs again when it opens the database after a crash, from its log. Then there are
+        no functions in Python yet, and it would never open again. So the statement is undone if it has bound one."""
+        self._lifetime.transactions.begin()
+        with beside.noting(sql, True):
+            answer = self.run(statement, sql, limits, parameters)
+        if names := beside.bound_names:
+            what = f"{statement.kind.upper()} of a table whose expressions call functions in Python: {names}"
+            raise Refused(what, "0A000", None, None, HINT)
+        return answer
+
+    def run(self, statement: Statement, sql: str, limits: Limits, parameters: dict[str, object] | None) -> Answer:
+        """Run a statement."""
+        if statement.kind == "transaction":
+            self._lifetime.transactions.client(sql)
+            return Answer()
+        if statement.kind == "explain" and self.beside is not None:
+            self.beside.explain(self._gate.inner(sql))
+        if statement.is_query:
+            types = [] if statement.is_late else statement.types
+            catalog = CatalogColumns.of(self._connection, sql, types, parameters)
+            if needs_no_conversion(statement, catalog):
+                return self._stream(statement, sql, limits, parameters, catalog)
+            if not statement.is_late:
+                # The types are checked before the statement runs, because it may also write.
+                columns = enumerate(zip(statement.columns, statement.types, strict=True))
+                check(column for position, column in columns if position not in catalog.texts)
+                check_converted(statement.columns, statement.types)
+            relation = self._connection.sql(sql, params=parameters)
+            if relation is not None and statement.is_late:
+                self._gate.check_width(relation.columns, relation.types, limits.columns)
+                check_converted(relation.columns, relation.types)
+            return self._rows(relation, sql, limits, catalog)
+        if statement.kind == "export":
+            sql = with_database(sql, self._connection)
+        changed = self._connection.execute(sql, parameters).rowcount
+        if statement.kind == "set":
+            self._settings.changed(self._connection, are_followed=self.beside is not None)
+        return Answer(changed=changed if changed >= 0 else None)
+
+    def _stream(
+        self,
+        statement: Statement,
+        sql: str,
+        limits: Limits,
+        parameters: dict[str, object] | None,
+        catalog: CatalogColumns,
+    ) -> Answer:
+        """Run a query whose columns need no conversion, and remember it."""
+        bytes_ = row_bytes(statement.types)
+        rows = rows_per_batch(bytes_, limits)
+        names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
+        proof = None if self.beside is None else self.beside.proof(sql)
+        if self.beside is not None and proof is not None:
+            # As texts, which DuckDB then makes only once.
+            expected = tuple(map(str, statement.types))
+            stream = self.beside.submit((sql, parameters, rows), expected, proof)
+            if stream is not None:
+                self.remembered.keep(sql, RememberedStatement(expected, names, types, bytes_, proof))
+                return Answer(stream=stream, names=names, types=types)
+        # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
+        result = self._connection._submit(sql, parameters, "stream", rows)
+        if self.beside is None or self.beside.is_decided(sql):
+            self.remembered.keep(sql, RememberedStatement(result.description, names, types, bytes_))
+        return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
+
+    def _rows(self, relation: DuckDBPyRelation | None, sql: str, limits: Limits, catalog: CatalogColumns) -> Answer:
+        """The rows of a query. Columns that need it are converted."""
+        if relation is None:
+            return Answer()
+        types = catalog.shown(relation.types)
+        names = column_names(self._parser, sql, relation.columns)
+        converted, cast_from = exact(catalog.as_texts(relation))
+        return Answer(stream=reader(converted, limits), names=names, types=types, cast=tuple(cast_from))
+
+    def run_remembered(self, sql: str, limits: Limits, parameters: dict[str, object] | None) -> Answer | None:
+        """Run a remembered statement, if its columns are unchanged; otherwise None, without any effect. This skips the
+        checks, which take most of the time of a short statement."""
+        remembered = self.remembered.find(sql)
+        if remembered is None:
+            return None
+        rows = rows_per_batch(remembered.row_bytes, limits)
+        if self.beside is not None and remembered.proof is not None:
+            stream = self.beside.submit((sql, parameters, rows), remembered.columns, remembered.proof)
+            if stream is None:
+                self.remembered.forget(sql)
+                return None
+            return Answer(stream=stream, names=remembered.names, types=remembered.types)
+        result = self._connection._submit(sql, parameters, "stream", rows)
+        if result.description != remembered.columns:
+            result.close()
+            self.remembered.forget(sql)
+            return None
+        return Answer(stream=Capsule(result.arrow_capsule()), names=remembered.names, types=remembered.types)
+
+    def columns_alone(self, statement: Statement, sql: str) -> Answer:
+        """The columns of a query, without rows. The query does not run."""
+        catalog = CatalogColumns.of(self._connection, sql, statement.types, None)
+        columns = enumerate(zip(statement.columns, statement.types, strict=True))
+        types = [(name, "VARCHAR" if position in catalog.texts else type_) for position, (name, type_) in columns]
+        nulls = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(name)}" for name, type_ in types)
+        return self._rows(self._connection.sql(f"SELECT {nulls} LIMIT 0"), sql, NO_ROWS, CatalogColumns())

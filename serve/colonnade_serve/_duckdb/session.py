@@ -1,0 +1,348 @@
+"""A client's session: it runs statements and returns Arrow streams."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import duckdb
+from colonnade._sources.duckdb_types import arrow_scan
+from colonnade._sources.duckdb_types.exact import exact, quoted
+
+from colonnade_serve._core import Refused
+
+from .answers import Answer, Description, ReleasableTable
+from .batch_rows import Limits, reader
+from .catalog import CatalogColumns
+from .column_names import column_names
+from .discard import DISCARDS, removals
+from .failures import is_serious
+from .fences import Gate, ReadOnlyConnection
+from .inputs import FunctionInputs, NamedFunction
+from .kept_rows import Keeping
+from .lifetime import StatementLifetime, binding
+from .open_types import OpenTypes
+from .result_width import check_converted
+from .runner import NO_ROWS, StatementRunner
+from .session_settings import SessionSettings
+from .statement_transaction import StatementTransaction
+
+if TYPE_CHECKING:
+    from colonnade._core import ArrowStream
+    from duckdb import DuckDBPyConnection
+
+    from .beside_plan import BesidePlan
+    from .catalog_epoch import RowSight, Sight
+    from .fences import Statement
+    from .functions import SessionFunctions
+    from .kept_rows import KeptRows
+    from .overloads import Overloads
+    from .sight_memory import SightMemory
+    from .table_functions import TableFunctions
+
+
+class Session:
+    """One client's connection. While a statement runs, only `interrupt` may be called."""
+
+    def __init__(
+        self,
+        connection: DuckDBPyConnection,
+        parser: DuckDBPyConnection,
+        gate: Gate,
+        user: str,
+        overloads: Overloads,
+    ) -> None:
+        self.user = user
+        transactions = ReadOnlyConnection(connection) if gate.read_only else StatementTransaction(connection)
+        #: When its statements begin and end.
+        self.lifetime = StatementLifetime(transactions)
+        self._connection = transactions if isinstance(transactions, ReadOnlyConnection) else connection
+        #: Serializes parse trees, independently of the state of the session's transaction.
+        self._parser = parser
+        self._gate = gate
+        self._open_types = OpenTypes(self._connection, parser, overloads)
+        self._settings = SessionSettings(connection)
+        self._runner = StatementRunner(self._connection, parser, gate, self._settings, self.lifetime)
+        #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
+        self._checked: tuple[str, Statement | None] | None = None
+        #: The functions in Python, for `serve/bridge/src/serve/functions.rs`; None without `--udf`.
+        self.functions: SessionFunctions | None = None
+        #: The table functions in Python, for `serve/bridge/src/serve/tables.rs`.
+        self.tables: TableFunctions | None = None
+        #: The queries of functions that DuckDB has bound as queries that only read.
+        self.reads: SightMemory[bool] | None = None
+        #: The rows of such queries.
+        self.kept: KeptRows | None = None
+        #: What `serve/bridge/src/serve.rs` calls to end a statement whose rows have been read or dropped.
+        self.finish = self.lifetime.finish
+        #: What `serve/bridge/src/serve/tables.rs` calls before and, if the statement does not run, after its calls.
+        self.begin_calls, self.abandon_calls = self.lifetime.begin_calls, self.lifetime.abandon_calls
+        #: Interrupts the query that `read` runs, but not the statement whose function has it run.
+        self.interrupt_query = transactions.interrupt
+
+    @property
+    def beside(self) -> BesidePlan | None:
+        """The functions beside the plan; None without `--udf`."""
+        return self._runner.beside
+
+    def include(
+        self,
+        functions: SessionFunctions,
+        tables: TableFunctions,
+        beside: BesidePlan,
+        reads: SightMemory[bool],
+        kept: KeptRows,
+    ) -> None:
+        """Have functions in Python."""
+        self.functions, self.tables, self.reads, self.kept = functions, tables, reads, kept
+        self._runner.beside = beside
+        self.lifetime.include(beside.epoch, functions.workers, tables)
+
+    @binding
+    def execute(
+        self,
+        sql: str,
+        batch_rows: int,
+        batch_bytes: int,
+        parameters: dict[str, object] | None,
+        gives_rows: bool = False,
+        max_columns: int = sys.maxsize,
+    ) -> Answer:
+        """Run one statement. Rows are streamed in batches within both limits, while DuckDB computes further rows.
+
+        Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
+        that returns no rows is refused and does not run. `max_columns` is the most that the form of a result has.
+        """
+        try:
+            return self._execute(sql, Limits(batch_rows, batch_bytes, max_columns), parameters, gives_rows)
+        except BaseException:
+            self.lifetime.abandon()
+            raise
+
+    def _execute(self, sql: str, limits: Limits, parameters: dict[str, object] | None, gives_rows: bool) -> Answer:
+        if sql in DISCARDS and not gives_rows:
+            return self._discard(sql)
+        checked, self._checked = self._checked, None
+        if checked is not None and checked[0] == sql and parameters is None:
+            statement = checked[1]
+        else:
+            self.lifetime.begin()
+            if (answer := self._runner.run_remembered(sql, limits, parameters)) is not None:
+                return answer
+            statement = self._runner.bound(sql, parameters, limits.columns)
+        if gives_rows and (statement is None or not statement.is_query):
+            raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
+        if statement is None:
+            self.lifetime.finish()
+            return Answer()
+        answer = self._runner.run_noted(statement, sql, limits, parameters)
+        if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
+            self._connection.check(rows_are_open=answer.stream is not None)
+        return answer
+
+    def _discard(self, sql: str) -> Answer:
+        """Run each statement of `removals` as one of the client's, so that all that a session remembers follows."""
+        self.lifetime.begin()
+        statements = removals(self._connection, sql, self._settings)
+        self.lifetime.finish()
+        for statement in statements:
+            self._execute(statement, NO_ROWS, None, False)
+        return Answer()
+
+    @binding
+    def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
+        """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
+        and does not run. While the session sees the same catalog, it need not decide again."""
+        limits, reads, sight = Limits(batch_rows, batch_bytes, sys.maxsize), self.reads, self._sight()
+        before = None
+        if self.kept is not None and sight is not None:
+            if (kept := self.kept.results.find(sql)) is not None:
+                return kept
+            before = self.kept.sight(sql)
+        known = self._runner.remembered.find(sql)
+        if reads is not None and reads.find(sql) and known is not None and known.proof is None:
+            answer = self._runner.run_remembered(sql, limits, None)
+            if answer is not None and self.beside is not None and self.beside.epoch.now == sight:
+                return self._keeping(sql, answer, before)
+            # It was bound while the catalog changed. Nothing has been read of it.
+            answer = None
+        statement = replace(self._gate, read_only=True).check(self._connection, sql, None)
+        if statement is None:
+            raise Refused("_conn.execute() needs a query, and this text has none", "42601", None)
+        if statement.kind != "select" or statement.changes:
+            what = "this query writes" if statement.kind == "select" else f"this is {statement.kind.upper()}"
+            raise Refused(f"_conn.execute() runs queries that only read, and {what}", "25006", None)
+        answer = self._runner.run(statement, sql, limits, None)
+        if reads is not None:
+            reads.keep(sql, True, sight)
+        return self._keeping(sql, answer, before)
+
+    def _keeping(self, sql: str, answer: Answer, before: RowSight | None) -> Answer:
+        """The answer, whose rows are kept if all of them are read. `before`: what the session saw before it ran, if the
+        query is one whose rows can be kept."""
+        if self.kept is None or before is None:
+            return answer
+        return replace(answer, keep=Keeping(self.kept, sql, answer, before))
+
+    def _sight(self) -> Sight | None:
+        """What the session sees of the catalog. A transaction that this session does not know of is older."""
+        if self.beside is None or not (self.lifetime.transactions.is_known or self.beside.epoch.in_statement):
+            return None
+        return self.beside.epoch.now
+
+    @binding
+    def preview(self, sql: str, max_columns: int) -> Answer | None:
+        """The columns of a query that changes the database, without rows. The query does not run. None for other
+        statements, and if the columns are unknown until it runs."""
+        if sql in self._runner.remembered:
+            # It changes nothing. `execute` begins it, and not this: its table functions have run.
+            return None
+        self.lifetime.begin()
+        try:
+            statement = self._runner.bound(sql, None, max_columns)
+        except BaseException:
+            self.lifetime.abandon()
+            raise
+        if statement is None or not statement.changes or not statement.is_query or statement.is_late:
+            # `execute` runs it next, without another check.
+            self._checked = (sql, statement)
+            return None
+        return self._runner.columns_alone(statement, sql)
+
+    @binding
+    def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
+        """The parameters of a statement and, with these values, its columns. The statement does not run."""
+        statement = self._gate.check(self._connection, sql, parameters)
+        if statement is None:
+            return Description()
+        columns = list(zip(statement.columns, map(str, statement.types), strict=True)) if statement.is_query else None
+        # DuckDB describes a statement so if its columns depend on the values of parameters.
+        is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
+        if columns is not None and not is_late:
+            names = column_names(self._parser, sql, statement.columns)
+            catalog = CatalogColumns.of(self._connection, sql, statement.types, parameters)
+            columns = list(zip(names, catalog.shown(statement.types), strict=True))
+        named = [(name, str(type_)) for name, type_ in statement.parameters]
+        if parameters is None and named:
+            named = self._open_types.of_parameters(self._gate.inner(sql) or sql, dict(named))
+        return Description(parameters=named, columns=columns, late=is_late)
+
+    @binding
+    def open_literals(self, sql: str) -> list[tuple[int, str]]:
+        """The types of literals whose form depends on them, by their first byte. None if the statement cannot run."""
+        try:
+            if self._gate.check(self._connection, sql, None) is None:
+                return []
+        except (Refused, duckdb.Error) as error:
+            if is_serious(error):
+                raise
+            # The error is the statement's, which is told when it runs.
+            return []
+        return self._open_types.of_literals(sql)
+
+    @binding
+    def inputs(
+        self,
+        function: NamedFunction,
+        call: int,
+        sample: tuple[int, bool] | None,
+        seed: int | None,
+        sql: str,
+        limits: tuple[int, int, int],
+        parameters: dict[str, object] | None,
+    ) -> Answer:
+        """Run a query with a capture in the place of a function's call. The answer is what the call would get."""
+        assert self.functions is not None and self.tables is not None
+        most = Limits(*limits)
+        capture, self.tables.capture = self.tables.capture, None
+        if capture is not None:
+            try:
+                query, values = FunctionInputs(self.functions, function).of_capture(capture)
+            except BaseException:
+                self.lifetime.abandon_calls()
+                raise
+            # The table functions of the query have run, and this query takes the place of the statement.
+            return self.execute(
+                query, most.batch_rows, most.batch_bytes, values, gives_rows=True, max_columns=most.columns
+            )
+        self.lifetime.begin()
+        try:
+            inputs = FunctionInputs(self.functions, function)
+            inputs.check(self._gate.check(self._connection, sql, parameters))
+            relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
+            self._gate.check_width(relation.columns, relation.types, most.columns)
+            check_converted(relation.columns, relation.types)
+            converted, cast_from = exact(relation)
+            stream = reader(converted, most)
+        except BaseException:
+            self.lifetime.abandon()
+            raise
+        types = tuple(map(str, relation.types))
+        return Answer(stream, names=tuple(relation.columns), types=types, cast=tuple(cast_from))
+
+    def begin_inputs(
+        self, function: NamedFunction, call: int, sample: tuple[int, bool] | None, seed: int | None
+    ) -> None:
+        """Have the calls of the next statement's functions with whole columns captured, which run before `inputs`."""
+        assert self.functions is not None and self.tables is not None
+        self.tables.capture = FunctionInputs(self.functions, function).capture(call, sample, seed)
+
+    def abandon_inputs(self) -> None:
+        """End the capture of a statement that does not run."""
+        if self.tables is not None:
+            self.tables.capture = None
+
+    def input_columns(self, function: NamedFunction) -> list[tuple[str, str]] | None:
+        """The columns that `inputs` gives, with their types. None if they depend on the call."""
+        assert self.functions is not None
+        return FunctionInputs(self.functions, function).columns
+
+    @binding
+    def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
+        """Run an INSERT that reads the table `name`, which is `batch`. Returns the number of rows. An error aborts the
+        client's transaction, if there is one."""
+        import pyarrow as pa
+
+        # DuckDB cannot bind the statement before `batch` is registered. So only the fence checks it.
+        self._gate.check_insert(sql)
+        registered = ReleasableTable(pa.RecordBatchReader.from_stream(batch).read_all())
+        if self.beside is not None:
+            self.beside.epoch.begin_write()
+        try:
+            if not arrow_scan.is_duckdbs(self._connection):
+                raise Refused(arrow_scan.MESSAGE, "55000", None, None, arrow_scan.HINT)
+            # This replaces the view of an earlier INSERT that failed.
+            self._connection.register(name, registered)
+            changed = self._connection.execute(sql).rowcount
+            # `unregister` would hide errors, and a lack of memory aborts the transaction.
+            self._connection.execute(f"DROP VIEW temp.main.{quoted(name)}")
+            self.lifetime.finish()
+        except BaseException:
+            self.lifetime.abandon()
+            raise
+        finally:
+            registered.release()
+        return changed
+
+    def follow(self, caller: Session) -> None:
+        """Take over the caller's settings. The caller may be running a statement."""
+        if self._settings.follow(self._connection, caller._settings) and self.beside is not None:
+            self.beside.epoch.settings_changed()
+        self.lifetime.finish()
+
+    def interrupt(self) -> None:
+        try:
+            self.lifetime.transactions.interrupt()
+        finally:
+            # Also if the connection is closed.
+            if self.functions is not None:
+                self.functions.workers.cancel()
+
+    def close(self) -> None:
+        if self.functions is not None:
+            self.functions.store.close(self.functions.workers)
+        self._parser.close()
+        self._connection.close()
+        if self.beside is not None:
+            self.beside.epoch.end_write()

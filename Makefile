@@ -31,6 +31,7 @@ DROP_IN ?= .venv-drop-in
 ENGINES ?= .venv-engines
 ML ?= .venv-ml
 VERSION ?=
+SINCE ?=
 # The versions of PostgreSQL for test-postgres-versions; all if it is empty.
 VERSIONS ?=
 SERVERS ?=
@@ -51,7 +52,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # The newest PostgreSQL of Debian, or the one in the PATH. It is looked up each time, because a rule may have installed it.
 export PG_CONFIG ?= $(or $(shell ls /usr/lib/postgresql/*/bin/pg_config 2>/dev/null | sort -V | tail -n 1),pg_config)
 
-.PHONY: help demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
+.PHONY: help check demo demo-postgres demo-copy demo-functions test test-rust test-spec test-python test-pandas2 test-dbt test-drop-in soak soak-functions lint bench
 .PHONY: bench-wire bench-end-to-end test-postgres-versions test-mysql-versions test-release record deb test-deb docs test-engines test-ml bench-postgres
 .PHONY: bench-udf fuzz-rings bench-ml bench-sources bench-adbc bench-writes bench-links bench-plans bench-engines bench-growth bench-concurrency study study-report fuzz deny wheel dist dist-aarch64
 .PHONY: test-study test-dist test-dist-aarch64 release release-prepare release-tag
@@ -73,6 +74,9 @@ demo-copy: $(BIN)/.wheel $(BIN)/.bench postgres mariadb ## Copy lineitem from Po
 
 demo-functions: $(BIN)/.wheel $(BIN)/.bench plpython ## Run functions in Python on lineitem, beside plain SQL, DuckDB's own functions in Python and PL/Python (DEMO_SF=1)
 	$(BIN)/python docs/demo/demo_functions.py --scale $(DEMO_SF)
+
+check: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check what has changed, in less than a minute for most changes (SINCE=commit)
+	$(BIN)/python -m tools.check $(if $(SINCE),--since $(SINCE))
 
 test: test-rust test-spec test-python test-pandas2 ## Run all tests
 

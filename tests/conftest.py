@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections import Counter
 from collections.abc import Generator, Iterator
 
 import colonnade
@@ -30,6 +31,21 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
             if said:
                 report.sections.append((f"{name} of the program", said if isinstance(said, str) else repr(said)))
     return report
+
+
+#: The seconds of each file of tests.
+_seconds: Counter[str] = Counter()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    _seconds[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keeps them for tools/check.py. With several processes, the first one gets all reports."""
+    if not hasattr(session.config, "workerinput") and session.config.cache is not None and _seconds:
+        kept = session.config.cache.get("colonnade/seconds", {})
+        session.config.cache.set("colonnade/seconds", {**kept, **{name: round(t, 2) for name, t in _seconds.items()}})
 
 
 @pytest.fixture(scope="session")

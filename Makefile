@@ -349,7 +349,7 @@ dist-aarch64: dist/SHA256SUMS ## Build the wheels for Linux on ARM into dist/aar
 
 test-dist: dist/SHA256SUMS $(BIN)/.wheel $(BIN)/.test $(BIN)/.build postgres mariadb java ## Install what is shipped into environments without compilers, and use it there
 	@command -v patchelf >/dev/null || { $(APT) update && $(APT) install patchelf; }
-	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_package.py tests/dist/shipped_versions.py
+	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_package.py tests/dist/shipped_versions.py tests/dist/shipped_upgrade.py
 
 test-dist-aarch64: $(BIN)/.wheel $(BIN)/.test ## Use the wheels for Linux on ARM in a Python that qemu runs
 	@command -v qemu-aarch64 >/dev/null || { $(APT) update && $(APT) install qemu-user; }

@@ -3,9 +3,9 @@
     make check                  # what differs from the last commit, or the last commit itself if nothing does
     make check SINCE=HEAD~3     # what has changed since another commit
 
-The packages are built before. This checks formatting, lints and types of what has changed, and runs the tests that belong
-to it: those of each changed crate, each changed file of tests, and files of the rooms in `ROOMS`, the shortest first, for
-`SECONDS` by the times of their last run. What is left out is counted. `make test` runs everything.
+The packages are built before. This checks formatting, lints and types of what has changed, and runs the tests that
+belong to it: those of each changed crate, each changed file of tests, and files of the rooms in `ROOMS`, the shortest
+first, for `SECONDS` by the times of their last run. What is left out is counted. `make test` runs everything.
 """
 
 from __future__ import annotations

@@ -118,7 +118,11 @@ def test_no_other_place_has_the_version(copy: Path) -> None:
         )
     }
     # A test's example of another server's version, and the version of the format of run configurations.
-    assert others <= {"serve/protocol/src/connection.rs", "serve/colonnade_serve/_devudf/editors.py", "tests/devudf/test_files.py"}
+    assert others <= {
+        "serve/protocol/src/connection.rs",
+        "serve/colonnade_serve/_devudf/editors.py",
+        "tests/devudf/test_files.py",
+    }
 
 
 def test_a_dry_run_changes_nothing(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,9 +14,9 @@ import colonnade
 import pyarrow as pa
 import pytest
 
+from tests.dist.shipped import DIST, VERSION, orders
 from tests.testbed import pythons
 from tests.testbed.serving import Server, own_server
-from tests.dist.shipped import DIST, VERSION, orders
 
 PLATFORM = "manylinux2014_aarch64.manylinux_2_17_aarch64"
 PACKAGE = DIST / "aarch64" / f"colonnade-{VERSION}-cp311-abi3-{PLATFORM}.whl"
@@ -26,7 +26,8 @@ COLUMNS = """
     select i, i % 7 as week, (i * 7919) % 100000 as spread, i / 8.0 as eighth, sqrt(i) as root, i % 3 = 0 as third,
         nullif(i % 10, 3) as some, 'customer ' || i as name, ['low', 'middle', 'high'][1 + i % 3] as size,
         (i / 100)::decimal(12, 2) as price, date '2020-01-01' + (i % 5000)::int as day,
-        timestamptz '2020-01-01 00:00:00+00' + to_seconds(i) as moment, [i, i + 1] as pair, {'a': i, 'b': 'x' || i} as both
+        timestamptz '2020-01-01 00:00:00+00' + to_seconds(i) as moment, [i, i + 1] as pair,
+        {'a': i, 'b': 'x' || i} as both
     from range(60000) t(i)
 """
 COMPRESSIONS = ("auto", "plain", "light", "light+lz4", "light+zstd-3")

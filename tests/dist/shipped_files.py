@@ -12,9 +12,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tools.release import vsix
 
 from tests.dist.shipped import DIST, ROOT, SDIST, SERVER_SDIST, VERSION, WHEELS
+from tools.release import vsix
 
 
 def machine(wheel: Path) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.testbed import pythons
 from tests.dist.shipped import PACKAGE, ROOT, SERVER, Environment, first_example, oldest, orders, with_extra
 from tests.dist.uses import serve_orders, use
+from tests.testbed import pythons
 
 #: The extras whose oldest packages are installed alone. The others are frames of large engines, and models.
 SMALL = (

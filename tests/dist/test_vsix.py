@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from colonnade._cli.main import parser
+
 from tools.release import versions, vsix
 
 ROOT = Path(__file__).parents[2]

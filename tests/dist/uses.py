@@ -8,8 +8,8 @@ from pathlib import Path
 
 import colonnade
 
-from tests.testbed.serving import function_options, serve
 from tests.dist.shipped import VERSION, Environment
+from tests.testbed.serving import function_options, serve
 
 #: The programs by extra, None for the wheel alone. `uri` is an SQLite file with the table of `orders`, `served` a
 #: server with the same table. A program fails if something does not work.

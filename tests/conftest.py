@@ -43,9 +43,10 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Keeps them for tools/check.py. With several processes, the first one gets all reports."""
-    if not hasattr(session.config, "workerinput") and session.config.cache is not None and _seconds:
-        kept = session.config.cache.get("colonnade/seconds", {})
-        session.config.cache.set("colonnade/seconds", {**kept, **{name: round(t, 2) for name, t in _seconds.items()}})
+    cache = getattr(session.config, "cache", None)
+    if cache is not None and not hasattr(session.config, "workerinput"):
+        known = cache.get("colonnade/seconds", {})
+        cache.set("colonnade/seconds", known | {name: round(seconds, 2) for name, seconds in _seconds.items()})
 
 
 @pytest.fixture(scope="session")

@@ -195,6 +195,14 @@ def test_a_reader_that_has_seen_enough(uri: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("more", [(), ("--partition-by", "k")])
+def test_a_folder_without_permission_is_an_error_about_the_file_that_was_named(more: tuple[str, ...]) -> None:
+    """Nobody makes files there, not even root."""
+    done = run("read", "duckdb:///:memory:", "select 1 as k, 2 as v", "-o", "/sys/named", "--format", "parquet", *more)
+    assert done.returncode == 1 and "/sys/named" in done.stderr and ".colonnade-" not in done.stderr
+    assert "[Errno " in done.stderr
+
+
 def test_a_full_disk_is_an_error_about_the_file_that_was_named(tmp_path: Path) -> None:
     with disks.small_disk(tmp_path / "disk", "64k") as disk:
         for name, more in {"t.parquet": (), "t.csv": (), "t": ("--partition-by", "k")}.items():

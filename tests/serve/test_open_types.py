@@ -264,6 +264,8 @@ def test_white_space_of_values_is_kept(connection: psycopg.Connection) -> None:
     assert connection.execute("SELECT words FROM z").fetchall() == [(values,)]
     connection.execute(f"UPDATE z SET words = '{text}'".encode())
     assert connection.execute("SELECT words FROM z").fetchall() == [(values,)]
+    connection.execute(f"INSERT INTO z (id, words) VALUES (8, '{text}')".encode())
+    assert connection.execute("SELECT words FROM z WHERE id = 8").fetchall() == [(values,)]
     with connection.cursor().copy("COPY z (id, words) FROM STDIN") as copy:
         copy.write(f"9\t{text}\n".replace(",\t", ",").replace("\x0b", "").encode())
     assert connection.execute("SELECT words FROM z WHERE id = 9").fetchall() == [(values,)]

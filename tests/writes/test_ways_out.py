@@ -113,6 +113,23 @@ def test_nested_values_become_json_texts(in_postgres: Place, value: Any) -> None
     assert in_postgres.rows() == [{"c": json.dumps(value)}]
 
 
+def test_a_map_becomes_json_texts(in_postgres: Place) -> None:
+    data = table([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+    error = refused(data, in_postgres)
+    assert error.sqlstate == "0A000" and "map(json.dumps)" in str(error) and '"utf8"' not in str(error)
+    frame = pd.DataFrame({"c": [json.dumps(dict(data["c"][0].as_py()))]})
+    colonnade.write_sql(frame, in_postgres.uri, "t")
+    assert in_postgres.rows() == [{"c": '{"a": 1}'}]
+
+
+def test_an_interval_of_nanoseconds(in_postgres: Place) -> None:
+    data = table([pa.MonthDayNano([1, 2, 1_500])], pa.month_day_nano_interval())
+    error = refused(data, in_postgres)
+    assert error.sqlstate == "22008" and "lossy(" not in str(error)
+    colonnade.write_sql(table([pa.MonthDayNano([1, 2, 1_000])], data["c"].type), in_postgres.uri, "t")
+    assert len(in_postgres.rows()) == 1
+
+
 @pytest.mark.parametrize("target", ["in_sqlite", "in_mariadb"])
 def test_types_that_a_database_lacks(request: pytest.FixtureRequest, target: str) -> None:
     place: Place = request.getfixturevalue(target)

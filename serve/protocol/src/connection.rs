@@ -84,10 +84,10 @@ fn check_database(served: Option<&str>, client: &StartupMessage) -> Result<(), E
 
 /// Logs that a client was refused, and why.
 fn log_refusal(observer: &Observer, socket: &Socket, failure: &Failure) {
-    match failure {
-        Failure::Login(LoginError::Password(_) | LoginError::TooManyFailures(_)) => increment(&observer.failed_logins),
-        Failure::Limit(_) => increment(&observer.refusals),
-        _ => {}
+    if let Some(LoginError::Password(_) | LoginError::TooManyFailures(_)) = failure.refusal() {
+        increment(&observer.failed_logins);
+    } else if let Failure::Limit(_) = failure {
+        increment(&observer.refusals);
     }
     // The text of a failed login names the user. It contains no secret.
     let (peer, code, reason) = (peer(socket), failure.code(), failure.to_string());

@@ -1,5 +1,7 @@
 //! The interface of an engine, which runs the statements.
 
+pub(crate) mod error;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -8,12 +10,12 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use colonnade_sql::{Dialect, Statement};
 
-use crate::copy::input::TargetColumn;
 use crate::functions::Functions;
 use crate::message::backend::TransactionStatus;
 use crate::parameter::ParameterValue;
-use crate::sqlstate::SqlState;
 use crate::value::types::Type;
+
+pub use error::{EngineError, FunctionPlace};
 
 /// Refuses the columns of a result that cannot be sent. It is called once, on a thread of the engine.
 pub type ColumnCheck = Box<dyn FnOnce(&dyn Rows) -> Result<(), EngineError> + Send>;
@@ -209,6 +211,15 @@ pub trait EngineSession: Send {
     }
 }
 
+/// A column that rows are copied into.
+#[derive(Clone, Debug)]
+pub struct TargetColumn {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    pub type_: Type,
+}
+
 /// Rows for a table.
 pub struct InsertedRows<'a> {
     /// The table's name as in the client's statement.
@@ -322,55 +333,4 @@ pub trait Rows: Send {
     /// # Errors
     /// If the statement fails after its first rows.
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError>;
-}
-
-/// An error of a statement.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct EngineError {
-    /// PostgreSQL's error class.
-    pub code: SqlState,
-    /// What has failed.
-    pub message: String,
-    /// Details, if there are any.
-    pub detail: Option<String>,
-    /// What the user can do, if the engine knows.
-    pub hint: Option<String>,
-    /// The position in the client's statement, in characters from 0.
-    pub position: Option<usize>,
-    /// Whether the engine cannot run any further statement, in any session.
-    pub ends_engine: bool,
-    /// Where in a function it has happened.
-    pub function: Option<Box<FunctionPlace>>,
-}
-
-/// A place in a function.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FunctionPlace {
-    /// The calls that led there, one in each line.
-    pub context: String,
-    /// The function's body.
-    pub body: String,
-    /// The position in the body, in characters from 0, if known.
-    pub position: Option<usize>,
-}
-
-impl EngineError {
-    /// An error without further details.
-    pub fn new(code: SqlState, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            detail: None,
-            hint: None,
-            position: None,
-            ends_engine: false,
-            function: None,
-        }
-    }
-
-    /// The error of COPY and DECLARE for a statement without rows.
-    pub fn no_rows() -> Self {
-        Self::new(SqlState::FEATURE_NOT_SUPPORTED, "COPY and DECLARE need a query that gives rows; nothing has run")
-    }
 }

@@ -1,18 +1,39 @@
 //! All errors of a session, and their SQLSTATEs.
 
+use std::any::Any;
+
 use colonnade_sql::statement::SyntaxError;
 
-use crate::auth::LoginError;
-use crate::copy::{CopyDataError, options::OptionError};
-use crate::engine::{EngineError, FunctionPlace};
-use crate::functions::DefinitionError;
+use crate::engine::error::{EngineError, FunctionPlace};
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
-use crate::parameter::InputError;
-use crate::rows;
-use crate::session::settings::SettingError;
 pub use crate::sqlstate::SqlState;
-use crate::value::{Unsupported, ValueError};
+
+/// An error that says by itself what a client is to know: that of a room of the server.
+pub trait Refusal: std::error::Error + Any + Send + Sync {
+    /// The SQLSTATE for the client.
+    fn code(&self) -> SqlState;
+
+    /// Details, if there are any.
+    fn detail(&self) -> Option<String> {
+        None
+    }
+
+    /// What the user can do.
+    fn hint(&self) -> Option<String> {
+        None
+    }
+
+    /// The position in the query string, in characters from 0, if known.
+    fn position(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether it ends the session.
+    fn is_fatal(&self) -> bool {
+        false
+    }
+}
 
 /// Why a statement, or the whole session, ends early.
 #[derive(Debug, thiserror::Error)]
@@ -20,24 +41,12 @@ pub enum Failure {
     /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// An error of a room of the server.
+    #[error("{0}")]
+    Refused(Box<dyn Refusal>),
     /// A syntax error in a statement that the server handles.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// A statement about a function that is refused before the engine reads it.
-    #[error(transparent)]
-    Function(#[from] DefinitionError),
-    /// Invalid data for COPY … FROM STDIN.
-    #[error(transparent)]
-    CopyData(#[from] CopyDataError),
-    /// An invalid option of COPY.
-    #[error(transparent)]
-    Option(#[from] OptionError),
-    /// A column that the requested format cannot carry.
-    #[error(transparent)]
-    Unsupported(#[from] Unsupported),
-    /// A value that the requested format cannot carry.
-    #[error(transparent)]
-    Value(#[from] ValueError),
     /// A column type that a Colonnade stream cannot carry.
     #[error(transparent)]
     UnsupportedType(#[from] colonnade_wire::arrow::UnsupportedType),
@@ -55,14 +64,6 @@ pub enum Failure {
         /// The number of rows in the message.
         rows: usize,
         /// The client's limit.
-        limit: usize,
-    },
-    /// A result with more columns than its form has.
-    #[error("target lists can have at most {limit} entries, and this result has {count} columns")]
-    TooManyColumns {
-        /// The result's columns.
-        count: usize,
-        /// The limit.
         limit: usize,
     },
     /// The transaction has failed. Only ROLLBACK is accepted.
@@ -107,12 +108,6 @@ pub enum Failure {
     /// The client has prepared too many statements without closing them.
     #[error("more than {0} prepared statements or portals; close those that are not needed")]
     TooManyPrepared(usize),
-    /// An invalid setting.
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    /// A parameter's value that is not of its type.
-    #[error(transparent)]
-    Input(#[from] InputError),
     /// Bind has more or fewer values than the statement has parameters.
     #[error("bind message supplies {given} parameters, but prepared statement \"{name}\" requires {wanted}")]
     ParameterCount {
@@ -155,9 +150,6 @@ pub enum Failure {
     /// A feature that is not implemented.
     #[error("{0} is not supported yet")]
     NotSupported(&'static str),
-    /// The login has failed.
-    #[error(transparent)]
-    Login(#[from] LoginError),
     /// A limit of the operator is exceeded.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -167,6 +159,12 @@ pub enum Failure {
     /// The client has closed the connection, or its socket has failed. No error can be sent.
     #[error("the connection to the client is lost")]
     Disconnected(#[from] std::io::Error),
+}
+
+impl<E: Refusal> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Refused(Box::new(error))
+    }
 }
 
 /// Makes an engine's error of the server's error, for a check of the server that the engine runs.
@@ -184,41 +182,30 @@ impl From<Failure> for EngineError {
 }
 
 impl Failure {
+    /// The error of a room, if it is one of this type.
+    pub fn refusal<E: Refusal>(&self) -> Option<&E> {
+        match self {
+            Self::Refused(error) => (error.as_ref() as &dyn Any).downcast_ref(),
+            _ => None,
+        }
+    }
+
     /// The SQLSTATE for the client.
     pub fn code(&self) -> SqlState {
         match self {
             Self::Engine(error) => error.code,
             Self::Syntax(_) => SqlState::SYNTAX_ERROR,
-            Self::Function(error) => error.code(),
-            Self::CopyData(error) => error.code(),
-            Self::Option(error) => match error {
-                OptionError::Redundant(_) => SqlState::SYNTAX_ERROR,
-                // PostgreSQL's invalid_column_reference.
-                OptionError::UnknownColumn { .. } => SqlState::new("42P10"),
-                OptionError::WrongFormat { .. } | OptionError::WrongDirection { .. } => SqlState::FEATURE_NOT_SUPPORTED,
-                _ => SqlState::INVALID_PARAMETER_VALUE,
-            },
-            Self::Unsupported(_) | Self::UnsupportedType(_) | Self::NotSupported(_) => SqlState::FEATURE_NOT_SUPPORTED,
-            Self::Value(error) => match error {
-                ValueError::Precision { .. } | ValueError::Ragged => SqlState::FEATURE_NOT_SUPPORTED,
-                ValueError::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
-            },
+            Self::Refused(error) => error.code(),
+            Self::UnsupportedType(_) | Self::NotSupported(_) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Encode(colonnade_wire::EncodeError::OutOfMemory) => SqlState::OUT_OF_MEMORY,
             Self::Encode(_) | Self::Ipc(_) | Self::Panicked => SqlState::INTERNAL_ERROR,
             Self::MessageTooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
-            Self::TooManyColumns { .. } => SqlState::TOO_MANY_COLUMNS,
             Self::SeveralStatements => SqlState::SYNTAX_ERROR,
             Self::StatementExists(_) => SqlState::new("42P05"),
             Self::PortalExists(_) => SqlState::new("42P03"),
             Self::NoStatement(_) => SqlState::new("26000"),
             Self::NoPortal(_) | Self::NoCursor(_) => SqlState::new("34000"),
             Self::TooManyPrepared(_) => SqlState::PROGRAM_LIMIT_EXCEEDED,
-            Self::Setting(SettingError::Fixed(_)) => SqlState::new("55P02"),
-            Self::Setting(SettingError::Role { .. }) => SqlState::INSUFFICIENT_PRIVILEGE,
-            Self::Setting(SettingError::Value { .. }) => SqlState::INVALID_PARAMETER_VALUE,
-            Self::Setting(SettingError::Transaction) => SqlState::FEATURE_NOT_SUPPORTED,
-            Self::Setting(SettingError::LateMode) => SqlState::ACTIVE_SQL_TRANSACTION,
-            Self::Input(error) => error.code(),
             Self::ParameterCount { .. } | Self::FormatCount { .. } => SqlState::PROTOCOL_VIOLATION,
             Self::ResultChanged | Self::DeferredColumns => SqlState::FEATURE_NOT_SUPPORTED,
             Self::NoSavepoint(_) => SqlState::new("3B001"),
@@ -231,7 +218,6 @@ impl Failure {
             Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
             Self::Starting => SqlState::new("57P03"),
             Self::EngineFailed => SqlState::CRASH_SHUTDOWN,
-            Self::Login(error) => error.code(),
             Self::Limit(error) => error.code(),
             Self::Protocol(ProtocolError::ClientEncoding(_)) => SqlState::INVALID_PARAMETER_VALUE,
             Self::Protocol(ProtocolError::Options(_)) => SqlState::SYNTAX_ERROR,
@@ -249,10 +235,10 @@ impl Failure {
             | Self::Starting
             | Self::EngineFailed
             | Self::Panicked
-            | Self::Login(_)
             | Self::SourceLost
             | Self::TransactionEndFailed(_) => true,
             Self::Limit(error) => error.is_fatal(),
+            Self::Refused(error) => error.is_fatal(),
             _ => false,
         }
     }
@@ -261,7 +247,7 @@ impl Failure {
     pub fn detail(&self) -> Option<String> {
         match self {
             Self::Engine(error) => error.detail.clone(),
-            Self::CopyData(error) => error.place(),
+            Self::Refused(error) => error.detail(),
             Self::Encode(error) => Some(error.to_string()),
             _ => None,
         }
@@ -271,31 +257,17 @@ impl Failure {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Engine(error) => return error.hint.clone(),
-            Self::Function(error) => return error.hint(),
-            Self::Option(error) => return error.hint(),
-            Self::Unsupported(error) => return Some(error.hint()),
+            Self::Refused(error) => return error.hint(),
             Self::UnsupportedType(_) => "Cast the column to a supported type in the query, for example to VARCHAR.",
-            Self::Value(ValueError::Precision { .. }) => {
-                "Cast the column to TIMESTAMP in the query, or use FORMAT text, csv or colonnade."
-            }
-            Self::Value(ValueError::Ragged) => "Request the column as text.",
             Self::MessageTooLarge { .. } => {
                 "Raise the COPY option max_message_bytes, or select fewer or shorter columns."
             }
-            Self::TooManyColumns { limit: rows::MAX_COLUMNS, .. } => rows::WIDE_HINT,
             Self::Starting => "Connect again in a moment.",
             Self::EngineFailed => "Connect again and repeat the statement; committed changes are kept.",
             Self::AbortedTransaction => "Issue ROLLBACK.",
             Self::TransactionEndFailed(_) => "Connect again, and repeat the transaction.",
             Self::SourceLost => "Connect again: each session has its own connection to the source.",
             Self::Limit(error) => return error.hint(),
-            Self::Input(InputError::NoBinary(_)) => "Send the value as text.",
-            Self::Setting(SettingError::Transaction) => {
-                "Leave it out: a transaction sees one snapshot of the database."
-            }
-            Self::Setting(SettingError::Role { .. }) => {
-                "A session has the role with which its client has logged in. Connect as the other one."
-            }
             Self::NotSupported(what) if what.contains("SAVEPOINT") => "End the transaction and begin another one.",
             Self::ResultChanged => {
                 "Prepare the statement again. If a numeric parameter is NaN or infinite, cast it to double precision."
@@ -311,7 +283,7 @@ impl Failure {
         match self {
             Self::Engine(error) => error.position,
             Self::Syntax(error) => Some(error.position),
-            Self::Function(error) => error.position(),
+            Self::Refused(error) => error.position(),
             _ => None,
         }
     }

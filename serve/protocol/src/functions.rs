@@ -10,8 +10,8 @@ pub mod scope;
 
 use colonnade_sql::statement::{CommentOnFunction, DropFunction, FunctionSyntaxError};
 
-use crate::engine::EngineError;
-use crate::error::SqlState;
+use crate::engine::error::EngineError;
+use crate::error::{Refusal, SqlState};
 
 pub use create::{DefinedParameter, DefinedResult, DefinitionKind, FunctionDefinition, MAX_BODY_BYTES, MAX_PARAMETERS};
 
@@ -75,9 +75,8 @@ pub enum DefinitionError {
     NotAllowed,
 }
 
-impl DefinitionError {
-    /// The SQLSTATE.
-    pub fn code(&self) -> SqlState {
+impl Refusal for DefinitionError {
+    fn code(&self) -> SqlState {
         match self {
             Self::Syntax(FunctionSyntaxError::Syntax(_) | FunctionSyntaxError::OpenBody { .. }) => {
                 SqlState::SYNTAX_ERROR
@@ -92,8 +91,7 @@ impl DefinitionError {
         }
     }
 
-    /// What the user can do.
-    pub fn hint(&self) -> Option<String> {
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Syntax(FunctionSyntaxError::Unsupported { hint, .. }) | Self::Unsupported { hint, .. } => hint,
             Self::Syntax(FunctionSyntaxError::UnknownLanguage { .. }) => {
@@ -109,8 +107,7 @@ impl DefinitionError {
         Some(hint.to_owned())
     }
 
-    /// The position in the statement, in characters from 0.
-    pub fn position(&self) -> Option<usize> {
+    fn position(&self) -> Option<usize> {
         match self {
             Self::Syntax(error) => Some(error.position()),
             _ => None,

@@ -10,7 +10,7 @@ pub use binary::from_binary;
 pub use instant::{Instant, parse_instant};
 pub use text::{check_number, from_text};
 
-use crate::sqlstate::SqlState;
+use crate::error::{Refusal, SqlState};
 use crate::value::types::{Type, TypeKind};
 
 /// A value in the form for the engine. The engine casts a text to the value's type.
@@ -119,9 +119,8 @@ pub enum InputError {
     Dimensions(String),
 }
 
-impl InputError {
-    /// Its SQLSTATE.
-    pub fn code(&self) -> SqlState {
+impl Refusal for InputError {
+    fn code(&self) -> SqlState {
         match self {
             Self::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,
             Self::Binary(_) => SqlState::new("22P03"),
@@ -131,6 +130,12 @@ impl InputError {
         }
     }
 
+    fn hint(&self) -> Option<String> {
+        matches!(self, Self::NoBinary(_)).then(|| "Send the value as text.".to_owned())
+    }
+}
+
+impl InputError {
     /// The error for a text that is not a value of `type_`.
     pub fn syntax(type_: &Type, text: &str) -> Self {
         /// The number of characters of the text that are shown.

@@ -12,7 +12,7 @@ use crate::connection::cancel::Control;
 use crate::connection::socket::Output;
 use crate::copy::lines;
 use crate::engine::{EngineError, Rows};
-use crate::error::Failure;
+use crate::error::{Failure, Refusal, SqlState};
 use crate::limits::{Budget, Kept, LimitError};
 use crate::message::backend;
 use crate::rows::spool::Spool;
@@ -27,9 +27,28 @@ const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
 /// The most columns of a result as rows, as in PostgreSQL (`MaxTupleAttributeNumber`).
 pub const MAX_COLUMNS: usize = 1664;
-/// What a client can do that wants more of them.
-pub const WIDE_HINT: &str =
-    "Select fewer columns, or read them by COPY (…) TO STDOUT (FORMAT colonnade), as colonnade.read_sql does.";
+
+/// A result with more columns than its form has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("target lists can have at most {limit} entries, and this result has {count} columns")]
+pub struct TooManyColumns {
+    /// The result's columns.
+    pub count: usize,
+    /// The limit.
+    pub limit: usize,
+}
+
+impl Refusal for TooManyColumns {
+    fn code(&self) -> SqlState {
+        SqlState::TOO_MANY_COLUMNS
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint =
+            "Select fewer columns, or read them by COPY (…) TO STDOUT (FORMAT colonnade), as colonnade.read_sql does.";
+        (self.limit == MAX_COLUMNS).then(|| hint.to_owned())
+    }
+}
 
 /// The largest row in bytes: PostgreSQL's limit (`MaxAllocSize`), which clients rely on.
 const MAX_ROW_BYTES: usize = (1 << 30) - 1;
@@ -69,7 +88,7 @@ impl Formats {
 }
 
 fn check_count(count: usize) -> Result<(), Failure> {
-    if count > MAX_COLUMNS { Err(Failure::TooManyColumns { count, limit: MAX_COLUMNS }) } else { Ok(()) }
+    if count > MAX_COLUMNS { Err(TooManyColumns { count, limit: MAX_COLUMNS }.into()) } else { Ok(()) }
 }
 
 /// A result that the client reads in parts.

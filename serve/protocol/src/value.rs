@@ -34,6 +34,8 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
 
+use crate::error::{Refusal, SqlState};
+
 /// A column whose type a format cannot carry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("column \"{column}\" has type {data_type}, which {format} cannot carry")]
@@ -57,10 +59,15 @@ impl Unsupported {
         };
         Self { column: field.name().clone(), data_type, format }
     }
+}
 
-    /// What the user can do about it.
-    pub fn hint(&self) -> String {
-        format!("Cast column \"{}\" to another type in the query, for example to VARCHAR.", self.column)
+impl Refusal for Unsupported {
+    fn code(&self) -> SqlState {
+        SqlState::FEATURE_NOT_SUPPORTED
+    }
+
+    fn hint(&self) -> Option<String> {
+        Some(format!("Cast column \"{}\" to another type in the query, for example to VARCHAR.", self.column))
     }
 }
 
@@ -82,6 +89,26 @@ pub enum ValueError {
         /// The format, as the user knows it.
         format: &'static str,
     },
+}
+
+impl Refusal for ValueError {
+    fn code(&self) -> SqlState {
+        match self {
+            Self::Precision { .. } | Self::Ragged => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Precision { .. } => {
+                "Cast the column to TIMESTAMP in the query, or use FORMAT text, csv or colonnade."
+            }
+            Self::Ragged => "Request the column as text.",
+            Self::TooLarge { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
 }
 
 /// The key under which Arrow's schemas name an extension type.

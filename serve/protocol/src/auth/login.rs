@@ -16,7 +16,7 @@ use crate::connection::input::Input;
 use crate::connection::origin::Origin;
 use crate::connection::socket::{Output, Socket};
 use crate::engine::{Role, SessionUser};
-use crate::error::{Failure, SqlState};
+use crate::error::{Failure, Refusal, SqlState};
 use crate::message::backend;
 use crate::message::frontend::{FrontendMessage, Phase, sasl_initial_response};
 
@@ -49,9 +49,8 @@ pub enum LoginError {
     TimedOut,
 }
 
-impl LoginError {
-    /// The SQLSTATE for the client.
-    pub fn code(&self) -> SqlState {
+impl Refusal for LoginError {
+    fn code(&self) -> SqlState {
         match self {
             Self::Password(_) => SqlState::new("28P01"),
             Self::Scram(_) => SqlState::PROTOCOL_VIOLATION,
@@ -60,6 +59,10 @@ impl LoginError {
                 SqlState::new("28000")
             }
         }
+    }
+
+    fn is_fatal(&self) -> bool {
+        true
     }
 }
 
@@ -224,9 +227,9 @@ impl From<ScramError> for Failure {
 }
 
 fn with_user(failure: Failure, user: &str) -> Failure {
-    match failure {
-        Failure::Login(LoginError::Password(_)) => LoginError::Password(user.to_owned()).into(),
-        other => other,
+    match failure.refusal() {
+        Some(LoginError::Password(_)) => LoginError::Password(user.to_owned()).into(),
+        _ => failure,
     }
 }
 

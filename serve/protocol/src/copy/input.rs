@@ -21,21 +21,12 @@ pub use error::CopyDataError;
 pub use rows::needs_cast;
 
 use super::options::{CopyOptions, Format, OptionError};
+use crate::engine::TargetColumn;
 use crate::error::Failure;
 use crate::limits::Budget;
-use crate::value::types::Type;
 
 /// The largest size of a row. An incomplete row is kept in memory.
 const MAX_ROW_BYTES: usize = 256 << 20;
-
-/// A column that rows are copied into.
-#[derive(Clone, Debug)]
-pub struct TargetColumn {
-    /// Its name.
-    pub name: String,
-    /// Its type.
-    pub type_: Type,
-}
 
 /// Reads one format.
 pub trait CopyReader {

@@ -7,6 +7,8 @@ use colonnade_wire::{CodecSet, Config, EncodingSet};
 
 use raw::RawOption;
 
+use crate::error::{Refusal, SqlState};
+
 /// The format of the copied rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
@@ -200,9 +202,18 @@ pub enum OptionError {
     },
 }
 
-impl OptionError {
-    /// What the user can do.
-    pub fn hint(&self) -> Option<String> {
+impl Refusal for OptionError {
+    fn code(&self) -> SqlState {
+        match self {
+            Self::Redundant(_) => SqlState::SYNTAX_ERROR,
+            // PostgreSQL's invalid_column_reference.
+            Self::UnknownColumn { .. } => SqlState::new("42P10"),
+            Self::WrongFormat { .. } | Self::WrongDirection { .. } => SqlState::FEATURE_NOT_SUPPORTED,
+            _ => SqlState::INVALID_PARAMETER_VALUE,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Unknown(_) => {
                 "The options are format, delimiter, null, header, quote, escape, force_quote, force_null, force_not_null, encoding; \

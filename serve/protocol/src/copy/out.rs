@@ -50,7 +50,7 @@ pub(crate) fn check(result: &dyn Rows, options: &CopyOptions) -> Result<(), Fail
     let columns = schema.fields().len();
     let limit = if options.format.is_columnar() { MAX_COPY_COLUMNS } else { rows::MAX_COLUMNS };
     if columns > limit {
-        return Err(Failure::TooManyColumns { count: columns, limit });
+        return Err(rows::TooManyColumns { count: columns, limit }.into());
     }
     match options.format {
         Format::Text => super::text::check(&described),

@@ -6,9 +6,9 @@ use arrow_schema::Schema;
 use colonnade_sql::{Statement, quote};
 
 use crate::copy::CopyIn;
-use crate::copy::input::{CopyDataError, CopyReader, ReadRows, TargetColumn, Targets, reader};
+use crate::copy::input::{CopyDataError, CopyReader, ReadRows, Targets, reader};
 use crate::copy::options::Format;
-use crate::engine::{Columns, EngineAnswer, EngineError, InsertedRows, ValueForm};
+use crate::engine::{Columns, EngineAnswer, EngineError, InsertedRows, TargetColumn, ValueForm};
 use crate::error::Failure;
 use crate::message::ProtocolError;
 use crate::message::backend;

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use colonnade_sql::{Dialect, quote};
 
+use crate::error::{Refusal, SqlState};
 use crate::limits::{Charge, Timeout};
 use crate::value::{self, Zone};
 
@@ -42,6 +43,29 @@ pub enum SettingError {
     /// A mode of a transaction in which statements have run.
     #[error("BEGIN with a mode must be the first statement of its transaction")]
     LateMode,
+}
+
+impl Refusal for SettingError {
+    fn code(&self) -> SqlState {
+        match self {
+            Self::Fixed(_) => SqlState::new("55P02"),
+            Self::Role { .. } => SqlState::INSUFFICIENT_PRIVILEGE,
+            Self::Value { .. } => SqlState::INVALID_PARAMETER_VALUE,
+            Self::Transaction => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::LateMode => SqlState::ACTIVE_SQL_TRANSACTION,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Transaction => "Leave it out: a transaction sees one snapshot of the database.",
+            Self::Role { .. } => {
+                "A session has the role with which its client has logged in. Connect as the other one."
+            }
+            _ => return None,
+        };
+        Some(hint.to_owned())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,8 @@ use colonnade_wire::{Damage, DecodeError, DecodeLimits, Decoder, EncodedChunk, H
 
 use super::frame::Frame;
 use super::rows::column_name;
-use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows, TargetColumn};
+use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows};
+use crate::engine::TargetColumn;
 use crate::error::Failure;
 use crate::limits::{Budget, Charge, Kept};
 

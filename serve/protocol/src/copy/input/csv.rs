@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::lines::Lines;
 use super::rows::{RawValue, Rows};
-use super::{CopyReader, ReadRows, TargetColumn};
+use super::{CopyReader, ReadRows};
 use crate::copy::options::{CopyOptions, OptionError};
+use crate::engine::TargetColumn;
 use crate::error::Failure;
 use crate::limits::Budget;
 

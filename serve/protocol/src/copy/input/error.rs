@@ -1,8 +1,8 @@
 //! Data that COPY … FROM STDIN refuses.
 
 use super::MAX_ROW_BYTES;
+use crate::error::{Refusal, SqlState};
 use crate::parameter::InputError;
-use crate::sqlstate::SqlState;
 
 /// Why COPY … FROM STDIN fails.
 #[derive(Debug, thiserror::Error)]
@@ -97,9 +97,8 @@ pub enum CopyDataError {
     },
 }
 
-impl CopyDataError {
-    /// Its SQLSTATE.
-    pub fn code(&self) -> SqlState {
+impl Refusal for CopyDataError {
+    fn code(&self) -> SqlState {
         match self {
             Self::Failed(_) => SqlState::QUERY_CANCELED,
             Self::Unexpected => SqlState::PROTOCOL_VIOLATION,
@@ -114,7 +113,7 @@ impl CopyDataError {
     }
 
     /// The place of the error in the data.
-    pub fn place(&self) -> Option<String> {
+    fn detail(&self) -> Option<String> {
         match self {
             Self::Missing { row, .. } | Self::Extra { row } => Some(format!("Row {row} of the data.")),
             Self::Value { column, row, .. } => Some(format!("Row {row} of the data, column \"{column}\".")),

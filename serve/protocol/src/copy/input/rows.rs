@@ -7,7 +7,8 @@ use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 
-use super::{CopyDataError, ReadRows, TargetColumn};
+use super::{CopyDataError, ReadRows};
+use crate::engine::TargetColumn;
 use crate::error::Failure;
 use crate::limits::{Budget, Charge};
 use crate::parameter::{InputError, ParameterValue, check_number, from_binary, from_text, max_bytes};

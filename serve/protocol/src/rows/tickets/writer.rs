@@ -18,7 +18,7 @@ use crate::engine::{BatchSize, EngineError, Rows};
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
 use crate::message::backend;
-use crate::rows::interrupted;
+use crate::rows::{TooManyColumns, interrupted};
 
 /// The size of the chunks. It is the default of COPY, so that readers with the defaults get the chunks as they are.
 pub const CHUNK: BatchSize = BatchSize { rows: 65_536, bytes: 4 << 20, columns: MAX_COPY_COLUMNS };
@@ -79,7 +79,7 @@ impl SpoolingRows {
         let stream_schema = schema_from_arrow(&rows.schema())?;
         let columns = rows.schema().fields().len();
         if columns > MAX_COPY_COLUMNS {
-            return Err(Failure::TooManyColumns { count: columns, limit: MAX_COPY_COLUMNS });
+            return Err(TooManyColumns { count: columns, limit: MAX_COPY_COLUMNS }.into());
         }
         let added = tickets.add(&control.user, settings.ttl);
         let (ticket, spooled) = added.inspect_err(|failure| tickets.count_failure(failure))?;

@@ -2,7 +2,8 @@
 
 use arrow_schema::{DataType, Field, Schema};
 
-use crate::copy::input::{CopyDataError, TargetColumn, malformed};
+use crate::copy::input::{CopyDataError, malformed};
+use crate::engine::TargetColumn;
 use crate::error::Failure;
 
 /// The metadata key of Arrow's extension types.

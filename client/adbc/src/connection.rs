@@ -3,13 +3,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use adbc_core::error::{Error, Result, Status};
+use adbc_core::error::Result;
 use adbc_core::options::{InfoCode, ObjectDepth, OptionConnection, OptionValue};
 use adbc_core::{CancelHandle, Connection, Optionable};
 use arrow_array::RecordBatchReader;
 use arrow_schema::Schema;
 
-use crate::error::refused;
 use crate::objects::{self, Filters};
 use crate::options::{ReadOptions, integer, no_such_type, text, truth};
 use crate::session::{Isolation, Session};
@@ -133,9 +132,4 @@ impl Optionable for AdbcConnection {
     fn get_option_double(&self, key: OptionConnection) -> Result<f64> {
         Err(no_such_type(key.as_ref(), "float"))
     }
-}
-
-/// What ADBC has and this driver does not, with what to do instead.
-pub(crate) fn not_implemented(message: &str) -> Error {
-    refused(Status::NotImplemented, message)
 }

@@ -64,6 +64,11 @@ pub(crate) fn refused(status: Status, message: impl Into<String>) -> Error {
     Error::with_message_and_status(message, status)
 }
 
+/// What ADBC has and this driver does not, with what to do instead.
+pub(crate) fn not_implemented(message: &str) -> Error {
+    refused(Status::NotImplemented, message)
+}
+
 /// The same with a SQLSTATE.
 pub(crate) fn with_sqlstate(mut error: Error, sqlstate: &str) -> Error {
     if let Ok(bytes) = <[u8; SQLSTATE]>::try_from(sqlstate.as_bytes()) {

@@ -13,9 +13,10 @@ use arrow_array::{
 };
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::{ArrowError, DataType, SchemaRef};
-use colonnade_client::{Connection, Dialect};
+use colonnade_client::Dialect;
 
 use crate::session::Session;
+use crate::types::vendor;
 
 /// One batch.
 pub(crate) type Single = RecordBatchIterator<std::array::IntoIter<std::result::Result<RecordBatch, ArrowError>, 1>>;
@@ -55,19 +56,6 @@ pub(crate) fn info(session: &Session, codes: Option<&HashSet<InfoCode>>) -> Resu
     let names = UInt32Array::from_iter_values(found.iter().map(|(code, _)| u32::from(code)));
     let values = union(found.into_iter().map(|(_, info)| info))?;
     single(GET_INFO_SCHEMA.clone(), vec![Arc::new(names), Arc::new(values)])
-}
-
-/// The database's name and version.
-pub(crate) fn vendor(source: &dyn Connection) -> (String, Option<String>) {
-    let server = source.server();
-    match server.split_once(' ') {
-        // `colonnade serve` says PostgreSQL's version, and in parentheses its own and that of the engine.
-        Some(_) if server.starts_with(|first: char| first.is_ascii_digit()) => {
-            ("Colonnade".to_owned(), Some(server.to_owned()))
-        }
-        Some((name, version)) => (name.to_owned(), Some(version.to_owned())),
-        None => (server.to_owned(), None),
-    }
 }
 
 fn union(values: impl Iterator<Item = Info>) -> Result<UnionArray> {

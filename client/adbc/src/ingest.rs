@@ -6,8 +6,7 @@ use arrow_array::RecordBatchReader;
 use arrow_schema::SchemaRef;
 use colonnade_client::{self as client, Batch, Dialect, ErrorKind, IfExists, Keep, ResultStream, Stats, WriteTarget};
 
-use crate::connection::not_implemented;
-use crate::error::{converted, refused};
+use crate::error::{converted, not_implemented, refused};
 use crate::options::{not_found, text, truth};
 use crate::schema;
 use crate::session::Session;

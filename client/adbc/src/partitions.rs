@@ -18,8 +18,7 @@ use arrow_schema::{Schema, SchemaRef};
 use colonnade_client::partition::{self, Offer, PartConnection, PartPlan, PartRequest, PartTicket, PartitionSplit};
 use colonnade_client::{self as client, Batch, Connection, Keep, ResultStream, Stats};
 
-use crate::connection::not_implemented;
-use crate::error::{converted, refused};
+use crate::error::{converted, not_implemented, refused};
 use crate::options::ReadOptions;
 use crate::rows::Rows;
 use crate::schema;

@@ -9,8 +9,7 @@ use colonnade_client::{self as client, Connection, Dialect, ErrorKind, Parameter
 use colonnade_sql::quote;
 use colonnade_sql::split::trimmed;
 
-use crate::connection::not_implemented;
-use crate::error::{converted, refused};
+use crate::error::{converted, not_implemented, refused};
 use crate::options::ReadOptions;
 use crate::session::Session;
 use crate::types;

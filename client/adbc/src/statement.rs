@@ -9,8 +9,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::Schema;
 use colonnade_client::{Answer, Parameters, bind};
 
-use crate::connection::not_implemented;
-use crate::error::{converted, refused};
+use crate::error::{converted, not_implemented, refused};
 use crate::ingest::{IngestOptions, no_query};
 use crate::options::{ReadOptions, integer, no_such_type, truth};
 use crate::parameters::ParameterRows;

@@ -14,8 +14,6 @@ use colonnade_client::{
     self as client, Batch, Connection, ErrorKind, Keep, QueryOptions, ResultStream, Stats, TYPE_NAME_KEY, limited,
 };
 
-use crate::info::vendor;
-
 /// The client's key of a column that has text instead of a type that Arrow lacks. TYPES.md.
 const AS_TEXT_KEY: &str = "colonnade.type";
 /// The key that ADBC's PostgreSQL driver had before there was one for all databases. It is that of types which Arrow lacks.
@@ -34,6 +32,19 @@ pub(crate) fn stream(
     };
     let schema = Arc::new(schema(stream.schema(), source));
     Box::new(TypedStream { stream, schema })
+}
+
+/// The database's name and version.
+pub(crate) fn vendor(source: &dyn Connection) -> (String, Option<String>) {
+    let server = source.server();
+    match server.split_once(' ') {
+        // `colonnade serve` says PostgreSQL's version, and in parentheses its own and that of the engine.
+        Some(_) if server.starts_with(|first: char| first.is_ascii_digit()) => {
+            ("Colonnade".to_owned(), Some(server.to_owned()))
+        }
+        Some((name, version)) => (name.to_owned(), Some(version.to_owned())),
+        None => (server.to_owned(), None),
+    }
 }
 
 struct TypedStream {

@@ -4,7 +4,7 @@
 use adbc_core::error::Result;
 use colonnade_client::{Dialect, catalog};
 
-use crate::connection::not_implemented;
+use crate::error::not_implemented;
 use crate::session::Session;
 
 /// The queries of a kind of database.

@@ -5,8 +5,7 @@ use colonnade_client::Dialect;
 use colonnade_sql::quote;
 
 use super::Session;
-use crate::connection::not_implemented;
-use crate::error::refused;
+use crate::error::{not_implemented, refused};
 
 impl Session {
     /// Whether this driver has made the session read-only.

@@ -105,7 +105,7 @@ class Message:
         for field in self.header.tables(1):
             type_ = field.number(2, "<B")
             if type_ not in BUFFERS or (type_ == INT and field.table(3).number(0, "<i") != 32):
-                raise Malformed(f"a column of type {type_}, which is none of the table's")
+                raise Malformed(f"a column of type {type_}, which the table does not have")
             found.append(type_)
         return found
 

@@ -191,4 +191,4 @@ def converted(reader: Reader, type_: int, text: bytes | None) -> int | str | Non
             return text.decode()
     except ValueError as error:
         raise reader.malformed(f"the value before it: {error}") from None
-    raise Malformed(f"a column of type {type_}, which is none of the table's")
+    raise Malformed(f"a column of type {type_}, which the table does not have")

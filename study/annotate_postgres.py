@@ -108,7 +108,7 @@ def read(raw: bytes, type_: int, format_: int) -> int | str:
     if type_ in (TEXT, VARCHAR):
         return raw.decode()
     if type_ != INT4:
-        raise ValueError(f"type {type_} is none of the table's")
+        raise ValueError(f"type {type_} is not one of the table's")
     return struct.unpack(">i", raw)[0] if format_ else int(raw)
 
 

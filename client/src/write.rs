@@ -66,8 +66,9 @@ impl FromStr for IfExists {
             "truncate" => Self::Truncate,
             "upsert" => Self::Upsert,
             _ => {
-                let message =
-                    format!("if_exists {name:?} is none of fail, append, replace, create_append, truncate, upsert");
+                let message = format!(
+                    "if_exists must be one of fail, append, replace, create_append, truncate, upsert, not {name:?}"
+                );
                 return Err(Error::new(ErrorKind::Usage, message));
             }
         })

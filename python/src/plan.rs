@@ -186,7 +186,7 @@ fn whose(own: bool) -> PartConnection {
 fn decoded(py: Python<'_>, ticket: &[u8]) -> PyResult<PartTicket> {
     PartTicket::decode(ticket).ok_or_else(|| {
         let error =
-            Error::new(ErrorKind::Usage, "the ticket of the part is damaged, or of another version of this package");
+            Error::new(ErrorKind::Usage, "the part's ticket is damaged or was made by another version of colonnade");
         to_py(py, &error.with_hint("make the plan again, with the same version on both sides"))
     })
 }

@@ -108,7 +108,7 @@ def test_parameters_by_order_and_by_name(any_uri: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"return_type": "excel"}, ValueError, "'excel' is none of"),
+        ({"return_type": "excel"}, ValueError, "not 'excel'"),
         ({"return_type": "arrow", "index_col": "i"}, ValueError, "index_col"),
         ({"partition_range": (1, 5)}, ValueError, "needs partition_on"),
         ({"partition_on": "i", "partition_num": 0}, ValueError, "at least 1"),

@@ -100,7 +100,7 @@ def test_an_existing_column_is_not_trusted(foreign: Place, in_postgres: Place) -
     """It may be char(n) or a domain, which change values."""
     in_postgres.execute("create table t (a char(5))")
     for mode in ("append", "create_append"):
-        with pytest.raises(colonnade.NotSupportedError, match="does not tell what an existing column does"):
+        with pytest.raises(colonnade.NotSupportedError, match="does not report the types of an existing table"):
             colonnade.write_sql(pa.table({"a": ["x"]}), foreign.uri, "t", if_exists=mode)
     assert in_postgres.rows() == []
 

@@ -96,8 +96,10 @@ fn column(array: &ArrayRef, field: &Field) -> Result<ArrayRef, Error> {
             let integers = array.as_primitive::<Int64Type>();
             match integers.iter().flatten().find(|number| number.unsigned_abs() > EXACT) {
                 Some(number) => {
-                    let message =
-                        format!("column {:?}: {number} has no double, and other parts have REAL values", field.name());
+                    let message = format!(
+                        "column {:?}: {number} is not exact as float64, and other parts contain REAL values",
+                        field.name()
+                    );
                     let error = Error::new(ErrorKind::Database, message).with_sqlstate("22003");
                     Err(error.with_hint("cast the column in the query"))
                 }
@@ -153,6 +155,6 @@ mod tests {
         let nulls = fitted(batch(Arc::new(NullArray::new(3))), &wanted).unwrap();
         assert_eq!((nulls.num_rows(), nulls.column(0).null_count()), (3, 3));
         let error = fitted(batch(Arc::new(Int64Array::from(vec![(1 << 53) + 1]))), &wanted).unwrap_err();
-        assert!(error.message().starts_with("column \"x\": 9007199254740993 has no double"));
+        assert!(error.message().starts_with("column \"x\": 9007199254740993 is not exact as float64"));
     }
 }

@@ -9,7 +9,7 @@ pub fn count(sql: &str, dialect: Dialect) -> usize {
     code(sql, dialect).filter_map(number).max().unwrap_or(0)
 }
 
-/// A text with what `write` appends in the place of each placeholder; it is told the name without the `$`.
+/// A text with what `write` appends in the place of each placeholder; `write` receives the name without `$`.
 ///
 /// White space is put where two tokens could become one: a number and a point, `U&` and a string. A value next to a string or to
 /// another value is put in parentheses: PostgreSQL reads two strings on two lines as one, MySQL any two. So is one behind a sign:

@@ -161,7 +161,7 @@ def _of_polars(dtype: Any) -> str:
 def checked_backend(backend: str) -> Backend:
     """The back-end of this name, or a ValueError."""
     if backend not in get_args(Backend):
-        raise ValueError(f"dtype_backend {backend!r} is none of {', '.join(get_args(Backend))}")
+        raise ValueError(f"dtype_backend must be one of {', '.join(get_args(Backend))}, not {backend!r}")
     return backend  # type: ignore[return-value]
 
 

@@ -333,7 +333,7 @@ def _require_known(name: str, values: pd.Series, categories: pd.Index) -> None:
     unknown = distinct[categories.get_indexer_for(distinct) < 0]
     if len(unknown) > 0:
         raise DataError(
-            f'column "{name}": {unknown.astype(object)[0]!r} is none of the categories of its dtype',
+            f'column "{name}": {unknown.astype(object)[0]!r} is not one of the categories of its dtype',
             hint="add it to the categories, or cast it to NULL in the query",
             sqlstate="22000",
         )

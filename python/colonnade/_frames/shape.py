@@ -46,7 +46,7 @@ class Shape:
 
     def __post_init__(self) -> None:
         if self.return_type not in get_args(ReturnType):
-            raise ValueError(f"return_type {self.return_type!r} is none of {', '.join(get_args(ReturnType))}")
+            raise ValueError(f"return_type must be one of {', '.join(get_args(ReturnType))}, not {self.return_type!r}")
         for name in ("index_col", "dtype_backend", "coerce_float", "parse_dates"):
             if getattr(self, name) is not None and self.return_type not in _PANDAS:
                 raise ValueError(f"{name} needs return_type 'pandas'")

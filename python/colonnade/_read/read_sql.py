@@ -209,7 +209,7 @@ def read_sql(
     before = [pre_execution_query] if isinstance(pre_execution_query, str) else list(pre_execution_query or [])
     split = partition.Split.checked(partition_on, partition_num, partition_range, consistent=consistent, before=before)
     if protocol not in (None, "csv", "binary", "cursor", "simple", "text"):
-        raise ValueError(f"protocol {protocol!r} is none of csv, binary, cursor, simple, text")
+        raise ValueError(f"protocol must be one of csv, binary, cursor, simple, text, not {protocol!r}")
     shape.require()
 
     connection = place if isinstance(place, Connection) else Connection(open_source(place, only_reads=True))

@@ -79,7 +79,10 @@ class AdbcWriter:
             return
         if mode not in ("fail", "replace"):
             # Its columns may round: char(n), timestamp(0). The driver does not tell.
-            raise self._refused("this driver does not tell what an existing column does to values", "postgresql://…")
+            raise self._refused(
+                "this driver does not report the types of an existing table, so exact writes cannot be checked",
+                "postgresql://…",
+            )
         if in_transaction:
             raise InterfaceError(
                 "a transaction is open, and this driver could not take back a part of it",

@@ -25,7 +25,7 @@ class Answer:
     cast: tuple[int, ...] = ()
     #: What takes the rows when all have been read, if they are few.
     keep: Callable[[ArrowStream], None] | None = None
-    #: Whether the statement ends when its rows have been read or dropped, so that the session must hear of that.
+    #: Whether the statement ends when its rows have been read or dropped, so the session must be notified.
     must_finish: bool = False
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: For the name of a macro, what is known of the macros with it.
 Found = dict[str, "frozenset[str] | None"]
 
-#: DuckDB's kinds of statements that change no catalog. Transactions are told apart.
+#: DuckDB's kinds of statements that change no catalog. Transaction statements are handled separately.
 ROWS = frozenset(
     ("select", "insert", "update", "delete", "merge_into", "explain", "prepare", "execute", "copy", "vacuum")
 )
@@ -91,7 +91,7 @@ class CatalogEpoch:
         with self._lock:
             if self._found[0] < epoch.macros:
                 self._found = (epoch.macros, {})
-            # Who still looks at an older catalog keeps what it finds to itself.
+            # A session with an older snapshot does not share its findings.
             return self._found[1] if self._found[0] == epoch.macros else {}
 
 

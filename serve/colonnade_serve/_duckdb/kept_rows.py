@@ -4,7 +4,7 @@ A function may ask the same small question at each call, such as for the newest 
 millisecond to answer it, which is longer than the prediction for one row.
 
 Rows are kept only of queries that depend on nothing but the rows of one table of the served database: its columns,
-compared with constants. Their text shows no function, and the table is no view, so that none can be behind a name.
+compared with constants. The query calls no function and reads no view, so nothing can run code behind a name.
 """
 
 from __future__ import annotations

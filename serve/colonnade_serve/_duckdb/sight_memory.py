@@ -24,7 +24,7 @@ class SightMemory(Generic[Value]):
         self._found: dict[Hashable, Value] = {}
 
     def find(self, key: Hashable) -> Value | None:
-        """The value; None if there is none, or if nobody knows what the session sees."""
+        """The value; None if there is none, or if the session's snapshot is unknown."""
         now = self._epoch.now
         return self._found.get(key) if now is not None and now == self._sight else None
 

@@ -88,7 +88,7 @@ pub trait TableFunctions {
     /// DuckDB's error.
     fn begin_calls(&mut self, statement: &Translated) -> Result<(), EngineError>;
 
-    /// Calls a function. Gives what stands for its rows, until the next statement. If it fails, the calls have ended.
+    /// Calls a function. Returns a table expression that is valid until the next statement. On error, all calls have ended.
     ///
     /// # Errors
     /// The error of a query, or of the function.

@@ -185,8 +185,10 @@ impl<'w> CallInputs<'w> {
     /// If the arguments are not complete, the function fails, or its result is not valid.
     pub fn call(self) -> Result<CallOutput<'w>, CallError> {
         self.check_complete()?;
-        if self.function.is_aggregate() != (self.groups_at > 0) {
-            return Err(self.misuse("groups are for aggregates, and aggregates need them"));
+        match (self.function.is_aggregate(), self.groups_at > 0) {
+            (true, false) => return Err(self.misuse("an aggregate needs groups")),
+            (false, true) => return Err(self.misuse("only aggregates take groups")),
+            _ => {}
         }
         if self.words.len() > MAX_REQUEST_WORDS {
             return Err(self.misuse("there are too many columns for one call"));

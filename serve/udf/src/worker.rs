@@ -49,7 +49,7 @@ impl Compiled {
     }
 }
 
-/// A process, and what this side knows of it.
+/// A worker process and the server's record of its state.
 #[derive(Debug, Default)]
 pub(crate) struct WorkerState {
     pub process: Option<Arc<Process>>,

@@ -176,6 +176,6 @@ fn arguments_that_are_not_as_declared_are_refused() {
     assert_eq!(fault(inputs.parameter(Form::Array).unwrap_err()), "a parameter lacks nodes");
     assert_eq!(fault(inputs.call().map(drop).unwrap_err()), "there are fewer arguments than parameters");
     let error = call(&mut worker, &own, 1, &[integers(&[1])], Some(&[0, 1])).map(drop).unwrap_err();
-    assert_eq!(fault(error), "groups are for aggregates, and aggregates need them");
+    assert_eq!(fault(error), "only aggregates take groups");
     call(&mut worker, &own, 1, &[integers(&[1])], None).map(drop).unwrap();
 }

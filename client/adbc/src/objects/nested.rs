@@ -60,7 +60,7 @@ impl Table {
     }
 }
 
-/// How many names lead to a table, and to what it is in.
+/// The number of names in a table's path, and in its schema's.
 pub(super) const CATALOG: usize = 1;
 pub(super) const DB_SCHEMA: usize = 2;
 const TABLE: usize = 3;

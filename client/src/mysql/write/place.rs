@@ -54,8 +54,10 @@ impl Place {
         let schema = target.schema.clone().or_else(|| settings.database.clone());
         let name = TableName { schema: schema.ok_or_else(no_database)?, table: target.table.clone() };
         if settings.lower_case && name.table != name.table.to_lowercase() {
-            let message = format!("the server stores names of tables in lower case, and {:?} is not", name.table);
-            return Err(AnswerError::Refused(Error::new(ErrorKind::Usage, message)));
+            let message =
+                format!("table name {:?} must be lower case: this server stores names in lower case", name.table);
+            let error = Error::new(ErrorKind::Usage, message);
+            return Err(AnswerError::Refused(error.with_hint(format!("write it as {:?}", name.table.to_lowercase()))));
         }
         let current = transfer.connection.status;
         let nested = current & status::AUTOCOMMIT == 0 || current & status::IN_TRANSACTION != 0;

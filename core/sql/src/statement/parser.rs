@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
         Some(token)
     }
 
-    /// Takes the next token if it is one that is sought.
+    /// Consumes the next token if it matches.
     pub fn take_if(&mut self, is_sought: impl FnOnce(&Token<'a>) -> bool) -> Option<Token<'a>> {
         self.next.as_ref().is_some_and(is_sought).then(|| self.take()).flatten()
     }

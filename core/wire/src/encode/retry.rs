@@ -1,4 +1,4 @@
-//! When an encoding that did not save enough is tried again.
+//! Decides when to retry an encoding that saved too little.
 
 /// Chunks until then.
 const INTERVAL: u8 = 16;

@@ -31,7 +31,7 @@ impl AggregateCall {
     fn failed(&self, error: GatherError) -> CallbackError {
         match error {
             GatherError::Values => "DuckDB gives no values of a nested argument".into(),
-            GatherError::State => "a group of an aggregate is none of its call".into(),
+            GatherError::State => "a group of an aggregate does not belong to its call".into(),
             GatherError::Memory(exceeded) => self.exceeded(exceeded),
         }
     }

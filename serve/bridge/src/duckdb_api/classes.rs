@@ -76,7 +76,7 @@ fn parse_volatility(volatility: &str) -> PyResult<Volatility> {
         "i" => Ok(Volatility::Immutable),
         "s" => Ok(Volatility::Stable),
         "v" => Ok(Volatility::Volatile),
-        _ => Err(PyValueError::new_err(format!("{volatility:?} is none of i, s and v"))),
+        _ => Err(PyValueError::new_err(format!("volatility must be one of i, s, v, not {volatility:?}"))),
     }
 }
 
@@ -216,7 +216,11 @@ impl FunctionWorkers {
             "sandbox" => (Isolation::Sandbox, false),
             "process" => (Isolation::Process, false),
             "none" => (Isolation::Process, true),
-            _ => return Err(PyValueError::new_err(format!("{isolation:?} is none of sandbox, process and none"))),
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "isolation must be one of sandbox, process, none, not {isolation:?}"
+                )));
+            }
         };
         let call = timeout.map(Duration::try_from_secs_f64).transpose();
         let call = call.map_err(|error| PyValueError::new_err(format!("the timeout is no time: {error}")))?;

@@ -86,4 +86,5 @@ def as_classes(codes: numpy.ndarray, classes: list[Any]) -> Any:
     try:
         return known.take(pyarrow.array(numpy.asarray(codes, numpy.int64)))
     except IndexError:
-        raise ModelError(f"the artifact gives a class beyond the {len(classes)} of the model") from None
+        wrong = next(code for code in codes if not 0 <= code < len(classes))
+        raise ModelError(f"the model returned class index {wrong}, but it has {len(classes)} classes") from None

@@ -55,7 +55,7 @@ impl ScramExchange {
             // The client supports channel binding and believes that the server does not: a downgrade.
             (None, MECHANISM) if flag == "y" && end_point.is_some() => return Err(ScramError::Binding),
             (None, MECHANISM) if matches!(flag, "n" | "y") => false,
-            (None, MECHANISM) => return Err(malformed("the channel binding flag is none of n, y and p")),
+            (None, MECHANISM) => return Err(malformed("the channel binding flag must be n, y or p")),
             _ => return Err(malformed("the mechanism was not offered")),
         };
         let end_point = match (is_bound, end_point) {

@@ -48,7 +48,7 @@ impl Clauses {
         Ok(found)
     }
 
-    /// Reads one clause. Gives whether there was none of its kind before.
+    /// Reads one clause. Returns false for a repeated clause.
     fn clause(&mut self, parser: &mut Parser<'_>, first: &Token<'_>) -> Result<bool, FunctionSyntaxError> {
         let position = parser.error("").position;
         if let Some((_, what, hint)) = REFUSED.iter().find(|(word, ..)| first.is_word(word)) {

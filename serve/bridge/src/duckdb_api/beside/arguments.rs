@@ -12,7 +12,7 @@ use super::super::columns::{self, ConversionError, WriteError};
 /// The rows of a call.
 pub(super) enum Chosen {
     All,
-    /// Those of a strict function, in none of which an argument is NULL.
+    /// The rows of a strict function that have no NULL argument.
     Rows(Vec<u32>),
 }
 

@@ -151,7 +151,7 @@ impl TableCall {
         for (name, index, is_call) in columns {
             let type_ =
                 if is_call { made.get(index).map(|made| &made.2) } else { types.get(index).map(|(_, type_)| type_) };
-            let type_ = type_.ok_or_else(|| PyValueError::new_err("a column is none of the query"))?;
+            let type_ = type_.ok_or_else(|| PyValueError::new_err("a column does not belong to the query"))?;
             results.push((name, type_.clone()));
             sources.push(if is_call { Source::Call(index) } else { Source::Query(index) });
         }

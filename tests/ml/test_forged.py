@@ -175,7 +175,7 @@ def test_a_class_that_is_not_there_is_named() -> None:
         else:
             model, spec = unpickled_model(row["artifact"])
             replace(local, pickled_model(model, {**spec, "classes": [0]}))
-        with pytest.raises(ModelError, match="class index .*, but it has 1 classes"):
+        with pytest.raises(ModelError, match="but it has 1 classes"):
             local.call("predict", GIVEN, "m")
         with pytest.raises(ModelError, match=r"but it has 1 classes|no probability for each class"):
             local.call("predict_proba", GIVEN, "m")

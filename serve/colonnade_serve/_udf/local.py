@@ -1,7 +1,7 @@
 """Functions in the server's own process (`--udf-isolation none`): nothing is between them and the server.
 
-The ring, the conversions and the records of errors are those of worker processes. Neither side waits: the caller runs the
-interpreter on its own thread."""
+The ring, the conversions and the records of errors are those of worker processes. Neither side waits: the caller runs
+the interpreter on its own thread."""
 
 from __future__ import annotations
 

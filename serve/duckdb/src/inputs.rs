@@ -1,5 +1,6 @@
 //! EXPLAIN (INPUTS …): the inputs of a function in Python.
 
+use colonnade_server::error::Failure;
 use colonnade_server::functions::DefinitionError;
 use colonnade_server::{BatchSize, Columns, Description, EngineAnswer, EngineError, Parameter, SqlState};
 use colonnade_sql::statement::{ExplainInputs, SyntaxError};
@@ -66,8 +67,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             ..EngineError::new(SqlState::SYNTAX_ERROR, error.to_string())
         })?;
         if self.connection.functions().is_none() {
-            let error = DefinitionError::Off;
-            return Err(EngineError { hint: error.hint(), ..EngineError::new(error.code(), error.to_string()) });
+            return Err(Failure::from(DefinitionError::Off).into());
         }
         let query = Statement::of(&statement.text[inputs.query.clone()], Dialect::DuckDb);
         if !matches!(query.kind, StatementKind::Query { .. }) {

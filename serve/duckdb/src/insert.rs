@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::{Int64Array, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Field, Schema, TimeUnit};
-use colonnade_server::copy::input::{TargetColumn, needs_cast};
-use colonnade_server::{EngineError, InsertedRows, SqlState, ValueForm};
+use colonnade_server::copy::input::needs_cast;
+use colonnade_server::{EngineError, InsertedRows, SqlState, TargetColumn, ValueForm};
 use colonnade_sql::{Dialect, quote};
 
 /// The name of the copied rows in the INSERT.

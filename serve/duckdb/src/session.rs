@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use colonnade_server::error::Failure;
 use colonnade_server::functions::Functions;
 use colonnade_server::parameter::InputError;
 use colonnade_server::value::types::TypeKind;
@@ -32,7 +33,7 @@ pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a Cre
 }
 
 fn of_input(error: InputError) -> EngineError {
-    EngineError::new(error.code(), error.to_string())
+    Failure::from(error).into()
 }
 
 /// A session over a connection of DuckDB's library.

@@ -40,7 +40,7 @@ mod supervise;
 pub use connection::listen::{AddressError, ListenAddress};
 pub use engine::{
     BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, FunctionPlace,
-    InsertedRows, Interrupt, Parameter, Role, Rows, SessionUser, ValueForm,
+    InsertedRows, Interrupt, Parameter, Role, Rows, SessionUser, TargetColumn, ValueForm,
 };
 pub use message::backend::TransactionStatus;
 pub use observe::Log;

@@ -7,8 +7,9 @@
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
 use colonnade_duckdb::types::named;
+use colonnade_server::TargetColumn;
 use colonnade_server::copy::CopyRequest;
-use colonnade_server::copy::input::{TargetColumn, Targets, reader};
+use colonnade_server::copy::input::{Targets, reader};
 use colonnade_server::copy::options::{CopyOptions, Format};
 use colonnade_server::limits::budget::Budget;
 use colonnade_sql::{Dialect, Statement, StatementKind};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arrow_schema::SchemaRef;
 
-use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
+use crate::{Batch, ContinueCheck, Error, ErrorKind, ResultStream, Stats};
 
 /// PostgreSQL's SQLSTATE of an exceeded limit of a program.
 const SQLSTATE: &str = "54000";
@@ -78,7 +78,7 @@ impl ResultStream for Limited {
         self.inner.schema()
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         let Some(batch) = self.inner.next(keep)? else { return Ok(None) };
         let arrived = batch.bytes();
         self.account.charge(arrived)?;

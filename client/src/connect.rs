@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::postgres::{self, Conninfo};
-use crate::{Access, Connection, Error, ErrorKind, Keep, mysql, sqlite};
+use crate::{Access, Connection, ContinueCheck, Error, ErrorKind, mysql, sqlite};
 
 /// Whom to log in as, in place of what a URI and the environment say.
 #[derive(Clone, Default)]
@@ -19,7 +19,7 @@ pub struct Login {
 ///
 /// # Errors
 /// No source has this scheme, the URI is wrong for its source, or no connection could be made.
-pub fn connect(uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
+pub fn connect(uri: &str, keep: ContinueCheck<'_>) -> Result<Arc<dyn Connection>, Error> {
     connect_for(Access::Own, uri, keep)
 }
 
@@ -27,7 +27,7 @@ pub fn connect(uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> 
 ///
 /// # Errors
 /// As for [`connect`]; for a gateway, also if the source cannot get the settings that the gateway announces.
-pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
+pub fn connect_for(access: Access, uri: &str, keep: ContinueCheck<'_>) -> Result<Arc<dyn Connection>, Error> {
     open(access, uri, &Login::default(), keep)
 }
 
@@ -35,11 +35,11 @@ pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<Arc<dyn 
 ///
 /// # Errors
 /// As for [`connect`]; the source has no users.
-pub fn connect_as(login: &Login, uri: &str, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
+pub fn connect_as(login: &Login, uri: &str, keep: ContinueCheck<'_>) -> Result<Arc<dyn Connection>, Error> {
     open(Access::Own, uri, login, keep)
 }
 
-fn open(access: Access, uri: &str, login: &Login, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
+fn open(access: Access, uri: &str, login: &Login, keep: ContinueCheck<'_>) -> Result<Arc<dyn Connection>, Error> {
     let postgres =
         |keep| Ok(Arc::new(postgres::connect(Conninfo::parse_as(uri, login)?.for_access(access), keep)?) as Arc<_>);
     if Conninfo::is_keywords(uri) {

@@ -22,7 +22,7 @@ use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_K
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
 use crate::write::is_known_extension;
-use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
+use crate::{Batch, ContinueCheck, Error, ErrorKind, ResultStream, Stats};
 
 /// A type that a column gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl ResultStream for Converted {
         &self.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         let Some(batch) = self.stream.next(keep)? else { return Ok(None) };
         let first_row = self.rows;
         self.rows += batch.rows() as u64;

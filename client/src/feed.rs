@@ -4,12 +4,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::{Error, ErrorKind, Keep};
+use crate::{ContinueCheck, Error, ErrorKind};
 
 /// The time after which a wait calls `keep`.
 pub(crate) const POLL: Duration = Duration::from_millis(100);
 /// The messages that are received in advance.
-pub(crate) const AHEAD: usize = 2;
+pub(crate) const QUEUE_DEPTH: usize = 2;
 
 /// Why there is no item.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<
 }
 
 /// The next item. It calls `keep` first, because a queue that is never empty would never wait.
-pub(crate) fn receive<T>(queue: &Receiver<T>, keep: Keep<'_>) -> Result<T, NoItem> {
+pub(crate) fn receive<T>(queue: &Receiver<T>, keep: ContinueCheck<'_>) -> Result<T, NoItem> {
     while keep() {
         match queue.recv_timeout(POLL) {
             Ok(item) => return Ok(item),

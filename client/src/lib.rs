@@ -73,7 +73,9 @@ pub use parameter::{Date, Parameters, Sent, Time, Value};
 pub use pool::{ALIGNMENT, Buffer, Pool};
 pub use printable::printable;
 pub use produced::Produced;
-pub use source::{Answer, Cancel, Connection, Keep, ResultStream, SchemaCheck, StatementDescription, Transaction};
+pub use source::{
+    Answer, Cancel, Connection, ContinueCheck, ResultStream, SchemaCheck, StatementDescription, Transaction,
+};
 pub use statement::{Access, Statement};
 pub use stats::Stats;
 pub use transport::{EncoderKind, ExtensionVersions, SocketKind, StreamFormat, TlsState, Transport};

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
 use crate::arrow_form::children;
 use crate::write::exact_array::{ArrayTarget, convert_columns};
-use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats, TYPE_NAME_KEY};
+use crate::{Batch, ContinueCheck, Error, ErrorKind, ResultStream, Stats, TYPE_NAME_KEY};
 
 /// The same rows. A text that is no UUID where the metadata states one is an error that names its column and row.
 pub fn logical(stream: Box<dyn ResultStream>) -> Box<dyn ResultStream> {
@@ -61,7 +61,7 @@ impl ResultStream for Logical {
         &self.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         let Some(batch) = self.stream.next(keep)? else { return Ok(None) };
         let (part, batch) = (batch.part(), batch.decode()?);
         let columns = convert_columns(&batch, self.rows, |place, array, field| match &self.targets[place] {

@@ -36,11 +36,11 @@ pub use reader::{read, read_each};
 pub use spool::{SpoolCut, SpoolSelection, Spooling};
 pub use ticket::{PartTicket, SnapshotPart, SpooledPart};
 
-use crate::{Connection, Error, Keep, QueryOptions};
+use crate::{Connection, ContinueCheck, Error, QueryOptions};
 
 /// What a source offers for reading one result in parts.
 #[derive(Clone, Copy)]
-pub enum Offer<'a> {
+pub enum PartSupport<'a> {
     /// Further connections, and ways to cut a query.
     Parts(&'a dyn Partitioning),
     /// One stream is as good: the source uses all cores for it, and all of it is one state of the database.
@@ -109,7 +109,7 @@ pub trait Partitioning: Send + Sync {
         count: usize,
         setup: &[String],
         consistent: bool,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error>;
 
     /// Whether connections of other processes can see a state of this source.
@@ -122,7 +122,7 @@ pub trait Partitioning: Send + Sync {
     ///
     /// # Errors
     /// As for [`siblings`](Self::siblings).
-    fn share(&self, _keep: Keep<'_>) -> Result<Option<StateExport>, Error> {
+    fn share(&self, _keep: ContinueCheck<'_>) -> Result<Option<StateExport>, Error> {
         Ok(None)
     }
 
@@ -130,7 +130,7 @@ pub trait Partitioning: Send + Sync {
     ///
     /// # Errors
     /// As for [`siblings`](Self::siblings).
-    fn export(&self, _keep: Keep<'_>) -> Result<Option<SharedState>, Error> {
+    fn export(&self, _keep: ContinueCheck<'_>) -> Result<Option<SharedState>, Error> {
         Ok(None)
     }
 
@@ -144,7 +144,7 @@ pub trait Partitioning: Send + Sync {
         _state: &SharedState,
         _query: &str,
         _options: &QueryOptions,
-        _keep: Keep<'_>,
+        _keep: ContinueCheck<'_>,
     ) -> Result<Arc<dyn Connection>, Error> {
         Err(key::unsupported("connections of other processes cannot see a state of this source"))
     }
@@ -153,7 +153,13 @@ pub trait Partitioning: Send + Sync {
     ///
     /// # Errors
     /// As for [`join`](Self::join).
-    fn enter(&self, _state: &SharedState, _query: &str, _options: &QueryOptions, _keep: Keep<'_>) -> Result<(), Error> {
+    fn enter(
+        &self,
+        _state: &SharedState,
+        _query: &str,
+        _options: &QueryOptions,
+        _keep: ContinueCheck<'_>,
+    ) -> Result<(), Error> {
         Err(key::unsupported("connections of other processes cannot see a state of this source"))
     }
 
@@ -162,7 +168,7 @@ pub trait Partitioning: Send + Sync {
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn estimate(&self, _query: &str, _keep: Keep<'_>) -> Result<Option<PartSize>, Error> {
+    fn estimate(&self, _query: &str, _keep: ContinueCheck<'_>) -> Result<Option<PartSize>, Error> {
         Ok(None)
     }
 
@@ -175,14 +181,14 @@ pub trait Partitioning: Send + Sync {
     /// # Errors
     /// `Unsupported` with the reason if the parts would not be equal to the query, or if its keys cannot be cut;
     /// `Usage` if there is no such key. Otherwise as for [`Connection::query`].
-    fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error>;
+    fn parts(&self, query: &str, split: &PartitionSplit, keep: ContinueCheck<'_>) -> Result<Vec<String>, Error>;
 
     /// Whether the types of a query's columns may depend on its rows, so that parts may have different types. It is
     /// called on one of the [siblings](Self::siblings).
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn has_types_by_values(&self, _query: &str, _keep: Keep<'_>) -> Result<bool, Error> {
+    fn has_types_by_values(&self, _query: &str, _keep: ContinueCheck<'_>) -> Result<bool, Error> {
         Ok(false)
     }
 
@@ -191,7 +197,7 @@ pub trait Partitioning: Send + Sync {
     ///
     /// # Errors
     /// `Unsupported` with the reason if it does not. Otherwise as for [`Connection::query`].
-    fn covers(&self, _query: &str, _keep: Keep<'_>) -> Result<(), Error> {
+    fn covers(&self, _query: &str, _keep: ContinueCheck<'_>) -> Result<(), Error> {
         Ok(())
     }
 }

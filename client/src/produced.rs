@@ -9,21 +9,21 @@ use arrow_schema::SchemaRef;
 
 use crate::feed::{self, NoItem};
 use crate::stats::Meter;
-use crate::{Batch, Cancel, Error, ErrorKind, Keep, ResultStream, Stats};
+use crate::{Batch, Cancel, ContinueCheck, Error, ErrorKind, ResultStream, Stats};
 
 /// The batches in the queue for the reader: one, while the next one is made.
-const AHEAD: usize = 1;
+const QUEUE_DEPTH: usize = 1;
 /// The time within which an interrupted producer must stop.
 const STOP_LIMIT: Duration = Duration::from_secs(5);
 /// The time between two interrupts.
-const INSIST: Duration = Duration::from_millis(50);
+const CANCEL_RETRY: Duration = Duration::from_millis(50);
 
 /// `Ok(None)` is the end. If the queue ends without it, the producer has died.
 pub(crate) type Pulled = Result<Option<RecordBatch>, Error>;
 
 /// The queue to the reader.
 pub(crate) fn queue() -> (SyncSender<Pulled>, Receiver<Pulled>) {
-    sync_channel(AHEAD)
+    sync_channel(QUEUE_DEPTH)
 }
 
 /// Puts batches into the queue until there are no more, or the reader has gone. Returns the last event for the reader,
@@ -42,7 +42,7 @@ pub(crate) fn stop<T>(queue: &Receiver<T>, canceller: &dyn Cancel, ends: impl Fn
     let deadline = Instant::now() + STOP_LIMIT;
     while Instant::now() < deadline {
         canceller.cancel()?;
-        if feed::drain(queue, INSIST, &ends) != Err(RecvTimeoutError::Timeout) {
+        if feed::drain(queue, CANCEL_RETRY, &ends) != Err(RecvTimeoutError::Timeout) {
             break;
         }
     }
@@ -81,7 +81,7 @@ impl ResultStream for Produced {
         &self.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         let Some(batches) = &self.batches else { return Ok(None) };
         let error = match feed::receive(batches, keep) {
             Ok(Ok(Some(batch))) => {

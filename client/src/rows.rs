@@ -6,11 +6,11 @@ use arrow_schema::{Schema, SchemaRef};
 
 use crate::arrays::Length;
 use crate::shared_connection::{Event, EventReader, Peer, died};
-use crate::{Answer, Batch, Error, Keep, QueryOptions, ResultStream, Stats};
+use crate::{Answer, Batch, ContinueCheck, Error, QueryOptions, ResultStream, Stats};
 
 /// The most rows of a block that each column decodes at once. So few that their cursors, one cache line for each row,
 /// stay in the nearest cache from one column to the next.
-pub(crate) const GROUP: usize = 256;
+pub(crate) const ROWS_PER_GROUP: usize = 256;
 /// The size of the extension's chunks. PROTOCOL §2.
 const BATCH_ROWS: usize = 1 << 16;
 const BATCH_BYTES: u64 = 4 << 20;
@@ -35,7 +35,7 @@ pub(crate) trait Decoder: Send + Sized {
     /// The decoder of a result with these columns.
     fn new(columns: &[Self::Column]) -> (SchemaRef, Self);
 
-    /// Decodes the next rows of a block from `at` on, at most `most` and at most [`GROUP`]. Moves `at`, and returns
+    /// Decodes the next rows of a block from `at` on, at most `most` and at most [`ROWS_PER_GROUP`]. Moves `at`, and returns
     /// their number.
     ///
     /// # Errors
@@ -133,7 +133,7 @@ impl<P: Peer, D: Decoder> RowStream<P, D> {
     pub(crate) fn open(
         mut reader: EventReader<P, Part<D::Column, D::Block>>,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Self, Error> {
         match reader.next(keep)? {
             Some(Event::Part(Part::Columns(columns))) => Ok(Self::new(reader, &columns, options)),
@@ -145,7 +145,7 @@ impl<P: Peer, D: Decoder> RowStream<P, D> {
     pub(crate) fn answer(
         mut reader: EventReader<P, Part<D::Column, D::Block>>,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Answer, Error>
     where
         D: 'static,
@@ -168,7 +168,7 @@ impl<P: Peer, D: Decoder> RowStream<P, D> {
         Self { reader, batches: Batches::new(columns, options), block: None, ended: false }
     }
 
-    fn batch(&mut self, keep: Keep<'_>) -> Result<Option<RecordBatch>, Error> {
+    fn batch(&mut self, keep: ContinueCheck<'_>) -> Result<Option<RecordBatch>, Error> {
         while !self.ended {
             if let Some((block, at)) = &mut self.block
                 && let Some(batch) = self.batches.take(block, at)?
@@ -202,7 +202,7 @@ impl<P: Peer, D: Decoder> ResultStream for RowStream<P, D> {
         &self.batches.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         match self.batch(keep) {
             Ok(None) => Ok(None),
             Ok(Some(batch)) => {

@@ -14,10 +14,10 @@ use crate::channel::lost;
 use crate::feed::{self, NoItem, POLL, spawn};
 use crate::partition::siblings::Siblings;
 use crate::socket::Socket;
-use crate::{Cancel, Error, ErrorKind, Keep};
+use crate::{Cancel, ContinueCheck, Error, ErrorKind};
 
 pub(crate) use event_reader::EventReader;
-pub(crate) use receiving::Begun;
+pub(crate) use receiving::Started;
 use thread::IdleThread;
 
 /// The time within which a cancelled query must end. Afterwards its connection is closed.
@@ -161,7 +161,7 @@ impl<P: Peer> SharedConnection<P> {
     }
 
     /// Waits for the end of an abandoned result, and takes the connection.
-    fn take(&self, keep: Keep<'_>) -> Result<(P::ServerConnection, u64, Arc<AtomicBool>), Error> {
+    fn take(&self, keep: ContinueCheck<'_>) -> Result<(P::ServerConnection, u64, Arc<AtomicBool>), Error> {
         let mut state = self.state();
         loop {
             match &*state {
@@ -289,7 +289,7 @@ impl<P: Peer> Cancel for SharedConnection<P> {
 /// Those of `open`, or an interruption.
 pub(crate) fn connect<L: Send + 'static>(
     name: &str,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
     open: impl FnOnce() -> Result<L, Error> + Send + 'static,
 ) -> Result<L, Error> {
     let (sender, receiver) = sync_channel(1);

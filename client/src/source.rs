@@ -3,7 +3,7 @@
 use arrow_schema::SchemaRef;
 use std::sync::Arc;
 
-use crate::partition::{Offer, Spooling};
+use crate::partition::{PartSupport, Spooling};
 use crate::write::Writing;
 use crate::{
     Batch, Dialect, Error, ErrorKind, ExtensionVersions, QueryOptions, Statement, Stats, StreamFormat, Transport,
@@ -11,7 +11,7 @@ use crate::{
 
 /// Called before each chunk, and about ten times a second while waiting. `false` cancels the query on the server, and
 /// the waiting call returns an error of kind [`Interrupted`](crate::ErrorKind::Interrupted).
-pub type Keep<'a> = &'a mut dyn FnMut() -> bool;
+pub type ContinueCheck<'a> = &'a mut dyn FnMut() -> bool;
 
 /// Refuses columns that the caller cannot use. It is called once, on a thread of the source.
 pub type SchemaCheck = Box<dyn FnOnce(&SchemaRef) -> Result<(), Error> + Send>;
@@ -26,7 +26,7 @@ pub trait Connection: Send + Sync {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error>;
 
     /// Starts a query if `check` accepts its columns. A refused statement does not run, or is undone. If a source can
@@ -39,7 +39,7 @@ pub trait Connection: Send + Sync {
         statement: Statement<'_>,
         options: &QueryOptions,
         check: SchemaCheck,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         let rows = self.query(statement, options, keep)?;
         check(rows.schema())?;
@@ -50,13 +50,13 @@ pub trait Connection: Send + Sync {
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error>;
+    fn execute(&self, statement: Statement<'_>, keep: ContinueCheck<'_>) -> Result<Option<u64>, Error>;
 
     /// Runs a statement once, if it is unknown whether it returns rows.
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error>;
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: ContinueCheck<'_>) -> Result<Answer, Error>;
 
     /// Describes the parameters of a statement, and the columns that it has with these options. `types` are PostgreSQL's
     /// numbers of the types of its placeholders; 0 leaves a type open. The statement does not run. `None` if it cannot
@@ -69,7 +69,7 @@ pub trait Connection: Send + Sync {
         _sql: &str,
         _types: &[u32],
         _options: &QueryOptions,
-        _keep: Keep<'_>,
+        _keep: ContinueCheck<'_>,
     ) -> Result<Option<StatementDescription>, Error> {
         Ok(None)
     }
@@ -99,13 +99,13 @@ pub trait Connection: Send + Sync {
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn extension(&self, _keep: Keep<'_>) -> Result<Option<ExtensionVersions>, Error> {
+    fn extension(&self, _keep: ContinueCheck<'_>) -> Result<Option<ExtensionVersions>, Error> {
         Ok(None)
     }
 
     /// What the source offers for reading one result in parts.
-    fn partitioning(&self) -> Offer<'_> {
-        Offer::Nothing
+    fn partitioning(&self) -> PartSupport<'_> {
+        PartSupport::Nothing
     }
 
     /// The way to keep a result on the server and to read it in parts; `None` if the server has none.
@@ -145,7 +145,7 @@ pub trait Connection: Send + Sync {
     ///
     /// # Errors
     /// As for [`Connection::query`].
-    fn identify(&self, _keep: Keep<'_>) -> Result<(), Error> {
+    fn identify(&self, _keep: ContinueCheck<'_>) -> Result<(), Error> {
         Ok(())
     }
 
@@ -166,7 +166,7 @@ pub trait ResultStream: Send {
     /// # Errors
     /// A failed query, a lost connection, a damaged stream, or an interruption. The stream has then ended, and the
     /// batches before it are not a complete result.
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error>;
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error>;
 
     /// Counts of what was read so far.
     fn stats(&self) -> Stats;

@@ -26,7 +26,7 @@ use std::str::FromStr;
 use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::{Schema, SchemaRef};
 
-use crate::{Connection, Error, ErrorKind, Keep, ResultStream};
+use crate::{Connection, ContinueCheck, Error, ErrorKind, ResultStream};
 
 pub(crate) use extension::is_known as is_known_extension;
 pub use fitted::fitted;
@@ -96,7 +96,12 @@ pub trait Writing: Send + Sync {
     ///
     /// # Errors
     /// The database refuses, a column has no exact form in the table, or an interruption. Nothing has changed then.
-    fn begin(&self, target: &WriteTarget, schema: &SchemaRef, keep: Keep<'_>) -> Result<Box<dyn TableWriter>, Error>;
+    fn begin(
+        &self,
+        target: &WriteTarget,
+        schema: &SchemaRef,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Box<dyn TableWriter>, Error>;
 }
 
 /// A transaction that writes rows. Dropping it rolls back.
@@ -106,14 +111,14 @@ pub trait TableWriter: Send {
     /// # Errors
     /// A value has no exact form in its column (the error names column and row), the database refuses, or an
     /// interruption. The writer must be dropped then.
-    fn write(&mut self, batch: &RecordBatch, keep: Keep<'_>) -> Result<(), Error>;
+    fn write(&mut self, batch: &RecordBatch, keep: ContinueCheck<'_>) -> Result<(), Error>;
 
     /// Compares the database's count of the rows with ours, and commits. Returns the count.
     ///
     /// # Errors
     /// The counts differ, the database refuses, or an interruption. Nothing has changed then, except if the connection
     /// is lost during the commit; the error says so (SQLSTATE 08007).
-    fn finish(self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error>;
+    fn finish(self: Box<Self>, keep: ContinueCheck<'_>) -> Result<u64, Error>;
 }
 
 /// Writes all rows of a stream into a table, or nothing. Returns their number.
@@ -124,7 +129,7 @@ pub fn write(
     connection: &dyn Connection,
     rows: &mut dyn ResultStream,
     target: &WriteTarget,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<u64, Error> {
     let named = |error: Error| error.with_origin(connection.name());
     let writing = connection.writing().map_err(named)?;

@@ -1,7 +1,7 @@
 //! A stream that tells Python how far it is, and which error has ended it.
 
 use arrow_schema::SchemaRef;
-use client::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
+use client::{Batch, ContinueCheck, Error, ErrorKind, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
 
@@ -23,7 +23,7 @@ impl Observed {
         Self { inner, report, failed, rows: 0, bytes: 0 }
     }
 
-    fn decoded(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn decoded(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         let Some(batch) = self.inner.next(keep)? else { return Ok(None) };
         let batch = Batch::from(batch.decode()?);
         self.rows += batch.rows() as u64;
@@ -44,7 +44,7 @@ impl ResultStream for Observed {
         self.inner.schema()
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         let batch = self.decoded(keep).inspect_err(|error| {
             // The exception of an interrupt is raised by the one who waits.
             if error.kind() != ErrorKind::Interrupted

@@ -6,7 +6,7 @@ use arrow_schema::SchemaRef;
 use client::partition::{
     self, PartConnection, PartPlan, PartRequest, PartTicket, PartitionSplit, PlannedPart, SpoolSelection,
 };
-use client::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
+use client::{Batch, ContinueCheck, Error, ErrorKind, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -170,7 +170,7 @@ impl ResultStream for Empty {
         &self.0
     }
 
-    fn next(&mut self, _: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, _: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         Ok(None)
     }
 

@@ -2,21 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use colonnade_client::{Error, Keep};
+use colonnade_client::{ContinueCheck, Error};
 use pyo3::prelude::*;
 
 use crate::error::to_py;
 
 /// The time between two checks for signals. Each check takes the interpreter lock, which a busy thread may hold for
 /// milliseconds.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What a wait calls at each check for signals.
 pub(crate) type Report<'a> = &'a mut (dyn FnMut(Python<'_>) -> PyResult<()> + Send);
 
 /// Runs `work` without the lock. Its `keep` runs Python's signal handlers. An exception of a handler ends the wait and
 /// is raised here, also if the work has succeeded in the meantime; its answer is dropped then.
-pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(Keep<'_>) -> Result<T, Error> + Send) -> PyResult<T> {
+pub(crate) fn wait<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(ContinueCheck<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
     wait_reporting(py, None, work)
 }
 
@@ -24,7 +27,7 @@ pub(crate) fn wait<T: Send>(py: Python<'_>, work: impl FnOnce(Keep<'_>) -> Resul
 pub(crate) fn wait_reporting<T: Send>(
     py: Python<'_>,
     mut report: Option<Report<'_>>,
-    work: impl FnOnce(Keep<'_>) -> Result<T, Error> + Send,
+    work: impl FnOnce(ContinueCheck<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let mut raised = None;
     let mut looked = Instant::now();
@@ -33,7 +36,7 @@ pub(crate) fn wait_reporting<T: Send>(
         if raised.is_some() {
             return false;
         }
-        if looked.elapsed() < LOOK {
+        if looked.elapsed() < POLL_INTERVAL {
             return true;
         }
         let checked = Python::try_attach(|py| {

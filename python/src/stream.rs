@@ -8,7 +8,7 @@ use arrow_array::StructArray;
 use arrow_schema::{DataType, Field, SchemaRef};
 use client::arrow_stream::{self, Release};
 use client::dtype::Dtype;
-use client::{Cancel, ChunkLimits, Error, ErrorKind, Keep, ResultStream, WriteTarget};
+use client::{Cancel, ChunkLimits, ContinueCheck, Error, ErrorKind, ResultStream, WriteTarget};
 use colonnade_client as client;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -270,7 +270,7 @@ impl Stream {
         let shared = Consumer(self.shared.clone());
         let caller = thread::current().id();
         let next = move || {
-            let pull = |keep: Keep<'_>| {
+            let pull = |keep: ContinueCheck<'_>| {
                 let batch = shared.0.next_decoded(&mut || keep() && !shared.0.is_interrupted())?;
                 Ok(batch.map(|batch| Arc::new(StructArray::from(batch)) as _))
             };

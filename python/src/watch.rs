@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use client::{Error, Keep, Stats};
+use client::{ContinueCheck, Error, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
 
@@ -33,7 +33,7 @@ impl Watch {
     pub(crate) fn wait<T: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(Keep<'_>) -> Result<T, Error> + Send,
+        work: impl FnOnce(ContinueCheck<'_>) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let Some(function) = &self.function else { return wait(py, work) };
         let mut report = |py: Python<'_>| {

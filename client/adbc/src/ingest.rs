@@ -4,7 +4,9 @@ use adbc_core::error::{Error, Result, Status};
 use adbc_core::options::{IngestMode, OptionStatement, OptionValue};
 use arrow_array::RecordBatchReader;
 use arrow_schema::SchemaRef;
-use colonnade_client::{self as client, Batch, Dialect, ErrorKind, IfExists, Keep, ResultStream, Stats, WriteTarget};
+use colonnade_client::{
+    self as client, Batch, ContinueCheck, Dialect, ErrorKind, IfExists, ResultStream, Stats, WriteTarget,
+};
 
 use crate::error::{converted, not_implemented, refused};
 use crate::options::{not_found, text, truth};
@@ -138,7 +140,7 @@ impl ResultStream for Bound {
         &self.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> std::result::Result<Option<Batch>, client::Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> std::result::Result<Option<Batch>, client::Error> {
         if !keep() {
             return Err(client::Error::new(ErrorKind::Interrupted, "the ingestion was cancelled"));
         }

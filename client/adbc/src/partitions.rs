@@ -15,8 +15,10 @@ use std::sync::Arc;
 
 use adbc_core::error::{Error, Result, Status};
 use arrow_schema::{Schema, SchemaRef};
-use colonnade_client::partition::{self, Offer, PartConnection, PartPlan, PartRequest, PartTicket, PartitionSplit};
-use colonnade_client::{self as client, Batch, Connection, Keep, ResultStream, Stats};
+use colonnade_client::partition::{
+    self, PartConnection, PartPlan, PartRequest, PartSupport, PartTicket, PartitionSplit,
+};
+use colonnade_client::{self as client, Batch, Connection, ContinueCheck, ResultStream, Stats};
 
 use crate::error::{converted, not_implemented, refused};
 use crate::options::ReadOptions;
@@ -61,14 +63,14 @@ pub(crate) fn execute(session: &Session, sql: &str, options: &ReadOptions) -> Re
         return Ok(Partitions { kept: Parts::Shared(plan), descriptors, schema });
     }
     let source = match session.source().partitioning() {
-        Offer::Nothing => {
+        PartSupport::Nothing => {
             return Err(not_implemented("this database has no partitions: execute the query as a whole"));
         }
-        Offer::OneStream => {
+        PartSupport::OneStream => {
             let schema = schema::of_query(session, sql, &options.query)?;
             return Ok(local_partitions(LocalParts::keep(vec![sql.to_owned()], &options.query, Vec::new()), schema));
         }
-        Offer::Parts(source) => source,
+        PartSupport::Parts(source) => source,
     };
     let connections = source.siblings(split.count, &[], split.consistent, &mut || true).map_err(located)?;
     let first = connections.first().ok_or_else(none_left)?;
@@ -88,7 +90,7 @@ fn queries(
     sql: &str,
     split: &PartitionSplit,
 ) -> std::result::Result<Vec<String>, client::Error> {
-    let Offer::Parts(source) = source.partitioning() else { return Ok(vec![sql.to_owned()]) };
+    let PartSupport::Parts(source) = source.partitioning() else { return Ok(vec![sql.to_owned()]) };
     partition::part_queries(source, sql, split, &mut || true)
 }
 
@@ -126,7 +128,7 @@ impl<T: Send> ResultStream for PartStream<T> {
         self.stream.schema()
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> std::result::Result<Option<Batch>, client::Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> std::result::Result<Option<Batch>, client::Error> {
         self.stream.next(keep)
     }
 

@@ -101,7 +101,7 @@ mod tests {
 
     use arrow_array::{Int32Array, RecordBatch, RecordBatchReader as _};
     use arrow_data::ffi::FFI_ArrowArray;
-    use colonnade_client::{self as client, Batch, ErrorKind, Keep, ResultStream, Stats};
+    use colonnade_client::{self as client, Batch, ContinueCheck, ErrorKind, ResultStream, Stats};
 
     use super::*;
 
@@ -113,7 +113,7 @@ mod tests {
             &self.1
         }
 
-        fn next(&mut self, _: Keep<'_>) -> std::result::Result<Option<Batch>, client::Error> {
+        fn next(&mut self, _: ContinueCheck<'_>) -> std::result::Result<Option<Batch>, client::Error> {
             assert!(self.0.is_some() || !self.2, "a panic");
             let error = || client::Error::new(ErrorKind::Database, "division by zero").with_sqlstate("22012");
             self.0.take().map(|batch| Some(batch.into())).ok_or_else(error)

@@ -11,7 +11,8 @@ use arrow_array::{Array, ArrayRef, ListArray, RecordBatch, RecordBatchOptions};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, FieldRef, Schema, SchemaRef};
 use colonnade_client::{
-    self as client, Batch, Connection, ErrorKind, Keep, QueryOptions, ResultStream, Stats, TYPE_NAME_KEY, limited,
+    self as client, Batch, Connection, ContinueCheck, ErrorKind, QueryOptions, ResultStream, Stats, TYPE_NAME_KEY,
+    limited,
 };
 
 /// The client's key of a column that has text instead of a type that Arrow lacks. TYPES.md.
@@ -57,7 +58,7 @@ impl ResultStream for TypedStream {
         &self.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, client::Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, client::Error> {
         let Some(batch) = self.stream.next(keep)? else { return Ok(None) };
         batch.decode().and_then(|batch| retyped(&batch, &self.schema)).map(|batch| Some(batch.into()))
     }

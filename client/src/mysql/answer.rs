@@ -26,7 +26,7 @@ const UNSUPPORTED_PREPARED: &str = "HY000";
 const UNFORESEEN: [&str; 3] = ["CALL", "EXECUTE", "SHOW"];
 
 /// What a statement must return.
-pub(super) enum Wanted {
+pub(super) enum ResultMode {
     /// Rows with columns that the check accepts. A statement that is known to return none, or others, does not run.
     Rows(Option<SchemaCheck>),
     /// Rows or none.
@@ -40,7 +40,7 @@ pub(super) fn rows(
     tick: Tick<'_>,
     statement: &BoundStatement,
     options: &QueryOptions,
-    wanted: Wanted,
+    wanted: ResultMode,
     tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
 ) -> AnswerOutcome {
     outcome(Talk { connection, tick }.rows(pool, statement, options, wanted, tell))
@@ -89,14 +89,14 @@ impl Talk<'_> {
         pool: &Pool,
         statement: &BoundStatement,
         options: &QueryOptions,
-        wanted: Wanted,
+        wanted: ResultMode,
         tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
     ) -> Result<Option<u64>, AnswerError> {
         self.check_instants(statement)?;
         let prepared = match self.prepare(statement) {
             // It has no values, so its text alone is sent.
             Err(AnswerError::Refused(error))
-                if matches!(wanted, Wanted::Any)
+                if matches!(wanted, ResultMode::Any)
                     && statement.count == 0
                     && error.sqlstate() == Some(UNSUPPORTED_PREPARED) =>
             {
@@ -161,12 +161,12 @@ impl Talk<'_> {
         pool: &Pool,
         statement: &BoundStatement,
         options: &QueryOptions,
-        wanted: Wanted,
+        wanted: ResultMode,
         tell: &mut dyn FnMut(Part<ColumnDescription, Block>),
     ) -> Result<Option<u64>, AnswerError> {
         let (mut check, needs_rows) = match wanted {
-            Wanted::Rows(check) => (check, true),
-            Wanted::Any => (None, false),
+            ResultMode::Rows(check) => (check, true),
+            ResultMode::Any => (None, false),
         };
         if prepared.columns.is_empty() && !prepared.unforeseen && needs_rows {
             return Err(no_rows());

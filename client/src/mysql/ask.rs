@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use super::connection::MysqlConnection;
 use super::server_connection::TextAnswer;
 use crate::shared_connection::{Event, died};
-use crate::{Error, ErrorKind, Keep};
+use crate::{ContinueCheck, Error, ErrorKind};
 
 impl MysqlConnection {
     /// Runs a statement that returns few rows, as text.
     ///
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).
-    pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<TextAnswer, Error> {
+    pub(super) fn ask(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<TextAnswer, Error> {
         let (statement, status) = (sql.to_owned(), self.status.clone());
         let mut reader = self.session.start(keep, move |connection, tick, tell| {
             let answer = connection.ask(&statement, tick);

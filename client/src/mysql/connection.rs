@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use super::answer::{self, Wanted};
+use super::answer::{self, ResultMode};
 use super::decoder::Decoder;
 use super::incoming::Block;
 use super::kind::ColumnDescription;
@@ -13,13 +13,13 @@ use super::parameters::BoundStatement;
 use super::server_connection::{ServerConnection, ServerProperties};
 use super::state;
 use super::uri::Target;
-use crate::partition::Offer;
+use crate::partition::PartSupport;
 use crate::rows::{Part, RowStream};
 use crate::shared_connection::{self, EventReader, Peer, SharedConnection};
 use crate::socket::Socket;
 use crate::{
-    Access, Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, Login, Pool, QueryOptions, ResultStream,
-    SchemaCheck, Statement, Transaction, Transport, Writing,
+    Access, Answer, Cancel, Connection, ContinueCheck, Dialect, Error, ErrorKind, Login, Pool, QueryOptions,
+    ResultStream, SchemaCheck, Statement, Transaction, Transport, Writing,
 };
 
 /// How long a server may take to process a cancel request.
@@ -43,7 +43,7 @@ pub(super) struct Mysql {
 ///
 /// # Errors
 /// The URI is wrong, the server does not answer, or it refuses.
-pub fn connect(uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
+pub fn connect(uri: &str, keep: ContinueCheck<'_>) -> Result<MysqlConnection, Error> {
     connect_for(Access::Own, uri, keep)
 }
 
@@ -51,7 +51,7 @@ pub fn connect(uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
 ///
 /// # Errors
 /// As for [`connect`].
-pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
+pub fn connect_for(access: Access, uri: &str, keep: ContinueCheck<'_>) -> Result<MysqlConnection, Error> {
     connect_with(access, uri, &Login::default(), keep)
 }
 
@@ -59,12 +59,17 @@ pub fn connect_for(access: Access, uri: &str, keep: Keep<'_>) -> Result<MysqlCon
 ///
 /// # Errors
 /// As for [`connect`].
-pub(crate) fn connect_with(access: Access, uri: &str, login: &Login, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
+pub(crate) fn connect_with(
+    access: Access,
+    uri: &str,
+    login: &Login,
+    keep: ContinueCheck<'_>,
+) -> Result<MysqlConnection, Error> {
     open(Target { access, ..Target::parse(uri, login)? }, keep)
 }
 
 /// The same for a parsed target.
-pub(super) fn open(target: Target, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
+pub(super) fn open(target: Target, keep: ContinueCheck<'_>) -> Result<MysqlConnection, Error> {
     let name = target.to_string();
     let place = target.clone();
     let connection = shared_connection::connect(&name, keep, move || ServerConnection::open(&place))?;
@@ -105,10 +110,10 @@ impl Connection for MysqlConnection {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         Ok(Box::new(RowStream::<_, Decoder>::open(
-            self.prepared(statement, options, Wanted::Rows(None), keep)?,
+            self.prepared(statement, options, ResultMode::Rows(None), keep)?,
             options,
             keep,
         )?))
@@ -119,14 +124,14 @@ impl Connection for MysqlConnection {
         statement: Statement<'_>,
         options: &QueryOptions,
         check: SchemaCheck,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        let reader = self.prepared(statement, options, Wanted::Rows(Some(check)), keep)?;
+        let reader = self.prepared(statement, options, ResultMode::Rows(Some(check)), keep)?;
         Ok(Box::new(RowStream::<_, Decoder>::open(reader, options, keep)?))
     }
 
-    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
-        RowStream::<_, Decoder>::answer(self.prepared(statement, options, Wanted::Any, keep)?, options, keep)
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: ContinueCheck<'_>) -> Result<Answer, Error> {
+        RowStream::<_, Decoder>::answer(self.prepared(statement, options, ResultMode::Any, keep)?, options, keep)
     }
 
     fn time_zone(&self) -> Option<String> {
@@ -142,7 +147,7 @@ impl Connection for MysqlConnection {
         Some(if status & status::IN_TRANSACTION == 0 { Transaction::None } else { Transaction::Open })
     }
 
-    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+    fn execute(&self, statement: Statement<'_>, keep: ContinueCheck<'_>) -> Result<Option<u64>, Error> {
         if statement.parameters.is_none() {
             return self.start(statement.sql, keep)?.finish(keep);
         }
@@ -164,8 +169,8 @@ impl Connection for MysqlConnection {
         Ok(self)
     }
 
-    fn partitioning(&self) -> Offer<'_> {
-        Offer::Parts(self)
+    fn partitioning(&self) -> PartSupport<'_> {
+        PartSupport::Parts(self)
     }
 
     fn canceller(&self) -> Arc<dyn Cancel> {
@@ -199,8 +204,8 @@ impl MysqlConnection {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        wanted: Wanted,
-        keep: Keep<'_>,
+        wanted: ResultMode,
+        keep: ContinueCheck<'_>,
     ) -> Result<EventReader<Mysql, Part<ColumnDescription, Block>>, Error> {
         check(options)?;
         let (bound, chosen) = (BoundStatement::new(statement, self.dialect())?, options.clone());
@@ -214,7 +219,7 @@ impl MysqlConnection {
     }
 
     /// Sends a statement that is run for its effect, and does not wait for its end.
-    pub(super) fn start(&self, sql: &str, keep: Keep<'_>) -> Result<EventReader<Mysql, ()>, Error> {
+    pub(super) fn start(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<EventReader<Mysql, ()>, Error> {
         let (statement, status) = (sql.to_owned(), self.status.clone());
         self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
             let outcome = answer::execute(connection, tick, &statement)?;

@@ -13,7 +13,7 @@ use super::incoming::Block;
 use super::kind;
 use super::packet::{self, HEADER, header, protocol};
 use crate::Error;
-use crate::rows::{self, GROUP};
+use crate::rows::{self, ROWS_PER_GROUP};
 
 /// A row's first byte, before its NULL bitmap.
 const MARK: usize = 1;
@@ -38,9 +38,9 @@ impl rows::Decoder for Decoder {
         let fields: Fields = columns.iter().map(|column| column.field.clone()).collect();
         let decoder = Self {
             columns: columns.iter().enumerate().map(|(number, column)| ColumnBuilder::new(column, number)).collect(),
-            bitmaps: Vec::with_capacity(GROUP),
-            cursors: Vec::with_capacity(GROUP),
-            ends: Vec::with_capacity(GROUP),
+            bitmaps: Vec::with_capacity(ROWS_PER_GROUP),
+            cursors: Vec::with_capacity(ROWS_PER_GROUP),
+            ends: Vec::with_capacity(ROWS_PER_GROUP),
             // The bitmap has two bits more than there are columns.
             nulls: vec![0; (columns.len() + 9) / 8],
         };
@@ -48,7 +48,7 @@ impl rows::Decoder for Decoder {
     }
 
     fn group(&mut self, block: &Block, at: &mut usize, most: usize) -> Result<usize, Error> {
-        self.find_rows(block, at, most.min(GROUP))?;
+        self.find_rows(block, at, most.min(ROWS_PER_GROUP))?;
         let bytes = block.as_ref();
         for column in &mut self.columns {
             let (byte, bit) = column.null_at;

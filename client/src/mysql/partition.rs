@@ -22,7 +22,7 @@ use super::packet::status;
 use super::uri::Target;
 use crate::partition::key::{self, unsupported};
 use crate::partition::{PartitionSplit, Partitioning, siblings, text};
-use crate::{Connection, Error, Keep};
+use crate::{Connection, ContinueCheck, Error};
 
 /// The hint if parts cannot see one state.
 const CONSISTENT: &str =
@@ -41,7 +41,7 @@ impl Partitioning for MysqlConnection {
         count: usize,
         setup: &[String],
         consistent: bool,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
         if self.status.load(Ordering::Acquire) & status::IN_TRANSACTION != 0 {
             return Err(key::in_transaction());
@@ -65,7 +65,7 @@ impl Partitioning for MysqlConnection {
         Ok(siblings)
     }
 
-    fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn parts(&self, query: &str, split: &PartitionSplit, keep: ContinueCheck<'_>) -> Result<Vec<String>, Error> {
         let dialect = self.dialect();
         steady::check_alone(query, dialect)?;
         let query = trimmed(query, dialect);
@@ -90,13 +90,13 @@ impl Partitioning for MysqlConnection {
         Ok(if cuts.is_empty() { vec![query.to_owned()] } else { text::parts(query, &key.expression, &cuts) })
     }
 
-    fn covers(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
+    fn covers(&self, query: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
         self.check_covered(query, keep)
     }
 }
 
 /// One further connection of the same user to the same server.
-fn another(target: &Target, keep: Keep<'_>) -> Result<MysqlConnection, Error> {
+fn another(target: &Target, keep: ContinueCheck<'_>) -> Result<MysqlConnection, Error> {
     connection::open(target.clone(), keep).map_err(|error| {
         if error.detail().is_some_and(|detail| CROWDED.contains(&detail)) {
             return error

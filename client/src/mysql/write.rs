@@ -37,7 +37,7 @@ use crate::shared_connection::{AnswerError, AnswerOutcome, Event, Tick, died};
 use crate::write::kind::ColumnMeaning;
 use crate::write::queue::StepQueue;
 use crate::write::{BLOCK, TableWriter, WAITING, WriteTarget, Writing};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Connection, ContinueCheck, Error, ErrorKind};
 
 /// ER_DUP_ENTRY
 const DUPLICATE: i32 = 1062;
@@ -117,7 +117,12 @@ enum Progress {
 }
 
 impl Writing for MysqlConnection {
-    fn begin(&self, target: &WriteTarget, schema: &SchemaRef, keep: Keep<'_>) -> Result<Box<dyn TableWriter>, Error> {
+    fn begin(
+        &self,
+        target: &WriteTarget,
+        schema: &SchemaRef,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Box<dyn TableWriter>, Error> {
         let columns = schema.fields().iter().map(|field| Ok((field.name().clone(), ColumnMeaning::of(field)?)));
         let columns: Vec<_> = columns.collect::<Result<_, Error>>()?;
         let abandoned = Arc::<AtomicBool>::default();
@@ -269,14 +274,14 @@ struct MysqlWriter {
 }
 
 impl MysqlWriter {
-    fn send_block(&mut self, keep: Keep<'_>) -> Result<(), Error> {
+    fn send_block(&mut self, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let (block, rows) = self.encoder.take();
         self.queue.send(Step::Rows(block, rows), keep)
     }
 }
 
 impl TableWriter for MysqlWriter {
-    fn write(&mut self, batch: &RecordBatch, keep: Keep<'_>) -> Result<(), Error> {
+    fn write(&mut self, batch: &RecordBatch, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let columns = self.encoder.columns(batch)?;
         for row in 0..batch.num_rows() {
             self.encoder.push(&columns, row)?;
@@ -287,7 +292,7 @@ impl TableWriter for MysqlWriter {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error> {
+    fn finish(mut self: Box<Self>, keep: ContinueCheck<'_>) -> Result<u64, Error> {
         if self.encoder.len() > 0 {
             self.send_block(keep)?;
         }

@@ -9,7 +9,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
 use super::reader::different;
 use crate::feed::POLL;
-use crate::{Error, ErrorKind, Keep};
+use crate::{ContinueCheck, Error, ErrorKind};
 
 /// Doubles represent integers up to this size exactly.
 const EXACT: u64 = 1 << 53;
@@ -37,7 +37,7 @@ impl Agreement {
     ///
     /// # Errors
     /// The parts have no common schema, or `keep` ends the wait.
-    pub(super) fn join(&self, schema: &SchemaRef, keep: Keep<'_>) -> Result<SchemaRef, Error> {
+    pub(super) fn join(&self, schema: &SchemaRef, keep: ContinueCheck<'_>) -> Result<SchemaRef, Error> {
         // Every change is one assignment, so a panic elsewhere leaves nothing half-done.
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let agreed = match &state.schema {

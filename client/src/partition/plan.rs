@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use arrow_schema::{Schema, SchemaRef};
 
 use super::spool::{self, SpoolSelection, Spooled, Spooling};
-use super::{Offer, PartSize, PartTicket, PartitionSplit, Partitioning, SnapshotPart, StateExport, key, text};
-use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
+use super::{PartSize, PartSupport, PartTicket, PartitionSplit, Partitioning, SnapshotPart, StateExport, key, text};
+use crate::{Batch, Connection, ContinueCheck, Error, ErrorKind, QueryOptions, ResultStream, Stats};
 
 /// How long dropping a plan waits for the server.
 const RELEASE_LIMIT: Duration = Duration::from_secs(2);
@@ -70,7 +70,7 @@ impl PartPlan {
     ///
     /// # Errors
     /// The server could not be told to remove the rows. It does so after their time.
-    pub fn close(&self, keep: Keep<'_>) -> Result<(), Error> {
+    pub fn close(&self, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let released = match (&self.ticket, self.holder.spooling()) {
             (Some(ticket), Some(source)) if self.holder.is_open() => source.release(ticket, keep),
             _ => Ok(()),
@@ -90,7 +90,7 @@ impl Drop for PartPlan {
 
 /// Whether [`plan`] makes parts of the results of a connection.
 pub fn has_plans(connection: &dyn Connection) -> bool {
-    let shares = matches!(connection.partitioning(), Offer::Parts(source) if source.has_shared_states());
+    let shares = matches!(connection.partitioning(), PartSupport::Parts(source) if source.has_shared_states());
     connection.spooling().is_some() || shares
 }
 
@@ -107,16 +107,16 @@ pub fn plan(
     split: &PartitionSplit,
     spool: Option<bool>,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<PartPlan, Error> {
     let made = match (connection.spooling(), connection.partitioning()) {
         (Some(source), _) if spool != Some(false) => spooled(connection, source, whose, query, split, options, keep),
-        (_, Offer::Parts(source)) if spool != Some(true) => {
+        (_, PartSupport::Parts(source)) if spool != Some(true) => {
             shared(connection, source, whose, query, split, options, keep)
         }
         (Some(_), _) => Err(key::unsupported("this server gives parts only of a result that it keeps")
             .with_hint("leave spool out: the server runs the query once and keeps the rows for the parts")),
-        (None, Offer::Parts(source)) if source.has_shared_states() => Err(no_spool()),
+        (None, PartSupport::Parts(source)) if source.has_shared_states() => Err(no_spool()),
         (None, _) => Err(only_here()),
     };
     made.map_err(|error| error.with_origin(connection.name()))
@@ -130,7 +130,7 @@ fn spooled(
     query: &str,
     split: &PartitionSplit,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<PartPlan, Error> {
     let holder = match whose {
         PartConnection::Own => connection.clone(),
@@ -153,7 +153,7 @@ fn shared(
     query: &str,
     split: &PartitionSplit,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<PartPlan, Error> {
     let exported = match whose {
         PartConnection::Another => source.share(keep)?,
@@ -180,9 +180,9 @@ fn cut(
     holder: &dyn Connection,
     query: &str,
     split: &PartitionSplit,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<Vec<(String, Option<PartSize>)>, Error> {
-    let Offer::Parts(source) = holder.partitioning() else { return Err(only_here()) };
+    let PartSupport::Parts(source) = holder.partitioning() else { return Err(only_here()) };
     let queries = part_queries(source, query, split, keep)?;
     queries.into_iter().map(|query| source.estimate(&query, keep).map(|size| (query, size))).collect()
 }
@@ -195,7 +195,7 @@ pub fn part_queries(
     source: &dyn Partitioning,
     query: &str,
     split: &PartitionSplit,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<Vec<String>, Error> {
     if source.has_types_by_values(query, keep)? {
         let message = "the columns' types depend on the rows, so that parts could have different ones";
@@ -225,7 +225,7 @@ pub fn read_part(
     ticket: &PartTicket,
     request: &PartRequest<'_>,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {
     let (stream, _connection) = open_part(connection, whose, ticket, request, options, keep)?;
     Ok(Box::new(PartStream { stream, _connection }))
@@ -241,10 +241,10 @@ pub fn open_part(
     ticket: &PartTicket,
     request: &PartRequest<'_>,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<OpenedPart, Error> {
     let opened = match (ticket, connection.spooling(), connection.partitioning()) {
-        (PartTicket::Snapshot(part), _, Offer::Parts(source)) => {
+        (PartTicket::Snapshot(part), _, PartSupport::Parts(source)) => {
             let query = match request {
                 PartRequest::Whole => &part.query,
                 PartRequest::Query(query) => *query,
@@ -280,7 +280,7 @@ fn joined(
     part: &SnapshotPart,
     query: &str,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<Arc<dyn Connection>, Error> {
     match whose {
         PartConnection::Another => source.join(&part.state, query, options, keep),
@@ -327,7 +327,7 @@ impl ResultStream for PartStream {
         self.stream.schema()
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         self.stream.next(keep)
     }
 

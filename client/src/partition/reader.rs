@@ -10,13 +10,13 @@ use arrow_schema::SchemaRef;
 use colonnade_sql::tokens;
 
 use super::agreement::{Agreement, fitted};
-use super::{Offer, PartitionSplit, key, text};
+use super::{PartSupport, PartitionSplit, key, text};
 use crate::feed::{self, NoItem};
 use crate::stats::Meter;
-use crate::{Batch, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream, Stats};
+use crate::{Batch, Connection, ContinueCheck, Error, ErrorKind, QueryOptions, ResultStream, Stats};
 
 /// The decoded batches in the queue for each thread.
-const AHEAD: usize = 2;
+const QUEUE_DEPTH: usize = 2;
 
 /// Reads `query` in parts. Rows come as they arrive; [`Batch::part`] gives their order. `setup` runs on each
 /// connection before. `query` has no parameters left.
@@ -29,21 +29,21 @@ pub fn read(
     split: &PartitionSplit,
     setup: &[String],
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {
     let source = match connection.partitioning() {
         _ if split.count <= 1 => return whole(connection, query, split, options, keep),
-        Offer::OneStream => return whole(connection, query, split, options, keep),
-        Offer::Nothing => {
+        PartSupport::OneStream => return whole(connection, query, split, options, keep),
+        PartSupport::Nothing => {
             return Err(Error::new(ErrorKind::Unsupported, "this source cannot be read in parts")
                 .with_hint("leave partition_num out, or give a list of queries")
                 .with_origin(connection.name()));
         }
-        Offer::Parts(source) => source,
+        PartSupport::Parts(source) => source,
     };
     let located = |error: Error| error.with_origin(connection.name());
     let siblings = source.siblings(split.count, setup, split.consistent, keep).map_err(located)?;
-    let Some(Offer::Parts(first)) = siblings.first().map(|first| first.partitioning()) else {
+    let Some(PartSupport::Parts(first)) = siblings.first().map(|first| first.partitioning()) else {
         return Err(located(Error::new(ErrorKind::Unsupported, "no connection is left to read parts with")));
     };
     let queries = first.parts(query, split, keep).map_err(located)?;
@@ -59,7 +59,7 @@ fn whole(
     query: &str,
     split: &PartitionSplit,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {
     let stream = connection.query(query.into(), options, keep)?;
     if let Some(key) = &split.key {
@@ -82,15 +82,15 @@ pub fn read_each(
     at_once: usize,
     setup: &[String],
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<Option<Box<dyn ResultStream>>, Error> {
-    let Offer::Parts(source) = connection.partitioning() else { return Ok(None) };
+    let PartSupport::Parts(source) = connection.partitioning() else { return Ok(None) };
     let at_once = at_once.min(queries.len());
     if at_once <= 1 || !queries.iter().all(|query| text::reads(tokens(query, connection.dialect()))) {
         return Ok(None);
     }
     let opened = source.siblings(at_once, setup, true, keep).and_then(|siblings| {
-        if let Some(Offer::Parts(first)) = siblings.first().map(|first| first.partitioning()) {
+        if let Some(PartSupport::Parts(first)) = siblings.first().map(|first| first.partitioning()) {
             queries.iter().try_for_each(|query| first.covers(query, keep))?;
         }
         Ok(siblings)
@@ -156,11 +156,11 @@ impl Parts {
         queries: Vec<String>,
         agreement: Option<Agreement>,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Self, Error> {
         let left = queries.len();
         connections.truncate(left);
-        let (sender, events) = sync_channel(AHEAD * connections.len());
+        let (sender, events) = sync_channel(QUEUE_DEPTH * connections.len());
         let mut queries = queries.into_iter().enumerate();
         // Every connection starts at once, so that all hold the locks that keep the tables unchanged.
         let begun: Vec<_> = queries.by_ref().take(connections.len()).collect();
@@ -200,7 +200,7 @@ impl Parts {
     }
 
     /// The next event of a thread; `None` at the end.
-    fn event(&mut self, keep: Keep<'_>) -> Result<Option<Event>, Error> {
+    fn event(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Event>, Error> {
         let Some(events) = &self.events else { return Ok(None) };
         match feed::receive(events, keep) {
             Ok(Event::Failed(error)) => Err(self.give_up(error)),
@@ -229,7 +229,7 @@ impl ResultStream for Parts {
         &self.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         while self.left > 0 {
             match self.event(keep)? {
                 Some(Event::Batch(batch, cost)) => {

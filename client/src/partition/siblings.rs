@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::feed::{self, NoItem};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Connection, ContinueCheck, Error, ErrorKind};
 
 /// The most connections that are opened at the same time.
 const AT_ONCE: usize = 16;
@@ -43,8 +43,8 @@ impl Siblings {
 /// The first error of any connection, or an interruption. All connections are then closed.
 pub(crate) fn open<C: Connection + 'static>(
     count: usize,
-    keep: Keep<'_>,
-    open: impl Fn(Keep<'_>) -> Result<C, Error> + Send + Sync + 'static,
+    keep: ContinueCheck<'_>,
+    open: impl Fn(ContinueCheck<'_>) -> Result<C, Error> + Send + Sync + 'static,
 ) -> Result<Vec<Arc<C>>, Error> {
     let (begun, stop, open) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)), Arc::new(open));
     let (sender, opened) = sync_channel(AT_ONCE);

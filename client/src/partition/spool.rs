@@ -8,7 +8,7 @@ use arrow_array::{Array as _, RecordBatch};
 use arrow_schema::SchemaRef;
 
 use super::{PartSize, PartTicket, PartitionSplit, PlannedPart, SpooledPart};
-use crate::{Compression, Connection, Error, ErrorKind, Keep, QueryOptions, ResultStream};
+use crate::{Compression, Connection, ContinueCheck, Error, ErrorKind, QueryOptions, ResultStream};
 
 /// The largest size of the server's parts, in plain bytes. The parts of a plan are made of them: few enough bytes that the parts of a plan are
 /// equal, and enough that the headers of each cost little.
@@ -46,13 +46,13 @@ pub trait Spooling: Send + Sync {
     ///
     /// # Errors
     /// As for [`connect`](crate::connect).
-    fn another(&self, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error>;
+    fn another(&self, keep: ContinueCheck<'_>) -> Result<Arc<dyn Connection>, Error>;
 
     /// Runs a query once, with the rights, the settings and the transaction of this session. Returns the rows that describe the parts.
     ///
     /// # Errors
     /// Those of the query, and those of the server's spool.
-    fn spool(&self, query: &str, cut: SpoolCut, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error>;
+    fn spool(&self, query: &str, cut: SpoolCut, keep: ContinueCheck<'_>) -> Result<Box<dyn ResultStream>, Error>;
 
     /// Begins to read the server's parts of a ticket.
     ///
@@ -63,14 +63,14 @@ pub trait Spooling: Send + Sync {
         part: &SpooledPart,
         selection: &SpoolSelection,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error>;
 
     /// Removes the rows of a ticket, as soon as nobody reads them.
     ///
     /// # Errors
     /// As for [`Connection::execute`].
-    fn release(&self, ticket: &str, keep: Keep<'_>) -> Result<(), Error>;
+    fn release(&self, ticket: &str, keep: ContinueCheck<'_>) -> Result<(), Error>;
 }
 
 /// What a server keeps of one query.
@@ -88,7 +88,7 @@ pub(super) fn spool(
     query: &str,
     split: &PartitionSplit,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<Spooled, Error> {
     for (name, is_given) in [("numeric", options.numeric.is_some()), ("as_text", !options.as_text.is_empty())] {
         if is_given {
@@ -168,7 +168,7 @@ pub(super) fn schema(
     source: &dyn Spooling,
     ticket: &str,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<SchemaRef, Error> {
     let part = SpooledPart { ticket: ticket.to_owned(), first: 1, last: 1 };
     let nothing = SpoolSelection { limit: Some(0), ..SpoolSelection::default() };
@@ -186,7 +186,7 @@ pub(super) fn read(
     part: &SpooledPart,
     selection: &SpoolSelection,
     options: &QueryOptions,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<Box<dyn ResultStream>, Error> {
     source
         .parts(part, selection, options, keep)

@@ -3,9 +3,9 @@
 use super::connection::PostgresConnection;
 use super::extended::ResultColumn;
 use super::message;
-use super::simple::{self, Job};
-use crate::shared_connection::{Begun, Event, died};
-use crate::{Error, Keep};
+use super::simple::{self, AnswerMode};
+use crate::shared_connection::{Event, Started, died};
+use crate::{ContinueCheck, Error};
 
 /// A part of an answer.
 pub(super) enum TextPart {
@@ -34,11 +34,11 @@ impl PostgresConnection {
     ///
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).
-    pub(super) fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<TextAnswer, Error> {
+    pub(super) fn ask(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<TextAnswer, Error> {
         self.delivery(keep)?;
         let query = message::query(sql)?;
         let mut reader = self.session.begin(keep, |connection, tick, tell| {
-            simple::answer(connection, tick, Job::Ask(tell), &query).map(Begun::Ended)
+            simple::answer(connection, tick, AnswerMode::Ask(tell), &query).map(Started::Ended)
         })?;
         let mut answer = TextAnswer::default();
         loop {

@@ -32,7 +32,7 @@ pub(crate) struct Authentication {
 #[derive(Default)]
 enum State {
     #[default]
-    Begun,
+    Started,
     /// A password or its proof was sent.
     Answered,
     Challenged(Scram),
@@ -44,7 +44,7 @@ enum State {
 impl Authentication {
     /// `certain` is whether the server's identity is certain.
     pub(crate) fn new(end_point: EndPoint, certain: bool) -> Self {
-        Self { state: State::Begun, end_point, certain, bound: false }
+        Self { state: State::Started, end_point, certain, bound: false }
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -64,13 +64,13 @@ impl Authentication {
         }
         self.permit(method, target)?;
         let (next, answer) = match (method, std::mem::take(&mut self.state)) {
-            (0, State::Begun | State::Answered) => (State::Done, None),
-            (3, State::Begun) => (State::Answered, Some(secret(password(target)?.as_bytes()))),
-            (5, State::Begun) => {
+            (0, State::Started | State::Answered) => (State::Done, None),
+            (3, State::Started) => (State::Answered, Some(secret(password(target)?.as_bytes()))),
+            (5, State::Started) => {
                 let hashed = md5_of(&target.user, password(target)?, body.bytes(4)?);
                 (State::Answered, Some(secret(hashed.as_bytes())))
             }
-            (10, State::Begun) => {
+            (10, State::Started) => {
                 let (mechanism, bound) = self.mechanism(body.bytes(request.len() - 4)?, target)?;
                 let scram = Scram::begin(password(target)?, bound)?;
                 let first = scram.first();
@@ -86,8 +86,8 @@ impl Authentication {
                 self.bound = proven.check(text(body.0)?)?;
                 (State::Answered, None)
             }
-            (7 | 8, State::Begun) => return Err(unsupported("GSSAPI", target)),
-            (9, State::Begun) => return Err(unsupported("SSPI", target)),
+            (7 | 8, State::Started) => return Err(unsupported("GSSAPI", target)),
+            (9, State::Started) => return Err(unsupported("SSPI", target)),
             (0 | 3 | 5 | 10..=12, _) => return Err(protocol("an authentication request out of its order")),
             _ => return Err(unsupported("a method of authentication that is unknown here", target)),
         };
@@ -99,7 +99,7 @@ impl Authentication {
     /// needs a server with a certain identity, unless the user has named the method.
     fn permit(&self, method: u32, target: &Target) -> Result<(), Error> {
         let (name, asks) = match (method, &self.state) {
-            (0, State::Begun) => ("none", "lets the user in without any authentication"),
+            (0, State::Started) => ("none", "lets the user in without any authentication"),
             (3, _) => ("password", "asks for the password in clear text"),
             (5, _) => ("md5", "asks for an MD5 hash of the password"),
             (7 | 8, _) => ("gss", "asks for GSSAPI"),

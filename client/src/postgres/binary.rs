@@ -28,7 +28,7 @@ mod value;
 pub(super) use answer::{column_types, describe, execute};
 pub(super) use decoder::Decoder;
 pub(super) use known::KnownStatements;
-pub(super) use reading::{Reading, Wanted};
+pub(super) use reading::{Reading, ResultMode};
 
 /// A part of an answer.
 pub(super) type Part = crate::rows::Part<kind::ColumnDescription, bytes::Bytes>;

@@ -5,28 +5,28 @@ use std::sync::{Arc, OnceLock};
 use colonnade_sql::split::trimmed;
 use colonnade_wire::{DecodeLimits, RequestedSize};
 
-use super::binary::{self, Reading, Wanted};
+use super::binary::{self, Reading, ResultMode};
 use super::cancel;
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::{Delivery, extension_versions};
-use super::first::First;
+use super::first::FirstAnswer;
 use super::message;
 use super::parameters::{self, takes_values};
 use super::request;
 use super::route::Route;
 use super::server_connection::{ServerConnection, ServerProperties};
 use super::servers;
-use super::simple::{self, Copying, Job};
+use super::simple::{self, AnswerMode, Copying};
 use super::state::{checked, checked_begin};
 use super::target::Conninfo;
-use crate::partition::{Offer, Spooling};
+use crate::partition::{PartSupport, Spooling};
 use crate::rows::RowStream;
-use crate::shared_connection::{self, AnswerOutcome, Begun, Event, EventReader, Peer, SharedConnection, Tick};
+use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection, Started, Tick};
 use crate::socket::Socket;
 use crate::write::Writing;
 use crate::{
-    Answer, Cancel, Connection, Dialect, EncoderKind, Error, ErrorKind, ExtensionVersions, Keep, Pool, QueryOptions,
-    ResultStream, SchemaCheck, Statement, StatementDescription, StreamFormat, Transaction, Transport,
+    Answer, Cancel, Connection, ContinueCheck, Dialect, EncoderKind, Error, ErrorKind, ExtensionVersions, Pool,
+    QueryOptions, ResultStream, SchemaCheck, Statement, StatementDescription, StreamFormat, Transaction, Transport,
 };
 
 /// A connection to a server that sends the Colonnade format, or to PostgreSQL without the extension.
@@ -51,7 +51,7 @@ pub(crate) struct Postgres {
 ///
 /// # Errors
 /// The server does not answer, or refuses.
-pub fn connect(conninfo: impl Into<Conninfo>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
+pub fn connect(conninfo: impl Into<Conninfo>, keep: ContinueCheck<'_>) -> Result<PostgresConnection, Error> {
     let conninfo = conninfo.into();
     let name = conninfo.targets.first().map_or_else(String::new, ToString::to_string);
     let connection = shared_connection::connect(&name, keep, move || servers::open(&conninfo))?;
@@ -86,15 +86,17 @@ impl Connection for PostgresConnection {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        let delivery = match self.first(statement, options, Wanted::Rows, keep)? {
-            First::Rows(reader) => return Ok(Box::new(RowStream::<_, binary::Decoder>::open(*reader, options, keep)?)),
-            First::Stream(stream) => return Ok(stream),
-            First::Known(delivery) => delivery,
+        let delivery = match self.first(statement, options, ResultMode::Rows, keep)? {
+            FirstAnswer::Rows(reader) => {
+                return Ok(Box::new(RowStream::<_, binary::Decoder>::open(*reader, options, keep)?));
+            }
+            FirstAnswer::Stream(stream) => return Ok(stream),
+            FirstAnswer::Known(delivery) => delivery,
         };
         if !delivery.copies(statement.sql) {
-            let reader = self.binary(statement, options, Wanted::Rows, keep)?;
+            let reader = self.binary(statement, options, ResultMode::Rows, keep)?;
             return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?));
         }
         // COPY has no parameters.
@@ -113,7 +115,7 @@ impl Connection for PostgresConnection {
         statement: Statement<'_>,
         options: &QueryOptions,
         check: SchemaCheck,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         // A statement without columns is refused by `query` before it runs.
         if let Some(schema) = self.describe(statement.sql, &[], options, keep)?.and_then(|found| found.schema) {
@@ -125,13 +127,13 @@ impl Connection for PostgresConnection {
         Ok(rows)
     }
 
-    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+    fn execute(&self, statement: Statement<'_>, keep: ContinueCheck<'_>) -> Result<Option<u64>, Error> {
         // Within a transaction of the user, the question for the extension could fail and abort it.
         let is_served = matches!(self.delivery(keep)?, Delivery::Served(_));
         if !is_served && statement.parameters.is_some() && takes_values(statement.sql) {
             let bound = parameters::bound(statement)?;
             let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
-                checked(connection, |connection| binary::execute(connection, tick, &bound)).map(Begun::Ended)
+                checked(connection, |connection| binary::execute(connection, tick, &bound)).map(Started::Ended)
             });
             let finished = reader.and_then(|reader| reader.finish(keep));
             return finished.map_err(|error| error.with_sent(&bound.sql));
@@ -139,16 +141,17 @@ impl Connection for PostgresConnection {
         let sql = statement.with_literals(self.literals(statement)?)?;
         let query = message::query(&sql)?;
         let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
-            checked(connection, |connection| simple::answer(connection, tick, Job::Execute, &query)).map(Begun::Ended)
+            checked(connection, |connection| simple::answer(connection, tick, AnswerMode::Execute, &query))
+                .map(Started::Ended)
         });
         reader.and_then(|reader| reader.finish(keep)).map_err(|error| error.with_sent(&sql))
     }
 
-    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
-        let delivery = match self.first(statement, options, Wanted::Any, keep)? {
-            First::Rows(reader) => return RowStream::<_, binary::Decoder>::answer(*reader, options, keep),
-            First::Stream(stream) => return Ok(Answer::Rows(stream)),
-            First::Known(delivery) => delivery,
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: ContinueCheck<'_>) -> Result<Answer, Error> {
+        let delivery = match self.first(statement, options, ResultMode::Any, keep)? {
+            FirstAnswer::Rows(reader) => return RowStream::<_, binary::Decoder>::answer(*reader, options, keep),
+            FirstAnswer::Stream(stream) => return Ok(Answer::Rows(stream)),
+            FirstAnswer::Known(delivery) => delivery,
         };
         match delivery {
             Delivery::Served(_) => {
@@ -164,7 +167,7 @@ impl Connection for PostgresConnection {
                 self.query(statement, options, keep).map(Answer::Rows)
             }
             Delivery::Extension { .. } | Delivery::Stock => RowStream::<_, binary::Decoder>::answer(
-                self.binary(statement, options, Wanted::Any, keep)?,
+                self.binary(statement, options, ResultMode::Any, keep)?,
                 options,
                 keep,
             ),
@@ -176,7 +179,7 @@ impl Connection for PostgresConnection {
         sql: &str,
         types: &[u32],
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Option<StatementDescription>, Error> {
         if let Delivery::Served(_) = self.delivery(keep)? {
             return Ok(None);
@@ -211,7 +214,7 @@ impl Connection for PostgresConnection {
         }
     }
 
-    fn extension(&self, keep: Keep<'_>) -> Result<Option<ExtensionVersions>, Error> {
+    fn extension(&self, keep: ContinueCheck<'_>) -> Result<Option<ExtensionVersions>, Error> {
         if let Delivery::Served(_) = self.delivery(keep)? {
             return Ok(None);
         }
@@ -227,9 +230,9 @@ impl Connection for PostgresConnection {
         self.session.clone()
     }
 
-    fn partitioning(&self) -> Offer<'_> {
+    fn partitioning(&self) -> PartSupport<'_> {
         // Its engine uses all cores for one stream.
-        if self.is_served() { Offer::OneStream } else { Offer::Parts(self) }
+        if self.is_served() { PartSupport::OneStream } else { PartSupport::Parts(self) }
     }
 
     fn spooling(&self) -> Option<&dyn Spooling> {
@@ -261,7 +264,7 @@ impl Connection for PostgresConnection {
         found.get().map_or(software, |(_, software)| software)
     }
 
-    fn identify(&self, keep: Keep<'_>) -> Result<(), Error> {
+    fn identify(&self, keep: ContinueCheck<'_>) -> Result<(), Error> {
         self.delivery(keep).map(drop)
     }
 
@@ -281,7 +284,7 @@ impl PostgresConnection {
         copy: &str,
         answer: CopyAnswer<'_>,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         let (copying, asked, limits) = self.copying(copy, self.known_delivery(), options)?;
         let reader = self.session.begin(keep, move |connection, tick, tell| {
@@ -309,7 +312,7 @@ impl PostgresConnection {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        wanted: Wanted,
+        wanted: ResultMode,
     ) -> Result<Reading, Error> {
         let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
         let statement = parameters::bound(Statement { sql, ..statement })?;
@@ -321,8 +324,8 @@ impl PostgresConnection {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        wanted: Wanted,
-        keep: Keep<'_>,
+        wanted: ResultMode,
+        keep: ContinueCheck<'_>,
     ) -> Result<EventReader<Postgres, binary::Part>, Error> {
         let reading = self.reading(statement, options, wanted)?;
         self.session.begin(keep, move |connection, tick, tell| {
@@ -331,7 +334,7 @@ impl PostgresConnection {
     }
 
     /// Asks the server whether a statement gives rows. It does not run.
-    fn gives_rows(&self, sql: &str, keep: Keep<'_>) -> Result<bool, Error> {
+    fn gives_rows(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<bool, Error> {
         let sql = request::plain(sql, &QueryOptions::default(), self.dialect())?.to_owned();
         let sent = sql.clone();
         let found = self.question(keep, move |connection, tick, tell| {
@@ -342,7 +345,7 @@ impl PostgresConnection {
     }
 
     /// Asks the server for the numbers of the types of a query's columns. It does not run.
-    fn column_types(&self, sql: &str, keep: Keep<'_>) -> Result<Vec<u32>, Error> {
+    fn column_types(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<Vec<u32>, Error> {
         let sql = request::plain(sql, &QueryOptions::default(), self.dialect())?.to_owned();
         let sent = sql.clone();
         let found = self.question(keep, move |connection, tick, tell| {
@@ -355,11 +358,11 @@ impl PostgresConnection {
     /// Asks the server something about a statement.
     fn question<T: Send + 'static>(
         &self,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
         ask: impl FnOnce(&mut ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome + Send + 'static,
     ) -> Result<Option<T>, Error> {
         let mut reader = self.session.begin(keep, |connection, tick, tell| {
-            checked(connection, |connection| ask(connection, tick, tell)).map(Begun::Ended)
+            checked(connection, |connection| ask(connection, tick, tell)).map(Started::Ended)
         })?;
         let mut found = None;
         while let Some(event) = reader.next(keep)? {

@@ -14,7 +14,7 @@ use super::type_names;
 use crate::batch::damaged;
 use crate::rows::miscounted;
 use crate::shared_connection::{Event, EventReader};
-use crate::{Batch, Error, Keep, ResultStream, Stats};
+use crate::{Batch, ContinueCheck, Error, ResultStream, Stats};
 
 /// What a COPY sends.
 #[derive(Clone, Copy)]
@@ -45,7 +45,7 @@ impl CopyOut {
         asked: RequestedSize,
         limits: DecodeLimits,
         answer: CopyAnswer<'_>,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Self, Error> {
         let schema = SchemaRef::new(arrow_schema::Schema::empty());
         let decoder = Decoder::new(limits).requested(asked);
@@ -72,7 +72,7 @@ impl CopyOut {
     }
 
     /// The next message and the addresses of its bytes; `None` at the verified end.
-    fn message(&mut self, keep: Keep<'_>) -> Result<Option<(Message, Range<usize>)>, Error> {
+    fn message(&mut self, keep: ContinueCheck<'_>) -> Result<Option<(Message, Range<usize>)>, Error> {
         match self.reader.next(keep)? {
             Some(Event::Part(bytes)) => {
                 self.reader.meter.received((HEADER + bytes.len()) as u64);
@@ -110,7 +110,7 @@ impl ResultStream for CopyOut {
         &self.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         loop {
             match self.message(keep)? {
                 None => return Ok(None),

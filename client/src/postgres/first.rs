@@ -9,14 +9,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use colonnade_sql::split::trimmed;
 
-use super::binary::{self, Wanted};
+use super::binary::{self, ResultMode};
 use super::connection::{Postgres, PostgresConnection};
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::Delivery;
 use super::request;
 use super::state::checked_begin;
-use crate::shared_connection::{Begun, EventReader};
-use crate::{Error, Keep, QueryOptions, ResultStream, Statement};
+use crate::shared_connection::{EventReader, Started};
+use crate::{ContinueCheck, Error, QueryOptions, ResultStream, Statement};
 
 /// The servers that are remembered.
 const SERVERS: usize = 64;
@@ -26,7 +26,7 @@ const SERVERS: usize = 64;
 static EXTENDED: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
 
 /// What has happened to a statement that may be the first.
-pub(super) enum First<'a> {
+pub(super) enum FirstAnswer<'a> {
     /// Its rows arrive.
     Rows(Box<EventReader<Postgres, binary::Part>>),
     /// Its stream arrives.
@@ -50,14 +50,14 @@ impl PostgresConnection {
     ///
     /// # Errors
     /// The server has the extension but it cannot be loaded, or as for [`Connection::query`](crate::Connection::query).
-    pub(super) fn delivery(&self, keep: Keep<'_>) -> Result<&Delivery, Error> {
+    pub(super) fn delivery(&self, keep: ContinueCheck<'_>) -> Result<&Delivery, Error> {
         if let Some(delivery) = self.known_delivery() {
             return Ok(delivery);
         }
         let mut found = None;
         let reader = self.session.begin(keep, |connection, tick, _: &mut dyn FnMut(())| {
             let delivery = Delivery::find(connection, tick)?;
-            Ok(Begun::Ended(delivery.map(|delivery| {
+            Ok(Started::Ended(delivery.map(|delivery| {
                 connection.server.delivery = Some(delivery.clone());
                 found = Some(delivery);
                 None
@@ -85,21 +85,21 @@ impl PostgresConnection {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        wanted: Wanted,
-        keep: Keep<'_>,
-    ) -> Result<First<'_>, Error> {
+        wanted: ResultMode,
+        keep: ContinueCheck<'_>,
+    ) -> Result<FirstAnswer<'_>, Error> {
         if let Some(delivery) = self.known_delivery() {
-            return Ok(First::Known(delivery));
+            return Ok(FirstAnswer::Known(delivery));
         }
         // The names of types are asked for before a COPY.
         let is_copied = !options.type_names
             && match wanted {
-                Wanted::Rows => request::is_copied(statement.sql),
-                Wanted::Any => statement.parameters.is_none() && request::is_read(statement.sql),
+                ResultMode::Rows => request::is_copied(statement.sql),
+                ResultMode::Any => statement.parameters.is_none() && request::is_read(statement.sql),
             };
         let sends_utf8 = self.session.look(|connection| connection.server.sends_utf8()) == Some(true);
         if !is_copied || !sends_utf8 {
-            return self.delivery(keep).map(First::Known);
+            return self.delivery(keep).map(FirstAnswer::Known);
         }
         match remembered(&self.session.peer.route.target.shareable) {
             Some(load) => self.first_copied(statement, options, load, keep),
@@ -113,8 +113,8 @@ impl PostgresConnection {
         statement: Statement<'_>,
         options: &QueryOptions,
         load: String,
-        keep: Keep<'_>,
-    ) -> Result<First<'_>, Error> {
+        keep: ContinueCheck<'_>,
+    ) -> Result<FirstAnswer<'_>, Error> {
         let dialect = self.literals(statement)?;
         let sql = statement.with_literals(dialect)?;
         let copy = request::copy(&sql, options, dialect)?;
@@ -128,12 +128,12 @@ impl PostgresConnection {
             forget(&self.session.peer.route.target.shareable);
             // An error is the connection's.
             reader.finish(keep)?;
-            return self.delivery(keep).map(First::Known);
+            return self.delivery(keep).map(FirstAnswer::Known);
         };
         self.note(delivery);
         let stream = CopyOut::open(reader, asked, limits, CopyAnswer::Stream { types: &[] }, keep)
             .map_err(|error| request::of_query(error, trimmed(&sql, dialect)))?;
-        Ok(First::Stream(Box::new(stream)))
+        Ok(FirstAnswer::Stream(Box::new(stream)))
     }
 
     /// Describes the statement, and runs it if there is no extension.
@@ -141,9 +141,9 @@ impl PostgresConnection {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        wanted: Wanted,
-        keep: Keep<'_>,
-    ) -> Result<First<'_>, Error> {
+        wanted: ResultMode,
+        keep: ContinueCheck<'_>,
+    ) -> Result<FirstAnswer<'_>, Error> {
         let reading = self.reading(statement, options, wanted)?;
         let (mut load, mut is_answered) = (None, false);
         let reader = self.session.begin(keep, |connection, tick, tell| {
@@ -158,7 +158,7 @@ impl PostgresConnection {
         if is_answered {
             self.note(Delivery::Stock);
         }
-        Ok(First::Rows(Box::new(reader)))
+        Ok(FirstAnswer::Rows(Box::new(reader)))
     }
 }
 

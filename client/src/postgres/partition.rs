@@ -21,7 +21,7 @@ use super::connection::PostgresConnection;
 use super::target::Target;
 use crate::partition::key::{self, unsupported};
 use crate::partition::{PartSize, PartitionSplit, Partitioning, SharedState, StateExport, siblings, text};
-use crate::{Connection, Error, ErrorKind, Keep, QueryOptions};
+use crate::{Connection, ContinueCheck, Error, ErrorKind, QueryOptions};
 
 /// What siblings need from this connection, in rows of a name and a value: first whether it has temporary tables, then its settings, its
 /// user and its role, which depends on the user. Settings of a transaction and the encoding of text are not copied. Settings that a user
@@ -51,7 +51,7 @@ impl Partitioning for PostgresConnection {
         count: usize,
         setup: &[String],
         consistent: bool,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
         let place = self.place(self.settings(keep)?, setup.to_vec(), consistent);
         let (first, snapshot) = place.first(keep)?;
@@ -66,19 +66,25 @@ impl Partitioning for PostgresConnection {
         true
     }
 
-    fn share(&self, keep: Keep<'_>) -> Result<Option<StateExport>, Error> {
+    fn share(&self, keep: ContinueCheck<'_>) -> Result<Option<StateExport>, Error> {
         self.share_state(keep).map(Some)
     }
 
-    fn export(&self, keep: Keep<'_>) -> Result<Option<SharedState>, Error> {
+    fn export(&self, keep: ContinueCheck<'_>) -> Result<Option<SharedState>, Error> {
         self.export_state(keep).map(Some)
     }
 
-    fn enter(&self, state: &SharedState, query: &str, options: &QueryOptions, keep: Keep<'_>) -> Result<(), Error> {
+    fn enter(
+        &self,
+        state: &SharedState,
+        query: &str,
+        options: &QueryOptions,
+        keep: ContinueCheck<'_>,
+    ) -> Result<(), Error> {
         self.enter_state(state, query, options, keep)
     }
 
-    fn estimate(&self, query: &str, keep: Keep<'_>) -> Result<Option<PartSize>, Error> {
+    fn estimate(&self, query: &str, keep: ContinueCheck<'_>) -> Result<Option<PartSize>, Error> {
         self.estimated(query, keep)
     }
 
@@ -87,12 +93,12 @@ impl Partitioning for PostgresConnection {
         state: &SharedState,
         query: &str,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Arc<dyn Connection>, Error> {
         self.join_state(state, query, options, keep)
     }
 
-    fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn parts(&self, query: &str, split: &PartitionSplit, keep: ContinueCheck<'_>) -> Result<Vec<String>, Error> {
         let query = trimmed(query, Dialect::POSTGRES);
         text::check(tokens(query, Dialect::POSTGRES))?;
         // This also locks the tables, as the parts will.
@@ -137,7 +143,7 @@ struct Place {
 
 impl Place {
     /// The first sibling, and the snapshot that it exports if all siblings must see one state.
-    fn first(&self, keep: Keep<'_>) -> Result<(PostgresConnection, Option<String>), Error> {
+    fn first(&self, keep: ContinueCheck<'_>) -> Result<(PostgresConnection, Option<String>), Error> {
         let first = self.open(None, keep)?;
         if !self.consistent {
             return Ok((first, None));
@@ -146,7 +152,7 @@ impl Place {
         Ok((first, snapshot))
     }
 
-    fn open(&self, snapshot: Option<&str>, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
+    fn open(&self, snapshot: Option<&str>, keep: ContinueCheck<'_>) -> Result<PostgresConnection, Error> {
         let sibling = self.begin(keep)?;
         if let Some(snapshot) = snapshot {
             import(&sibling, snapshot, keep).map_err(apart)?;
@@ -156,7 +162,7 @@ impl Place {
     }
 
     /// A connection in a transaction that has not read anything yet.
-    fn begin(&self, keep: Keep<'_>) -> Result<PostgresConnection, Error> {
+    fn begin(&self, keep: ContinueCheck<'_>) -> Result<PostgresConnection, Error> {
         let sibling = super::connect(self.target.clone(), keep).map_err(crowded)?;
         for statement in &self.setup {
             sibling.execute(statement.into(), keep)?;
@@ -166,19 +172,19 @@ impl Place {
     }
 
     /// Gives a sibling the settings of the original connection, and those of parts.
-    fn settle(&self, sibling: &PostgresConnection, keep: Keep<'_>) -> Result<(), Error> {
+    fn settle(&self, sibling: &PostgresConnection, keep: ContinueCheck<'_>) -> Result<(), Error> {
         settle(sibling, &self.settings, keep)
     }
 }
 
 /// Begins the transaction of a part.
-fn begin(sibling: &PostgresConnection, consistent: bool, keep: Keep<'_>) -> Result<(), Error> {
+fn begin(sibling: &PostgresConnection, consistent: bool, keep: ContinueCheck<'_>) -> Result<(), Error> {
     let level = if consistent { "REPEATABLE READ" } else { "READ COMMITTED" };
     sibling.execute((&format!("BEGIN ISOLATION LEVEL {level} READ ONLY")).into(), keep).map(drop)
 }
 
 /// Gives a sibling the settings of the original connection, and those of parts.
-fn settle(sibling: &PostgresConnection, settings: &[(String, String)], keep: Keep<'_>) -> Result<(), Error> {
+fn settle(sibling: &PostgresConnection, settings: &[(String, String)], keep: ContinueCheck<'_>) -> Result<(), Error> {
     if !settings.is_empty() {
         sibling.execute((&set(settings)).into(), keep)?;
     }
@@ -186,7 +192,7 @@ fn settle(sibling: &PostgresConnection, settings: &[(String, String)], keep: Kee
 }
 
 /// Lets a connection see the state of a snapshot.
-fn import(sibling: &PostgresConnection, snapshot: &str, keep: Keep<'_>) -> Result<(), Error> {
+fn import(sibling: &PostgresConnection, snapshot: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
     let import = format!("SET TRANSACTION SNAPSHOT {}", quote::string(snapshot, Dialect::POSTGRES));
     sibling.execute((&import).into(), keep).map(drop)
 }
@@ -196,7 +202,7 @@ impl PostgresConnection {
     ///
     /// # Errors
     /// Siblings cannot see all that this connection sees.
-    fn settings(&self, keep: Keep<'_>) -> Result<Vec<(String, String)>, Error> {
+    fn settings(&self, keep: ContinueCheck<'_>) -> Result<Vec<(String, String)>, Error> {
         if self.session.look(|connection| connection.is_idle()) == Some(false) {
             return Err(key::in_transaction());
         }
@@ -218,8 +224,8 @@ impl PostgresConnection {
     fn aside<T>(
         &self,
         settings: &[(&str, &str)],
-        keep: Keep<'_>,
-        work: impl FnOnce(Keep<'_>) -> Result<T, Error>,
+        keep: ContinueCheck<'_>,
+        work: impl FnOnce(ContinueCheck<'_>) -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.execute("SAVEPOINT colonnade".into(), keep)?;
         self.execute((&set(settings)).into(), keep)?;

@@ -12,11 +12,11 @@ use super::message::{self, MessageReader, protocol, shown};
 use super::server_connection::ServerConnection;
 use crate::feed::POLL;
 use crate::inbox::{AnswerSize, no_memory};
-use crate::shared_connection::{AnswerOutcome, Begun, Tick};
+use crate::shared_connection::{AnswerOutcome, Started, Tick};
 use crate::{Error, Pool};
 
 /// What happens to an answer.
-pub(crate) enum Job<'a> {
+pub(crate) enum AnswerMode<'a> {
     /// Passes on the messages of a stream.
     Copy {
         pool: &'a Pool,
@@ -38,7 +38,12 @@ fn send(connection: &mut ServerConnection, query: &[u8]) -> Result<(), Error> {
 }
 
 /// Sends a Query message and receives its answer up to ReadyForQuery.
-pub(crate) fn answer(connection: &mut ServerConnection, tick: Tick<'_>, job: Job<'_>, query: &[u8]) -> AnswerOutcome {
+pub(crate) fn answer(
+    connection: &mut ServerConnection,
+    tick: Tick<'_>,
+    job: AnswerMode<'_>,
+    query: &[u8],
+) -> AnswerOutcome {
     send(connection, query)?;
     Answer { connection, tick, job, preceded: false, copied: false }.read()
 }
@@ -66,7 +71,7 @@ impl Copying {
         connection: &mut ServerConnection,
         tick: Tick<'_>,
         tell: &mut dyn FnMut(Bytes),
-    ) -> Result<Begun<ServerConnection, Bytes>, Error> {
+    ) -> Result<Started<ServerConnection, Bytes>, Error> {
         // Within a transaction, nothing could be sent again after an error. So its first COPY loads the extension.
         let loading = self.again.as_ref().filter(|_| !connection.is_idle() && !connection.is_extended);
         send(connection, loading.unwrap_or(&self.query))?;
@@ -87,12 +92,12 @@ impl Copying {
         load: String,
         delivery: &mut Option<Delivery>,
         tell: &mut dyn FnMut(Bytes),
-    ) -> Result<Begun<ServerConnection, Bytes>, Error> {
+    ) -> Result<Started<ServerConnection, Bytes>, Error> {
         send(connection, &[message::query(&load)?.as_slice(), &self.query].concat())?;
         let Ok(version) = value(connection, tick)? else {
             // Without the extension the COPY fails too.
-            let _ = Answer { connection, tick, job: Job::Execute, preceded: false, copied: false }.read()?;
-            return Ok(Begun::Ended(Ok(None)));
+            let _ = Answer { connection, tick, job: AnswerMode::Execute, preceded: false, copied: false }.read()?;
+            return Ok(Started::Ended(Ok(None)));
         };
         let loaded = Delivery::loaded(load, version).check()?;
         connection.server.delivery = Some(loaded.clone());
@@ -107,10 +112,10 @@ impl Copying {
         preceded: bool,
         tick: Tick<'_>,
         tell: &mut dyn FnMut(Bytes),
-    ) -> Result<Begun<ServerConnection, Bytes>, Error> {
+    ) -> Result<Started<ServerConnection, Bytes>, Error> {
         connection.incoming.peek(tick)?;
         if !connection.incoming.has_rest(tick) {
-            return Ok(Begun::Open(Box::new(move |connection, tick, tell| {
+            return Ok(Started::Open(Box::new(move |connection, tick, tell| {
                 match self.receive(connection, preceded, tick, tell) {
                     None => self.repeat(connection, tick, tell),
                     Some(outcome) => outcome,
@@ -118,8 +123,8 @@ impl Copying {
             })));
         }
         match self.receive(connection, preceded, tick, tell) {
-            None => Ok(Begun::Open(Box::new(move |connection, tick, tell| self.repeat(connection, tick, tell)))),
-            Some(outcome) => outcome.map(Begun::Ended),
+            None => Ok(Started::Open(Box::new(move |connection, tick, tell| self.repeat(connection, tick, tell)))),
+            Some(outcome) => outcome.map(Started::Ended),
         }
     }
 
@@ -147,15 +152,15 @@ impl Copying {
         Answer { connection, tick, job: self.job(tell), preceded: true, copied: false }.read()
     }
 
-    fn job<'a>(&'a self, tell: &'a mut dyn FnMut(Bytes)) -> Job<'a> {
-        Job::Copy { pool: &self.pool, asked: self.asked, limit: self.limit, tell }
+    fn job<'a>(&'a self, tell: &'a mut dyn FnMut(Bytes)) -> AnswerMode<'a> {
+        AnswerMode::Copy { pool: &self.pool, asked: self.asked, limit: self.limit, tell }
     }
 }
 
 struct Answer<'a, 'j> {
     connection: &'a mut ServerConnection,
     tick: Tick<'a>,
-    job: Job<'j>,
+    job: AnswerMode<'j>,
     /// Whether rows of another statement come before the COPY.
     preceded: bool,
     /// Whether the server has begun to copy.
@@ -178,7 +183,7 @@ impl Answer<'_, '_> {
         loop {
             let (kind, len) = connection.incoming.header(tick)?;
             match (kind, &mut *job) {
-                (b'd', Job::Copy { pool, asked, limit, tell }) if copying => {
+                (b'd', AnswerMode::Copy { pool, asked, limit, tell }) if copying => {
                     check_size(len, *limit)?;
                     if len >= HEADER_LEN && !asked.allows(&connection.incoming.ahead(tick)?, len as u64) {
                         return Err(too_large(len, asked.bytes));
@@ -187,9 +192,9 @@ impl Answer<'_, '_> {
                     connection.incoming.body_into(&mut buffer, tick)?;
                     tell(buffer.freeze());
                 }
-                (b'd', Job::Execute) if copying => connection.incoming.skip(len, tick)?,
-                (b'D' | b'T' | b'I', Job::Execute) => connection.incoming.skip(len, tick)?,
-                (b'T', Job::Ask(tell)) => {
+                (b'd', AnswerMode::Execute) if copying => connection.incoming.skip(len, tick)?,
+                (b'D' | b'T' | b'I', AnswerMode::Execute) => connection.incoming.skip(len, tick)?,
+                (b'T', AnswerMode::Ask(tell)) => {
                     let body = connection.incoming.body(kind, len, tick)?;
                     let (columns, formats) = bound_description(&body)?;
                     if formats.contains(&ValueFormat::Binary) {
@@ -197,12 +202,14 @@ impl Answer<'_, '_> {
                     }
                     tell(TextPart::Columns(columns));
                 }
-                (b'D', Job::Ask(tell)) => {
+                (b'D', AnswerMode::Ask(tell)) => {
                     let body = connection.incoming.body(kind, len, tick)?;
                     kept.add(body.len())?;
                     tell(TextPart::Row(text_row(&body)?));
                 }
-                (b'D' | b'T', Job::Copy { .. }) if *preceded && !*copied => connection.incoming.skip(len, tick)?,
+                (b'D' | b'T', AnswerMode::Copy { .. }) if *preceded && !*copied => {
+                    connection.incoming.skip(len, tick)?
+                }
                 (b'H', _) if !copying => {
                     // PostgreSQL announces the extension's stream as text. PROTOCOL §3.
                     connection.incoming.skip(len, tick)?;
@@ -213,7 +220,7 @@ impl Answer<'_, '_> {
                     connection.incoming.skip(len, tick)?;
                     copying = false;
                 }
-                (b'G', Job::Execute) if !copying => {
+                (b'G', AnswerMode::Execute) if !copying => {
                     connection.incoming.skip(len, tick)?;
                     connection.send(&message::copy_fail("this client cannot copy into a table"))?;
                 }

@@ -9,16 +9,16 @@ use super::connection::PostgresConnection;
 use super::copy_out::CopyAnswer;
 use super::request;
 use crate::partition::{SpoolCut, SpoolSelection, SpooledPart, Spooling};
-use crate::{Compression, Connection, Error, Keep, QueryOptions, ResultStream};
+use crate::{Compression, Connection, ContinueCheck, Error, QueryOptions, ResultStream};
 
 impl Spooling for PostgresConnection {
-    fn another(&self, keep: Keep<'_>) -> Result<Arc<dyn Connection>, Error> {
+    fn another(&self, keep: ContinueCheck<'_>) -> Result<Arc<dyn Connection>, Error> {
         let another: Arc<dyn Connection> = Arc::new(super::connect(self.session.peer.route.target.clone(), keep)?);
         self.session.siblings.add(std::slice::from_ref(&another));
         Ok(another)
     }
 
-    fn spool(&self, query: &str, cut: SpoolCut, keep: Keep<'_>) -> Result<Box<dyn ResultStream>, Error> {
+    fn spool(&self, query: &str, cut: SpoolCut, keep: ContinueCheck<'_>) -> Result<Box<dyn ResultStream>, Error> {
         let query = quote::string(trimmed(query, self.dialect()), Dialect::POSTGRES);
         let mut sql = format!("SELECT * FROM colonnade_spool({query}, bytes => {}", cut.bytes);
         if let Some(shares) = cut.shares {
@@ -36,13 +36,13 @@ impl Spooling for PostgresConnection {
         part: &SpooledPart,
         selection: &SpoolSelection,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         let copy = request::copy_of(&source(part, selection), options)?;
         self.copied(&copy, CopyAnswer::Streams, options, keep)
     }
 
-    fn release(&self, ticket: &str, keep: Keep<'_>) -> Result<(), Error> {
+    fn release(&self, ticket: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let sql = format!("SELECT * FROM colonnade_release({})", quote::string(ticket, Dialect::POSTGRES));
         self.execute((&sql).into(), keep).map(drop)
     }

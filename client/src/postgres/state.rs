@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::message;
 use super::server_connection::ServerConnection;
-use crate::shared_connection::{AnswerOutcome, Begun, Tick};
+use crate::shared_connection::{AnswerOutcome, Started, Tick};
 use crate::{Error, ErrorKind};
 
 /// The settings that a gateway announces, in the form of the reports.
@@ -128,12 +128,12 @@ pub(super) fn checked(
 /// As [`checked`], for a statement whose answer may be received on another thread.
 pub(super) fn checked_begin<T: 'static>(
     connection: &mut ServerConnection,
-    begin: impl FnOnce(&mut ServerConnection) -> Result<Begun<ServerConnection, T>, Error>,
-) -> Result<Begun<ServerConnection, T>, Error> {
+    begin: impl FnOnce(&mut ServerConnection) -> Result<Started<ServerConnection, T>, Error>,
+) -> Result<Started<ServerConnection, T>, Error> {
     connection.check_state()?;
     match begin(connection)? {
-        Begun::Ended(outcome) => connection.check_state().map(|()| Begun::Ended(outcome)),
-        Begun::Open(rest) => Ok(Begun::Open(Box::new(move |connection, tick, tell| {
+        Started::Ended(outcome) => connection.check_state().map(|()| Started::Ended(outcome)),
+        Started::Open(rest) => Ok(Started::Open(Box::new(move |connection, tick, tell| {
             let outcome = rest(connection, tick, tell)?;
             connection.check_state().map(|()| outcome)
         }))),

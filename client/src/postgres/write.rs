@@ -39,13 +39,18 @@ use crate::shared_connection::{Event, died};
 use crate::write::kind::ColumnMeaning;
 use crate::write::queue::StepQueue;
 use crate::write::{BLOCK, TableWriter, WAITING, WriteTarget, Writing, unsupported_column};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Connection, ContinueCheck, Error, ErrorKind};
 
 /// The rows whose columns are converted at once. They stay in the processor's cache.
 const PART: usize = 4096;
 
 impl Writing for PostgresConnection {
-    fn begin(&self, target: &WriteTarget, schema: &SchemaRef, keep: Keep<'_>) -> Result<Box<dyn TableWriter>, Error> {
+    fn begin(
+        &self,
+        target: &WriteTarget,
+        schema: &SchemaRef,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Box<dyn TableWriter>, Error> {
         if let Delivery::Served(_) = self.delivery(keep)? {
             return self.begin_served(target, schema, keep);
         }
@@ -83,7 +88,7 @@ impl PostgresConnection {
         &self,
         target: &WriteTarget,
         schema: &SchemaRef,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn TableWriter>, Error> {
         if self.session.peer.server.receives < request::VERSION {
             let message = "this server cannot be written to: it is older than this version, or serves another database";
@@ -135,7 +140,7 @@ struct PostgresWriter {
 }
 
 impl TableWriter for PostgresWriter {
-    fn write(&mut self, batch: &RecordBatch, keep: Keep<'_>) -> Result<(), Error> {
+    fn write(&mut self, batch: &RecordBatch, keep: ContinueCheck<'_>) -> Result<(), Error> {
         for start in (0..batch.num_rows()).step_by(PART) {
             let part = batch.slice(start, PART.min(batch.num_rows() - start));
             let columns = self.encoder.columns(&part)?;
@@ -150,7 +155,7 @@ impl TableWriter for PostgresWriter {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error> {
+    fn finish(mut self: Box<Self>, keep: ContinueCheck<'_>) -> Result<u64, Error> {
         let (rows, rest) = (self.encoder.rows(), self.encoder.end());
         self.queue.send(Step::Rows(rest), keep)?;
         Ok(self.queue.finish(Step::Finish(rows), keep)?.unwrap_or(rows))

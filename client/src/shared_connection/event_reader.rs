@@ -8,7 +8,7 @@ use std::sync::mpsc::Receiver;
 use super::{DRAIN_LIMIT, Event, Peer, SharedConnection, died, interrupted};
 use crate::feed::{self, NoItem};
 use crate::stats::Meter;
-use crate::{Error, Keep};
+use crate::{ContinueCheck, Error};
 
 /// Reads the events of one query. Dropping it early cancels the query, if it has not ended.
 pub(crate) struct EventReader<P: Peer, T> {
@@ -28,7 +28,7 @@ impl<P: Peer, T> EventReader<P, T> {
     ///
     /// # Errors
     /// The query failed, the connection was lost, or the caller interrupted.
-    pub(crate) fn next(&mut self, keep: Keep<'_>) -> Result<Option<Event<T>>, Error> {
+    pub(crate) fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Event<T>>, Error> {
         if let Some(event) = self.early.pop_front() {
             return self.pass_on(event);
         }
@@ -58,7 +58,7 @@ impl<P: Peer, T> EventReader<P, T> {
     ///
     /// # Errors
     /// As for [`EventReader::next`].
-    pub(crate) fn finish(mut self, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+    pub(crate) fn finish(mut self, keep: ContinueCheck<'_>) -> Result<Option<u64>, Error> {
         loop {
             match self.next(keep)? {
                 Some(Event::Part(_)) => {}

@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 
 use super::event_reader::{EventReader, interruption};
 use super::{AnswerOutcome, DRAIN_LIMIT, Event, Finished, Peer, SharedConnection, Tick, interrupted};
-use crate::feed::AHEAD;
+use crate::feed::QUEUE_DEPTH;
 use crate::stats::Meter;
-use crate::{Error, ErrorKind, Keep};
+use crate::{ContinueCheck, Error, ErrorKind};
 
 /// The time between two cancel requests: a request that comes while the server waits for the rest of a question has no
 /// effect.
-const INSIST: Duration = Duration::from_millis(500);
+const CANCEL_RETRY: Duration = Duration::from_millis(500);
 
 /// Receives the rest of an answer.
 pub(crate) type Rest<C, T> = Box<dyn FnOnce(&mut C, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome + Send>;
 
 /// How far the caller's thread has received an answer.
-pub(crate) enum Begun<C, T> {
+pub(crate) enum Started<C, T> {
     /// To its end.
     Ended(Result<Option<u64>, Error>),
     /// Not to its end.
@@ -35,10 +35,10 @@ impl<P: Peer> SharedConnection<P> {
     /// The connection is closed or busy, or the wait for it was interrupted.
     pub(crate) fn start<T: Send + 'static>(
         self: &Arc<Self>,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
         work: impl FnOnce(&mut P::ServerConnection, Tick<'_>, &mut dyn FnMut(T)) -> AnswerOutcome + Send + 'static,
     ) -> Result<EventReader<P, T>, Error> {
-        self.begin(keep, |_, _, _| Ok(Begun::Open(Box::new(work))))
+        self.begin(keep, |_, _, _| Ok(Started::Open(Box::new(work))))
     }
 
     /// Runs `begin` with the connection on this thread, and what it leaves on a separate one: a short answer then takes
@@ -48,12 +48,12 @@ impl<P: Peer> SharedConnection<P> {
     /// The connection is closed or busy, or `keep` has interrupted.
     pub(crate) fn begin<T: Send + 'static>(
         self: &Arc<Self>,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
         begin: impl FnOnce(
             &mut P::ServerConnection,
             Tick<'_>,
             &mut dyn FnMut(T),
-        ) -> Result<Begun<P::ServerConnection, T>, Error>,
+        ) -> Result<Started<P::ServerConnection, T>, Error>,
     ) -> Result<EventReader<P, T>, Error> {
         let (mut connection, number, stop) = self.take(keep)?;
         let mut reader = EventReader {
@@ -80,11 +80,11 @@ impl<P: Peer> SharedConnection<P> {
             begin(&mut connection, &mut tick, &mut |part| reader.early.push_back(Ok(Event::Part(part))))
         };
         match begun {
-            Ok(Begun::Ended(outcome)) => {
+            Ok(Started::Ended(outcome)) => {
                 reader.early.push_back(self.ended(Some(connection), number, before, outcome));
             }
-            Ok(Begun::Open(rest)) => {
-                let (sender, events) = sync_channel(AHEAD);
+            Ok(Started::Open(rest)) => {
+                let (sender, events) = sync_channel(QUEUE_DEPTH);
                 let session = self.clone();
                 self.thread
                     .run(move || session.receive(connection, number, &stop, before, &sender, rest))
@@ -181,12 +181,12 @@ impl<'a> Stopping<'a> {
         }
         let (now, paused) = (Instant::now(), self.paused.get());
         let (deadline, next) =
-            self.times.get_or_insert_with(|| (now + DRAIN_LIMIT - paused, if told { now + INSIST } else { now }));
+            self.times.get_or_insert_with(|| (now + DRAIN_LIMIT - paused, if told { now + CANCEL_RETRY } else { now }));
         if now >= *deadline + paused {
             return Err(Error::new(ErrorKind::ConnectionLost, "the server did not stop a cancelled query"));
         }
         if now >= *next {
-            *next = now + INSIST;
+            *next = now + CANCEL_RETRY;
             // If the request fails, reading continues until the deadline.
             let _ = session.cancel_query(Some(number));
         }

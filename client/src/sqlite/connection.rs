@@ -6,16 +6,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use super::descriptor_table;
 use super::library::{self, Database, InterruptHandle};
 use super::location::Location;
-use super::running::{Begun, deliver, run};
+use super::running::{Started, deliver, run};
 use super::write::WriterInterrupt;
 use crate::feed::{self, NoItem, POLL};
-use crate::partition::Offer;
+use crate::partition::PartSupport;
 use crate::partition::siblings::Siblings;
 use crate::produced::{self, Produced};
 use crate::stats::Meter;
 use crate::write::Writing;
 use crate::{
-    Answer, Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream, Statement, Transaction,
+    Answer, Cancel, Connection, ContinueCheck, Dialect, Error, ErrorKind, QueryOptions, ResultStream, Statement,
+    Transaction,
 };
 
 /// An SQLite file, opened read-only.
@@ -45,7 +46,7 @@ enum State {
 ///
 /// # Errors
 /// There is no such file, it is not a database, or another process has locked it for too long.
-pub fn connect(location: &Location, keep: Keep<'_>) -> Result<SqliteConnection, Error> {
+pub fn connect(location: &Location, keep: ContinueCheck<'_>) -> Result<SqliteConnection, Error> {
     let name = location.name();
     let (sender, opened) = sync_channel(1);
     let place = location.clone();
@@ -83,7 +84,7 @@ impl Connection for SqliteConnection {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         match self.begin(statement, options, true, keep)? {
             Answer::Rows(rows) => Ok(rows),
@@ -91,7 +92,7 @@ impl Connection for SqliteConnection {
         }
     }
 
-    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: Keep<'_>) -> Result<Answer, Error> {
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: ContinueCheck<'_>) -> Result<Answer, Error> {
         self.begin(statement, options, false, keep)
     }
 
@@ -103,13 +104,13 @@ impl Connection for SqliteConnection {
         }
     }
 
-    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+    fn execute(&self, statement: Statement<'_>, keep: ContinueCheck<'_>) -> Result<Option<u64>, Error> {
         let (sql, parameters) = (statement.sql.to_owned(), statement.parameters.cloned());
         self.work(keep, move |database| run(database, &sql, parameters.as_ref()))
     }
 
-    fn partitioning(&self) -> Offer<'_> {
-        Offer::Parts(self)
+    fn partitioning(&self) -> PartSupport<'_> {
+        PartSupport::Parts(self)
     }
 
     fn writing(&self) -> Result<&dyn Writing, Error> {
@@ -153,7 +154,7 @@ impl SqliteConnection {
         statement: Statement<'_>,
         options: &QueryOptions,
         rows_only: bool,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Answer, Error> {
         let meter = Meter::start();
         let (database, lease) = self.0.take(keep)?;
@@ -169,8 +170,8 @@ impl SqliteConnection {
             let _ = sender.send(end);
         })?;
         let schema = match self.0.wait(&opened, &canceller, keep)? {
-            Some(Begun::Rows(schema)) => schema,
-            Some(Begun::Done(changed)) => {
+            Some(Started::Rows(schema)) => schema,
+            Some(Started::Done(changed)) => {
                 // The end event comes when the database is free again.
                 self.0.wait(&batches, &canceller, keep)?;
                 return Ok(Answer::Done(changed));
@@ -200,7 +201,7 @@ impl SqliteConnection {
     /// Runs `work` with the database on a separate thread, which can be abandoned.
     pub(super) fn work<T: Send + 'static>(
         &self,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
         work: impl FnOnce(&Database) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         Self::together(std::slice::from_ref(self), keep, move |databases| work(&databases[0]))
@@ -209,7 +210,7 @@ impl SqliteConnection {
     /// Runs `work` with the databases of several connections, at least one, on one thread.
     pub(super) fn together<T: Send + 'static>(
         connections: &[Self],
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
         work: impl FnOnce(&[Database]) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
         let mut taken = Vec::with_capacity(connections.len());
@@ -241,7 +242,7 @@ impl Shared {
     }
 
     /// Waits for the end of an abandoned result, and takes the database.
-    fn take(self: &Arc<Self>, keep: Keep<'_>) -> Result<(Database, Lease), Error> {
+    fn take(self: &Arc<Self>, keep: ContinueCheck<'_>) -> Result<(Database, Lease), Error> {
         let mut state = self.state();
         loop {
             match &*state {
@@ -271,7 +272,12 @@ impl Shared {
     }
 
     /// The next event of the thread, or `None` if it has ended. If the caller interrupts, the thread is stopped.
-    fn wait<T>(&self, answer: &Receiver<T>, canceller: &Canceller, keep: Keep<'_>) -> Result<Option<T>, Error> {
+    fn wait<T>(
+        &self,
+        answer: &Receiver<T>,
+        canceller: &Canceller,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Option<T>, Error> {
         match feed::receive(answer, keep) {
             Ok(answer) => Ok(Some(answer)),
             Err(NoItem::Gone) => Ok(None),

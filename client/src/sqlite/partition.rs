@@ -19,7 +19,7 @@ use super::library::Database;
 use super::value::Cell;
 use crate::partition::key::{self, unsupported};
 use crate::partition::{PartitionSplit, Partitioning, balance, text};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Connection, ContinueCheck, Error, ErrorKind};
 
 /// How often siblings are restarted because another process has written.
 const ATTEMPTS: usize = 50;
@@ -46,9 +46,10 @@ impl Partitioning for SqliteConnection {
         count: usize,
         setup: &[String],
         consistent: bool,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
-        let has = |sql: &str, keep: Keep<'_>| Ok::<_, Error>(self.ask(sql, keep)?.first().is_some_and(|n| n != "0"));
+        let has =
+            |sql: &str, keep: ContinueCheck<'_>| Ok::<_, Error>(self.ask(sql, keep)?.first().is_some_and(|n| n != "0"));
         if self.location().file_name().is_none() {
             return Err(unsupported("a database in memory has one connection"));
         }
@@ -85,7 +86,7 @@ impl Partitioning for SqliteConnection {
         Ok(siblings)
     }
 
-    fn parts(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn parts(&self, query: &str, split: &PartitionSplit, keep: ContinueCheck<'_>) -> Result<Vec<String>, Error> {
         let query = trimmed(query, Dialect::Sqlite);
         text::check(tokens(query, Dialect::Sqlite))?;
         if split.consistent {
@@ -114,7 +115,7 @@ impl Partitioning for SqliteConnection {
         Ok(if cuts.is_empty() { vec![query.to_owned()] } else { text::parts(query, &key, &cuts) })
     }
 
-    fn has_types_by_values(&self, query: &str, keep: Keep<'_>) -> Result<bool, Error> {
+    fn has_types_by_values(&self, query: &str, keep: ContinueCheck<'_>) -> Result<bool, Error> {
         let query = query.to_owned();
         let columns = self.work(keep, move |database| columns(database, &query))?;
         Ok(columns.iter().any(|column| column.kind == ColumnKind::ByValues))
@@ -217,14 +218,20 @@ fn columns(database: &Database, sql: &str) -> Result<Vec<Described>, Error> {
 }
 
 impl SqliteConnection {
-    fn ask(&self, sql: &str, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn ask(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<Vec<String>, Error> {
         let sql = sql.to_owned();
         self.work(keep, move |database| ask(database, &sql))
     }
 
     /// Cuts for parts of about equal size. The database sorts the sample as it compares the column, so any type is
     /// possible. The literal of a text would end at a NUL.
-    fn balanced_cuts(&self, query: &str, key: &str, count: usize, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn balanced_cuts(
+        &self,
+        query: &str,
+        key: &str,
+        count: usize,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Vec<String>, Error> {
         let alias = text::ALIAS;
         let sample = format!(
             "SELECT count(*) || ' ' || quote(k) FROM (SELECT {key} AS k FROM (\n{query}\n) AS {alias} \
@@ -246,7 +253,7 @@ impl SqliteConnection {
         low: &str,
         high: &str,
         count: usize,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<String>, Error> {
         let steps = 1..count;
         let mut cuts = match (kind, low.parse::<i64>(), high.parse::<i64>(), low.parse::<f64>(), high.parse::<f64>()) {

@@ -11,7 +11,7 @@ use crate::produced::{self, Pulled};
 use crate::{Error, Parameters, QueryOptions};
 
 /// What is known of a statement after its start.
-pub(super) enum Begun {
+pub(super) enum Started {
     Rows(SchemaRef),
     /// It has ended without rows.
     Done(Option<u64>),
@@ -23,15 +23,15 @@ pub(super) fn deliver(
     (sql, parameters): (&str, Option<&Parameters>),
     options: &QueryOptions,
     rows_only: bool,
-    begun: SyncSender<Begun>,
+    begun: SyncSender<Started>,
     batches: &SyncSender<Pulled>,
 ) -> Pulled {
     if !rows_only && let Some(changed) = effect(database, sql, parameters)? {
-        let _ = begun.send(Begun::Done(changed));
+        let _ = begun.send(Started::Done(changed));
         return Ok(None);
     }
     let mut rows = StatementRows::open(database, sql, parameters, options)?;
-    let _ = begun.send(Begun::Rows(rows.schema().clone()));
+    let _ = begun.send(Started::Rows(rows.schema().clone()));
     produced::pump(batches, || rows.next())
 }
 

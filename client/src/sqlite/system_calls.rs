@@ -14,7 +14,7 @@ use super::descriptor_table;
 
 /// The endings of the files that a write-ahead log has beside its database.
 const LOG: [&[u8]; 2] = [b"-wal", b"-shm"];
-const GROUP: u32 = 0o060;
+const ROWS_PER_GROUP: u32 = 0o060;
 const OTHERS: u32 = 0o006;
 /// New files get the directory's group.
 const SET_GROUP: u32 = 0o2000;
@@ -75,7 +75,7 @@ fn locks_owner_out(name: &Path) -> bool {
     }
     // The new file gets the database's mode.
     let allows = |rights| owned.mode() & rights == rights;
-    !(allows(OTHERS) || allows(GROUP) && group == owned.gid())
+    !(allows(OTHERS) || allows(ROWS_PER_GROUP) && group == owned.gid())
 }
 
 extern "C" fn stat(path: *const c_char, found: *mut libc::stat) -> c_int {

@@ -32,7 +32,7 @@ use crate::feed::{self, NoItem};
 use crate::file_uri::MEMORY;
 use crate::write::kind::ColumnMeaning;
 use crate::write::{TableWriter, WAITING, WriteTarget, Writing, other_count};
-use crate::{Access, Error, ErrorKind, Keep};
+use crate::{Access, ContinueCheck, Error, ErrorKind};
 
 /// The rows whose columns are converted at once. They stay in the processor's cache.
 const PART: usize = 4096;
@@ -43,7 +43,12 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 pub(super) type WriterInterrupt = Arc<Mutex<Option<InterruptHandle>>>;
 
 impl Writing for SqliteConnection {
-    fn begin(&self, target: &WriteTarget, schema: &SchemaRef, keep: Keep<'_>) -> Result<Box<dyn TableWriter>, Error> {
+    fn begin(
+        &self,
+        target: &WriteTarget,
+        schema: &SchemaRef,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Box<dyn TableWriter>, Error> {
         check(self.location())?;
         let columns = schema.fields().iter().map(|field| Ok((field.name().clone(), ColumnMeaning::of(field)?)));
         let columns: Vec<_> = columns.collect::<Result<_, Error>>()?;
@@ -197,7 +202,7 @@ struct SqliteWriter {
 
 impl SqliteWriter {
     /// The thread's next event.
-    fn next(&mut self, keep: Keep<'_>) -> Result<Progress, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Progress, Error> {
         match feed::receive(&self.events, keep) {
             Ok(event) => event,
             Err(NoItem::Interrupted) => Err(interrupted()),
@@ -205,7 +210,7 @@ impl SqliteWriter {
         }
     }
 
-    fn send(&mut self, step: Step, keep: Keep<'_>) -> Result<(), Error> {
+    fn send(&mut self, step: Step, keep: ContinueCheck<'_>) -> Result<(), Error> {
         if self.steps.as_ref().is_some_and(|steps| steps.send(step).is_ok()) {
             return Ok(());
         }
@@ -217,7 +222,7 @@ impl SqliteWriter {
 }
 
 impl TableWriter for SqliteWriter {
-    fn write(&mut self, batch: &RecordBatch, keep: Keep<'_>) -> Result<(), Error> {
+    fn write(&mut self, batch: &RecordBatch, keep: ContinueCheck<'_>) -> Result<(), Error> {
         while self.lent.len() >= WAITING {
             self.next(keep)?;
             self.lent.pop_front();
@@ -226,7 +231,7 @@ impl TableWriter for SqliteWriter {
         self.send(Step::Rows(batch.clone()), keep)
     }
 
-    fn finish(mut self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error> {
+    fn finish(mut self: Box<Self>, keep: ContinueCheck<'_>) -> Result<u64, Error> {
         self.send(Step::Finish, keep)?;
         loop {
             if let Progress::Committed(rows) = self.next(keep)? {

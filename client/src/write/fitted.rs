@@ -12,7 +12,7 @@ use arrow_schema::{Fields, Schema, SchemaRef};
 
 use super::check;
 use super::exact_array::{ArrayTarget, convert_columns};
-use crate::{Batch, Error, ErrorKind, Keep, ResultStream, Stats};
+use crate::{Batch, ContinueCheck, Error, ErrorKind, ResultStream, Stats};
 
 /// The same rows, with the columns' types of `targets`, in order. `types` are the database's names of these types. The
 /// names of the columns stay those of the data.
@@ -54,7 +54,7 @@ impl ResultStream for Fitted {
         &self.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         let Some(batch) = self.stream.next(keep)? else { return Ok(None) };
         let batch = batch.decode()?;
         let columns =

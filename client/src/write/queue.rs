@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 
 use super::WAITING;
 use crate::shared_connection::{Event, EventReader, Peer, died};
-use crate::{Error, Keep};
+use crate::{ContinueCheck, Error};
 
 /// Passes steps of type `S` to the connection's thread. Dropping it stops the thread, which rolls back.
 pub(crate) struct StepQueue<P: Peer, T, S> {
@@ -24,7 +24,7 @@ impl<P: Peer, T, S> StepQueue<P, T, S> {
         Self { events, steps, abandoned, waiting: 0 }
     }
 
-    pub(crate) fn send(&mut self, step: S, keep: Keep<'_>) -> Result<(), Error> {
+    pub(crate) fn send(&mut self, step: S, keep: ContinueCheck<'_>) -> Result<(), Error> {
         while self.waiting >= WAITING {
             self.next(keep)?;
         }
@@ -41,7 +41,7 @@ impl<P: Peer, T, S> StepQueue<P, T, S> {
     }
 
     /// Ends the rows with the last step. Returns the server's count of them, after the commit.
-    pub(crate) fn finish(&mut self, last: S, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+    pub(crate) fn finish(&mut self, last: S, keep: ContinueCheck<'_>) -> Result<Option<u64>, Error> {
         self.send(last, keep)?;
         loop {
             if let Event::Finished(finished) = self.event(keep)? {
@@ -57,7 +57,7 @@ impl<P: Peer, T, S> StepQueue<P, T, S> {
     }
 
     /// Waits until the thread takes a step.
-    fn next(&mut self, keep: Keep<'_>) -> Result<(), Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<(), Error> {
         match self.event(keep)? {
             Event::Part(_) => {
                 self.waiting = self.waiting.saturating_sub(1);
@@ -67,7 +67,7 @@ impl<P: Peer, T, S> StepQueue<P, T, S> {
         }
     }
 
-    fn event(&mut self, keep: Keep<'_>) -> Result<Event<T>, Error> {
+    fn event(&mut self, keep: ContinueCheck<'_>) -> Result<Event<T>, Error> {
         let abandoned = &self.abandoned;
         let mut keep = || {
             let goes_on = keep();

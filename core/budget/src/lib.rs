@@ -1,6 +1,6 @@
 //! Limits on bytes that somebody keeps: memory of a session, files of a user.
 //!
-//! Bytes are charged before they are taken. What keeps them is a [`Kept`], has its items in a [`ChargedVec`], or holds a [`Charge`]. All of these
+//! Bytes are charged before they are taken. What keeps them is a [`Charged`], has its items in a [`ChargedVec`], or holds a [`Charge`]. All of these
 //! release their bytes when they are dropped, so nobody can forget to release them.
 //!
 //! ```
@@ -45,7 +45,7 @@ pub struct Charge<E> {
 
 /// A value and its part of a budget.
 #[derive(Debug)]
-pub struct Kept<T, E> {
+pub struct Charged<T, E> {
     value: T,
     _charge: Charge<E>,
 }
@@ -96,7 +96,7 @@ impl<E> Budget<E> {
     ///
     /// # Errors
     /// If less is left.
-    pub fn keep<T>(self: &Arc<Self>, value: T, bytes: usize) -> Result<Kept<T, E>, E> {
+    pub fn keep<T>(self: &Arc<Self>, value: T, bytes: usize) -> Result<Charged<T, E>, E> {
         self.empty_charge().keep(value, bytes)
     }
 
@@ -163,9 +163,9 @@ impl<E> Charge<E> {
     ///
     /// # Errors
     /// If less is left.
-    pub fn keep<T>(mut self, value: T, bytes: usize) -> Result<Kept<T, E>, E> {
+    pub fn keep<T>(mut self, value: T, bytes: usize) -> Result<Charged<T, E>, E> {
         self.set(bytes.saturating_add(OVERHEAD))?;
-        Ok(Kept { value, _charge: self })
+        Ok(Charged { value, _charge: self })
     }
 
     /// Its bytes.
@@ -182,7 +182,7 @@ impl<E> Drop for Charge<E> {
     }
 }
 
-impl<T, E> Deref for Kept<T, E> {
+impl<T, E> Deref for Charged<T, E> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -190,7 +190,7 @@ impl<T, E> Deref for Kept<T, E> {
     }
 }
 
-impl<T, E> DerefMut for Kept<T, E> {
+impl<T, E> DerefMut for Charged<T, E> {
     fn deref_mut(&mut self) -> &mut T {
         &mut self.value
     }

@@ -7,14 +7,14 @@ use std::{mem, thread};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
-use client::{Error, ErrorKind, Keep, ResultStream, Stats};
+use client::{ContinueCheck, Error, ErrorKind, ResultStream, Stats};
 use colonnade_client as client;
 use pyo3::prelude::*;
 
 use crate::of_process::{OfProcess, forked};
 
 /// The time between two attempts to get a stream that another thread reads.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The state that the stream and a consumer of its capsule share.
 pub(super) struct Shared {
@@ -53,7 +53,7 @@ impl Shared {
         Some(self.reading.get()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    pub(super) fn next(&self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
+    pub(super) fn next(&self, keep: ContinueCheck<'_>) -> Result<Option<client::Batch>, Error> {
         let mut reading = self.reading().ok_or_else(|| forked("result"))?;
         let Reading::Open(source) = &mut *reading else {
             return Err(Error::new(ErrorKind::Unavailable, "the result is closed: run the query again"));
@@ -70,7 +70,7 @@ impl Shared {
         batch.decode().inspect_err(|_| self.close())
     }
 
-    pub(super) fn next_decoded(&self, keep: Keep<'_>) -> Result<Option<RecordBatch>, Error> {
+    pub(super) fn next_decoded(&self, keep: ContinueCheck<'_>) -> Result<Option<RecordBatch>, Error> {
         self.next(keep)?.map(|batch| self.decoded(batch)).transpose()
     }
 
@@ -129,7 +129,7 @@ impl Shared {
                 Ok(reading) => end(reading),
                 Err(TryLockError::Poisoned(reading)) => end(reading.into_inner()),
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    thread::sleep(LOOK);
+                    thread::sleep(POLL_INTERVAL);
                     continue;
                 }
                 Err(TryLockError::WouldBlock) => return false,
@@ -168,7 +168,7 @@ impl ResultStream for Rest {
         &self.schema
     }
 
-    fn next(&mut self, keep: Keep<'_>) -> Result<Option<client::Batch>, Error> {
+    fn next(&mut self, keep: ContinueCheck<'_>) -> Result<Option<client::Batch>, Error> {
         self.consumer.0.next(keep)
     }
 

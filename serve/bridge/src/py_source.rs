@@ -6,7 +6,8 @@ use arrow_array::RecordBatchReader as _;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_schema::SchemaRef;
 use client::{
-    Answer, Batch, Cancel, Connection, Dialect, Error, ErrorKind, Keep, QueryOptions, ResultStream, Statement, Stats,
+    Answer, Batch, Cancel, Connection, ContinueCheck, Dialect, Error, ErrorKind, QueryOptions, ResultStream, Statement,
+    Stats,
 };
 use colonnade_client as client;
 use pyo3::exceptions::PyValueError;
@@ -52,7 +53,7 @@ impl Connection for PySource {
         &self,
         statement: Statement<'_>,
         options: &QueryOptions,
-        _keep: Keep<'_>,
+        _keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
         match self.call("query", statement, options)? {
             Answer::Rows(rows) => Ok(rows),
@@ -60,11 +61,11 @@ impl Connection for PySource {
         }
     }
 
-    fn run(&self, statement: Statement<'_>, options: &QueryOptions, _keep: Keep<'_>) -> Result<Answer, Error> {
+    fn run(&self, statement: Statement<'_>, options: &QueryOptions, _keep: ContinueCheck<'_>) -> Result<Answer, Error> {
         self.call("run", statement, options)
     }
 
-    fn execute(&self, statement: Statement<'_>, keep: Keep<'_>) -> Result<Option<u64>, Error> {
+    fn execute(&self, statement: Statement<'_>, keep: ContinueCheck<'_>) -> Result<Option<u64>, Error> {
         match self.run(statement, &QueryOptions::default(), keep)? {
             Answer::Done(changed) => Ok(changed),
             Answer::Rows(mut rows) => {
@@ -135,7 +136,7 @@ impl ResultStream for PyStream {
     }
 
     // The canceller ends a wait for the next batch.
-    fn next(&mut self, _keep: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, _keep: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         match self.reader.next().transpose() {
             Ok(batch) => Ok(batch.map(Into::into)),
             Err(error) => Err(self.failure(&error.to_string())),

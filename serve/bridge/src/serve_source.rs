@@ -114,7 +114,7 @@ struct SourceSession {
 }
 
 /// What a statement must return.
-enum Wanted {
+enum ResultMode {
     Rows,
     CheckedRows(SchemaCheck),
     Any,
@@ -127,7 +127,7 @@ impl EngineSession for SourceSession {
         parameters: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
-        self.send(statement.text, parameters, size, Wanted::Any)
+        self.send(statement.text, parameters, size, ResultMode::Any)
     }
 
     fn query(
@@ -136,7 +136,7 @@ impl EngineSession for SourceSession {
         parameters: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
-        self.send(statement.text, parameters, size, Wanted::Rows)
+        self.send(statement.text, parameters, size, ResultMode::Rows)
     }
 
     fn query_checked(
@@ -147,7 +147,7 @@ impl EngineSession for SourceSession {
     ) -> Result<EngineAnswer, EngineError> {
         let check: SchemaCheck =
             Box::new(move |schema| check(&NoRows(SchemaRef::clone(schema))).map_err(|error| source_error(&error)));
-        self.send(statement.text, &[], size, Wanted::CheckedRows(check))
+        self.send(statement.text, &[], size, ResultMode::CheckedRows(check))
     }
 
     fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
@@ -209,7 +209,7 @@ impl SourceSession {
         statement: &str,
         parameters: &[Parameter],
         size: BatchSize,
-        wanted: Wanted,
+        wanted: ResultMode,
     ) -> Result<EngineAnswer, EngineError> {
         self.stopped.store(false, Ordering::Release);
         parameters::check(statement, parameters, self.source.dialect())?;
@@ -223,11 +223,11 @@ impl SourceSession {
         let stopped = Arc::clone(&self.stopped);
         let mut keep = || !self.stopped.load(Ordering::Acquire);
         let answer = match wanted {
-            Wanted::Rows => self.source.query(statement, &options, &mut keep).map(client::Answer::Rows),
-            Wanted::CheckedRows(check) => {
+            ResultMode::Rows => self.source.query(statement, &options, &mut keep).map(client::Answer::Rows),
+            ResultMode::CheckedRows(check) => {
                 self.source.query_checked(statement, &options, check, &mut keep).map(client::Answer::Rows)
             }
-            Wanted::Any => self.source.run(statement, &options, &mut keep),
+            ResultMode::Any => self.source.run(statement, &options, &mut keep),
         };
         match answer {
             Ok(client::Answer::Done(changed)) => Ok(EngineAnswer::Done { changed }),

@@ -11,7 +11,7 @@ pub type Budget = colonnade_budget::Budget<LimitError>;
 /// A part of a budget that is in use.
 pub type Charge = colonnade_budget::Charge<LimitError>;
 /// A value and its part of a budget.
-pub type Kept<T> = colonnade_budget::Kept<T, LimitError>;
+pub type Charged<T> = colonnade_budget::Charged<T, LimitError>;
 
 /// The limits of a server; `None` is no limit.
 #[derive(Clone, Debug, PartialEq, Eq)]

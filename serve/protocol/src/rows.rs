@@ -13,7 +13,7 @@ use crate::connection::socket::Output;
 use crate::copy::lines;
 use crate::engine::{EngineError, Rows};
 use crate::error::{Failure, Refusal, SqlState};
-use crate::limits::{Budget, Kept, LimitError};
+use crate::limits::{Budget, Charged, LimitError};
 use crate::message::backend;
 use crate::rows::spool::Spool;
 use crate::value::oid::{self, TypeInfo};
@@ -95,7 +95,7 @@ fn check_count(count: usize) -> Result<(), Failure> {
 pub struct Cursor {
     rows: Box<dyn Rows>,
     schema: Schema,
-    rest: Option<Kept<RecordBatch>>,
+    rest: Option<Charged<RecordBatch>>,
     /// Whether the last batch was read.
     has_ended: bool,
     is_set_aside: bool,

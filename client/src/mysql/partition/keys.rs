@@ -7,7 +7,7 @@ use crate::mysql::kind::{self, ColumnKind};
 use crate::mysql::packet::Definition;
 use crate::mysql::zone;
 use crate::partition::{balance, key, text};
-use crate::{Error, ErrorKind, Keep};
+use crate::{ContinueCheck, Error, ErrorKind};
 
 /// The keys in a sample, if the index gives no estimates.
 const SAMPLE: usize = 1000;
@@ -144,7 +144,7 @@ impl MysqlConnection {
         query: &str,
         key: &PartitionKey,
         count: usize,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<String>, Error> {
         if let Some(cuts) = self.estimated_cuts(key, count, keep)? {
             return Ok(cuts);
@@ -173,7 +173,12 @@ impl MysqlConnection {
 
     /// Cuts by the server's estimates for equal ranges of the column's index. `None` if there are no estimates, or if
     /// one range has too many keys. The estimates include rows that the query filters out.
-    fn estimated_cuts(&self, key: &PartitionKey, count: usize, keep: Keep<'_>) -> Result<Option<Vec<String>>, Error> {
+    fn estimated_cuts(
+        &self,
+        key: &PartitionKey,
+        count: usize,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Option<Vec<String>>, Error> {
         let Some((table, column)) = &key.indexed else { return Ok(None) };
         let shown = |bound: &str| key.family.shown(&format!("{bound}({column})"));
         let bounds = format!("SELECT {}, {} FROM {table}", shown("MIN"), shown("MAX"));
@@ -221,7 +226,7 @@ impl MysqlConnection {
         key: &PartitionKey,
         (low, high): &(String, String),
         count: usize,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<String>, Error> {
         let no_value = || Error::new(ErrorKind::Usage, "partition_range has a bound that is no value of the key");
         let steps = 1..count;
@@ -278,7 +283,7 @@ impl MysqlConnection {
     /// The cuts of which each is above the one before, as the database compares them. It may sort texts by their
     /// beginnings only, and different doubles may have the same text. A timestamp with the local time of another one is
     /// no cut: an index compares points in time, and a scan local times.
-    fn rising(&self, key: &PartitionKey, mut cuts: Vec<String>, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    fn rising(&self, key: &PartitionKey, mut cuts: Vec<String>, keep: ContinueCheck<'_>) -> Result<Vec<String>, Error> {
         let is_instant = key.type_name.starts_with("timestamp");
         while !cuts.is_empty() {
             let first = format!("{} IS NOT NULL", cuts[0]);

@@ -11,7 +11,7 @@ use super::keys::PartitionKey;
 use super::{DUPLICATE_COLUMN, MysqlConnection};
 use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::partition::{PartitionSplit, text};
-use crate::{Connection, Error, Keep};
+use crate::{Connection, ContinueCheck, Error};
 
 impl MysqlConnection {
     /// The parts of a query that reads one table, by the first column of its primary key.
@@ -19,7 +19,7 @@ impl MysqlConnection {
         &self,
         query: &str,
         split: &PartitionSplit,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<String>, Error> {
         plain::check_no_range(split)?;
         let plain = Plain::of(query, self.dialect()).ok_or_else(|| no_plain_read(plain::MORE))?;
@@ -51,7 +51,7 @@ impl MysqlConnection {
     }
 
     /// Refuses a query whose rows depend on one another.
-    fn check_merged(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
+    fn check_merged(&self, query: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let merged = format!("EXPLAIN FORMAT=TRADITIONAL SELECT * FROM (\n{query}\n) AS {}", text::ALIAS);
         let plan = self.ask(&merged, keep).map_err(|error| match error.sqlstate() {
             Some(DUPLICATE_COLUMN) => no_plain_read(error.message()).with_cause(error),

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use colonnade_sql::{Dialect, quote};
 
 use super::{MysqlConnection, unsupported};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Connection, ContinueCheck, Error, ErrorKind};
 
 /// Settings that differ between connections, or that nobody can set.
 const OWN: [&str; 10] = [
@@ -37,7 +37,7 @@ pub(super) struct State {
 impl MysqlConnection {
     /// # Errors
     /// `Unsupported` if it has something that others cannot have: temporary tables, a limit of rows.
-    pub(super) fn state(&self, keep: Keep<'_>) -> Result<State, Error> {
+    pub(super) fn state(&self, keep: ContinueCheck<'_>) -> Result<State, Error> {
         let made = pairs(self.ask(TABLES_MADE, keep)?.rows);
         let made = made.get(MADE_TEMPORARY).or_else(|| made.values().next());
         if made.is_some_and(|count| count != "0") {
@@ -72,7 +72,7 @@ impl MysqlConnection {
         Ok(State { statements, now: place.text(0, 1).unwrap_or("DEFAULT").to_owned() })
     }
 
-    fn check_no_limit(&self, keep: Keep<'_>) -> Result<(), Error> {
+    fn check_no_limit(&self, keep: ContinueCheck<'_>) -> Result<(), Error> {
         match self.ask("SELECT @@session.sql_select_limit", keep)?.text(0, 0) {
             Some(NO_LIMIT) => Ok(()),
             _ => Err(unsupported("each part would apply sql_select_limit to its own rows")
@@ -94,7 +94,12 @@ impl MysqlConnection {
 impl State {
     /// # Errors
     /// `Unsupported` if the other connection refuses a setting.
-    pub(super) fn give(&self, sibling: &MysqlConnection, consistent: bool, keep: Keep<'_>) -> Result<(), Error> {
+    pub(super) fn give(
+        &self,
+        sibling: &MysqlConnection,
+        consistent: bool,
+        keep: ContinueCheck<'_>,
+    ) -> Result<(), Error> {
         let clock = consistent.then(|| format!("SET SESSION timestamp = {}", self.now));
         for statement in self.statements.iter().chain(&clock) {
             sibling.execute(statement.into(), keep).map_err(|error| match error.kind() {

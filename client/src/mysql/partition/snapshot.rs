@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use super::{CONSISTENT, MysqlConnection, unsupported};
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Connection, ContinueCheck, Error, ErrorKind};
 
 /// The most seconds that each step to the lock may wait. Later statements may have to wait behind it for as long.
 const PATIENCE: u32 = 2;
@@ -42,7 +42,7 @@ const DENIED: [&str; 2] = ["42000", "28000"];
 pub(super) fn begin_together(
     siblings: &[Arc<MysqlConnection>],
     locker: &MysqlConnection,
-    keep: Keep<'_>,
+    keep: ContinueCheck<'_>,
 ) -> Result<(), Error> {
     on_each(siblings, SNAPSHOTS, keep)?;
     let place = locker.ask(PLACE, keep)?;
@@ -64,13 +64,13 @@ pub(super) fn begin_together(
 }
 
 /// Begins a transaction on each sibling. Each of its queries sees the data that is committed when the query starts.
-pub(super) fn begin_each(siblings: &[Arc<MysqlConnection>], keep: Keep<'_>) -> Result<(), Error> {
+pub(super) fn begin_each(siblings: &[Arc<MysqlConnection>], keep: ContinueCheck<'_>) -> Result<(), Error> {
     on_each(siblings, COMMITTED, keep)?;
     on_each(siblings, ONLY_READ, keep)
 }
 
 /// Runs a statement on all connections at the same time.
-fn on_each(siblings: &[Arc<MysqlConnection>], sql: &str, keep: Keep<'_>) -> Result<(), Error> {
+fn on_each(siblings: &[Arc<MysqlConnection>], sql: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
     let mut started = Vec::with_capacity(siblings.len());
     for sibling in siblings {
         started.push(sibling.start(sql, keep)?);

@@ -8,7 +8,7 @@ use colonnade_sql::{Dialect, Token, TokenKind, quote, tokens};
 use super::names::{Name, has_user_variables, names};
 use super::{CONSISTENT, MysqlConnection};
 use crate::partition::text;
-use crate::{Connection, Error, ErrorKind, Keep};
+use crate::{Connection, ContinueCheck, Error, ErrorKind};
 
 /// Engines whose tables are read from the snapshot. A sequence is constant.
 const ENGINES: [&str; 2] = ["InnoDB", "SEQUENCE"];
@@ -70,17 +70,17 @@ fn once(what: &str) -> Error {
 
 impl MysqlConnection {
     /// Refuses a query of which parts may see different rows although all have the same snapshot.
-    pub(super) fn check_repeatable(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
+    pub(super) fn check_repeatable(&self, query: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
         self.check_texts(query, true, keep)
     }
 
     /// Refuses a query that reads data outside of the snapshot, or data of one connection.
-    pub(super) fn check_covered(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
+    pub(super) fn check_covered(&self, query: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
         self.check_texts(query, false, keep)
     }
 
     /// Checks a query and the views in it.
-    fn check_texts(&self, query: &str, steady: bool, keep: Keep<'_>) -> Result<(), Error> {
+    fn check_texts(&self, query: &str, steady: bool, keep: ContinueCheck<'_>) -> Result<(), Error> {
         check_alone(query, self.dialect())?;
         let mut texts = vec![query.to_owned()];
         let mut seen = HashSet::new();
@@ -115,7 +115,7 @@ impl MysqlConnection {
     }
 
     /// The tables and views that the names may mean.
-    fn tables(&self, names: &[Name], keep: Keep<'_>) -> Result<Vec<Table>, Error> {
+    fn tables(&self, names: &[Name], keep: ContinueCheck<'_>) -> Result<Vec<Table>, Error> {
         // For each single name the server uses a lookup. For a list of names it would search the whole database.
         let mut lookups = Vec::new();
         for name in names.iter().filter(|name| name.read && !name.called) {
@@ -140,7 +140,7 @@ impl MysqlConnection {
         Ok((0..answer.rows.len()).map(table).collect())
     }
 
-    fn definition(&self, view: &Table, full: &str, keep: Keep<'_>) -> Result<String, Error> {
+    fn definition(&self, view: &Table, full: &str, keep: ContinueCheck<'_>) -> Result<String, Error> {
         let (database, name) = (string(&view.database), string(&view.name));
         let answer = self.ask(
             &format!(
@@ -156,7 +156,7 @@ impl MysqlConnection {
     }
 
     /// Refuses stored functions that are not declared DETERMINISTIC.
-    fn check_functions(&self, names: &[Name], keep: Keep<'_>) -> Result<(), Error> {
+    fn check_functions(&self, names: &[Name], keep: ContinueCheck<'_>) -> Result<(), Error> {
         let places = places(names.iter().filter(|name| name.called), "routine");
         if places.is_empty() {
             return Ok(());

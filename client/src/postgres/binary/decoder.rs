@@ -13,7 +13,7 @@ use super::column::ColumnBuilder;
 use super::kind;
 use crate::Error;
 use crate::postgres::message::{self, HEADER, protocol};
-use crate::rows::{self, GROUP};
+use crate::rows::{self, ROWS_PER_GROUP};
 
 /// The position of the values in a message: after its header and their number.
 const VALUES: usize = HEADER + 2;
@@ -36,12 +36,13 @@ impl rows::Decoder for Decoder {
         let fields = columns.iter().map(|column| column.node.field.clone()).collect();
         let schema = colonnade_wire::Schema { fields, metadata: Vec::new() };
         let columns = columns.iter().map(|column| ColumnBuilder::new(&column.node)).collect();
-        let decoder = Self { columns, cursors: Vec::with_capacity(GROUP), ends: Vec::with_capacity(GROUP) };
+        let decoder =
+            Self { columns, cursors: Vec::with_capacity(ROWS_PER_GROUP), ends: Vec::with_capacity(ROWS_PER_GROUP) };
         (Arc::new(colonnade_wire::arrow::schema_to_arrow(&schema)), decoder)
     }
 
     fn group(&mut self, block: &Bytes, at: &mut usize, most: usize) -> Result<usize, Error> {
-        self.find_rows(block, at, most.min(GROUP))?;
+        self.find_rows(block, at, most.min(ROWS_PER_GROUP))?;
         for column in &mut self.columns {
             column.decode(block, &mut self.cursors)?;
         }

@@ -175,7 +175,7 @@ fn a_batch_ends_at_its_bytes() {
     let block = row(&[Some(&7i64.to_be_bytes())]).repeat(600).into();
     let mut at = 0;
     let batch = decoder.take(&block, &mut at).unwrap().unwrap();
-    assert_eq!(batch.num_rows(), GROUP);
+    assert_eq!(batch.num_rows(), ROWS_PER_GROUP);
     assert_eq!(batch.column(0).as_primitive::<Int64Type>().value(0), 7);
 }
 

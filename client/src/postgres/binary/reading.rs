@@ -13,12 +13,12 @@ use crate::postgres::message::{self, MessageReader};
 use crate::postgres::parameters::BoundStatement;
 use crate::postgres::server_connection::ServerConnection;
 use crate::rows::Part;
-use crate::shared_connection::{AnswerError, Begun, Tick};
+use crate::shared_connection::{AnswerError, Started, Tick};
 use crate::{Error, ErrorKind, Pool, QueryOptions};
 
 /// What a statement must return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::postgres) enum Wanted {
+pub(in crate::postgres) enum ResultMode {
     /// Rows; any other statement does not run.
     Rows,
     /// Rows or none.
@@ -29,7 +29,7 @@ pub(in crate::postgres) enum Wanted {
 pub(in crate::postgres) struct Reading {
     pub(in crate::postgres) statement: BoundStatement,
     pub(in crate::postgres) options: QueryOptions,
-    pub(in crate::postgres) wanted: Wanted,
+    pub(in crate::postgres) wanted: ResultMode,
     pub(in crate::postgres) pool: Pool,
 }
 
@@ -43,21 +43,21 @@ impl Reading {
         connection: &mut ServerConnection,
         tick: Tick<'_>,
         tell: &mut dyn FnMut(RowPart),
-    ) -> Result<Begun<ServerConnection, RowPart>, Error> {
+    ) -> Result<Started<ServerConnection, RowPart>, Error> {
         connection.incoming.set_patience(Some(POLL))?;
         let mut talk = Talk { connection, tick, synced: false };
         let (described, expected) = match talk.columns(&self, tell) {
             Ok(Running::Rows { described, expected }) => (described, expected),
-            Ok(Running::Ended(rows)) => return Ok(Begun::Ended(Ok(rows))),
+            Ok(Running::Ended(rows)) => return Ok(Started::Ended(Ok(rows))),
             Err(error) => return talk.outcome(Err(error)).map(|outcome| self.refused(outcome)),
         };
         let is_short = talk.connection.incoming.has_rest(talk.tick);
         talk.connection.known.note(&self.statement, described, is_short);
         if is_short {
             let result = talk.rows(&self, expected, tell);
-            return talk.outcome(result).map(|outcome| Begun::Ended(outcome.map_err(explained)));
+            return talk.outcome(result).map(|outcome| Started::Ended(outcome.map_err(explained)));
         }
-        Ok(Begun::Open(Box::new(move |connection, tick, tell| {
+        Ok(Started::Open(Box::new(move |connection, tick, tell| {
             let mut talk = Talk { connection, tick, synced: true };
             let result = talk.rows(&self, expected, tell);
             talk.outcome(result).map(|outcome| outcome.map_err(explained))
@@ -76,7 +76,7 @@ impl Reading {
         tick: Tick<'_>,
         load: &mut Option<String>,
         tell: &mut dyn FnMut(RowPart),
-    ) -> Result<Begun<ServerConnection, RowPart>, Error> {
+    ) -> Result<Started<ServerConnection, RowPart>, Error> {
         connection.incoming.set_patience(Some(POLL))?;
         let mut talk = Talk { connection, tick, synced: false };
         let described = match talk.described_first(&self.statement, load) {
@@ -84,7 +84,7 @@ impl Reading {
             Err(error) => return talk.outcome(Err(error)).map(|outcome| self.refused(outcome)),
         };
         if load.is_some() {
-            return Ok(Begun::Ended(Ok(None)));
+            return Ok(Started::Ended(Ok(None)));
         }
         connection.server.delivery = Some(Delivery::Stock);
         if let Some(described) = described {
@@ -94,8 +94,8 @@ impl Reading {
         self.begin(connection, tick, tell)
     }
 
-    fn refused<T>(&self, outcome: Result<Option<u64>, Error>) -> Begun<ServerConnection, T> {
-        Begun::Ended(outcome.map_err(|error| error.with_sent(&self.statement.sql)))
+    fn refused<T>(&self, outcome: Result<Option<u64>, Error>) -> Started<ServerConnection, T> {
+        Started::Ended(outcome.map_err(|error| error.with_sent(&self.statement.sql)))
     }
 }
 
@@ -163,7 +163,7 @@ impl Talk<'_> {
             return self.at_once(reading, known, columns, tell);
         }
         let (_, Some(described)) = self.describe(&statement.sql, &statement.types())? else {
-            if *wanted == Wanted::Any {
+            if *wanted == ResultMode::Any {
                 return self.effect(&statement.values).map(Running::Ended);
             }
             return Err(AnswerError::Refused(Error::no_rows()));

@@ -11,7 +11,7 @@ use super::unsupported;
 use crate::partition::PartitionSplit;
 use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::postgres::connection::PostgresConnection;
-use crate::{Error, ErrorKind, Keep};
+use crate::{ContinueCheck, Error, ErrorKind};
 
 /// Settings that allow only a plain scan.
 const PLAIN: [(&str, &str); 4] = [
@@ -23,7 +23,12 @@ const PLAIN: [(&str, &str); 4] = [
 
 impl PostgresConnection {
     /// The parts of a query that reads one table, by ranges of its blocks.
-    pub(super) fn blocks(&self, query: &str, split: &PartitionSplit, keep: Keep<'_>) -> Result<Vec<String>, Error> {
+    pub(super) fn blocks(
+        &self,
+        query: &str,
+        split: &PartitionSplit,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Vec<String>, Error> {
         if !split.consistent {
             return Err(unsupported(
                 "without partition_on, consistent=False is not possible: rows that move would be lost or doubled",
@@ -48,7 +53,7 @@ impl PostgresConnection {
     }
 
     /// The name of the table that a query only reads, if its rows can be chosen by location.
-    fn plain_table(&self, query: &str, text: &Plain<'_>, keep: Keep<'_>) -> Result<String, Error> {
+    fn plain_table(&self, query: &str, text: &Plain<'_>, keep: ContinueCheck<'_>) -> Result<String, Error> {
         let plan = self.ask(&format!("EXPLAIN (VERBOSE, COSTS OFF) {query}"), keep)?;
         let top = plan.text(0, 0).unwrap_or_default().trim();
         let scan = top.strip_prefix("Seq Scan on ");

@@ -2,12 +2,12 @@
 
 use crate::partition::PartSize;
 use crate::postgres::connection::PostgresConnection;
-use crate::{Error, ErrorKind, Keep};
+use crate::{ContinueCheck, Error, ErrorKind};
 
 impl PostgresConnection {
     /// The rows of a query, and the bytes of their values. A question that fails is no reason to refuse the query, which says itself what is
     /// wrong with it; but it must not end the transaction.
-    pub(super) fn estimated(&self, query: &str, keep: Keep<'_>) -> Result<Option<PartSize>, Error> {
+    pub(super) fn estimated(&self, query: &str, keep: ContinueCheck<'_>) -> Result<Option<PartSize>, Error> {
         self.execute_plain("SAVEPOINT colonnade", keep)?;
         let plan = self.ask(&format!("EXPLAIN {query}"), keep);
         self.execute_plain("ROLLBACK TO SAVEPOINT colonnade", keep)?;
@@ -18,7 +18,7 @@ impl PostgresConnection {
         }
     }
 
-    fn execute_plain(&self, sql: &str, keep: Keep<'_>) -> Result<(), Error> {
+    fn execute_plain(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
         self.ask(sql, keep).map(drop)
     }
 }

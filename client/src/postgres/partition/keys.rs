@@ -6,7 +6,7 @@ use super::unsupported;
 use crate::partition::{balance, key, text};
 use crate::postgres::connection::PostgresConnection;
 use crate::postgres::extended::ResultColumn;
-use crate::{Error, Keep};
+use crate::{ContinueCheck, Error};
 
 /// The keys in a sample, if there are no statistics.
 const SAMPLE: usize = 1000;
@@ -62,7 +62,7 @@ pub(super) fn find<'a>(columns: &'a [ResultColumn], name: &str) -> Result<&'a Re
 }
 
 impl PostgresConnection {
-    pub(super) fn key(&self, column: &ResultColumn, keep: Keep<'_>) -> Result<PartitionKey, Error> {
+    pub(super) fn key(&self, column: &ResultColumn, keep: ContinueCheck<'_>) -> Result<PartitionKey, Error> {
         let oid = column.type_oid;
         let question =
             format!("SELECT pg_catalog.format_type(oid, NULL), typcategory FROM pg_catalog.pg_type WHERE oid = {oid}");
@@ -83,7 +83,7 @@ impl PostgresConnection {
         query: &str,
         key: &PartitionKey,
         count: usize,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<String>, Error> {
         let mut sample = match key.origin {
             (0, _) | (_, 0) => Vec::new(),
@@ -109,7 +109,7 @@ impl PostgresConnection {
         key: &PartitionKey,
         (low, high): &(String, String),
         count: usize,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<String>, Error> {
         let of = match key.family {
             Family::Integer | Family::Number => "pg_catalog.numeric",
@@ -141,7 +141,12 @@ impl PostgresConnection {
 
     /// The keys that `sample` returns as text with weights: each once, in the order in which the database compares
     /// them with the column, as expressions that the database has read in this form. NULL may be among them.
-    fn sorted(&self, key: &PartitionKey, sample: &str, keep: Keep<'_>) -> Result<Vec<(Option<String>, f64)>, Error> {
+    fn sorted(
+        &self,
+        key: &PartitionKey,
+        sample: &str,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Vec<(Option<String>, f64)>, Error> {
         let order = key.read("v");
         let question = format!(
             "SELECT pg_catalog.min(v), pg_catalog.sum(w) FROM (\n{sample}\n) AS sample (v, w) GROUP BY {order} ORDER BY {order}"

@@ -5,7 +5,7 @@ use colonnade_sql::{Dialect, TokenKind, code, quote};
 use crate::partition::key::unsupported;
 use crate::partition::text;
 use crate::postgres::connection::PostgresConnection;
-use crate::{Error, Keep};
+use crate::{ContinueCheck, Error};
 
 /// The foreign tables that this transaction has locked, also those behind views and in partitioned tables. Other servers and files do not take
 /// part in a snapshot.
@@ -29,7 +29,7 @@ const CLOCKS: [(&str, bool); 9] = [
 
 impl PostgresConnection {
     /// Refuses foreign tables, after the query has been described: each part would read them at a time of its own.
-    pub(super) fn check_local(&self, repeatable: bool, keep: Keep<'_>) -> Result<(), Error> {
+    pub(super) fn check_local(&self, repeatable: bool, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let found = self.ask(FOREIGN, keep)?;
         let Some(tables) = found.text(0, 0) else { return Ok(()) };
         let hint = if repeatable {
@@ -44,7 +44,7 @@ impl PostgresConnection {
 
     /// Refuses a query with a function that is not deterministic, such as random(): a row could be in two parts or in
     /// none. The same applies to a key that is computed from the time.
-    pub(super) fn check_repeatable(&self, query: &str, computed: bool, keep: Keep<'_>) -> Result<(), Error> {
+    pub(super) fn check_repeatable(&self, query: &str, computed: bool, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let (effect, hint) = (
             "so that a row could be in two parts or in none",
             "pass consistent=False if that does not matter, or read without partition_num",
@@ -54,7 +54,7 @@ impl PostgresConnection {
 
     /// Refuses the same functions and the time, because each reader would get another value. The plan has what views and functions in SQL
     /// hide from the text.
-    pub(super) fn check_again(&self, query: &str, keep: Keep<'_>) -> Result<(), Error> {
+    pub(super) fn check_again(&self, query: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let plan = self.ask(&format!("EXPLAIN (VERBOSE, COSTS OFF) {query}"), keep)?;
         let plan: Vec<_> = (0..plan.rows.len()).filter_map(|row| plan.text(row, 0)).collect();
         let hint = "pass such a value as a parameter, or write it into a table";
@@ -69,7 +69,7 @@ impl PostgresConnection {
         timed: Option<&str>,
         effect: &str,
         hint: &str,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<(), Error> {
         let Some(words) = words(query) else {
             return Err(text::refused("it has a name in the form U&\"…\", which is not read here")

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{PostgresConnection, apart, begin, crowded, import, settings, settle};
 use crate::partition::{SharedState, StateExport};
-use crate::{Connection, Error, ErrorKind, Keep, QueryOptions};
+use crate::{Connection, ContinueCheck, Error, ErrorKind, QueryOptions};
 
 /// The run of the server. Names of snapshots are numbers that another server, or the same one after a restart, may give again.
 const SERVER: &str = "SELECT (pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time()) * 1000000)::pg_catalog.int8::pg_catalog.text";
@@ -14,13 +14,13 @@ const PATIENT: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_cat
                        WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')";
 
 /// Exports the snapshot of a connection's transaction.
-pub(super) fn exported(first: &PostgresConnection, keep: Keep<'_>) -> Result<Option<String>, Error> {
+pub(super) fn exported(first: &PostgresConnection, keep: ContinueCheck<'_>) -> Result<Option<String>, Error> {
     let exported = first.ask("SELECT pg_catalog.pg_export_snapshot()", keep).map_err(apart)?;
     Ok(exported.text(0, 0).map(str::to_owned))
 }
 
 impl PostgresConnection {
-    pub(super) fn share_state(&self, keep: Keep<'_>) -> Result<StateExport, Error> {
+    pub(super) fn share_state(&self, keep: ContinueCheck<'_>) -> Result<StateExport, Error> {
         let settings = self.settings(keep)?;
         let holder = self.place(settings.clone(), Vec::new(), true).open(None, keep)?;
         let state = holder.held(settings, keep)?;
@@ -29,7 +29,7 @@ impl PostgresConnection {
         Ok(StateExport { connection, state })
     }
 
-    pub(super) fn export_state(&self, keep: Keep<'_>) -> Result<SharedState, Error> {
+    pub(super) fn export_state(&self, keep: ContinueCheck<'_>) -> Result<SharedState, Error> {
         let settings = self.settings(keep)?;
         begin(self, true, keep)?;
         settle(self, &[], keep)?;
@@ -37,7 +37,7 @@ impl PostgresConnection {
     }
 
     /// The state of the transaction that has begun on this connection.
-    fn held(&self, settings: Vec<(String, String)>, keep: Keep<'_>) -> Result<SharedState, Error> {
+    fn held(&self, settings: Vec<(String, String)>, keep: ContinueCheck<'_>) -> Result<SharedState, Error> {
         let snapshot = exported(self, keep)?;
         self.ask(PATIENT, keep)?;
         let server = self.run_of_server(keep)?;
@@ -51,7 +51,7 @@ impl PostgresConnection {
         state: &SharedState,
         query: &str,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Arc<dyn Connection>, Error> {
         let joined = super::super::connect(self.session.peer.route.target.clone(), keep).map_err(crowded)?;
         joined.enter_state(state, query, options, keep)?;
@@ -65,7 +65,7 @@ impl PostgresConnection {
         state: &SharedState,
         query: &str,
         options: &QueryOptions,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<(), Error> {
         settings::check(&state.settings)?;
         begin(self, true, keep)?;
@@ -84,7 +84,7 @@ impl PostgresConnection {
         }
     }
 
-    fn run_of_server(&self, keep: Keep<'_>) -> Result<String, Error> {
+    fn run_of_server(&self, keep: ContinueCheck<'_>) -> Result<String, Error> {
         let answer = self.ask(SERVER, keep)?;
         let missing = || Error::new(ErrorKind::Protocol, "a server without a start");
         answer.text(0, 0).map(str::to_owned).ok_or_else(missing)

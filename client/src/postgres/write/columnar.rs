@@ -14,7 +14,7 @@ use crate::link;
 use crate::shared_connection::AnswerError;
 use crate::write::TableWriter;
 use crate::write::exact_array::convert_columns;
-use crate::{Error, ErrorKind, Keep};
+use crate::{ContinueCheck, Error, ErrorKind};
 
 /// The most rows of a batch: a row group of DuckDB. Inserting whole ones costs it a sixth less than parts of them.
 const BATCH_ROWS: usize = 122_880;
@@ -49,7 +49,7 @@ impl ColumnarWriter {
 }
 
 impl TableWriter for ColumnarWriter {
-    fn write(&mut self, batch: &RecordBatch, keep: Keep<'_>) -> Result<(), Error> {
+    fn write(&mut self, batch: &RecordBatch, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let mut start = 0;
         while start < batch.num_rows() {
             let rest = batch.slice(start, batch.num_rows() - start);
@@ -62,7 +62,7 @@ impl TableWriter for ColumnarWriter {
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, keep: Keep<'_>) -> Result<u64, Error> {
+    fn finish(mut self: Box<Self>, keep: ContinueCheck<'_>) -> Result<u64, Error> {
         let rows = self.rows;
         Ok(self.queue.finish(Step::Finish(rows), keep)?.unwrap_or(rows))
     }

@@ -20,7 +20,7 @@ use crate::postgres::ask::TextPart;
 use crate::postgres::message::{self, MessageReader, framed, protocol, shown};
 use crate::postgres::request;
 use crate::postgres::server_connection::ServerConnection;
-use crate::postgres::simple::{self, Job};
+use crate::postgres::simple::{self, AnswerMode};
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
 use crate::write::{IfExists, WriteTarget, other_count};
 use crate::{Error, ErrorKind, Transaction};
@@ -213,7 +213,7 @@ impl Transfer<'_> {
                 rows.push(row);
             }
         };
-        let answer = simple::answer(self.connection, &mut *self.tick, Job::Ask(&mut collect), &query)?;
+        let answer = simple::answer(self.connection, &mut *self.tick, AnswerMode::Ask(&mut collect), &query)?;
         answer.map_err(AnswerError::Refused)?;
         Ok(rows)
     }
@@ -221,7 +221,7 @@ impl Transfer<'_> {
     /// Runs a statement that returns no rows. Returns the number of rows that it changed.
     pub(super) fn change(&mut self, sql: &str) -> Result<u64, AnswerError> {
         let query = message::query(sql).map_err(AnswerError::Refused)?;
-        let answer = simple::answer(self.connection, &mut *self.tick, Job::Ask(&mut |_| {}), &query)?;
+        let answer = simple::answer(self.connection, &mut *self.tick, AnswerMode::Ask(&mut |_| {}), &query)?;
         answer.map_err(AnswerError::Refused)?.ok_or_else(|| protocol("no number of changed rows").into())
     }
 

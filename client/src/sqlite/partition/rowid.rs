@@ -12,7 +12,7 @@ use colonnade_sql::{Dialect, code};
 use super::{SqliteConnection, ask, ask_for, unsupported};
 use crate::partition::plain::{self, Plain, no_plain_read};
 use crate::partition::{PartitionSplit, balance, text};
-use crate::{Error, Keep};
+use crate::{ContinueCheck, Error};
 
 /// The names of the rowid. A column of the table may have one of them.
 const NAMES: [&str; 3] = ["rowid", "_rowid_", "oid"];
@@ -51,7 +51,11 @@ struct Range {
 
 impl SqliteConnection {
     /// The query as the read of one table, or the reason why it is more than that.
-    pub(super) fn plain<'a>(&self, query: &'a str, keep: Keep<'_>) -> Result<Result<PlainTable<'a>, Error>, Error> {
+    pub(super) fn plain<'a>(
+        &self,
+        query: &'a str,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Result<PlainTable<'a>, Error>, Error> {
         let Some(text) = Plain::of(query, Dialect::Sqlite) else { return Ok(Err(no_plain_read(plain::MORE))) };
         if code(query, Dialect::Sqlite).nth(1).is_some_and(|second| second.is_word("distinct")) {
             return Ok(Err(no_plain_read("it is DISTINCT")));
@@ -78,7 +82,7 @@ impl SqliteConnection {
     }
 
     /// Whether a name means the rowid of the table that FROM names.
-    pub(super) fn is_rowid(&self, from: &str, name: &str, keep: Keep<'_>) -> Result<bool, Error> {
+    pub(super) fn is_rowid(&self, from: &str, name: &str, keep: ContinueCheck<'_>) -> Result<bool, Error> {
         let plan = format!("EXPLAIN QUERY PLAN SELECT NULL FROM {from}\nWHERE {name} >= 0");
         match self.work(keep, move |database| ask_for(database, &plan, DETAIL)) {
             Ok(plan) => Ok(matches!(&plan[..], [scan] if scan.ends_with(BY_ROWID))),
@@ -93,7 +97,7 @@ impl SqliteConnection {
         &self,
         plain: Result<PlainTable<'_>, Error>,
         split: &PartitionSplit,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<String>, Error> {
         plain::check_no_range(split)?;
         if !split.consistent {
@@ -112,7 +116,7 @@ impl SqliteConnection {
         &self,
         plain: &PlainTable<'_>,
         count: usize,
-        keep: Keep<'_>,
+        keep: ContinueCheck<'_>,
     ) -> Result<Vec<String>, Error> {
         let mut ranges: Vec<Range> = self.range(plain, i64::MIN, i64::MAX, keep)?.into_iter().collect();
         while ranges.len() < count.saturating_mul(RANGES) {
@@ -133,7 +137,13 @@ impl SqliteConnection {
     }
 
     /// Estimates the rows of a table between two rowids.
-    fn range(&self, plain: &PlainTable<'_>, low: i64, high: i64, keep: Keep<'_>) -> Result<Option<Range>, Error> {
+    fn range(
+        &self,
+        plain: &PlainTable<'_>,
+        low: i64,
+        high: i64,
+        keep: ContinueCheck<'_>,
+    ) -> Result<Option<Range>, Error> {
         let (rowid, from) = (plain.rowid, format!("FROM {}\nWHERE", plain.text.from()));
         let within = format!("{rowid} >= {low} AND {rowid} <= {high}");
         let at = |order: &str, offset: i64| {

@@ -90,7 +90,7 @@ impl ResultStream for Batches {
         &self.0
     }
 
-    fn next(&mut self, _: Keep<'_>) -> Result<Option<Batch>, Error> {
+    fn next(&mut self, _: ContinueCheck<'_>) -> Result<Option<Batch>, Error> {
         Ok(self.1.next().map(Batch::from))
     }
 

@@ -6,7 +6,7 @@ use colonnade_sql::Statement;
 
 use crate::engine::Columns;
 use crate::error::Failure;
-use crate::limits::{Budget, Kept};
+use crate::limits::{Budget, Charged};
 use crate::message::backend;
 use crate::message::frontend::StatementOrPortal;
 use crate::rows::{self, Formats};
@@ -113,7 +113,7 @@ fn keep_statement(
     budget: &Arc<Budget>,
     name: &str,
     statement: PreparedStatement,
-) -> Result<Arc<Kept<PreparedStatement>>, Failure> {
+) -> Result<Arc<Charged<PreparedStatement>>, Failure> {
     let bytes = name.len() + statement.bytes();
     Ok(Arc::new(budget.keep(statement, bytes)?))
 }

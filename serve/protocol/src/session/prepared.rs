@@ -12,14 +12,14 @@ use statement::PreparedStatement;
 
 use crate::connection::cancel::Control;
 use crate::error::Failure;
-use crate::limits::Kept;
+use crate::limits::Charged;
 use crate::message::frontend::StatementOrPortal;
 
 /// A client's prepared statements and portals. A new unnamed one replaces the former unnamed one.
 #[derive(Default)]
 pub struct Prepared {
-    statements: HashMap<String, Arc<Kept<PreparedStatement>>>,
-    portals: HashMap<String, Kept<Portal>>,
+    statements: HashMap<String, Arc<Charged<PreparedStatement>>>,
+    portals: HashMap<String, Charged<Portal>>,
     /// A portal whose description was requested, but is deferred until it runs.
     pub described_portal: Option<String>,
 }
@@ -74,11 +74,11 @@ impl Prepared {
         portals.filter_map(|portal| portal.cursor()).try_for_each(|cursor| cursor.set_aside(control))
     }
 
-    pub fn take_portal(&mut self, name: &str) -> Result<Kept<Portal>, Failure> {
+    pub fn take_portal(&mut self, name: &str) -> Result<Charged<Portal>, Failure> {
         self.portals.remove(name).ok_or_else(|| Failure::NoPortal(name.to_owned()))
     }
 
-    pub fn put_portal(&mut self, name: &str, portal: Kept<Portal>) {
+    pub fn put_portal(&mut self, name: &str, portal: Charged<Portal>) {
         self.portals.insert(name.to_owned(), portal);
     }
 
@@ -94,7 +94,7 @@ impl Prepared {
         if self.statements.len() >= MAX_PREPARED { Err(Failure::TooManyPrepared(MAX_PREPARED)) } else { Ok(()) }
     }
 
-    pub fn put_statement(&mut self, name: &str, statement: Arc<Kept<PreparedStatement>>) {
+    pub fn put_statement(&mut self, name: &str, statement: Arc<Charged<PreparedStatement>>) {
         self.statements.insert(name.to_owned(), statement);
     }
 
@@ -105,15 +105,15 @@ impl Prepared {
         }
     }
 
-    pub fn portal(&mut self, name: &str) -> Result<&mut Kept<Portal>, Failure> {
+    pub fn portal(&mut self, name: &str) -> Result<&mut Charged<Portal>, Failure> {
         self.portals.get_mut(name).ok_or_else(|| Failure::NoPortal(name.to_owned()))
     }
 
-    pub fn statement(&self, name: &str) -> Result<&Arc<Kept<PreparedStatement>>, Failure> {
+    pub fn statement(&self, name: &str) -> Result<&Arc<Charged<PreparedStatement>>, Failure> {
         self.statements.get(name).ok_or_else(|| Failure::NoStatement(name.to_owned()))
     }
 
-    pub fn add_portal(&mut self, name: String, portal: Kept<Portal>) -> Result<(), Failure> {
+    pub fn add_portal(&mut self, name: String, portal: Charged<Portal>) -> Result<(), Failure> {
         let count = self.portals.len();
         match self.portals.entry(name) {
             Entry::Occupied(entry) if !entry.key().is_empty() => Err(Failure::PortalExists(entry.key().clone())),

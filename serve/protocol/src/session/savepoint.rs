@@ -4,12 +4,12 @@
 use colonnade_sql::statement;
 
 use crate::error::Failure;
-use crate::limits::Kept;
+use crate::limits::Charged;
 use crate::message::backend::{self, TransactionStatus};
 use crate::session::state::Session;
 
 #[derive(Debug, Default)]
-pub struct Savepoints(Vec<Kept<Savepoint>>);
+pub struct Savepoints(Vec<Charged<Savepoint>>);
 
 #[derive(Debug)]
 struct Savepoint {

@@ -71,7 +71,7 @@ impl Refusal for SettingError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
     /// The value is stored for SHOW, and has no other effect.
-    Kept,
+    Charged,
     /// Only one value is accepted, in one of these spellings.
     Only(&'static [&'static str]),
     /// The setting describes the server. Only its present value is accepted.
@@ -101,38 +101,38 @@ const fn known(name: &'static str, default: &'static str, effect: Effect, is_rep
     KnownSetting { name, default, effect, is_reported }
 }
 
-use Effect::{IgnoredTime, IntervalStyle, Kept, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone};
+use Effect::{Charged, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone};
 
 const INTERVAL_STYLE: &str = "IntervalStyle";
 const ROLE: &str = "role";
 const SESSION_AUTHORIZATION: &str = "session_authorization";
 
 const KNOWN: [KnownSetting; 37] = [
-    known("application_name", "", Kept, true),
+    known("application_name", "", Charged, true),
     known("bytea_output", "hex", Only(&["hex"]), false),
-    known("check_function_bodies", "on", Kept, false),
+    known("check_function_bodies", "on", Charged, false),
     known("client_encoding", "UTF8", Only(&["utf8", "utf-8", "unicode"]), true),
-    known("client_min_messages", "notice", Kept, false),
+    known("client_min_messages", "notice", Charged, false),
     known("DateStyle", "ISO, MDY", Only(&["iso", "iso, mdy", "iso,mdy"]), true),
-    known("default_transaction_deferrable", "off", Kept, false),
+    known("default_transaction_deferrable", "off", Charged, false),
     known("default_transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
     known("default_transaction_read_only", "off", Only(&["off", "false", "0"]), true),
     // It has no effect, because floats always have the shortest text that reads back as the same number.
-    known("extra_float_digits", "1", Kept, false),
+    known("extra_float_digits", "1", Charged, false),
     known("idle_in_transaction_session_timeout", "0", TimeLimit(Timeout::IdleInTransaction), false),
     known("idle_session_timeout", "0", TimeLimit(Timeout::Idle), false),
     known("in_hot_standby", "off", ReadOnly, true),
     known("integer_datetimes", "on", ReadOnly, true),
     known(INTERVAL_STYLE, "postgres", IntervalStyle, true),
     known("is_superuser", "off", ReadOnly, true),
-    known("jit", "off", Kept, false),
+    known("jit", "off", Charged, false),
     known("lc_collate", "C", ReadOnly, false),
-    known("lc_messages", "C", Kept, false),
-    known("lc_monetary", "C", Kept, false),
+    known("lc_messages", "C", Charged, false),
+    known("lc_monetary", "C", Charged, false),
     known("lock_timeout", "0", IgnoredTime, false),
     known("max_identifier_length", "63", ReadOnly, false),
     known(ROLE, "none", Role, false),
-    known("row_security", "on", Kept, false),
+    known("row_security", "on", Charged, false),
     // As in PostgreSQL 15, it is not reported. The engine has its value.
     known("search_path", "main", SearchPath, false),
     known("server_encoding", "UTF8", ReadOnly, true),
@@ -141,12 +141,12 @@ const KNOWN: [KnownSetting; 37] = [
     known(SESSION_AUTHORIZATION, "", Role, true),
     known("standard_conforming_strings", "on", Only(&["on", "true", "1"]), true),
     known("statement_timeout", "0", TimeLimit(Timeout::Statement), false),
-    known("synchronize_seqscans", "on", Kept, false),
+    known("synchronize_seqscans", "on", Charged, false),
     known("TimeZone", "UTC", TimeZone, true),
     known("transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
     known("transaction_read_only", "off", Only(&["off", "false", "0"]), false),
-    known("transaction_deferrable", "off", Kept, false),
-    known("xmloption", "content", Kept, false),
+    known("transaction_deferrable", "off", Charged, false),
+    known("xmloption", "content", Charged, false),
 ];
 
 #[derive(Clone, Debug)]
@@ -237,7 +237,7 @@ impl Settings {
         let invalid = |only| Err(SettingError::Value { name: known.name, value: value.to_owned(), only });
         let change = Change { value: value.to_owned(), ..Change::default() };
         match known.effect {
-            Kept => Ok(change),
+            Charged => Ok(change),
             Only(values) if values.iter().chain([&known.default]).any(|only| only.eq_ignore_ascii_case(value)) => {
                 // The other spellings are the same value.
                 Ok(Change { value: known.default.to_owned(), ..change })

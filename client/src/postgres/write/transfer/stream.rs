@@ -10,7 +10,7 @@ use crate::channel::lost;
 use crate::postgres::delivery::Delivery;
 use crate::postgres::message::{self, protocol};
 use crate::postgres::request;
-use crate::postgres::simple::{self, Job};
+use crate::postgres::simple::{self, AnswerMode};
 use crate::shared_connection::AnswerError;
 use crate::socket::Socket;
 use crate::{Pool, QueryOptions};
@@ -34,7 +34,8 @@ impl Transfer<'_> {
             }
         };
         let asked = request::chunks(&QueryOptions::default());
-        let job = Job::Copy { pool: &pool, asked, limit: DecodeLimits::default().message_bytes, tell: &mut tell };
+        let job =
+            AnswerMode::Copy { pool: &pool, asked, limit: DecodeLimits::default().message_bytes, tell: &mut tell };
         simple::answer(self.connection, &mut *self.tick, job, &query)?.map_err(AnswerError::Refused)?;
         let is_whole = decoder.finish().is_ok_and(|totals| totals.rows == 0);
         match schema.filter(|_| is_whole) {

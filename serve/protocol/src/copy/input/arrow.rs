@@ -17,12 +17,12 @@ use super::columnar::with_positional_names;
 use super::frame::Frame;
 use super::{CopyReader, ReadRows};
 use crate::error::Failure;
-use crate::limits::{Budget, Charge, Kept};
+use crate::limits::{Budget, Charge, Charged};
 
 pub(super) struct Arrow {
     width: usize,
     decoder: StreamDecoder,
-    batches: VecDeque<Kept<RecordBatch>>,
+    batches: VecDeque<Charged<RecordBatch>>,
     frame: Frame,
     /// The charges for the dictionaries that the decoder keeps, by their numbers.
     dictionaries: HashMap<i64, Charge>,

@@ -15,7 +15,7 @@ use super::rows::column_name;
 use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows};
 use crate::engine::TargetColumn;
 use crate::error::Failure;
-use crate::limits::{Budget, Charge, Kept};
+use crate::limits::{Budget, Charge, Charged};
 
 /// The largest size of a decoded message, unless less is left in the session's budget.
 const MAX_DECODED_BYTES: usize = 512 << 20;
@@ -36,7 +36,7 @@ pub(super) struct Colonnade {
     /// For each of the stream's fields, the position of its column among the targets, once the schema has arrived.
     columns: Vec<usize>,
     frame: Frame,
-    waiting: Vec<Kept<RecordBatch>>,
+    waiting: Vec<Charged<RecordBatch>>,
     waiting_bytes: usize,
     /// The rows of the chunks so far, and those of them that the session has taken.
     rows: u64,

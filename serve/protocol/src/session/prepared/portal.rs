@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::engine::Parameter;
-use crate::limits::Kept;
+use crate::limits::Charged;
 use crate::rows::{Cursor, Formats};
 use crate::session::prepared::statement::PreparedStatement;
 
 pub struct Portal {
-    pub statement: Arc<Kept<PreparedStatement>>,
+    pub statement: Arc<Charged<PreparedStatement>>,
     pub formats: Formats,
     pub values: Vec<Parameter>,
     pub state: State,
@@ -34,12 +34,12 @@ pub enum State {
 }
 
 impl Portal {
-    pub fn new(statement: Arc<Kept<PreparedStatement>>, values: Vec<Parameter>, formats: Formats) -> Self {
+    pub fn new(statement: Arc<Charged<PreparedStatement>>, values: Vec<Parameter>, formats: Formats) -> Self {
         Self { statement, formats, values, state: State::New, life: PortalLifetime::Protocol }
     }
 
     /// A cursor that has begun to run.
-    pub fn declared(statement: Arc<Kept<PreparedStatement>>, cursor: Cursor, life: PortalLifetime) -> Self {
+    pub fn declared(statement: Arc<Charged<PreparedStatement>>, cursor: Cursor, life: PortalLifetime) -> Self {
         Self { statement, formats: Formats::default(), values: Vec::new(), state: State::Open(cursor), life }
     }
 

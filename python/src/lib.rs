@@ -9,11 +9,11 @@ mod observed;
 mod of_process;
 mod params;
 mod plan;
+mod rare_types;
 mod signals;
 mod statements;
 mod stream;
 mod table;
-mod uncommon;
 mod watch;
 
 use colonnade_interop::{capsule, error, ffi_stream};

@@ -18,9 +18,9 @@ use crate::connection::limit;
 use crate::error::{from_py, to_py};
 use crate::ffi_stream::struct_field;
 use crate::observed::Observed;
+use crate::rare_types::find_rare_types;
 use crate::signals::wait;
 use crate::table::{Batch, Table};
-use crate::uncommon::uncommon;
 use crate::watch::Watch;
 use crate::{capsule, ffi_stream};
 
@@ -110,10 +110,10 @@ impl Stream {
 
     /// For each column, the types in it that some libraries and files lack: interval, decimal256, nested, binary.
     #[getter]
-    fn uncommon_types(&self) -> Vec<Vec<&'static str>> {
+    fn rare_types(&self) -> Vec<Vec<&'static str>> {
         let within = |field: &Arc<Field>| {
             let mut found = Vec::new();
-            uncommon(field.data_type(), &mut found);
+            find_rare_types(field.data_type(), &mut found);
             found
         };
         self.schema.fields().iter().map(within).collect()

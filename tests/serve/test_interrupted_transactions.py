@@ -18,7 +18,7 @@ from typing import Any, cast
 import duckdb
 import psycopg
 import pytest
-from colonnade_serve._duckdb.fences import ReadOnlyConnection
+from colonnade_serve._duckdb.read_only_connection import ReadOnlyConnection
 from colonnade_serve._duckdb.statement_transaction import StatementTransaction
 from colonnade_serve._duckdb.transaction_control import TransactionControl
 

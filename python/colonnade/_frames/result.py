@@ -347,7 +347,7 @@ class Result:
         """Refuses, before reading, types that the library or the kind of file lacks."""
         if library in ("polars", "ndjson"):
             require_names(library, self._names)
-        require_types(library, self._names, self._source.uncommon_types)
+        require_types(library, self._names, self._source.rare_types)
 
     def _whole(self, use: str) -> Table:
         return self._kept if self._kept is not None else self._read(use)

@@ -36,7 +36,7 @@ _INSTEAD = {"parquet": "the format arrow", "csv": "the format arrow", "ndjson": 
 
 
 def require_types(library: str, names: Iterable[str], kinds: Iterable[Iterable[str]]) -> None:
-    """Raises NotSupportedError for a column whose type the library lacks. `kinds` is `Stream.uncommon_types`."""
+    """Raises NotSupportedError for a column whose type the library lacks. `kinds` is `Stream.rare_types`."""
     for name, within in zip(names, kinds, strict=True):
         for kind in within:
             hint = _LACKS.get(library, {}).get(kind)

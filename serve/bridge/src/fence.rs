@@ -1,4 +1,4 @@
-//! The server's fence, for `serve/colonnade_serve/_duckdb/fences.py`.
+//! The server's fence, for `serve/colonnade_serve/_duckdb/statement_check.py`.
 
 use colonnade_duckdb::fence::{self, Fence, Refusal, Rights, Section};
 use pyo3::exceptions::{PyException, PyValueError};

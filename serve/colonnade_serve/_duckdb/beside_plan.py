@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from colonnade_serve._core import BoundFunction, FunctionSession
 
-    from .catalog_epoch import SessionEpoch, Sight
-    from .fences import ReadOnlyConnection
+    from .catalog_epoch import CatalogSnapshot, SessionEpoch
+    from .read_only_connection import ReadOnlyConnection
 
 #: A macro that only calls a dispatcher: DuckDB's text of its body.
 OWN = r'"system"\.main\.'
@@ -50,7 +50,7 @@ class Proof:
     #: The ids of the functions that its items call, in order.
     ids: tuple[str, ...]
     #: The catalog for which it was proved.
-    sight: Sight
+    snapshot: CatalogSnapshot
 
 
 class BesidePlan:
@@ -71,7 +71,7 @@ class BesidePlan:
         #: The statement that was bound last, its calls, and what the session saw then.
         self._sql = ""
         self._calls: list[BoundFunction] = []
-        self._sight: Sight | None = None
+        self._snapshot: CatalogSnapshot | None = None
         #: How many statements have run so.
         self.runs = 0
 
@@ -79,7 +79,7 @@ class BesidePlan:
     def noting(self, sql: str, is_begun: bool) -> Iterator[None]:
         """While a statement is bound: its calls are noted. With `is_begun`, its transaction may be older than what
         `epoch` knows of."""
-        self._sql, self._sight = sql, None if is_begun else self.epoch.now
+        self._sql, self._snapshot = sql, None if is_begun else self.epoch.now
         self._workers.begin_binding(False)
         try:
             yield
@@ -93,28 +93,28 @@ class BesidePlan:
 
     def is_decided(self, sql: str) -> bool:
         """Whether a statement runs within its plan for another reason than that the catalog may be changing."""
-        return sql != self._sql or not self._calls or self._sight is not None
+        return sql != self._sql or not self._calls or self._snapshot is not None
 
     def proof(self, sql: str) -> Proof | None:
         """The proof that the functions of a statement can run beside its plan, if it was bound last. None if they
         cannot, or if nobody knows."""
-        calls, sight = self._calls, self._sight
-        if sql != self._sql or not calls or sight is None or len(sql) > MAX_CHARACTERS:
+        calls, snapshot = self._calls, self._snapshot
+        if sql != self._sql or not calls or snapshot is None or len(sql) > MAX_CHARACTERS:
             return None
         if not all(call.is_deferrable for call in calls):
             return None
         try:
             items = called_items(self._parser, sql)
-            found = [ids for ids in map(self._of_name(items, sight).get, items) if ids is not None]
+            found = [ids for ids in map(self._of_name(items, snapshot).get, items) if ids is not None]
         except (RecursionError, LookupError, duckdb.Error) as error:
             if is_passing(error):
                 raise
             return None
-        if len(found) != len(calls) or sight != self.epoch.now:
+        if len(found) != len(calls) or snapshot != self.epoch.now:
             return None
         if not all(call.id in ids for call, ids in zip(calls, found, strict=True)):
             return None
-        return Proof(tuple(call.id for call in calls), sight)
+        return Proof(tuple(call.id for call in calls), snapshot)
 
     def explain(self, inner: str) -> None:
         """Tell the client where the functions of a statement run that EXPLAIN has bound just before."""
@@ -130,7 +130,7 @@ class BesidePlan:
         """Run a statement: its text, the values of its parameters, and the rows of a batch. `types` are those of its
         columns. Gives the stream of its rows, or None if the proof holds no more."""
         sql, parameters, rows = statement
-        if proof.sight != self.epoch.now:
+        if proof.snapshot != self.epoch.now:
             return None
         self._workers.begin_binding(True)
         try:
@@ -143,16 +143,16 @@ class BesidePlan:
         finally:
             calls = self._workers.end_binding()
         columns = marked(calls, result.description, types)
-        is_proved = tuple(call.id for call in calls) == proof.ids and proof.sight == self.epoch.now
+        is_proved = tuple(call.id for call in calls) == proof.ids and proof.snapshot == self.epoch.now
         if columns is None or not is_proved:
             result.close()
             return None
         self.runs += 1
         return self._workers.beside_plan(Capsule(result.arrow_capsule()), columns)
 
-    def _of_name(self, names: Sequence[str], sight: Sight) -> dict[str, frozenset[str] | None]:
+    def _of_name(self, names: Sequence[str], snapshot: CatalogSnapshot) -> dict[str, frozenset[str] | None]:
         """The ids that the macros of these names call, by name; None if some macro of the name does something else."""
-        known = self.epoch.found(sight)
+        known = self.epoch.found(snapshot)
         missing = [name for name in names if name not in known]
         if missing:
             known.update(plain_macros(self._connection, missing))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import duckdb
 from colonnade._sources.duckdb_types.exact import cast_target, literal, quoted
 
-from . import fences
 from .batch_rows import have_no_bytes
 from .failures import is_passing
+from .hidden_files import hide_files
 from .qualified import ENGINE, SCHEMA, QualifiedCatalog
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from colonnade_serve._core import Fence
 
-    from .fences import ReadOnlyConnection
+    from .read_only_connection import ReadOnlyConnection
+    from .statement_check import Statement
 
 #: The name of the database with the catalog.
 CATALOG = "colonnade_catalog"
@@ -57,7 +58,7 @@ def make_catalog(main_name: str, path: Path, fence: Fence | None) -> None:
         connection.execute(f"ATTACH {literal(str(draft))} AS {CATALOG} (READ_WRITE)")
         fill_catalog(connection, main_name)
         if fence is not None:
-            fences.hide_files(connection, fence, f"{CATALOG}.{SCHEMA}")
+            hide_files(connection, fence, f"{CATALOG}.{SCHEMA}")
         connection.execute("USE memory")
         connection.execute(f"DETACH {CATALOG}")
     draft.rename(path)
@@ -226,7 +227,7 @@ def other_types(
     return types
 
 
-def needs_no_conversion(statement: fences.Statement, catalog: CatalogColumns) -> bool:
+def needs_no_conversion(statement: Statement, catalog: CatalogColumns) -> bool:
     """Whether it is a query that only reads and whose columns need no conversion."""
     if statement.kind != "select" or statement.is_late or statement.changes or have_no_bytes(statement.types):
         return False

@@ -96,7 +96,7 @@ class CatalogEpoch:
 
 
 @dataclass(frozen=True)
-class Sight:
+class CatalogSnapshot:
     """The catalog as one session sees it."""
 
     epoch: Epoch
@@ -105,10 +105,10 @@ class Sight:
 
 
 @dataclass(frozen=True)
-class RowSight:
+class RowSnapshot:
     """The rows of all tables as one session sees them: those of the catalog after this number of writes."""
 
-    sight: Sight
+    snapshot: CatalogSnapshot
     writes: int
 
 
@@ -141,14 +141,14 @@ class SessionEpoch:
         self.rows = SessionRows(self)
 
     @property
-    def now(self) -> Sight | None:
+    def now(self) -> CatalogSnapshot | None:
         """What the session sees for certain; None if that is not known."""
         now = self._catalog.now
         if now is None or (self._in_transaction and self._begun != now):
             return None
         if self.in_statement and self._statement != now:
             return None
-        return Sight(now, self._settings)
+        return CatalogSnapshot(now, self._settings)
 
     @property
     def has_changed(self) -> bool:
@@ -167,23 +167,23 @@ class SessionEpoch:
         """After the session has changed its settings by other means than a statement of the client."""
         self._settings += 1
 
-    def found(self, sight: Sight) -> Found:
+    def found(self, snapshot: CatalogSnapshot) -> Found:
         """What is known of the macros that the session sees."""
         if self._own is None:
-            return self._catalog.found(sight.epoch)
-        if self._own[0] != sight.epoch.macros:
-            self._own = (sight.epoch.macros, {})
+            return self._catalog.found(snapshot.epoch)
+        if self._own[0] != snapshot.epoch.macros:
+            self._own = (snapshot.epoch.macros, {})
         return self._own[1]
 
     @property
-    def row_sight(self) -> RowSight | None:
+    def row_snapshot(self) -> RowSnapshot | None:
         """What the session sees of rows for certain; None if that is not known."""
-        sight, writes = self.now, self._catalog.writes
-        if sight is None or writes is None or (self._in_transaction and self._writes_begun != writes):
+        snapshot, writes = self.now, self._catalog.writes
+        if snapshot is None or writes is None or (self._in_transaction and self._writes_begun != writes):
             return None
         if self._has_written or (self.in_statement and self._writes_statement != writes):
             return None
-        return RowSight(sight, writes)
+        return RowSnapshot(snapshot, writes)
 
     def begin_write(self) -> None:
         """Before a statement runs that may change rows. In a transaction, others see the change when that ends."""
@@ -257,6 +257,6 @@ class SessionRows:
         self._epoch = epoch
 
     @property
-    def now(self) -> RowSight | None:
-        """As `SessionEpoch.row_sight`."""
-        return self._epoch.row_sight
+    def now(self) -> RowSnapshot | None:
+        """As `SessionEpoch.row_snapshot`."""
+        return self._epoch.row_snapshot

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from .fences import ReadOnlyConnection
+    from .read_only_connection import ReadOnlyConnection
     from .session_settings import SessionSettings
 
 #: The statements by which the server asks for it. It never passes on those of clients.

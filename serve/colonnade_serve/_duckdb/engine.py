@@ -18,14 +18,15 @@ from colonnade_serve._core import register_functions
 from .beside_plan import BesidePlan
 from .catalog import attach_catalog, catalog_names, keep_catalog
 from .catalog_epoch import CatalogEpoch, SessionEpoch
-from .fences import Fences, Gate, configure, fence_for
 from .function_store import FunctionStore
 from .functions import SessionFunctions
 from .kept_rows import KeptRows
 from .overloads import Overloads
 from .remembered import MAX_STATEMENTS
+from .resource_limits import ResourceLimits, configure
 from .session import Session
-from .sight_memory import SightMemory
+from .snapshot_cache import SnapshotCache
+from .statement_check import StatementCheck, fence_for
 from .table_functions import TableFunctions
 from .table_lookup import TableLookup
 
@@ -41,11 +42,11 @@ class Engine:
         path: str,
         *,
         read_only: bool = False,
-        fences: Fences | None = None,
+        limits: ResourceLimits | None = None,
         scratch: Path | None = None,
         workers: FunctionWorkers | None = None,
     ) -> None:
-        self._fences = fences or Fences()
+        self._limits = limits or ResourceLimits()
         if workers is not None:
             register_functions()
         self._root = opened(path, NO_EXTENSIONS | ({"access_mode": "read_only"} if read_only else {}))
@@ -59,13 +60,13 @@ class Engine:
         self.served = (self._database, has_public)
         self._lock = threading.Lock()
         self._overloads = Overloads(self._root.cursor())
-        self.max_statement_bytes = self._fences.max_statement_bytes
+        self.max_statement_bytes = self._limits.max_statement_bytes
         self._fence = fence_for(self._root, self.max_statement_bytes)
         self._main_name = main_name = "main" if has_public else "public"
-        attach_catalog(self._root, main_name, None if self._fences.files else self._fence, scratch)
+        attach_catalog(self._root, main_name, None if self._limits.files else self._fence, scratch)
         #: What clients may name with the schema `pg_catalog`.
         self.catalog_names = catalog_names(self._root)
-        configure(self._root, self._fences)
+        configure(self._root, self._limits)
         #: Whether sessions have functions in Python: whether there are `workers`, which run them.
         self.has_functions = workers is not None
         self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
@@ -98,7 +99,7 @@ class Engine:
         session = Session(
             connection,
             parser,
-            Gate(self._fence, self._fences.files, read_only, self._fences.max_columns),
+            StatementCheck(self._fence, self._limits.files, read_only, self._limits.max_columns),
             user,
             self._overloads,
         )
@@ -111,14 +112,14 @@ class Engine:
             names = (user, self._database, self._main_name)
             self._store.watch(lifetime)
             epoch = SessionEpoch(self._epoch)
-            functions = SessionFunctions(self._store, workers, own, parser, session._gate, epoch, *names)
-            lookup = TableLookup(functions, own, session._gate, lifetime.transactions, epoch)
+            functions = SessionFunctions(self._store, workers, own, parser, session._statement_check, epoch, *names)
+            lookup = TableLookup(functions, own, session._statement_check, lifetime.transactions, epoch)
             functions.tables = TableFunctions(functions, own, lookup, self._threads)
             session.include(
                 functions,
                 functions.tables,
                 BesidePlan(own, parser, workers, epoch),
-                reads=SightMemory(epoch, MAX_STATEMENTS),
+                reads=SnapshotCache(epoch, MAX_STATEMENTS),
                 kept=KeptRows(own, parser, epoch, self._database),
             )
         return session

@@ -10,7 +10,7 @@ from colonnade._sources.duckdb_types.exact import quoted
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from .fences import ReadOnlyConnection
+    from .read_only_connection import ReadOnlyConnection
 
 
 def with_database(sql: str, connection: DuckDBPyConnection | ReadOnlyConnection) -> str:

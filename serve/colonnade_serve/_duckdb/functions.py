@@ -23,7 +23,7 @@ from .function_entry import ANY, Definition, Entry, Macro, Name, Parameter
 from .function_failure import Failure, not_python, refused, used_by_tables
 from .function_macro import dispatcher, overloads
 from .function_overloads import aggregates, candidate, others
-from .sight_memory import SightMemory
+from .snapshot_cache import SnapshotCache
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from colonnade_serve._core import FunctionSession
 
     from .catalog_epoch import SessionEpoch
-    from .fences import Gate, ReadOnlyConnection
     from .function_overloads import Candidate
     from .function_store import FunctionStore, TableMacro
+    from .read_only_connection import ReadOnlyConnection
+    from .statement_check import StatementCheck
     from .table_functions import TableFunctions
 
 #: The id of a function.
@@ -54,7 +55,7 @@ class SessionFunctions:
     connection: DuckDBPyConnection | ReadOnlyConnection
     #: Another connection, where an error does not abort the session's transaction.
     other: DuckDBPyConnection
-    gate: Gate
+    statement_check: StatementCheck
     epoch: SessionEpoch
     user: str
     database: str
@@ -63,10 +64,10 @@ class SessionFunctions:
     #: Calls of table functions.
     tables: TableFunctions = field(init=False)
     #: What `definition` has found. A statement asks several times, and listing DuckDB's functions takes 10 ms.
-    _definitions: SightMemory[Definition] = field(init=False)
+    _definitions: SnapshotCache[Definition] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._definitions = SightMemory(self.epoch, MAX_KNOWN)
+        self._definitions = SnapshotCache(self.epoch, MAX_KNOWN)
 
     def create(self, given: dict[str, Any]) -> None:
         """Create a function. `given` has the fields of `FunctionDefinition`
@@ -147,7 +148,7 @@ class SessionFunctions:
     def definition(self, schema: str | None, given: str, types: list[str] | None) -> Definition:
         """The one function that a name and types mean."""
         key = (schema, given, None if types is None else tuple(types))
-        sight, known = self.epoch.now, self._definitions.find(key)
+        snapshot, known = self.epoch.now, self._definitions.find(key)
         if known is not None:
             return known
         chosen = self._choose(*self._meant(schema, given), types)
@@ -155,7 +156,7 @@ class SessionFunctions:
             shown = given if types is None else f"{given}({', '.join(types)})"
             raise Refused(f"function {shown} does not exist", "42883", None)
         self.store.must_trust((chosen,))
-        self._definitions.keep(key, chosen.definition, sight)
+        self._definitions.keep(key, chosen.definition, snapshot)
         return chosen.definition
 
     def failure(self, text: str) -> Failure | None:
@@ -205,7 +206,7 @@ class SessionFunctions:
             raise not_python(found)
 
     def _must_write(self) -> None:
-        if self.gate.read_only:
+        if self.statement_check.read_only:
             raise Refused("cannot change functions in a read-only session", "25006", None)
 
     def _name(self, schema: str | None, name: str) -> Name:
@@ -324,7 +325,7 @@ class SessionFunctions:
         found = self._type(type_)
         if default is not None:
             query = f"SELECT (CAST({default} AS {found}) = {default}) IS FALSE"
-            self.gate.fence.check(query, False, False)
+            self.statement_check.fence.check(query, False, False)
             ((is_changed,),) = self.connection.execute(query).fetchall()
             if is_changed:
                 hint = f"Write a constant that {found} can have."
@@ -334,7 +335,7 @@ class SessionFunctions:
     def _type(self, given: str) -> str:
         """DuckDB's name of a type. `given` has only tokens that can stand in a type."""
         query = f"SELECT system.main.typeof(CAST(NULL AS {given}))"
-        self.gate.fence.check(query, False, False)
+        self.statement_check.fence.check(query, False, False)
         try:
             ((found,),) = self.other.execute(query).fetchall()
         except duckdb.Error:
@@ -348,7 +349,7 @@ class SessionFunctions:
         for text in (given, rest):
             try:
                 query = f"SELECT system.main.typeof(CAST(NULL AS {text}))"
-                self.gate.fence.check(query, False, False)
+                self.statement_check.fence.check(query, False, False)
                 ((found,),) = self.other.execute(query).fetchall()
             except (duckdb.Error, Refused) as error:
                 if is_passing(error):

@@ -22,8 +22,9 @@ from .unions import struct_type
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-    from .fences import ReadOnlyConnection, Statement
     from .functions import SessionFunctions
+    from .read_only_connection import ReadOnlyConnection
+    from .statement_check import Statement
 
 #: A schema, a name, and the types of the parameters as they are written.
 NamedFunction = tuple[str | None, str, list[str] | None]

@@ -17,14 +17,14 @@ import duckdb
 from .answers import Answer
 from .failures import is_passing
 from .parse_tree import is_plain_select, parts, query_nodes
-from .sight_memory import SightMemory
+from .snapshot_cache import SnapshotCache
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream
     from duckdb import DuckDBPyConnection
 
-    from .catalog_epoch import RowSight, SessionEpoch
-    from .fences import ReadOnlyConnection
+    from .catalog_epoch import RowSnapshot, SessionEpoch
+    from .read_only_connection import ReadOnlyConnection
 
 #: How many results a session keeps. `serve/bridge/src/serve/rows.rs` limits the bytes of one.
 MAX_RESULTS = 8
@@ -59,12 +59,12 @@ class Keeping:
     sql: str
     answer: Answer
     #: What the session saw before the query began.
-    sight: RowSight
+    snapshot: RowSnapshot
 
     def __call__(self, table: ArrowStream) -> None:
         """Keep all rows."""
         kept = Answer(stream=table, names=self.answer.names, types=self.answer.types, cast=self.answer.cast)
-        self.rows.results.keep(self.sql, kept, self.sight)
+        self.rows.results.keep(self.sql, kept, self.snapshot)
 
 
 class KeptRows:
@@ -81,19 +81,19 @@ class KeptRows:
         self._parser = parser
         self._epoch = epoch
         self._database = database
-        self.results: SightMemory[Answer] = SightMemory(epoch.rows, MAX_RESULTS)
-        self._are_plain: SightMemory[bool] = SightMemory(epoch, MAX_QUERIES)
+        self.results: SnapshotCache[Answer] = SnapshotCache(epoch.rows, MAX_RESULTS)
+        self._are_plain: SnapshotCache[bool] = SnapshotCache(epoch, MAX_QUERIES)
 
-    def sight(self, sql: str) -> RowSight | None:
+    def snapshot(self, sql: str) -> RowSnapshot | None:
         """What the session sees of rows, if those of the query can be kept. Before the query runs."""
-        sight = self._epoch.row_sight
-        if sight is None or len(sql) > MAX_CHARACTERS:
+        snapshot = self._epoch.row_snapshot
+        if snapshot is None or len(sql) > MAX_CHARACTERS:
             return None
         known = self._are_plain.find(sql)
         if known is None:
             known = self._is_plain(sql)
-            self._are_plain.keep(sql, known, sight.sight)
-        return sight if known else None
+            self._are_plain.keep(sql, known, snapshot.snapshot)
+        return snapshot if known else None
 
     def _is_plain(self, sql: str) -> bool:
         """Whether the rows depend on nothing but the rows of one table."""

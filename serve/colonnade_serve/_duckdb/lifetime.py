@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from colonnade_serve._core import FunctionSession
 
     from .catalog_epoch import SessionEpoch
-    from .fences import ReadOnlyConnection
+    from .read_only_connection import ReadOnlyConnection
     from .statement_transaction import StatementTransaction
     from .table_functions import TableFunctions
 

@@ -12,7 +12,7 @@ from .tree_nodes import CROSS, NULL, SELECT, Node
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from .fences import ReadOnlyConnection
+    from .read_only_connection import ReadOnlyConnection
 
 
 class Lowering:

@@ -24,8 +24,8 @@ from .tree_nodes import ONE, derived, select
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from .fences import ReadOnlyConnection
     from .overloads import Overloads
+    from .read_only_connection import ReadOnlyConnection
     from .tree_nodes import Node
 
 #: The parse tree of a longer statement, as JSON, would be about 40 times as long.

@@ -15,7 +15,7 @@ from .batch_rows import Limits, reader, row_bytes, rows_per_batch
 from .catalog import CatalogColumns, needs_no_conversion
 from .column_names import column_names
 from .export import with_database
-from .fences import ReadOnlyConnection
+from .read_only_connection import ReadOnlyConnection
 from .remembered import RememberedStatement, RememberedStatements
 from .result_width import check_converted
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from .beside_plan import BesidePlan
-    from .fences import Gate, Statement
     from .lifetime import StatementLifetime
     from .session_settings import SessionSettings
+    from .statement_check import Statement, StatementCheck
 
 #: Kinds of statements that change a table that exists, for which DuckDB may bind its expressions again. COMMENT ON is
 #: one of the first kind.
@@ -45,14 +45,14 @@ class StatementRunner:
         self,
         connection: DuckDBPyConnection | ReadOnlyConnection,
         parser: DuckDBPyConnection,
-        gate: Gate,
+        statement_check: StatementCheck,
         settings: SessionSettings,
         lifetime: StatementLifetime,
     ) -> None:
         self._connection = connection
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
-        self._gate = gate
+        self._statement_check = statement_check
         self._settings = settings
         self._lifetime = lifetime
         self.remembered = RememberedStatements()
@@ -62,9 +62,9 @@ class StatementRunner:
     def bound(self, sql: str, parameters: dict[str, object] | None, columns: int) -> Statement | None:
         """A statement that will run, if it may. `columns` is the most that the form of its result has."""
         if self.beside is None:
-            return self._gate.check(self._connection, sql, parameters, columns)
+            return self._statement_check.check(self._connection, sql, parameters, columns)
         with self.beside.noting(sql, self._lifetime.is_begun):
-            return self._gate.check(self._connection, sql, parameters, columns)
+            return self._statement_check.check(self._connection, sql, parameters, columns)
 
     def run_noted(self, statement: Statement, sql: str, limits: Limits, parameters: dict[str, object] | None) -> Answer:
         """Run a statement of the client, and end it if it gives no rows. Other sessions hear of what it may change."""
@@ -110,7 +110,7 @@ class StatementRunner:
             self._lifetime.transactions.client(sql)
             return Answer()
         if statement.kind == "explain" and self.beside is not None:
-            self.beside.explain(self._gate.inner(sql))
+            self.beside.explain(self._statement_check.inner(sql))
         if statement.is_query:
             types = [] if statement.is_late else statement.types
             catalog = CatalogColumns.of(self._connection, sql, types, parameters)
@@ -123,7 +123,7 @@ class StatementRunner:
                 check_converted(statement.columns, statement.types)
             relation = self._connection.sql(sql, params=parameters)
             if relation is not None and statement.is_late:
-                self._gate.check_width(relation.columns, relation.types, limits.columns)
+                self._statement_check.check_width(relation.columns, relation.types, limits.columns)
                 check_converted(relation.columns, relation.types)
             return self._rows(relation, sql, limits, catalog)
         if statement.kind == "export":

@@ -18,14 +18,15 @@ from .catalog import CatalogColumns
 from .column_names import column_names
 from .discard import DISCARDS, removals
 from .failures import is_serious
-from .fences import Gate, ReadOnlyConnection
 from .inputs import FunctionInputs, NamedFunction
 from .kept_rows import Keeping
 from .lifetime import StatementLifetime, binding
 from .open_types import OpenTypes
+from .read_only_connection import ReadOnlyConnection
 from .result_width import check_converted
 from .runner import NO_ROWS, StatementRunner
 from .session_settings import SessionSettings
+from .statement_check import StatementCheck
 from .statement_transaction import StatementTransaction
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from .beside_plan import BesidePlan
-    from .catalog_epoch import RowSight, Sight
-    from .fences import Statement
+    from .catalog_epoch import CatalogSnapshot, RowSnapshot
     from .functions import SessionFunctions
     from .kept_rows import KeptRows
     from .overloads import Overloads
-    from .sight_memory import SightMemory
+    from .snapshot_cache import SnapshotCache
+    from .statement_check import Statement
     from .table_functions import TableFunctions
 
 
@@ -49,21 +50,21 @@ class Session:
         self,
         connection: DuckDBPyConnection,
         parser: DuckDBPyConnection,
-        gate: Gate,
+        statement_check: StatementCheck,
         user: str,
         overloads: Overloads,
     ) -> None:
         self.user = user
-        transactions = ReadOnlyConnection(connection) if gate.read_only else StatementTransaction(connection)
+        transactions = ReadOnlyConnection(connection) if statement_check.read_only else StatementTransaction(connection)
         #: When its statements begin and end.
         self.lifetime = StatementLifetime(transactions)
         self._connection = transactions if isinstance(transactions, ReadOnlyConnection) else connection
         #: Serializes parse trees, independently of the state of the session's transaction.
         self._parser = parser
-        self._gate = gate
+        self._statement_check = statement_check
         self._open_types = OpenTypes(self._connection, parser, overloads)
         self._settings = SessionSettings(connection)
-        self._runner = StatementRunner(self._connection, parser, gate, self._settings, self.lifetime)
+        self._runner = StatementRunner(self._connection, parser, statement_check, self._settings, self.lifetime)
         #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
         self._checked: tuple[str, Statement | None] | None = None
         #: The functions in Python, for `serve/bridge/src/serve/functions.rs`; None without `--udf`.
@@ -71,7 +72,7 @@ class Session:
         #: The table functions in Python, for `serve/bridge/src/serve/tables.rs`.
         self.tables: TableFunctions | None = None
         #: The queries of functions that DuckDB has bound as queries that only read.
-        self.reads: SightMemory[bool] | None = None
+        self.reads: SnapshotCache[bool] | None = None
         #: The rows of such queries.
         self.kept: KeptRows | None = None
         #: What `serve/bridge/src/serve.rs` calls to end a statement whose rows have been read or dropped.
@@ -91,7 +92,7 @@ class Session:
         functions: SessionFunctions,
         tables: TableFunctions,
         beside: BesidePlan,
-        reads: SightMemory[bool],
+        reads: SnapshotCache[bool],
         kept: KeptRows,
     ) -> None:
         """Have functions in Python."""
@@ -154,20 +155,20 @@ class Session:
     def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
         """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
         and does not run. While the session sees the same catalog, it need not decide again."""
-        limits, reads, sight = Limits(batch_rows, batch_bytes, sys.maxsize), self.reads, self._sight()
+        limits, reads, snapshot = Limits(batch_rows, batch_bytes, sys.maxsize), self.reads, self._snapshot()
         before = None
-        if self.kept is not None and sight is not None:
+        if self.kept is not None and snapshot is not None:
             if (kept := self.kept.results.find(sql)) is not None:
                 return kept
-            before = self.kept.sight(sql)
+            before = self.kept.snapshot(sql)
         known = self._runner.remembered.find(sql)
         if reads is not None and reads.find(sql) and known is not None and known.proof is None:
             answer = self._runner.run_remembered(sql, limits, None)
-            if answer is not None and self.beside is not None and self.beside.epoch.now == sight:
+            if answer is not None and self.beside is not None and self.beside.epoch.now == snapshot:
                 return self._keeping(sql, answer, before)
             # It was bound while the catalog changed. Nothing has been read of it.
             answer = None
-        statement = replace(self._gate, read_only=True).check(self._connection, sql, None)
+        statement = replace(self._statement_check, read_only=True).check(self._connection, sql, None)
         if statement is None:
             raise Refused("_conn.execute() needs a query, and this text has none", "42601", None)
         if statement.kind != "select" or statement.changes:
@@ -175,17 +176,17 @@ class Session:
             raise Refused(f"_conn.execute() runs queries that only read, and {what}", "25006", None)
         answer = self._runner.run(statement, sql, limits, None)
         if reads is not None:
-            reads.keep(sql, True, sight)
+            reads.keep(sql, True, snapshot)
         return self._keeping(sql, answer, before)
 
-    def _keeping(self, sql: str, answer: Answer, before: RowSight | None) -> Answer:
+    def _keeping(self, sql: str, answer: Answer, before: RowSnapshot | None) -> Answer:
         """The answer, whose rows are kept if all of them are read. `before`: what the session saw before it ran, if the
         query is one whose rows can be kept."""
         if self.kept is None or before is None:
             return answer
         return replace(answer, keep=Keeping(self.kept, sql, answer, before))
 
-    def _sight(self) -> Sight | None:
+    def _snapshot(self) -> CatalogSnapshot | None:
         """What the session sees of the catalog. A transaction that this session does not know of is older."""
         if self.beside is None or not (self.lifetime.transactions.is_known or self.beside.epoch.in_statement):
             return None
@@ -213,7 +214,7 @@ class Session:
     @binding
     def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
         """The parameters of a statement and, with these values, its columns. The statement does not run."""
-        statement = self._gate.check(self._connection, sql, parameters)
+        statement = self._statement_check.check(self._connection, sql, parameters)
         if statement is None:
             return Description()
         columns = list(zip(statement.columns, map(str, statement.types), strict=True)) if statement.is_query else None
@@ -225,14 +226,14 @@ class Session:
             columns = list(zip(names, catalog.shown(statement.types), strict=True))
         named = [(name, str(type_)) for name, type_ in statement.parameters]
         if parameters is None and named:
-            named = self._open_types.of_parameters(self._gate.inner(sql) or sql, dict(named))
+            named = self._open_types.of_parameters(self._statement_check.inner(sql) or sql, dict(named))
         return Description(parameters=named, columns=columns, late=is_late)
 
     @binding
     def open_literals(self, sql: str) -> list[tuple[int, str]]:
         """The types of literals whose form depends on them, by their first byte. None if the statement cannot run."""
         try:
-            if self._gate.check(self._connection, sql, None) is None:
+            if self._statement_check.check(self._connection, sql, None) is None:
                 return []
         except (Refused, duckdb.Error) as error:
             if is_serious(error):
@@ -269,9 +270,9 @@ class Session:
         self.lifetime.begin()
         try:
             inputs = FunctionInputs(self.functions, function)
-            inputs.check(self._gate.check(self._connection, sql, parameters))
+            inputs.check(self._statement_check.check(self._connection, sql, parameters))
             relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
-            self._gate.check_width(relation.columns, relation.types, most.columns)
+            self._statement_check.check_width(relation.columns, relation.types, most.columns)
             check_converted(relation.columns, relation.types)
             converted, cast_from = exact(relation)
             stream = reader(converted, most)
@@ -305,7 +306,7 @@ class Session:
         import pyarrow as pa
 
         # DuckDB cannot bind the statement before `batch` is registered. So only the fence checks it.
-        self._gate.check_insert(sql)
+        self._statement_check.check_insert(sql)
         registered = ReleasableTable(pa.RecordBatchReader.from_stream(batch).read_all())
         if self.beside is not None:
             self.beside.epoch.begin_write()

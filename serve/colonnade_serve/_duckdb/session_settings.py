@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from colonnade._sources.duckdb_types.exact import literal
 
 from .catalog import CATALOG, keep_catalog, search_path
-from .fences import OWN_SETTINGS, in_sql, refuse
+from .refusal import refuse
+from .resource_limits import OWN_SETTINGS, in_sql
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from .fences import ReadOnlyConnection
+    from .read_only_connection import ReadOnlyConnection
 
 #: The settings that the queries of functions follow, besides the search path.
 FOLLOWED = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
@@ -39,7 +40,7 @@ class SessionSettings:
 
     def changed(self, connection: DuckDBPyConnection | ReadOnlyConnection, *, are_followed: bool) -> None:
         """Append PostgreSQL's catalog to the search path, if a setting has removed it. The database `system` is refused
-        there, because its functions would come before the macros of `fences.hide_files`."""
+        there, because its functions would come before the macros of `hidden_files.hide_files`."""
         path = search_path(connection)
         databases = {part.partition(".")[0].strip('" ').lower() for part in path.split(",")}
         if "system" in databases:

@@ -40,7 +40,7 @@ class StatementTransaction:
         return self._is_in_clients
 
     def client(self, sql: str) -> None:
-        """Run one of `fences.TRANSACTIONS`."""
+        """Run one of `statement_check.TRANSACTIONS`."""
         if sql == "ROLLBACK":
             self._control.roll_back()
         else:

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from .fences import ReadOnlyConnection
     from .function_entry import Definition
     from .function_store import TableMacro
     from .functions import SessionFunctions
+    from .read_only_connection import ReadOnlyConnection
     from .table_inputs import TableCapture
     from .table_lookup import TableLookup
 
@@ -118,9 +118,9 @@ class TableFunctions:
         """Call a function. Returns what stands for its rows in the statement."""
         if self.capture is not None and self.capture.is_over:
             return NOTHING
-        sight = self.lookup.epoch.now
+        snapshot = self.lookup.epoch.now
         call, rows = self._collected(schema, name, given, values)
-        if sight is not None and self.lookup.epoch.now != sight:
+        if snapshot is not None and self.lookup.epoch.now != snapshot:
             # What is known of the catalog may be older or younger than the transaction. From here on, nothing is known.
             if self.capture is not None:
                 raise refused("another session changed the catalog", "40001", "Run the statement again.")

@@ -17,7 +17,7 @@ from colonnade_serve._core import Refused
 
 from .failures import is_passing
 from .function_failure import refused
-from .sight_memory import SightMemory
+from .snapshot_cache import SnapshotCache
 from .table_arguments import UNKNOWN, Bound, Input
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
     from .catalog_epoch import SessionEpoch
-    from .fences import Gate, ReadOnlyConnection, Statement
     from .function_entry import Definition, Entry
     from .function_store import TableMacro
     from .functions import SessionFunctions
+    from .read_only_connection import ReadOnlyConnection
+    from .statement_check import Statement, StatementCheck
     from .statement_transaction import StatementTransaction
 
 #: How many names and arguments a session remembers, and the longest argument.
@@ -58,26 +59,26 @@ class TableLookup:
         self,
         functions: SessionFunctions,
         connection: DuckDBPyConnection | ReadOnlyConnection,
-        gate: Gate,
+        statement_check: StatementCheck,
         transactions: StatementTransaction | ReadOnlyConnection,
         epoch: SessionEpoch,
     ) -> None:
         self.functions = functions
         self.connection = connection
-        self.gate = gate
+        self.statement_check = statement_check
         self.transactions = transactions
         self.epoch = epoch
-        self._names: SightMemory[tuple[str | None, TableMacro | None]] = SightMemory(epoch, MAX_KNOWN)
-        self._arguments: SightMemory[ArgumentColumns] = SightMemory(epoch, MAX_KNOWN)
-        self._casts: SightMemory[bool] = SightMemory(epoch, MAX_KNOWN)
-        self._linear: SightMemory[bool] = SightMemory(epoch, MAX_KNOWN)
+        self._names: SnapshotCache[tuple[str | None, TableMacro | None]] = SnapshotCache(epoch, MAX_KNOWN)
+        self._arguments: SnapshotCache[ArgumentColumns] = SnapshotCache(epoch, MAX_KNOWN)
+        self._casts: SnapshotCache[bool] = SnapshotCache(epoch, MAX_KNOWN)
+        self._linear: SnapshotCache[bool] = SnapshotCache(epoch, MAX_KNOWN)
 
     def named(self, schema: str | None, name: str) -> tuple[str | None, TableMacro | None]:
         """What a name means: `table` or `column` with the functions, or nothing."""
-        sight, known = self.epoch.now, self._names.find((schema, name))
+        snapshot, known = self.epoch.now, self._names.find((schema, name))
         if known is None:
             known = self._looked_up(schema, name)
-            self._names.keep((schema, name), known, sight)
+            self._names.keep((schema, name), known, snapshot)
         return known
 
     def _looked_up(self, schema: str | None, name: str) -> tuple[str | None, TableMacro | None]:
@@ -93,7 +94,7 @@ class TableLookup:
         if known is not None and known.columns is not None:
             return Bound(given, known.columns)
         used = None if values is None else {number: values[number] for number in given.parameters}
-        statement = self.gate.check(self.connection, given.query, used or None)
+        statement = self.statement_check.check(self.connection, given.query, used or None)
         if statement is None or not statement.is_query or statement.is_late:
             raise refused(
                 "an argument of a table function is no query whose columns are known", "0A000", "Write SELECT."
@@ -106,16 +107,16 @@ class TableLookup:
     def learn(self, given: Input) -> None:
         """Find the columns of an argument that comes once more, if they depend on no values. An error of that is
         reported when the statement runs: so this is done outside of transactions."""
-        sight, known = self.epoch.now, self._arguments.find(given.key)
-        if sight is None or not self.transactions.is_idle or len(given.sql) > MAX_CHARACTERS:
+        snapshot, known = self.epoch.now, self._arguments.find(given.key)
+        if snapshot is None or not self.transactions.is_idle or len(given.sql) > MAX_CHARACTERS:
             return
         if known is None:
-            self._arguments.keep(given.key, ArgumentColumns(None, False), sight)
+            self._arguments.keep(given.key, ArgumentColumns(None, False), snapshot)
         if known is None or known.is_decided:
             return
         columns = None
         try:
-            statement = self.gate.check(self.connection, given.query, None)
+            statement = self.statement_check.check(self.connection, given.query, None)
             if statement is not None and statement.is_query and not statement.is_late and not statement.changes:
                 columns = columns_of(statement)
         except (duckdb.Error, Refused) as error:
@@ -126,12 +127,12 @@ class TableLookup:
             self.transactions.roll_back()
         if columns is not None and any(type_ == "UNKNOWN" for _, type_ in columns):
             columns = None
-        self._arguments.keep(given.key, ArgumentColumns(columns, True), sight)
+        self._arguments.keep(given.key, ArgumentColumns(columns, True), snapshot)
 
     def keeps_order(self, sql: str, values: dict[str, object]) -> bool:
         """Whether one thread numbers the rows of a query and passes them on in this order, by DuckDB's plan. Several
         threads do if the query is a join, for example. Whatever this says, the numbers are checked when rows arrive."""
-        sight = self.epoch.now
+        snapshot = self.epoch.now
         if self._linear.find(sql):
             return True
         ((_, plan),) = self.connection.execute(f"EXPLAIN (FORMAT json) {sql}", values or None).fetchall()
@@ -141,7 +142,7 @@ class TableLookup:
             return False
         if len(sql) <= MAX_CHARACTERS and not chain(window)[-1].get("children"):
             # Without a join below it, no other data changes that.
-            self._linear.keep(sql, True, sight)
+            self._linear.keep(sql, True, snapshot)
         return True
 
     def choose(self, name: str, entries: Sequence[Entry], columns: list[tuple[str, bool]]) -> Entry:
@@ -181,12 +182,12 @@ class TableLookup:
 
     def _is_implicit(self, source: str, target: str) -> bool:
         """Whether DuckDB casts values of a type to another one by itself."""
-        sight, known = self.epoch.now, self._casts.find((source, target))
+        snapshot, known = self.epoch.now, self._casts.find((source, target))
         if known is not None:
             return known
         query = f"SELECT system.main.can_cast_implicitly(CAST(NULL AS {source}), CAST(NULL AS {target}))"
         ((found,),) = self.connection.execute(query).fetchall()
-        self._casts.keep((source, target), found, sight)
+        self._casts.keep((source, target), found, snapshot)
         return found
 
 

@@ -31,7 +31,7 @@ class TransactionControl:
         self._gate = InterruptGate()
 
     def run(self, sql: str) -> None:
-        """Run one of `fences.TRANSACTIONS`."""
+        """Run one of `statement_check.TRANSACTIONS`."""
         statement = parsed(self._connection, sql)
         with self._gate:
             self._connection.execute(statement)

@@ -74,7 +74,7 @@ def duckdb_engine(database: Database, settings: Settings, worker: Worker, spools
     """Confines this process, and opens the database. `spools` is a directory of its own for spooled results."""
     try:
         from colonnade_serve._duckdb.engine import Engine, resources
-        from colonnade_serve._duckdb.fences import Fences
+        from colonnade_serve._duckdb.resource_limits import ResourceLimits
     except ModuleNotFoundError as error:
         raise RuntimeError(f"{error.name} is missing: pip install 'colonnade[serve]'") from None
     scratch = Path(settings.scratch)
@@ -83,7 +83,7 @@ def duckdb_engine(database: Database, settings: Settings, worker: Worker, spools
     temporary = database.temp_directory
     if temporary is None and database.path is None:
         temporary = str(scratch / "temporary")
-    fences = Fences(
+    limits = ResourceLimits(
         files=database.allow_files,
         memory=database.memory or memory,
         threads=threads,
@@ -107,7 +107,7 @@ def duckdb_engine(database: Database, settings: Settings, worker: Worker, spools
     workers = None if functions is None else function_workers(functions, worker, settings.private, function_memory)
     path = database.path or ":memory:"
     try:
-        return Engine(path, read_only=database.read_only, fences=fences, scratch=scratch, workers=workers)
+        return Engine(path, read_only=database.read_only, limits=limits, scratch=scratch, workers=workers)
     except Exception as error:
         if "set lock on file" in str(error):
             error.add_note(

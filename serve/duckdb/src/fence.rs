@@ -1,7 +1,7 @@
 //! Decides from a statement's tokens whether a client may send it. Lists by role have the allowed kinds of statements, functions, views and
 //! settings. A name of DuckDB's that is not on a list is refused.
 //!
-//! A second check follows: `serve/colonnade_serve/_duckdb/fences.py` refuses a statement if DuckDB's kind of it is none of the kinds that are
+//! A second check follows: `serve/colonnade_serve/_duckdb/statement_check.py` refuses a statement if DuckDB's kind of it is none of the kinds that are
 //! found here.
 
 mod depth;

@@ -2,8 +2,8 @@
 
 use arrow_schema::DataType;
 
-/// Adds the names of the uncommon kinds of a type and of the types in it: nested, binary, interval, decimal256.
-pub(crate) fn uncommon(data_type: &DataType, found: &mut Vec<&'static str>) {
+/// Adds the names of the rare kinds of a type and of the types in it: nested, binary, interval, decimal256.
+pub(crate) fn find_rare_types(data_type: &DataType, found: &mut Vec<&'static str>) {
     if data_type.is_nested() && !found.contains(&"nested") {
         found.push("nested");
     }
@@ -19,10 +19,10 @@ pub(crate) fn uncommon(data_type: &DataType, found: &mut Vec<&'static str>) {
         | DataType::LargeListView(field)
         | DataType::FixedSizeList(field, _)
         | DataType::Map(field, _)
-        | DataType::RunEndEncoded(_, field) => uncommon(field.data_type(), found),
-        DataType::Struct(fields) => fields.iter().for_each(|field| uncommon(field.data_type(), found)),
-        DataType::Union(fields, _) => fields.iter().for_each(|(_, field)| uncommon(field.data_type(), found)),
-        DataType::Dictionary(_, values) => uncommon(values, found),
+        | DataType::RunEndEncoded(_, field) => find_rare_types(field.data_type(), found),
+        DataType::Struct(fields) => fields.iter().for_each(|field| find_rare_types(field.data_type(), found)),
+        DataType::Union(fields, _) => fields.iter().for_each(|(_, field)| find_rare_types(field.data_type(), found)),
+        DataType::Dictionary(_, values) => find_rare_types(values, found),
         _ => {}
     }
 }

@@ -2,7 +2,12 @@
 has given.
 
 All statements of a database run in sessions of one `Engine`. Each session says here which of its statements may change
-the catalog, and which may change rows, before and after it runs them.
+the catalog, and which may change rows, before and after it runs them. A statement whose rows stream counts until these
+are read or dropped, and a transaction that has written until it ends. A session in a transaction that began before a
+change, or in one that has written, gets nothing that others have found. DuckDB says whether a statement writes; a
+statement of a kind that is no plain query counts as a write.
+
+The epoch of rows is that of the whole database, because a bound statement does not say which tables it writes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
 """Functions in the server's own process (`--udf-isolation none`): nothing is between them and the server.
 
 The ring, the conversions and the records of errors are those of worker processes. Neither side waits: the caller runs
-the interpreter on its own thread."""
+the interpreter on its own thread. The ring has its largest size from the start, and `_conn` is refused, because nobody
+could enlarge the ring or run a query during a call.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-//! The INSERT of COPY … FROM STDIN.
+//! The INSERT of COPY … FROM STDIN. Rows are inserted batch by batch, so that no thread of the engine waits for a client.
 
 mod exact;
 

@@ -6,14 +6,15 @@
 //! - [`message`]: the protocol's messages, bytes only;
 //! - [`value`]: one Arrow value in PostgreSQL's text and binary forms, and its type's number;
 //! - [`parameter`]: one value from a client, in the form for the engine;
-//! - [`copy`], `rows`: the formats of results;
-//! - `session`: the statements of one client;
-//! - `connection`: sockets, from accepting to the end, and cancellation;
+//! - [`copy`]: COPY's statement and formats;
+//! - `rows`: results as messages, results that are set aside, and spooled results by ticket;
+//! - `session`: one client's statements: simple and extended protocol, transactions, cursors, settings, COPY;
+//! - `connection`: sockets, from accepting to the end; start-up messages; cancellation and time limits;
 //! - [`functions`]: functions in Python, which clients create;
-//! - [`auth`], [`tls`], [`limits`]: authentication, encryption, quotas;
+//! - [`auth`], [`tls`], [`limits`], `observe`: authentication, encryption, quotas, the log and metrics;
 //! - `supervise`: [`Supervisor`], the process that listens, and [`Worker`], the process that holds the engine.
 //!
-//! An [`Engine`] runs the queries. This crate has none.
+//! An [`Engine`] runs the queries. This crate has none. `docs/explanation/server.md` describes the threads and the way of a statement.
 
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

@@ -1,4 +1,4 @@
-//! Sets a result aside, so that the session's engine can run another statement. The rows go to an unnamed file. If the operator has set no
+//! Sets a result aside, so that the session's engine, which has one stream, can run another statement. The rows go to an unnamed file. If the operator has set no
 //! directory, they go to the session's memory.
 
 use std::fs::{DirBuilder, File, OpenOptions};

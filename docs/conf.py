@@ -1,4 +1,9 @@
-"""The documentation site: `make docs`."""
+"""The documentation site: `make docs`.
+
+Pages are Markdown (MyST) of four kinds: tutorial, how-to, reference, explanation. `_extensions/` generates the
+reference from the code: functions and classes from their docstrings, commands from argparse, SQLSTATEs from the mapping
+of `python/interop/src/error.rs`, settings from a running server.
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,5 @@
-//! Converts columns to the types of the option `dtype`.
+//! Converts columns to the types of the option `dtype`. It wraps a result in another one: a batch carries the plan, and
+//! a column is converted when it is decoded. Sources and destinations do not depend on it.
 //!
 //! A conversion is *exact*: every value can be converted back unchanged. A value for which this is not so ends the
 //! result with an error that names it. A `lossy` conversion takes the nearest value instead: towards zero for an

@@ -3,8 +3,9 @@
 //!
 //! A statement is prepared, which returns its columns, and executed without a cursor. The server sends its binary rows
 //! as fast as they are produced and read. One thread receives blocks of rows without decoding them. The reader decodes
-//! a block column by column. The protocol's compression is not used: on slow networks, where it could help, the server
-//! needs more time for compression than the network saves.
+//! a block column by column. A gap in the packets' numbers is an error. KILL QUERY on a second connection stops a
+//! query; an empty statement absorbs a late KILL. The protocol's compression is not used: on slow networks, where it
+//! could help, the server needs more time for compression than the network saves.
 
 mod answer;
 mod ask;

@@ -3,6 +3,8 @@
 //! Writing to fresh memory costs a page fault every 4 KiB, which takes longer than copying the 4 KiB from the socket.
 //! A buffer returns to the pool when the last [`Bytes`] over it is dropped. For an encoded chunk, this is right after
 //! decoding. For a plain chunk it is much later, because its buffer is the memory of the columns.
+//!
+//! The memory is the system allocator's (`docs/decisions/0016-system-allocator.md`).
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::ptr::NonNull;

@@ -2,7 +2,8 @@
 //! `write` can, over a connection of its own. Files are used on threads that other libraries' locks do not belong to
 //! (`descriptor_table`).
 //!
-//! `spec/TYPES.md` defines the type of each column.
+//! `spec/TYPES.md` defines the type of each column; each value must fit. Columns are described after the first step,
+//! because only then SQLite compares its schema with the file's.
 
 mod column;
 mod connection;

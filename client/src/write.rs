@@ -7,6 +7,9 @@
 //!                                └ begin: the table and its columns; finish: the count, then COMMIT
 //! ```
 //!
+//! Dropping a writer rolls back. A queue of a few blocks limits the memory, and an interrupted writer cannot commit.
+//! `docs/explanation/writing.md` describes the way of each source.
+//!
 //! The code for all sources is here: the types of columns ([`kind`]), their values ([`values`]), and the errors of
 //! values ([`misfit`]). [`exact_array`] converts whole columns for databases that take rows as columns. `spec/TYPES.md` says what each type becomes.
 

@@ -1,8 +1,9 @@
 //! Values that stay with the process that made them.
 //!
 //! A process that `fork` makes has copies of connections and results, whose sockets are those of its parent, and whose
-//! threads do not exist. Using one would mix both processes' answers, or wait for ever. Dropping one would end the parent's
-//! session.
+//! threads do not exist. Using one would mix both processes' answers, or wait for ever. Dropping one would end the
+//! parent's session. So a use in another process is an error, and closing or dropping does nothing. `_sources/arrow.py`
+//! does the same for sources in Python. Plans can be read in any process; only their own process ends them.
 
 use std::sync::Arc;
 use std::{mem, process};

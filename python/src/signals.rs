@@ -1,4 +1,6 @@
-//! Waiting without the interpreter lock, until Ctrl-C.
+//! Waiting without the interpreter lock, until Ctrl-C. Every 50 ms a wait takes the lock to run signal handlers, and
+//! calls the function of `progress` with the counts after the last batch, so that an exception of either ends the read
+//! in the same way.
 
 use std::time::{Duration, Instant};
 

@@ -27,7 +27,8 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "_build" not in page.parts)
 #: All that people read, in whatever folder.
-TEXTS = [*PAGES, *ROOT.glob("*.md"), *(ROOT / "spec").glob("*.md"), ROOT / "pg/README.md"]
+READMES = [ROOT / f"{folder}/README.md" for folder in ("bench", "pg", "tests")]
+TEXTS = [*PAGES, *ROOT.glob("*.md"), *ROOT.glob("spec/*.md"), *READMES]
 #: Pages whose blocks are run one after the other, in an empty directory, as a reader would.
 LESSONS = [ROOT / "README.md", *sorted((DOCS / "tutorial").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

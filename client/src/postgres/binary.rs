@@ -7,7 +7,12 @@
 //! their order, and every statement that returns rows can be read.
 //!
 //! Binary COPY sends the same rows in the same form for the same work. But it accepts only queries, cannot mix binary
-//! and text, and also needs the types beforehand.
+//! and text, and also needs the types beforehand. So statements that are no queries, such as EXPLAIN and FETCH, are
+//! read in this way from servers with the extension too. `docs/decisions/0022-binary-results.md` says why statements
+//! are not prepared.
+//!
+//! The receiving thread steps over rows and passes on blocks of 256 KiB. The decoder takes 256 rows at a time and loops
+//! over each column, so that a type is looked up once for each group and the bytes are still in the L1 cache.
 
 mod answer;
 mod catalog;

@@ -10,8 +10,17 @@
 //! - [`python`]: where a function's body of Python in braces ends;
 //! - [`edit`]: changes of a text, and a map of positions between the old text and the new one.
 //!
-//! The lexer never fails: a token that is not closed reaches to the end of the text. Callers that must be certain look at
-//! [`Token::fault`].
+//! One lexer serves all dialects, and no other crate has a lexer. Its tokens are slices of the text, and none is
+//! allocated. It never fails: a token that is not closed reaches to the end of the text. Callers that must be certain
+//! refuse a token with a [`Token::fault`], such as text that versions of a database read differently.
+//!
+//! A [`Statement`] is its text, its place and its [`StatementKind`], which carries what the kind has to say: the name
+//! and the value of SET, the source and the options of COPY. It is read as far as its kind needs it, a query to its
+//! first word. [`split`] and the reader of CREATE FUNCTION both use [`python`], so the text of a body is never read as
+//! SQL.
+//!
+//! [`edit`] makes an error's position in a rewritten statement a position in the client's statement. `tests/sql/`
+//! compares all this with the databases' own parsers.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

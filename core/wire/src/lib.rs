@@ -10,7 +10,20 @@
 //!                        └── Controller; a Writer is both
 //! ```
 //!
-//! This crate does no I/O and knows no database. With the feature `arrow` it also bridges to arrow-rs.
+//! This crate does no I/O and knows no database. Its input is raw buffers (`Column<&[u8]>`), so that an encoder inside
+//! a PostgreSQL backend needs no Arrow library. With the feature `arrow` it also bridges to arrow-rs.
+//!
+//! - **Choosing an encoding** costs one pass for minima and maxima, and a sample of 256 values (`encode/sample.rs`). If
+//!   values repeat in the sample, the encoder estimates the number of distinct values (birthday estimate) and may try a
+//!   dictionary. The full scan stops as soon as a dictionary cannot be smaller. An attempt that did not help is
+//!   repeated only after 16 chunks (`RetryInterval`).
+//! - **Plain buffers are borrowed**: a chunk is a list of slices for one vectored write, and the reader's columns are
+//!   slices of the one allocation that received the message.
+//! - **Nothing is trusted.** The decoder's `Reader` cannot leave its bytes, its `Budget` is charged before each
+//!   allocation, and every way the bytes can be wrong is a variant of [`Damage`]. Chunks and the whole stream carry
+//!   XXH3 checksums.
+//! - **The [`Controller`]** is the one place that decides how the next chunk is encoded. `docs/explanation/adaptive.md`
+//!   states its model.
 //!
 //! # Examples
 //!

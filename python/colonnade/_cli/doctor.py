@@ -1,4 +1,7 @@
-"""`colonnade doctor`: what is installed, what a database's connection is like, and what would make reads faster."""
+"""`colonnade doctor`: what is installed, what a database's connection is like, and what would make reads faster.
+
+`installation.py` and `source_check.py` collect facts; `advice.py` derives advice from the facts alone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Calls of a library that cannot be stopped."""
+"""Calls of a library that cannot be stopped, such as an ADBC driver's connect: they have a thread of their own, so that
+Ctrl-C ends the wait.
+"""
 
 from __future__ import annotations
 

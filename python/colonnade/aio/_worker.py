@@ -1,4 +1,10 @@
-"""A thread that works for the event loop, one piece of work after another."""
+"""A thread that works for the event loop, one piece of work after another.
+
+asyncio has no second stack: a connection's daemon thread does the work of `colonnade.Connection`, and wakes the event
+loop by `call_soon_threadsafe`. A cancelled task starts a thread that repeats `cancel()` until the piece of work has
+ended, because a request has no effect before the statement has started. The connection's thread waits for this thread
+before its next piece of work, so that no request reaches another statement.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Transactions that begin with a statement, as PEP 249 asks."""
+"""Transactions that begin with a statement, as PEP 249 asks: SQL for the sources of the extension module, which report
+their state. DuckDB, ADBC and ODBC have `begin` and `end`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,9 @@
 # pyright: reportMissingImports=false
-"""`daft_frame`."""
+"""`daft_frame`.
+
+Daft names the needed columns in any order, and takes those of a task by their number in the order of the schema. It
+pushes a limit also if the filter before it stays outside; then the limit is not applied.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,8 @@
 # pyright: reportMissingImports=false
-"""`dask_frame`."""
+"""`dask_frame`.
+
+The types of a partition must not depend on its values, so all columns are `ArrowDtype`. A part's token is its ticket.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,10 @@
 # pyright: reportMissingImports=false
-"""`ray_dataset`."""
+"""`ray_dataset`.
+
+A task that runs again gives some of its blocks from the second attempt, so each attempt must give its rows in one
+order. Parts of a spool do. Others are sorted by all columns (`_order.py`), by keys that also distinguish 0.0 from -0.0
+and one NaN from another. Their limit is not sent to the database, because another attempt could get other rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The plan that an engine's workers read."""
+"""The plan that an engine's workers read.
+
+For all engines, dictionaries become values, because each worker has its own, and a cast that is not exact is an error
+with column and row (`_fit.py`). What one engine requires is in its module.
+"""
 
 from __future__ import annotations
 

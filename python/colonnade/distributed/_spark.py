@@ -1,5 +1,10 @@
 # pyright: reportMissingImports=false
-"""`spark`."""
+"""`spark`.
+
+A frame is in the JVM, so a plan that `spark` made lives as long as the process. A data source is a class for each plan,
+which Spark pickles by value. There is no `pushFilters`: with Spark 4.3 a filter stays for the next queries of the
+frame.
+"""
 
 from __future__ import annotations
 

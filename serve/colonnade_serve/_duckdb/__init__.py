@@ -1,7 +1,7 @@
 """DuckDB as the server's engine: sessions, fences, PostgreSQL's catalog, and functions in Python.
 
-`session.py` is what Rust calls. `runner.py` runs a checked statement and streams its rows. `lifetime.py` begins and ends
-statements with their transactions.
+`session.py` is what Rust calls. `runner.py` runs a checked statement and streams its rows. `lifetime.py` begins and
+ends statements with their transactions.
 
 The SQL of these modules writes DuckDB's functions as `system.main.…` and uses none of DuckDB's macros, because a macro
 of the database with the same name would be called otherwise. One name cannot be written so: `python_arrow_scan`

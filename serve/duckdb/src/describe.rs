@@ -1,7 +1,7 @@
 //! Describes a statement before it runs: the types of its placeholders, and its columns.
 //!
-//! The types that a client leaves open, and those of literals in PostgreSQL's text form, come from their places: `open_places.py` finds
-//! what decides each one, and DuckDB's binder gives its type.
+//! The types that a client leaves open, and those of literals in PostgreSQL's text form, come from their places:
+//! `open_places.py` finds what decides each one, and DuckDB's binder gives its type.
 
 use colonnade_server::parameter::ParameterValue;
 use colonnade_server::value::types::{Type, TypeKind};

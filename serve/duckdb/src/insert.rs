@@ -1,4 +1,5 @@
-//! The INSERT of COPY … FROM STDIN. Rows are inserted batch by batch, so that no thread of the engine waits for a client.
+//! The INSERT of COPY … FROM STDIN. Rows are inserted batch by batch, so that no thread of the engine waits for a
+//! client.
 
 mod exact;
 

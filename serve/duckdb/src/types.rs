@@ -1,5 +1,5 @@
-//! DuckDB's names of types, and the types of PostgreSQL for them. The server has only PostgreSQL's names; a type that the engine has
-//! described keeps the engine's name for casts.
+//! DuckDB's names of types, and the types of PostgreSQL for them. The server has only PostgreSQL's names; a type that
+//! the engine has described keeps the engine's name for casts.
 
 use colonnade_server::value::oid;
 use colonnade_server::value::types::{Type, TypeKind};

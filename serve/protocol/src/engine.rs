@@ -1,7 +1,8 @@
 //! The interface of an engine, which runs the statements.
 //!
-//! It gets the client's statement with its kind, and reports errors with positions in the client's text. An engine that is a *source*
-//! is another database, which keeps its own transactions and settings. Any other engine leaves both to the session.
+//! It gets the client's statement with its kind, and reports errors with positions in the client's text. An engine that
+//! is a *source* is another database, which keeps its own transactions and settings. Any other engine leaves both to
+//! the session.
 
 pub(crate) mod error;
 

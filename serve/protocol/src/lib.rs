@@ -14,7 +14,8 @@
 //! - [`auth`], [`tls`], [`limits`], `observe`: authentication, encryption, quotas, the log and metrics;
 //! - `supervise`: [`Supervisor`], the process that listens, and [`Worker`], the process that holds the engine.
 //!
-//! An [`Engine`] runs the queries. This crate has none. `docs/explanation/server.md` describes the threads and the way of a statement.
+//! An [`Engine`] runs the queries. This crate has none. `docs/explanation/server.md` describes the threads and the way
+//! of a statement.
 
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

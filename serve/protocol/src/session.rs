@@ -1,8 +1,8 @@
 //! One client's session. It reads a message, answers it, and then reads the next one.
 //!
-//! `state.rs` has the state: the transaction, what the client has prepared, the settings, what the client was told. `simple.rs` and
-//! `extended.rs` answer the two protocols, `execute.rs` has the engine run a statement, and each other verb has a file. Values are bound,
-//! never written into the statement.
+//! `state.rs` has the state: the transaction, what the client has prepared, the settings, what the client was told.
+//! `simple.rs` and `extended.rs` answer the two protocols, `execute.rs` has the engine run a statement, and each other
+//! verb has a file. Values are bound, never written into the statement.
 
 pub(crate) mod configure;
 pub(crate) mod copy_in;

@@ -1,5 +1,4 @@
-//! A client's socket: TCP or unix, encrypted or not. Reads go into a bounded buffer; writes avoid copies. Encryption is between the
-//! socket and its buffers, so code that sends and receives does not depend on it.
+//! A client's socket: TCP or unix, encrypted or not. Reads go into a bounded buffer; writes avoid copies.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Read, Write};

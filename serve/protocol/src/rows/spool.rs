@@ -1,5 +1,5 @@
-//! Sets a result aside, so that the session's engine, which has one stream, can run another statement. The rows go to an unnamed file. If the operator has set no
-//! directory, they go to the session's memory.
+//! Sets a result aside, so that the session's engine, which has one stream, can run another statement. The rows go to
+//! an unnamed file. If the operator has set no directory, they go to the session's memory.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Seek, Write};

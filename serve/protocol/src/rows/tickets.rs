@@ -1,14 +1,15 @@
 //! Spooled results by ticket (PROTOCOL §11): a query has run once, and sessions of its user read its parts.
 //!
-//! The rows of `colonnade_spool` are an ordinary result: its iterator runs the query and gives one row when a part is in the file. So
-//! portals, both protocols, COPY, time limits and cancellation need no code of their own.
+//! The rows of `colonnade_spool` are an ordinary result: its iterator runs the query and gives one row when a part is
+//! in the file. So portals, both protocols, COPY, time limits and cancellation need no code of their own.
 //!
-//! A part is in the file exactly as it is sent: CopyData messages with a complete stream, whose chunks are numbered from 0
-//! (`docs/decisions/0019-a-part-is-a-stream.md`). The index in memory has one entry for each part; the file has the lengths of the messages.
-//! Readers for which the kept chunks do not fit read decoded batches through the code of every other COPY, with its controller.
+//! A part is in the file exactly as it is sent: CopyData messages with a complete stream, whose chunks are numbered
+//! from 0 (`docs/decisions/0019-a-part-is-a-stream.md`). The index in memory has one entry for each part; the file has
+//! the lengths of the messages. Readers for which the kept chunks do not fit read decoded batches through the code of
+//! every other COPY, with its controller.
 //!
-//! A spool outlives its session, so it is not charged to it. Its bytes have a charge of `--spool-size` and one of `--spool-user-size`.
-//! The watcher's tick ends expired tickets.
+//! A spool outlives its session, so it is not charged to it. Its bytes have a charge of `--spool-size` and one of
+//! `--spool-user-size`. The watcher's tick ends expired tickets.
 
 mod reader;
 mod spooled;

@@ -1,7 +1,7 @@
 //! Splits a query string into statements, classifies them, and makes their command tags.
 //!
-//! A tag comes from the kind that is read here. DuckDB's type of a statement distinguishes neither CREATE TABLE from CREATE VIEW nor SHOW
-//! from SELECT. `tests/sql/` compares the kinds with both parsers, and the tags with PostgreSQL's.
+//! A tag comes from the kind that is read here. DuckDB's type of a statement distinguishes neither CREATE TABLE from
+//! CREATE VIEW nor SHOW from SELECT. `tests/sql/` compares the kinds with both parsers, and the tags with PostgreSQL's.
 
 use colonnade_sql::certain;
 use colonnade_sql::split::{Span, split};

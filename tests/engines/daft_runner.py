@@ -79,5 +79,5 @@ def test_what_daft_lacks_is_refused(ledger: Ledger, expression: str, options: di
 
 
 def test_examples_run(stock: pg.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_examples("daft", "daft_frame", stock) == 2
+    assert run_examples("daft", stock) == 2
     assert "5000" in capsys.readouterr().out.split()

@@ -103,5 +103,5 @@ def test_the_plan_ends_with_the_frame(client: Client, ledger: Ledger) -> None:
 
 
 def test_examples_run(client: Client, stock: pg.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_examples("dask", "dask_frame", stock) == 3
+    assert run_examples("dask", stock) == 2
     assert "5000" in capsys.readouterr().out.split()

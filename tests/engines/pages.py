@@ -1,4 +1,4 @@
-"""The examples in README and the how-to pages."""
+"""The examples in the how-to pages."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ _BLOCK = re.compile(r"^```py\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SETUP = "create table if not exists orders as select i as id, i % 50 as customer_id from generate_series(1, 5000) i"
 
 
-def run_examples(engine: str, function: str, cluster: pg.Cluster, **names: object) -> int:
-    """Runs the blocks `py` of an engine's page, and those of README that call its function; returns how many."""
+def run_examples(engine: str, cluster: pg.Cluster, **names: object) -> int:
+    """Runs the blocks `py` of an engine's page; returns how many."""
     page = _BLOCK.findall((ROOT / f"docs/how-to/{engine}.md").read_text())
-    readme = [block for block in _BLOCK.findall((ROOT / "README.md").read_text()) if function in block]
     with cluster.connect() as session:
         session.execute(_SETUP)
     known = {**names, "uri": cluster.uri(tcp=True)}
-    for block in [*page, *readme]:
+    for block in page:
         exec(compile(block, engine, "exec"), known)
-    return len(page) + len(readme)
+    return len(page)

@@ -81,5 +81,5 @@ def test_a_plan_that_has_ended_is_named(ledger: Ledger) -> None:
 
 
 def test_examples_run(stock: pg.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_examples("ray", "ray_dataset", stock) == 3
+    assert run_examples("ray", stock) == 2
     assert "5000" in capsys.readouterr().out.split()

@@ -117,5 +117,5 @@ def test_unsigned_and_enumerated_columns(session: SparkSession, ledger: Ledger) 
 
 
 def test_examples_run(session: SparkSession, stock: pg.Cluster, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_examples("spark", "spark(", stock, session=session) == 3
+    assert run_examples("spark", stock, session=session) == 2
     assert "5000" in capsys.readouterr().out.split()

@@ -38,22 +38,6 @@ OF_MACHINE_LEARNING = [DOCS / "tutorial/machine-learning.md"]
 FOREIGN = ("go", "r")
 #: Blocks that need an engine: tests/engines runs them.
 OF_ENGINES = "py"
-#: What README's statements in Go stand in.
-GO_PROGRAM = """\
-package main
-
-import (
-	"context"
-	"fmt"
-
-	"github.com/apache/arrow-adbc/go/adbc/drivermgr"
-)
-
-func main() {
-	ctx, uri := context.Background(), "postgresql://127.0.0.1:5433/shop"
-%s
-}
-"""
 
 
 def name_of(page: Path) -> str:
@@ -176,12 +160,12 @@ class Lesson:
         return f"{first}\n{consoles.shown(words, typed, self.directory, self.environment)}"
 
     def go(self, code: str) -> str:
-        """A program, or statements of one. The module is that of the driver's tests, so that its lock file counts."""
+        """A program. The module is that of the driver's tests, so that its lock file counts."""
         go, module = programs.go_with_cxx(), self.directory / "go"
         module.mkdir()
         for name in ("go.mod", "go.sum"):
             shutil.copy(ROOT / "tests/adbc/go" / name, module)
-        (module / "main.go").write_text(self.here(code if "package main" in code else GO_PROGRAM % code))
+        (module / "main.go").write_text(self.here(code))
         programs.run([go, "build", "-o", "program", "."], module)
         return self.run([str(module / "program")])
 

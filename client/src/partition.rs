@@ -14,7 +14,10 @@
 //!
 //! The code for all sources is here: the texts ([`text`]), the column by which to cut ([`key`]), the choice of cuts
 //! from a sample of its values ([`balance`]), an additional condition in a query ([`plain`]), the reading (`reader`),
-//! and the common schema of parts whose rows decide types (`agreement`).
+//! and the common schema of parts whose rows decide types (`agreement`). Each source asks its database in its own way.
+//!
+//! Only the database compares keys with cuts, with the same expressions as the parts' queries. So statistics change how
+//! equal the parts are, never which rows arrive.
 
 mod agreement;
 pub(crate) mod balance;

@@ -250,6 +250,16 @@ def test_the_program_of_workers_needs_only_numpy() -> None:
         assert others <= ({"numpy", "pyarrow"} if path.name.startswith("arrow_") else {"numpy"}), path.name
 
 
+def test_the_map_has_every_crate_and_package(metadata: dict[str, Any]) -> None:
+    rows = re.findall(r"^\| `([^`]+)/` \|", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    crates = {Path(package["manifest_path"]).parent for package in metadata["packages"] if package["name"] in MAY_KNOW}
+    folders = {crate.relative_to(ROOT).as_posix() for crate in crates}
+    # What is in `bench/` and `pg/` has one row.
+    known = {"bench" if name.startswith("bench/") else "pg" if name.startswith("pg/") else name for name in folders}
+    packages = [path.parent.name for folder in PACKAGES.values() for path in folder.glob("*/__init__.py")]
+    assert sorted(rows) == sorted([*known, *packages])
+
+
 def test_unsafe_code_is_where_the_table_says(metadata: dict[str, Any]) -> None:
     table = (ROOT / "docs/contributing/unsafe.md").read_text()
     places = [

@@ -17,7 +17,7 @@ SHARED = {
     # The next three: those of `core/budget` with the server's error.
     "Budget": {"core/budget", "serve/protocol"},
     "Charge": {"core/budget", "serve/protocol"},
-    "Kept": {"core/budget", "serve/protocol"},
+    "Charged": {"core/budget", "serve/protocol"},
     # The next four: `bench/wire` measures more than the format has, and no crate depends on it.
     "Codec": {"bench/wire", "core/wire"},
     "Layout": {"bench/wire", "core/wire"},

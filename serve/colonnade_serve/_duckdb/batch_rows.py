@@ -36,7 +36,7 @@ class Limits(NamedTuple):
     #: The most rows and bytes of a batch.
     batch_rows: int
     batch_bytes: int
-    #: The most columns, because of the form in which the client gets them. `Gate` has a limit too.
+    #: The most columns, because of the form in which the client gets them. `StatementCheck` has a limit too.
     columns: int
 
 

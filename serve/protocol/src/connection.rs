@@ -84,7 +84,7 @@ fn check_database(served: Option<&str>, client: &StartupMessage) -> Result<(), E
 
 /// Logs that a client was refused, and why.
 fn log_refusal(observer: &Observer, socket: &Socket, failure: &Failure) {
-    if let Some(LoginError::Password(_) | LoginError::TooManyFailures(_)) = failure.refusal() {
+    if let Some(LoginError::Password(_) | LoginError::TooManyFailures(_)) = failure.client_error() {
         increment(&observer.failed_logins);
     } else if let Failure::Limit(_) = failure {
         increment(&observer.refusals);

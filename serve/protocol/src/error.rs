@@ -10,7 +10,7 @@ use crate::message::ProtocolError;
 pub use crate::sqlstate::SqlState;
 
 /// An error that says by itself what a client is to know: that of a room of the server.
-pub trait Refusal: std::error::Error + Any + Send + Sync {
+pub trait ClientError: std::error::Error + Any + Send + Sync {
     /// The SQLSTATE for the client.
     fn code(&self) -> SqlState;
 
@@ -43,7 +43,7 @@ pub enum Failure {
     Engine(#[from] EngineError),
     /// An error of a room of the server.
     #[error("{0}")]
-    Refused(Box<dyn Refusal>),
+    Refused(Box<dyn ClientError>),
     /// A syntax error in a statement that the server handles.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
@@ -161,7 +161,7 @@ pub enum Failure {
     Disconnected(#[from] std::io::Error),
 }
 
-impl<E: Refusal> From<E> for Failure {
+impl<E: ClientError> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Refused(Box::new(error))
     }
@@ -183,7 +183,7 @@ impl From<Failure> for EngineError {
 
 impl Failure {
     /// The error of a room, if it is one of this type.
-    pub fn refusal<E: Refusal>(&self) -> Option<&E> {
+    pub fn client_error<E: ClientError>(&self) -> Option<&E> {
         match self {
             Self::Refused(error) => (error.as_ref() as &dyn Any).downcast_ref(),
             _ => None,

@@ -11,7 +11,7 @@ pub mod scope;
 use colonnade_sql::statement::{CommentOnFunction, DropFunction, FunctionSyntaxError};
 
 use crate::engine::error::EngineError;
-use crate::error::{Refusal, SqlState};
+use crate::error::{ClientError, SqlState};
 
 pub use create::{DefinedParameter, DefinedResult, DefinitionKind, FunctionDefinition, MAX_BODY_BYTES, MAX_PARAMETERS};
 
@@ -75,7 +75,7 @@ pub enum DefinitionError {
     NotAllowed,
 }
 
-impl Refusal for DefinitionError {
+impl ClientError for DefinitionError {
     fn code(&self) -> SqlState {
         match self {
             Self::Syntax(FunctionSyntaxError::Syntax(_) | FunctionSyntaxError::OpenBody { .. }) => {

@@ -10,7 +10,7 @@ pub use binary::from_binary;
 pub use instant::{Instant, parse_instant};
 pub use text::{check_number, from_text};
 
-use crate::error::{Refusal, SqlState};
+use crate::error::{ClientError, SqlState};
 use crate::value::types::{Type, TypeKind};
 
 /// A value in the form for the engine. The engine casts a text to the value's type.
@@ -119,7 +119,7 @@ pub enum InputError {
     Dimensions(String),
 }
 
-impl Refusal for InputError {
+impl ClientError for InputError {
     fn code(&self) -> SqlState {
         match self {
             Self::Syntax { .. } => SqlState::INVALID_TEXT_REPRESENTATION,

@@ -12,7 +12,7 @@ use crate::connection::cancel::Control;
 use crate::connection::socket::Output;
 use crate::copy::lines;
 use crate::engine::{EngineError, Rows};
-use crate::error::{Failure, Refusal, SqlState};
+use crate::error::{ClientError, Failure, SqlState};
 use crate::limits::{Budget, Charged, LimitError};
 use crate::message::backend;
 use crate::rows::spool::Spool;
@@ -38,7 +38,7 @@ pub struct TooManyColumns {
     pub limit: usize,
 }
 
-impl Refusal for TooManyColumns {
+impl ClientError for TooManyColumns {
     fn code(&self) -> SqlState {
         SqlState::TOO_MANY_COLUMNS
     }

@@ -34,7 +34,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, FieldRef};
 
-use crate::error::{Refusal, SqlState};
+use crate::error::{ClientError, SqlState};
 
 /// A column whose type a format cannot carry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -61,7 +61,7 @@ impl Unsupported {
     }
 }
 
-impl Refusal for Unsupported {
+impl ClientError for Unsupported {
     fn code(&self) -> SqlState {
         SqlState::FEATURE_NOT_SUPPORTED
     }
@@ -91,7 +91,7 @@ pub enum ValueError {
     },
 }
 
-impl Refusal for ValueError {
+impl ClientError for ValueError {
     fn code(&self) -> SqlState {
         match self {
             Self::Precision { .. } | Self::Ragged => SqlState::FEATURE_NOT_SUPPORTED,

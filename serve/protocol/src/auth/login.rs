@@ -16,7 +16,7 @@ use crate::connection::input::Input;
 use crate::connection::origin::Origin;
 use crate::connection::socket::{Output, Socket};
 use crate::engine::{Role, SessionUser};
-use crate::error::{Failure, Refusal, SqlState};
+use crate::error::{ClientError, Failure, SqlState};
 use crate::message::backend;
 use crate::message::frontend::{FrontendMessage, Phase, sasl_initial_response};
 
@@ -49,7 +49,7 @@ pub enum LoginError {
     TimedOut,
 }
 
-impl Refusal for LoginError {
+impl ClientError for LoginError {
     fn code(&self) -> SqlState {
         match self {
             Self::Password(_) => SqlState::new("28P01"),
@@ -227,7 +227,7 @@ impl From<ScramError> for Failure {
 }
 
 fn with_user(failure: Failure, user: &str) -> Failure {
-    match failure.refusal() {
+    match failure.client_error() {
         Some(LoginError::Password(_)) => LoginError::Password(user.to_owned()).into(),
         _ => failure,
     }

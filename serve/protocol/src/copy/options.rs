@@ -7,7 +7,7 @@ use colonnade_wire::{CodecSet, Config, EncodingSet};
 
 use raw::RawOption;
 
-use crate::error::{Refusal, SqlState};
+use crate::error::{ClientError, SqlState};
 
 /// The format of the copied rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -202,7 +202,7 @@ pub enum OptionError {
     },
 }
 
-impl Refusal for OptionError {
+impl ClientError for OptionError {
     fn code(&self) -> SqlState {
         match self {
             Self::Redundant(_) => SqlState::SYNTAX_ERROR,

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use colonnade_sql::{Dialect, quote};
 
-use crate::error::{Refusal, SqlState};
+use crate::error::{ClientError, SqlState};
 use crate::limits::{Charge, Timeout};
 use crate::value::{self, Zone};
 
@@ -45,7 +45,7 @@ pub enum SettingError {
     LateMode,
 }
 
-impl Refusal for SettingError {
+impl ClientError for SettingError {
     fn code(&self) -> SqlState {
         match self {
             Self::Fixed(_) => SqlState::new("55P02"),

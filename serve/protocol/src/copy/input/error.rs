@@ -1,7 +1,7 @@
 //! Data that COPY … FROM STDIN refuses.
 
 use super::MAX_ROW_BYTES;
-use crate::error::{Refusal, SqlState};
+use crate::error::{ClientError, SqlState};
 use crate::parameter::InputError;
 
 /// Why COPY … FROM STDIN fails.
@@ -97,7 +97,7 @@ pub enum CopyDataError {
     },
 }
 
-impl Refusal for CopyDataError {
+impl ClientError for CopyDataError {
     fn code(&self) -> SqlState {
         match self {
             Self::Failed(_) => SqlState::QUERY_CANCELED,

@@ -1,7 +1,7 @@
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use super::*;
-use crate::error::Refusal as _;
+use crate::error::ClientError as _;
 use crate::error::SqlState;
 
 fn defined(sql: &str) -> Result<FunctionDefinition, DefinitionError> {

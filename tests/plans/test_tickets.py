@@ -102,7 +102,7 @@ def test_cut_and_damaged_tickets_are_refused(login: str) -> None:
             part.ticket + b"x",
             b"colonnade partition 1\n" + b"\0" * 40,
         ):
-            with pytest.raises(colonnade.InterfaceError, match="ticket of the part is damaged"):
+            with pytest.raises(colonnade.InterfaceError, match="ticket is damaged"):
                 replace(part, ticket=ticket).read()
         assert part.read("arrow").num_rows > 0
 

@@ -51,8 +51,9 @@ def read(app: Sphinx, name: str, source: list[str]) -> None:
     source[0] = rewritten(source[0], place, place)
 
 
-def include(app: Sphinx, path: Path, name: str, content: list[str]) -> None:
-    content[0] = rewritten(content[0], (DOCS / path).resolve().parent, (DOCS / name).parent)
+def include(app: Sphinx, path: Path, _: str, content: list[str]) -> None:
+    # MyST gives the page's name without its folder.
+    content[0] = rewritten(content[0], (DOCS / path).resolve().parent, (DOCS / app.env.docname).parent)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

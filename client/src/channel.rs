@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use crate::shared_connection::Tick;
-use crate::socket::{Socket, plain};
+use crate::socket::{Socket, lost};
 use crate::tls;
 use crate::{Error, ErrorKind, Transport};
 
@@ -104,9 +104,4 @@ pub(crate) fn arrived(received: io::Result<usize>, tick: Tick<'_>) -> Result<usi
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => tick().map(|()| 0),
         Err(error) => Err(lost(error)),
     }
-}
-
-/// A broken socket as an error.
-pub(crate) fn lost(cause: io::Error) -> Error {
-    Error::new(ErrorKind::ConnectionLost, format!("the connection was lost: {}", plain(&cause))).with_cause(cause)
 }

@@ -15,10 +15,10 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::channel::lost;
 use crate::feed::{self, NoItem, POLL, spawn};
 use crate::partition::siblings::Siblings;
 use crate::socket::Socket;
+use crate::socket::lost;
 use crate::{Cancel, ContinueCheck, Error, ErrorKind};
 
 pub(crate) use event_reader::EventReader;

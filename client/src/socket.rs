@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::SocketKind;
+use crate::{Error, ErrorKind, SocketKind};
 
 /// The most slices of one call of the system (Linux: UIO_MAXIOV).
 const MAX_SLICES: usize = 1024;
@@ -246,4 +246,9 @@ pub(crate) fn plain(error: &io::Error) -> String {
     let words = text.split(" (os error").next().unwrap_or(&text);
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
+/// A broken socket as an error.
+pub(crate) fn lost(cause: io::Error) -> Error {
+    Error::new(ErrorKind::ConnectionLost, format!("the connection was lost: {}", plain(&cause))).with_cause(cause)
 }

@@ -11,10 +11,10 @@ use super::state;
 use super::uri::{Address, Target};
 use super::zone::Ambiguous;
 use crate::channel::Channel;
-use crate::channel::lost;
 use crate::feed::POLL;
 use crate::inbox::AnswerSize;
 use crate::shared_connection::{AnswerError, Tick};
+use crate::socket::lost;
 use crate::socket::{Socket, plain};
 use crate::{Access, Error, ErrorKind};
 

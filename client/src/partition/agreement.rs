@@ -7,7 +7,6 @@ use arrow_array::types::{Float64Type, Int64Type};
 use arrow_array::{Array as _, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::reader::different;
 use crate::feed::POLL;
 use crate::{ContinueCheck, Error, ErrorKind};
 
@@ -108,6 +107,19 @@ fn column(array: &ArrayRef, field: &Field) -> Result<ArrayRef, Error> {
         }
         _ => Ok(array.clone()),
     }
+}
+
+/// The error of queries with different columns.
+pub(super) fn different(one: &SchemaRef, other: &SchemaRef) -> Error {
+    let list = |schema: &SchemaRef| {
+        let columns = schema.fields().iter().map(|field| format!("{:?} {}", field.name(), field.data_type()));
+        columns.collect::<Vec<_>>().join(", ")
+    };
+    Error::new(ErrorKind::Usage, "the queries have different columns").with_detail(Some(format!(
+        "{} and {}",
+        list(one),
+        list(other)
+    )))
 }
 
 #[cfg(test)]

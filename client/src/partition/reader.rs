@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use arrow_schema::SchemaRef;
 use colonnade_sql::tokens;
 
-use super::agreement::{Agreement, fitted};
+use super::agreement::{Agreement, different, fitted};
 use super::{PartSupport, PartitionSplit, key, text};
 use crate::feed::{self, NoItem};
 use crate::stats::Meter;
@@ -307,17 +307,4 @@ fn pull_part(
         }
     }
     tell(Event::Ended(part, stream.stats()))
-}
-
-/// The error of queries with different columns.
-pub(super) fn different(one: &SchemaRef, other: &SchemaRef) -> Error {
-    let list = |schema: &SchemaRef| {
-        let columns = schema.fields().iter().map(|field| format!("{:?} {}", field.name(), field.data_type()));
-        columns.collect::<Vec<_>>().join(", ")
-    };
-    Error::new(ErrorKind::Usage, "the queries have different columns").with_detail(Some(format!(
-        "{} and {}",
-        list(one),
-        list(other)
-    )))
 }

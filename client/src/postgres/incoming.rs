@@ -8,10 +8,11 @@ use colonnade_wire::DecodeLimits;
 
 use super::message::{self, CONTROL_LIMIT, HEADER, protocol, shown};
 use super::route::stranger;
-use crate::channel::{Channel, lost};
+use crate::channel::Channel;
 use crate::inbox::{Extent, Inbox};
 use crate::shared_connection::Tick;
 use crate::socket::Socket;
+use crate::socket::lost;
 use crate::{Buffer, Error, ErrorKind, Pool, Transport};
 
 /// How long the caller's thread waits for a short answer. A separate thread takes some 50 µs, so for longer answers it

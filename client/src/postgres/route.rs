@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::message;
 use super::target::{Address, Keepalive, SslMode, Target};
 use crate::channel::Channel;
-use crate::channel::lost;
 use crate::feed::POLL;
 use crate::shared_connection::Tick;
+use crate::socket::lost;
 use crate::socket::{Socket, plain};
 use crate::{Error, ErrorKind, tls};
 

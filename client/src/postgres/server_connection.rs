@@ -15,10 +15,10 @@ use super::target::{Binding, Target};
 use colonnade_wire::LinkEstimate;
 
 use crate::channel::Channel;
-use crate::channel::lost;
 use crate::feed::POLL;
 use crate::inbox::AnswerSize;
 use crate::shared_connection::Tick;
+use crate::socket::lost;
 use crate::tls;
 use crate::{Access, Dialect, Error, ErrorKind, Transaction};
 

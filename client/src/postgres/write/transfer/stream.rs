@@ -6,13 +6,13 @@ use colonnade_wire::arrow::schema_to_arrow;
 use colonnade_wire::{DecodeLimits, Decoder, LinkEstimate, Message};
 
 use super::Transfer;
-use crate::channel::lost;
 use crate::postgres::delivery::Delivery;
 use crate::postgres::message::{self, protocol};
 use crate::postgres::request;
 use crate::postgres::simple::{self, AnswerMode};
 use crate::shared_connection::AnswerError;
 use crate::socket::Socket;
+use crate::socket::lost;
 use crate::{Pool, QueryOptions};
 
 /// The most bytes of a CopyData message of a stream, because `colonnade serve` takes messages of 64 MiB.

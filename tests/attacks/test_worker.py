@@ -9,13 +9,15 @@ import ssl
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import colonnade
+import duckdb
 import psycopg
 import pytest
 from psycopg import errors
 
-from testbed.serving import TIMEOUT, cpu_ticks, serve
+from testbed.serving import TIMEOUT, cpu_ticks, function_options, serve
 from tests.attacks.killing import has_new_worker, kill
 from tests.support.certificates import Authority
 from tests.support.metrics import base, fetched, numbers
@@ -184,6 +186,7 @@ def test_signals_of_a_terminal_leave_the_worker_to_its_supervisor() -> None:
 CONFINED = """
 import errno, os, socket, sys
 from pathlib import Path
+from typing import Any
 from colonnade._core import Worker
 
 allowed, other = map(Path, sys.argv[1:])
@@ -232,15 +235,41 @@ def test_the_sandbox_leaves_the_databases_files_and_nothing_else(tmp_path: Path)
     assert (tmp_path / "other" / "secret").read_text() == "secret"
 
 
+@pytest.mark.parametrize("database", ["memory", "new", "file", "read-only", "udf"])
 @pytest.mark.parametrize(("arguments", "is_confined"), [((), "1"), (("--allow-files",), "0")])
 def test_the_worker_is_in_the_sandbox_unless_clients_may_have_files(
-    arguments: tuple[str, ...], is_confined: str
+    arguments: tuple[str, ...], is_confined: str, database: str, tmp_path: Path
 ) -> None:
-    with serve(*arguments) as server:
+    file = tmp_path / "a.duckdb"
+    if database in ("file", "read-only", "udf"):
+        duckdb.connect(str(file)).close()
+    more: dict[str, list[Any]] = {
+        "memory": [],
+        "new": [file, "--create"],
+        "file": [file],
+        "read-only": [file, "--read-only"],
+        "udf": [file, *function_options()],
+    }
+    with serve(*more[database], *arguments) as server:
         status = Path(f"/proc/{server.worker}/status").read_text()
         # Landlock wants it, and nothing else here sets it.
         assert f"NoNewPrivs:\t{is_confined}" in status
         assert "NoNewPrivs:\t0" in Path(f"/proc/{server.process.pid}/status").read_text()
+
+
+def test_threads_that_the_sandbox_would_leave_out_are_refused(tmp_path: Path) -> None:
+    """Here those of a module that Python loads at its start."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import sys, threading, time\n"
+        "if '_serve.worker' in ' '.join(sys.orig_argv):\n"
+        "    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+    )
+    command = [sys.executable, "-m", "colonnade", "serve", "--listen", "127.0.0.1:0"]
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=TIMEOUT, check=False)
+    assert done.returncode == 1
+    assert "2 threads run before the sandbox" in done.stderr
 
 
 def test_the_supervisor_sees_no_byte_of_a_conversation(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from colonnade._core import SourceEngine, Worker, is_sqlite
+from colonnade._core import SourceEngine, Worker
 from colonnade._options.sizes import size
 from colonnade._secrets import redacted, secrets
 from colonnade._sources.uri import open_source
@@ -30,6 +30,9 @@ ENVIRONMENT = {
     "DUCKDB_JE_MALLOC_CONF": "retain:false",
     "MALLOC_ARENA_MAX": str(os.cpu_count() or 1),
 }
+
+#: The first bytes of SQLite's files. The client's own test for them starts threads, which the sandbox would leave out.
+SQLITE_HEADER = b"SQLite format 3\0"
 
 #: Memory of the process that neither DuckDB nor the sessions count: plans of large statements, the rows of one list,
 #: and addresses that the allocators keep for some time.
@@ -94,6 +97,8 @@ def duckdb_engine(database: Database, settings: Settings, worker: Worker, spools
     if database.functions is not None and database.functions.isolation == "none":
         readable = begin_local(database.functions)
     if not database.allow_files:
+        if not readable:
+            check_only_thread()
         missing = Worker.confine(directories(database.path, scratch, temporary, spools), readable)
         if missing is not None:
             print(f"colonnade: the sandbox is incomplete: {missing}", file=sys.stderr, flush=True)
@@ -115,12 +120,31 @@ def duckdb_engine(database: Database, settings: Settings, worker: Worker, spools
         raise
 
 
+def check_only_thread() -> None:
+    """Refuse to go on if the sandbox would leave threads out. Functions in this process may start some: they have its
+    rights."""
+    threads = len(list(Path("/proc/self/task").iterdir())) if sys.platform == "linux" else 1
+    if threads != 1:
+        raise RuntimeError(
+            f"{threads} threads run before the sandbox of the engine's process, which would not confine them: start "
+            "the server without what starts them in every Python, such as sitecustomize; or it is a defect of colonnade"
+        )
+
+
+def is_sqlite(path: Path) -> bool:
+    """Whether a file is an SQLite database. This process has no locks on it that closing it could drop."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+
+
 def must_exist(database: Database, scratch: Path) -> None:
     """Refuse a file that does not exist, unless this worker is the first and may create it, and an SQLite database."""
     path = database.path
     if path in (None, ":memory:"):
         return
-    if is_sqlite(path):
+    if is_sqlite(Path(path)):
         raise RuntimeError(f"{path} is an SQLite database: serve it by --source sqlite:///{path}")
     if Path(path).exists():
         return

@@ -103,7 +103,8 @@ def steps(changed: list[str]) -> list[tuple[str, list[str]]]:
 
 def changed_crates(changed: list[str]) -> list[str]:
     """The crates that have a changed file."""
-    if not any(name.endswith((".rs", ".toml", ".txt", ".sql")) for name in changed):
+    rust = [name for name in changed if name.endswith((".rs", ".toml", ".txt", ".sql"))]
+    if not rust:
         return []
     command = ["cargo", "metadata", "--format-version=1", "--no-deps", "--locked"]
     metadata = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
@@ -111,7 +112,6 @@ def changed_crates(changed: list[str]) -> list[str]:
         Path(package["manifest_path"]).parent.relative_to(ROOT).as_posix(): package["name"]
         for package in metadata["packages"]
     }
-    rust = [name for name in changed if name.endswith((".rs", ".toml", ".txt", ".sql"))]
     return sorted({folders[folder] for name in rust if (folder := _longest(folders, name)) is not None})
 
 

@@ -255,7 +255,7 @@ pub unsafe fn object<'a, T>(
     unsafe { pointer.cast::<T>().as_mut() }.ok_or_else(|| "DuckDB has no data for a function".into())
 }
 
-/// A vector that may be read.
+/// A vector that may be read. What loops over rows call is inlined into them, which are in another crate.
 pub struct VectorValues {
     api: &'static Api,
     vector: Handle,
@@ -304,21 +304,25 @@ impl VectorValues {
     }
 
     /// Whether entry i is row i.
+    #[inline]
     pub fn is_flat(&self) -> bool {
         self.view.selection.is_null()
     }
 
     /// Whether there are values, and not only children.
+    #[inline]
     pub fn has_memory(&self) -> bool {
         !self.view.data.is_null()
     }
 
     /// Whether no row is NULL for certain.
+    #[inline]
     pub fn has_no_null(&self) -> bool {
         self.view.validity.is_null()
     }
 
     /// The entry of a row of the vector. Entries are what `value` and `is_valid` take.
+    #[inline]
     pub fn entry(&self, row: usize) -> usize {
         if self.view.selection.is_null() {
             return row;
@@ -328,6 +332,7 @@ impl VectorValues {
     }
 
     /// Whether an entry has a value.
+    #[inline]
     pub fn is_valid(&self, entry: usize) -> bool {
         // SAFETY: if a vector has a bitmap, it has a bit for each entry.
         self.view.validity.is_null() || unsafe { *self.view.validity.add(entry / 64) } >> (entry % 64) & 1 == 1
@@ -346,6 +351,7 @@ impl VectorValues {
     ///
     /// # Safety
     /// The vector is flat, and its values have this width and no bytes that are not initialized.
+    #[inline]
     pub unsafe fn bytes(&self, entries: usize, width: usize) -> &[u8] {
         // SAFETY: the caller promises it.
         unsafe { std::slice::from_raw_parts(self.view.data.cast::<u8>(), entries * width) }

@@ -34,7 +34,8 @@ def one_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with tarfile.open(fileobj=BytesIO(git("archive", "--format=tar", f"{first[-1]}~1"))) as packed:
         packed.extractall(folder / "source", filter="data")
     environment = os.environ | {
-        "CARGO_TARGET_DIR": str(ROOT / "target"),
+        # Cargo takes artifacts of this tree for those of an older one: it compares dates and paths within a workspace.
+        "CARGO_TARGET_DIR": str(ROOT / "target/one_wheel"),
         "MATURIN_PEP517_ARGS": "--profile dev --locked",
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     }

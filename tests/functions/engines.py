@@ -56,13 +56,16 @@ class Client:
             }
         )
 
+    def allowed(self, sql: str) -> _core.AllowedStatement:
+        return self.session.statement_check.allowed(sql)
+
     def run(self, sql: str) -> None:
         """Run a statement that gives no rows."""
-        self.session.execute(sql, 1, 1, None)
+        self.session.execute(self.allowed(sql), 1, 1, None)
 
     def table(self, query: str, batch_rows: int = 122_880) -> pa.Table:
         """The rows of a query, as the server gets them."""
-        answer = self.session.execute(query, batch_rows, 1 << 24, None)
+        answer = self.session.execute(self.allowed(query), batch_rows, 1 << 24, None)
         assert answer.stream is not None
         return pa.RecordBatchReader.from_stream(answer.stream).read_all()
 

@@ -296,7 +296,7 @@ def test_an_error_within_a_transaction_does_not_come_from_deferring(one: Client)
 
 
 def test_a_stream_is_given_once(one: Client) -> None:
-    answer = one.session.execute("SELECT f(x) FROM t", 1000, 1 << 20, None)
+    answer = one.session.execute(one.allowed("SELECT f(x) FROM t"), 1000, 1 << 20, None)
     assert answer.stream is not None
     answer.stream.__arrow_c_stream__()
     with pytest.raises(ValueError, match="read already"):
@@ -310,6 +310,6 @@ def test_columns_that_are_no_deferred_calls_are_refused(one: Client) -> None:
         workers.begin_binding(False)
         one.rows("SELECT f(1)")
         workers.begin_binding(False)
-        one.session._connection._bind("SELECT f(1)", with_type=True)
+        one.session.library.bind("SELECT f(1)")
         (call,) = workers.end_binding()
         workers.beside_plan(connection.sql("SELECT 1 AS x").to_arrow_reader(), [(0, call.id)])

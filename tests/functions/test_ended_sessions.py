@@ -31,9 +31,9 @@ def use(database: Engine) -> set[str]:
         one.run("SET VARIABLE own = 1")
         one.run("PREPARE own AS SELECT 1")
         one.run("SET integer_division = true")
-        one.session.preview("INSERT INTO t VALUES (1) RETURNING i", 10)
-        one.session.describe("SELECT 1", None)
-        one.session.read("SELECT i FROM t", 10, 1000)
+        one.session.preview(one.allowed("INSERT INTO t VALUES (1) RETURNING i"), 10)
+        one.session.describe(one.allowed("SELECT 1"), None)
+        one.session.read(one.allowed("SELECT i FROM t"), 10, 1000)
         return {type(found).__name__ for found in own_objects() if id(found) not in known}
 
 

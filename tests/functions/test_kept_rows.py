@@ -44,7 +44,7 @@ def two(engine: Engine) -> Iterator[tuple[Session, Session]]:
 
 def run(session: Session, sql: str) -> list[dict[str, object]]:
     """Run a statement as the server does."""
-    answer = session.execute(sql, *LIMITS, None)
+    answer = session.execute(session.statement_check.allowed(sql), *LIMITS, None)
     found = [] if answer.stream is None else pa.RecordBatchReader.from_stream(answer.stream).read_all().to_pylist()
     session.finish()
     return found
@@ -52,7 +52,7 @@ def run(session: Session, sql: str) -> list[dict[str, object]]:
 
 def read(session: Session, sql: str) -> tuple[list[tuple[object, ...]], Answer]:
     """The rows of a query of a function, offered to the session as `serve/bridge/src/serve/rows.rs` does it."""
-    answer = session.read(sql, *LIMITS)
+    answer = session.read(session.statement_check.allowed(sql), *LIMITS)
     assert answer.stream is not None
     table = pa.RecordBatchReader.from_stream(answer.stream).read_all()
     if answer.keep is not None:
@@ -162,7 +162,11 @@ def test_a_write_of_another_session_is_seen(engine: Engine, write: str) -> None:
 def test_rows_that_are_still_being_written(engine: Engine) -> None:
     with two(engine) as (session, sibling):
         assert is_kept(sibling, NEWEST)
-        answer = session.execute("INSERT INTO models (name, version) VALUES ('m', 2) RETURNING version", *LIMITS, None)
+        answer = session.execute(
+            session.statement_check.allowed("INSERT INTO models (name, version) VALUES ('m', 2) RETURNING version"),
+            *LIMITS,
+            None,
+        )
         assert answer.must_finish and answer.stream is not None
         reader = pa.RecordBatchReader.from_stream(answer.stream)
         # The statement may end at any moment from now on.
@@ -179,7 +183,11 @@ def test_a_failed_write_ends(engine: Engine) -> None:
         with pytest.raises(Exception, match=r"[Cc]onstraint"):
             run(session, "INSERT INTO models (name, version) VALUES ('m', 2)")
         assert is_kept(sibling, NEWEST)
-        session.execute("INSERT INTO models (name, version) VALUES ('x', 2) RETURNING version", *LIMITS, None)
+        session.execute(
+            session.statement_check.allowed("INSERT INTO models (name, version) VALUES ('x', 2) RETURNING version"),
+            *LIMITS,
+            None,
+        )
     with two(engine) as (_, sibling):
         # That session is closed.
         assert is_kept(sibling, NEWEST)

@@ -1,7 +1,7 @@
 //! SQL text, without a database: what the client and the server need to know of a statement before a database reads it.
 //!
 //! - [`Dialect`]: whose rules a text follows;
-//! - [`lexer`]: its tokens, which together are the whole text;
+//! - [`lexer`]: its tokens, which together are the whole text; [`Reading`] finds them once for several readers;
 //! - [`statement`]: what a statement is, read once when it arrives;
 //! - [`split`]: its statements, and where each of them starts;
 //! - [`certain`]: the same for a text of which only some rules are known;
@@ -33,11 +33,13 @@ pub mod lexer;
 pub mod placeholder;
 pub mod python;
 pub mod quote;
+mod reading;
 pub mod split;
 pub mod statement;
 mod token;
 
 pub use dialect::Dialect;
 pub use lexer::{code, tokens};
+pub use reading::Reading;
 pub use statement::{Statement, StatementKind};
 pub use token::{Token, TokenFault, TokenKind, closing, closings};

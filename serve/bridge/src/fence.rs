@@ -1,14 +1,19 @@
 //! The server's fence, for `serve/colonnade_serve/_duckdb/statement_check.py`.
 
-use colonnade_duckdb::fence::{self, Fence, Refusal, Rights, Section};
+use std::sync::Arc;
+
+use colonnade_duckdb::AllowedStatement;
+use colonnade_duckdb::fence::{self, CheckedStatement, Fence, Refusal, Rights, Section};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyString;
 
 pyo3::create_exception!(colonnade_serve._core, Refused, PyException, "A statement that clients may not run.");
 
 /// Adds the fence and its exception to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Refused", module.py().get_type::<Refused>())?;
+    module.add_class::<PyAllowedStatement>()?;
     module.add_class::<PyFence>()
 }
 
@@ -17,26 +22,69 @@ fn refused(refusal: &Refusal) -> PyErr {
     Refused::new_err((refusal.to_string(), refusal.code().as_str().to_owned(), refusal.position()))
 }
 
+/// A statement that the fence has let through. Python cannot make one in another way.
+#[pyclass(name = "AllowedStatement", module = "colonnade_serve._core", frozen)]
+pub(crate) struct PyAllowedStatement {
+    /// Its text.
+    #[pyo3(get)]
+    sql: Py<PyString>,
+    checked: CheckedStatement,
+}
+
+impl PyAllowedStatement {
+    pub(crate) fn of(py: Python<'_>, allowed: &AllowedStatement<'_>) -> Self {
+        Self::new(py, &allowed.statement().text, allowed.checked().clone())
+    }
+
+    fn new(py: Python<'_>, sql: &str, checked: CheckedStatement) -> Self {
+        Self { sql: PyString::new(py, sql).unbind(), checked }
+    }
+}
+
+#[pymethods]
+impl PyAllowedStatement {
+    /// The kinds that DuckDB may find; none for an empty text.
+    #[getter]
+    fn kinds(&self) -> &'static [&'static str] {
+        self.checked.kinds
+    }
+
+    /// The statement within it, such as that of EXPLAIN, and the kinds that DuckDB may find for it.
+    #[getter]
+    fn inner<'py>(&'py self, py: Python<'py>) -> PyResult<Option<(&'py str, &'static [&'static str])>> {
+        let sql = self.sql.bind(py).to_str()?;
+        Ok(self.checked.inner.and_then(|(start, kinds)| Some((sql.get(start..)?, kinds))))
+    }
+
+    /// Whether the word RETURNING occurs.
+    #[getter]
+    fn has_returning(&self) -> bool {
+        self.checked.has_returning
+    }
+}
+
 /// The lists of what is allowed, for an engine with these functions.
 #[pyclass(name = "Fence", module = "colonnade_serve._core", frozen)]
-struct PyFence(Fence);
+pub(crate) struct PyFence(Arc<Fence>);
 
-/// The kinds that a statement may have; the statement within it, such as that of EXPLAIN, and its kinds; whether
-/// RETURNING occurs.
-type Checked<'a> = (&'static [&'static str], Option<(&'a str, &'static [&'static str])>, bool);
+impl PyFence {
+    pub(crate) fn fence(&self) -> Arc<Fence> {
+        Arc::clone(&self.0)
+    }
+}
 
 #[pymethods]
 impl PyFence {
     #[new]
     fn new(catalog: Vec<String>, max_bytes: usize) -> PyResult<Self> {
-        Fence::new(catalog, max_bytes).map(Self).map_err(|error| PyValueError::new_err(error.to_string()))
+        let fence = Fence::new(catalog, max_bytes).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(Self(Arc::new(fence)))
     }
 
-    /// The kinds that a statement may have, or `Refused`. It releases the interpreter lock.
-    fn check<'a>(&self, py: Python<'_>, sql: &'a str, writes: bool, files: bool) -> PyResult<Checked<'a>> {
+    /// The statement, if a user with these rights may send it; otherwise `Refused`. It releases the interpreter lock.
+    fn check(&self, py: Python<'_>, sql: &str, writes: bool, files: bool) -> PyResult<PyAllowedStatement> {
         let found = py.detach(|| self.0.check(sql, Rights { writes, files })).map_err(|refusal| refused(&refusal))?;
-        let inner = found.inner.and_then(|(start, kinds)| Some((sql.get(start..)?, kinds)));
-        Ok((found.kinds, inner, found.has_returning))
+        Ok(PyAllowedStatement::new(py, sql, found))
     }
 
     /// The decision about a name of a list: `all`, `writers`, `files`, `writers-with-files` or `never`, or None.

@@ -22,9 +22,10 @@ use std::sync::Arc;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
+use colonnade_duckdb::fence::{Fence, Rights};
 use colonnade_duckdb::{
-    AggregateDispatch, CatalogNames, LibraryConnection, ServedDatabase, StatementTypes, TableFunctions, Translated,
-    TranslatingSession, types,
+    Access, AggregateDispatch, AllowedStatement, CatalogNames, LibraryConnection, ServedDatabase, StatementTypes,
+    TableFunctions, Translated, TranslatingSession, types,
 };
 use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
@@ -43,6 +44,7 @@ use values::named_values;
 
 use crate::attached::attached;
 use crate::capsule::take_stream;
+use crate::fence::{PyAllowedStatement, PyFence};
 use crate::table::Table;
 
 /// A `colonnade_serve._duckdb.engine.Engine`.
@@ -51,6 +53,9 @@ pub(crate) struct PyEngine {
     version: String,
     database: Option<String>,
     served: ServedDatabase,
+    fence: Arc<Fence>,
+    /// Whether the operator allows files.
+    files: bool,
     /// Whether sessions have functions in Python.
     has_functions: bool,
     aggregates: functions::FunctionNames,
@@ -66,8 +71,9 @@ impl PyEngine {
         let engine_functions: Vec<(String, String)> = names.getattr("engine_functions")?.extract()?;
         let (types, engine_types) = (list("types")?, list("engine_types")?);
         let catalog = CatalogNames::new(list("relations")?, list("functions")?, engine_functions, types, engine_types);
-        let max_statement_bytes = engine.getattr("max_statement_bytes")?.extract()?;
-        let served = ServedDatabase { database: database_name, has_public, catalog, max_statement_bytes };
+        let served = ServedDatabase { database: database_name, has_public, catalog };
+        let fence = engine.getattr("fence")?.cast::<PyFence>()?.get().fence();
+        let files = engine.getattr("files")?.extract()?;
         let has_functions = engine.getattr("has_functions")?.extract()?;
         let names = |attribute: &str| -> PyResult<functions::FunctionNames> {
             let (known, names) =
@@ -76,7 +82,12 @@ impl PyEngine {
             Ok(known)
         };
         let (aggregates, tables) = (names("aggregates")?, names("table_functions")?);
-        Ok(Self { version, database, served, has_functions, aggregates, tables, engine: engine.clone().unbind() })
+        let engine = engine.clone().unbind();
+        Ok(Self { version, database, served, fence, files, has_functions, aggregates, tables, engine })
+    }
+
+    fn access(&self, writes: bool) -> Access {
+        Access { fence: Arc::clone(&self.fence), rights: Rights { writes, files: self.files } }
     }
 }
 
@@ -99,7 +110,7 @@ impl Engine for PyEngine {
                 siblings::Siblings::install(
                     self.engine.bind(py),
                     &session,
-                    &self.served,
+                    (&self.served, self.access(false)),
                     (&self.aggregates, &self.tables),
                     0,
                 )
@@ -121,7 +132,8 @@ impl Engine for PyEngine {
                 #[cfg(target_os = "linux")]
                 workers,
             };
-            Ok(Box::new(TranslatingSession::new(connection, self.served.clone())) as Box<dyn EngineSession>)
+            Ok(Box::new(TranslatingSession::new(connection, self.served.clone(), self.access(!is_read_only)))
+                as Box<dyn EngineSession>)
         })
     }
 }
@@ -241,16 +253,29 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
+/// A statement for Python.
+struct Allowed<'a>(&'a AllowedStatement<'a>);
+
+impl<'py> IntoPyObject<'py> for Allowed<'_> {
+    type Target = PyAllowedStatement;
+    type Output = Bound<'py, Self::Target>;
+    type Error = PyErr;
+
+    fn into_pyobject(self, py: Python<'py>) -> PyResult<Self::Output> {
+        Bound::new(py, PyAllowedStatement::of(py, self.0))
+    }
+}
+
 impl LibraryConnection for PyConnection {
     fn execute(
         &mut self,
-        statement: &Translated,
+        statement: &AllowedStatement<'_>,
         values: &[&Parameter],
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
-        let arguments = (&statement.text, size.rows, size.bytes, named_values(values), must_give_rows, size.columns);
-        let answer = self.call("execute", arguments, statement);
+        let arguments = (Allowed(statement), size.rows, size.bytes, named_values(values), must_give_rows, size.columns);
+        let answer = self.call("execute", arguments, statement.statement());
         self.ends_transaction = false;
         // Without rows, it has ended there.
         if answer.is_err() {
@@ -259,8 +284,17 @@ impl LibraryConnection for PyConnection {
         answer
     }
 
-    fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError> {
-        let answer = self.call("read", (&statement.text, size.rows, size.bytes), statement);
+    fn discard(&mut self, what: &str) -> Result<(), EngineError> {
+        let discarded =
+            self.with_session(&Translated::default(), |session| session.call_method1("discard", (what,)).map(drop));
+        if discarded.is_err() {
+            self.finish();
+        }
+        discarded
+    }
+
+    fn read(&mut self, statement: &AllowedStatement<'_>, size: BatchSize) -> Result<EngineAnswer, EngineError> {
+        let answer = self.call("read", (Allowed(statement), size.rows, size.bytes), statement.statement());
         self.ends_transaction = false;
         if answer.is_err() {
             self.finish();
@@ -270,11 +304,11 @@ impl LibraryConnection for PyConnection {
 
     fn query_checked(
         &mut self,
-        statement: &Translated,
+        statement: &AllowedStatement<'_>,
         size: BatchSize,
         check: ColumnCheck,
     ) -> Result<EngineAnswer, EngineError> {
-        let checked = match self.call("preview", (&statement.text, size.columns), statement) {
+        let checked = match self.call("preview", (Allowed(statement), size.columns), statement.statement()) {
             Ok(EngineAnswer::Rows(columns)) => check(columns.as_ref()),
             // The statement only reads, or its columns are unknown until it runs.
             other => other.map(drop),
@@ -286,9 +320,13 @@ impl LibraryConnection for PyConnection {
         self.execute(statement, &[], size, true)
     }
 
-    fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<StatementTypes, EngineError> {
-        let described = self.with_session(statement, |session| {
-            session.call_method1("describe", (&statement.text, named_values(values)))?.extract::<PyDescription>()
+    fn describe(
+        &mut self,
+        statement: &AllowedStatement<'_>,
+        values: &[&Parameter],
+    ) -> Result<StatementTypes, EngineError> {
+        let described = self.with_session(statement.statement(), |session| {
+            session.call_method1("describe", (Allowed(statement), named_values(values)))?.extract::<PyDescription>()
         });
         self.finish();
         let described = described?;
@@ -304,19 +342,24 @@ impl LibraryConnection for PyConnection {
         Ok(StatementTypes { parameters, columns })
     }
 
-    fn open_literals(&mut self, statement: &Translated) -> Result<Vec<(usize, Type)>, EngineError> {
-        let found = self.with_session(statement, |session| {
-            session.call_method1("open_literals", (&statement.text,))?.extract::<Vec<(usize, String)>>()
+    fn open_literals(&mut self, statement: &AllowedStatement<'_>) -> Result<Vec<(usize, Type)>, EngineError> {
+        let found = self.with_session(statement.statement(), |session| {
+            session.call_method1("open_literals", (Allowed(statement),))?.extract::<Vec<(usize, String)>>()
         });
         self.finish();
         Ok(found?.into_iter().map(|(start, type_name)| (start, types::named(&type_name))).collect())
     }
 
-    fn insert(&mut self, statement: &Translated, name: &str, batches: Vec<RecordBatch>) -> Result<u64, EngineError> {
+    fn insert(
+        &mut self,
+        statement: &AllowedStatement<'_>,
+        name: &str,
+        batches: Vec<RecordBatch>,
+    ) -> Result<u64, EngineError> {
         let schema = batches.first().map_or_else(|| Arc::new(Schema::empty()), RecordBatch::schema);
-        self.with_session(statement, |session| {
+        self.with_session(statement.statement(), |session| {
             let table = Table { schema, batches };
-            session.call_method1("insert", (&statement.text, name, table))?.extract()
+            session.call_method1("insert", (Allowed(statement), name, table))?.extract()
         })
     }
 
@@ -344,7 +387,7 @@ impl LibraryConnection for PyConnection {
     fn inputs(
         &mut self,
         inputs: &ExplainInputs,
-        query: &Translated,
+        query: &AllowedStatement<'_>,
         values: &[&Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {

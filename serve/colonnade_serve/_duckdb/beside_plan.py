@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -25,7 +25,7 @@ import duckdb
 from .answers import Capsule
 from .column_names import MAX_CHARACTERS
 from .failures import is_passing
-from .parse_tree import is_plain_select, query_nodes
+from .parse_tree import is_plain_select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from colonnade_serve._core import BoundFunction, FunctionSession
 
     from .catalog_epoch import CatalogSnapshot, SessionEpoch
+    from .library import Bound, Library
     from .read_only_connection import ReadOnlyConnection
 
 #: A macro that only calls a dispatcher: DuckDB's text of its body.
@@ -53,58 +54,56 @@ class Proof:
     snapshot: CatalogSnapshot
 
 
+@dataclass
+class NotedCalls:
+    """The calls of functions in a statement, which are noted while DuckDB binds it."""
+
+    #: The catalog that the session saw then; None if it is unknown.
+    snapshot: CatalogSnapshot | None
+    calls: list[BoundFunction] = field(default_factory=list)
+
+    @property
+    def names(self) -> str:
+        """The functions that are called."""
+        return ", ".join(dict.fromkeys(call.name for call in self.calls))
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the statement runs within its plan for another reason than that the catalog may be changing."""
+        return not self.calls or self.snapshot is not None
+
+
 class BesidePlan:
     """The functions beside the plans of one session."""
 
-    def __init__(
-        self,
-        connection: DuckDBPyConnection | ReadOnlyConnection,
-        parser: DuckDBPyConnection,
-        workers: FunctionSession,
-        epoch: SessionEpoch,
-    ) -> None:
-        self._connection = connection
-        #: Another connection, for parse trees.
-        self._parser = parser
+    def __init__(self, library: Library, workers: FunctionSession, epoch: SessionEpoch) -> None:
+        self._library = library
         self._workers = workers
         self.epoch = epoch
-        #: The statement that was bound last, its calls, and what the session saw then.
-        self._sql = ""
-        self._calls: list[BoundFunction] = []
-        self._snapshot: CatalogSnapshot | None = None
         #: How many statements have run so.
         self.runs = 0
 
     @contextmanager
-    def noting(self, sql: str, is_begun: bool) -> Iterator[None]:
-        """While a statement is bound: its calls are noted. With `is_begun`, its transaction may be older than what
-        `epoch` knows of."""
-        self._sql, self._snapshot = sql, None if is_begun else self.epoch.now
+    def noting(self, is_begun: bool) -> Iterator[NotedCalls]:
+        """While a statement is bound. With `is_begun`, its transaction may be older than what `epoch` knows of."""
+        noted = NotedCalls(None if is_begun else self.epoch.now)
         self._workers.begin_binding(False)
         try:
-            yield
+            yield noted
         finally:
-            self._calls = self._workers.end_binding()
+            noted.calls += self._workers.end_binding()
 
-    @property
-    def bound_names(self) -> str:
-        """The functions that the statement calls that was bound last."""
-        return ", ".join(dict.fromkeys(call.name for call in self._calls))
-
-    def is_decided(self, sql: str) -> bool:
-        """Whether a statement runs within its plan for another reason than that the catalog may be changing."""
-        return sql != self._sql or not self._calls or self._snapshot is not None
-
-    def proof(self, sql: str) -> Proof | None:
-        """The proof that the functions of a statement can run beside its plan, if it was bound last. None if they
-        cannot, or if nobody knows."""
-        calls, snapshot = self._calls, self._snapshot
-        if sql != self._sql or not calls or snapshot is None or len(sql) > MAX_CHARACTERS:
+    def proof(self, statement: Bound) -> Proof | None:
+        """The proof that the functions of a statement can run beside its plan. None if they cannot, or if nobody
+        knows."""
+        noted = statement.noted
+        if noted is None or not noted.calls or noted.snapshot is None or len(statement.sql) > MAX_CHARACTERS:
             return None
+        calls, snapshot = noted.calls, noted.snapshot
         if not all(call.is_deferrable for call in calls):
             return None
         try:
-            items = called_items(self._parser, sql)
+            items = called_items(self._library.tree(statement.sql))
             found = [ids for ids in map(self._of_name(items, snapshot).get, items) if ids is not None]
         except (RecursionError, LookupError, duckdb.Error) as error:
             if is_passing(error):
@@ -118,11 +117,11 @@ class BesidePlan:
 
     def explain(self, inner: str) -> None:
         """Tell the client where the functions of a statement run that EXPLAIN has bound just before."""
-        with self.noting(inner, False):
-            self._connection._bind(inner, with_type=True)
-        if names := self.bound_names:
-            where = "within" if self.proof(inner) is None else "beside"
-            self._workers.note(f"functions run {where} the plan: {names}")
+        with self.noting(False) as noted:
+            bound = self._library.bind(inner)
+        if noted.names:
+            where = "within" if self.proof(replace(bound, noted=noted)) is None else "beside"
+            self._workers.note(f"functions run {where} the plan: {noted.names}")
 
     def submit(
         self, statement: tuple[str, dict[str, object] | None, int], types: Sequence[object], proof: Proof
@@ -134,7 +133,7 @@ class BesidePlan:
             return None
         self._workers.begin_binding(True)
         try:
-            result = self._connection._submit(sql, parameters, "stream", rows)
+            result = self._library.rows(sql, parameters, rows)
         except duckdb.InterruptException:
             raise
         except duckdb.Error:
@@ -155,14 +154,13 @@ class BesidePlan:
         known = self.epoch.found(snapshot)
         missing = [name for name in names if name not in known]
         if missing:
-            known.update(plain_macros(self._connection, missing))
+            known.update(plain_macros(self._library.connection, missing))
         return known
 
 
-def called_items(parser: DuckDBPyConnection, sql: str) -> list[str]:
+def called_items(nodes: Sequence[dict[str, Any]]) -> list[str]:
     """The names of the functions that are whole items of a SELECT, in lower case. None if something else in the
-    statement may use the items' values."""
-    nodes = query_nodes(parser, sql)
+    statement may use the items' values. `nodes` are the trees of the text."""
     if len(nodes) != 1 or not is_plain_select(nodes[0], "LIMIT_MODIFIER"):
         return []
     return list(names_of(nodes[0]["select_list"]))

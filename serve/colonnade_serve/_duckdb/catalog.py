@@ -17,15 +17,15 @@ from .hidden_files import hide_files
 from .qualified import ENGINE, SCHEMA, QualifiedCatalog
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
     from duckdb.sqltypes import DuckDBPyType
 
     from colonnade_serve._core import Fence
 
+    from .library import Bound, Library
     from .read_only_connection import ReadOnlyConnection
-    from .statement_check import Statement
 
 #: The name of the database with the catalog.
 CATALOG = "colonnade_catalog"
@@ -159,21 +159,15 @@ class CatalogColumns:
     types: dict[int, str] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        connection: DuckDBPyConnection | ReadOnlyConnection,
-        sql: str,
-        types: Sequence[DuckDBPyType],
-        values: dict[str, object] | None,
-    ) -> CatalogColumns:
-        """The columns of a statement that DuckDB has bound with these `types`. The statement does not run."""
-        names = list(map(str, types))
+    def of(cls, library: Library, statement: Bound, values: dict[str, object] | None) -> CatalogColumns:
+        """The columns of a statement. It does not run."""
+        names = list(map(str, statement.types))
         found = cls()
         for position, name in enumerate(names):
             if name == REGPROC:
                 found.texts[position], found.types[position] = name, "VARCHAR"
         if any(name in LISTS for name in names):
-            others = other_types(connection, sql, values) or names
+            others = other_types(library, statement.sql, values) or names
             for position, (name, other) in enumerate(zip(names, others, strict=True)):
                 if name in LISTS and name != other:
                     found.types[position] = LISTS[name]
@@ -204,20 +198,18 @@ class CatalogColumns:
                 return f"CAST({source} AS VARCHAR)"
 
 
-def other_types(
-    connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, values: dict[str, object] | None
-) -> list[str] | None:
+def other_types(library: Library, sql: str, values: dict[str, object] | None) -> list[str] | None:
     """The types of a statement's columns when the catalog has the types of `PROBES`; None if DuckDB then refuses it."""
     for name, value in PROBES.items():
-        connection.execute(f"SET VARIABLE {name} = {value}")
+        library.connection.execute(f"SET VARIABLE {name} = {value}")
     types, failed = None, None
     try:
-        types = list(map(str, connection._bind(sql, with_type=True, with_writes=True, values=values)[1]))
+        types = list(map(str, library.bind(sql, values).types))
     except duckdb.Error as error:
         failed = error
     try:
         for name in PROBES:
-            connection.execute(f"RESET VARIABLE {name}")
+            library.connection.execute(f"RESET VARIABLE {name}")
     except duckdb.TransactionException as error:
         # The error before has aborted the transaction.
         raise failed or error from None
@@ -227,7 +219,7 @@ def other_types(
     return types
 
 
-def needs_no_conversion(statement: Statement, catalog: CatalogColumns) -> bool:
+def needs_no_conversion(statement: Bound, catalog: CatalogColumns) -> bool:
     """Whether it is a query that only reads and whose columns need no conversion."""
     if statement.kind != "select" or statement.is_late or statement.changes or have_no_bytes(statement.types):
         return False

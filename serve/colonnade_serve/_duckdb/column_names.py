@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from .failures import is_passing
-from .parse_tree import parts, query_nodes
+from .parse_tree import parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from duckdb import DuckDBPyConnection
+    from .library import Library
 
 UNNAMED = "?column?"
 #: A longer statement keeps DuckDB's names, because its parse tree as JSON would be about 40 times as long.
@@ -61,12 +61,12 @@ OWN_CAST = b"CAST(($"
 NOTHING, WEAK, STRONG = range(3)
 
 
-def column_names(parser: DuckDBPyConnection, sql: str, columns: Sequence[str]) -> tuple[str, ...]:
+def column_names(library: Library, sql: str, columns: Sequence[str]) -> tuple[str, ...]:
     """The names of a query's columns. `columns` are DuckDB's names."""
     if all(map(is_user_name, columns)) or len(sql) > MAX_CHARACTERS:
         return tuple(columns)
     try:
-        found = tree_names(parser, sql, len(columns))
+        found = tree_names(library, sql, len(columns))
     except (RecursionError, LookupError, duckdb.Error) as error:
         if is_passing(error):
             # A name that depends on the moment would be another column.
@@ -76,8 +76,8 @@ def column_names(parser: DuckDBPyConnection, sql: str, columns: Sequence[str]) -
     return tuple(own if name is None else name for name, own in zip(found, columns, strict=True))
 
 
-def tree_names(parser: DuckDBPyConnection, sql: str, count: int) -> list[str | None]:
-    nodes = query_nodes(parser, sql)
+def tree_names(library: Library, sql: str, count: int) -> list[str | None]:
+    nodes = library.tree(sql)
     return Tree(sql.encode()).columns(nodes[-1], count) if nodes else [None] * count
 
 

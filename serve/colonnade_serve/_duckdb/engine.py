@@ -60,10 +60,11 @@ class Engine:
         self.served = (self._database, has_public)
         self._lock = threading.Lock()
         self._overloads = Overloads(self._root.cursor())
-        self.max_statement_bytes = self._limits.max_statement_bytes
-        self._fence = fence_for(self._root, self.max_statement_bytes)
+        #: Whether clients may use files.
+        self.files = self._limits.files
+        self.fence = fence_for(self._root, self._limits.max_statement_bytes)
         self._main_name = main_name = "main" if has_public else "public"
-        attach_catalog(self._root, main_name, None if self._limits.files else self._fence, scratch)
+        attach_catalog(self._root, main_name, None if self._limits.files else self.fence, scratch)
         #: What clients may name with the schema `pg_catalog`.
         self.catalog_names = catalog_names(self._root)
         configure(self._root, self._limits)
@@ -99,7 +100,7 @@ class Engine:
         session = Session(
             connection,
             parser,
-            StatementCheck(self._fence, self._limits.files, read_only, self._limits.max_columns),
+            StatementCheck(self.fence, self._limits.files, read_only, self._limits.max_columns),
             user,
             self._overloads,
         )
@@ -112,13 +113,14 @@ class Engine:
             names = (user, self._database, self._main_name)
             self._store.watch(lifetime)
             epoch = SessionEpoch(self._epoch)
-            functions = SessionFunctions(self._store, workers, own, parser, session._statement_check, epoch, *names)
-            lookup = TableLookup(functions, own, session._statement_check, lifetime.transactions, epoch)
+            library, check = session.library, session.statement_check
+            functions = SessionFunctions(self._store, workers, library, check, epoch, *names)
+            lookup = TableLookup(functions, library, check, lifetime.transactions, epoch)
             functions.tables = TableFunctions(functions, own, lookup, self._threads)
             session.include(
                 functions,
                 functions.tables,
-                BesidePlan(own, parser, workers, epoch),
+                BesidePlan(library, workers, epoch),
                 reads=SnapshotCache(epoch, MAX_STATEMENTS),
                 kept=KeptRows(own, parser, epoch, self._database),
             )

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .catalog_epoch import SessionEpoch
     from .function_overloads import Candidate
     from .function_store import FunctionStore, TableMacro
+    from .library import Library
     from .read_only_connection import ReadOnlyConnection
     from .statement_check import StatementCheck
     from .table_functions import TableFunctions
@@ -52,9 +53,7 @@ class SessionFunctions:
     store: FunctionStore
     #: The worker processes that run the functions.
     workers: FunctionSession
-    connection: DuckDBPyConnection | ReadOnlyConnection
-    #: Another connection, where an error does not abort the session's transaction.
-    other: DuckDBPyConnection
+    library: Library
     statement_check: StatementCheck
     epoch: SessionEpoch
     user: str
@@ -68,6 +67,15 @@ class SessionFunctions:
 
     def __post_init__(self) -> None:
         self._definitions = SnapshotCache(self.epoch, MAX_KNOWN)
+
+    @property
+    def connection(self) -> DuckDBPyConnection | ReadOnlyConnection:
+        return self.library.connection
+
+    @property
+    def other(self) -> DuckDBPyConnection:
+        """Another connection, where an error does not abort the session's transaction."""
+        return self.library.parser
 
     def create(self, given: dict[str, Any]) -> None:
         """Create a function. `given` has the fields of `FunctionDefinition`
@@ -238,7 +246,7 @@ class SessionFunctions:
         """The table functions that a call with this name means; None if it is no such function."""
         written = quoted(name) if schema is None else self._name(schema, name).sql
         try:
-            columns = self.connection._bind(f"FROM {written}()", with_type=True)[0]
+            columns = self.library.bind(f"FROM {written}()").columns
         except (duckdb.CatalogException, duckdb.BinderException):
             # There is none, or it is another function.
             return None

@@ -20,11 +20,10 @@ from .table_inputs import TableCapture, free_names, own_columns
 from .unions import struct_type
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb import DuckDBPyRelation
 
     from .functions import SessionFunctions
-    from .read_only_connection import ReadOnlyConnection
-    from .statement_check import Statement
+    from .library import Bound, Library
 
 #: A schema, a name, and the types of the parameters as they are written.
 NamedFunction = tuple[str | None, str, list[str] | None]
@@ -89,14 +88,14 @@ class FunctionInputs:
         return capture.query
 
     @staticmethod
-    def check(statement: Statement | None) -> None:
+    def check(statement: Bound | None) -> None:
         """Refuse what is no query that only reads."""
         if statement is None or not statement.is_query or statement.changes:
             raise Refused("EXPLAIN (INPUTS) takes a query that changes nothing; nothing has run", "0A000", None)
 
     def captured(
         self,
-        connection: DuckDBPyConnection | ReadOnlyConnection,
+        library: Library,
         sql: str,
         parameters: dict[str, object] | None,
         call: int,
@@ -110,17 +109,17 @@ class FunctionInputs:
         seed = secrets.randbits(64) if seed is None else seed
         self._workers.begin_capture(identity, call, count, by_groups=by_groups, seed=seed)
         try:
-            drop_rows(connection._submit(sql, parameters, "stream", DROPPED_ROWS))
+            drop_rows(library.rows(sql, parameters, DROPPED_ROWS))
         finally:
             calls, table = self._workers.end_capture()
         self._check_calls(calls, call)
         assert self.columns is not None
         if table is None:
             nulls = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(name)}" for name, type_ in self.columns)
-            return connection.sql(f"SELECT {nulls} LIMIT 0")
+            return library.connection.sql(f"SELECT {nulls} LIMIT 0")
         import pyarrow as pa
 
-        relation = connection.from_arrow(pa.RecordBatchReader.from_stream(table).read_all())
+        relation = library.connection.from_arrow(pa.RecordBatchReader.from_stream(table).read_all())
         columns = enumerate(self.columns, 1)
         items = []
         for position, (name, type_) in columns:

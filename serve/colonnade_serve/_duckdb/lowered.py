@@ -10,17 +10,15 @@ from .open_places import EXPECTED, TEXT, is_literal
 from .tree_nodes import CROSS, NULL, SELECT, Node
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-    from .read_only_connection import ReadOnlyConnection
+    from .library import Library
 
 
 class Lowering:
     """Writes the tree of a statement as that of a query. Its items are what the statement returns, and what it assigns
     to columns of the types `EXPECTED`."""
 
-    def __init__(self, connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
-        self._connection = connection
+    def __init__(self, library: Library) -> None:
+        self._library = library
 
     def lowered(self, item: Any) -> Any:
         if isinstance(item, list):
@@ -103,10 +101,8 @@ class Lowering:
         """The types of a table's columns, by their names in lower case."""
         path = table.get("qualified_name", {}).get("path") or [table["table_name"]]
         name = ".".join(map(quoted, path))
-        names, types, *_ = self._connection._bind(
-            f"SELECT * FROM {name}", with_type=True, with_writes=True, values=None
-        )
-        return {name.lower(): str(type_) for name, type_ in zip(names, types, strict=True)}
+        bound = self._library.bind(f"SELECT * FROM {name}")
+        return {name.lower(): str(type_) for name, type_ in zip(bound.columns, bound.types, strict=True)}
 
 
 def _qualified(item: Any, alias: str) -> Any:

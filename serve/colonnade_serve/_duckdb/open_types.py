@@ -22,10 +22,8 @@ from .overloads import is_alike, seen
 from .tree_nodes import ONE, derived, select
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
+    from .library import Library
     from .overloads import Overloads
-    from .read_only_connection import ReadOnlyConnection
     from .tree_nodes import Node
 
 #: The parse tree of a longer statement, as JSON, would be about 40 times as long.
@@ -48,11 +46,9 @@ UNKNOWN = "UNKNOWN"
 class OpenTypes:
     """The open types of a statement that DuckDB's binder has accepted."""
 
-    def __init__(
-        self, connection: DuckDBPyConnection | ReadOnlyConnection, parser: DuckDBPyConnection, overloads: Overloads
-    ) -> None:
-        self._connection, self._parser, self._overloads = connection, parser, overloads
-        self._lowering = Lowering(connection)
+    def __init__(self, library: Library, overloads: Overloads) -> None:
+        self._library, self._overloads = library, overloads
+        self._lowering = Lowering(library)
 
     def of_parameters(self, sql: str, inferred: dict[str, str]) -> list[tuple[str, str]]:
         """The types of a statement's parameters by their names; `UNKNOWN` is what PostgreSQL leaves open, too. DuckDB
@@ -84,7 +80,7 @@ class OpenTypes:
             if not nodes:
                 return None
             walks = min(MAX_WALKS, max(FEWEST_WALKS, MAX_WALKED_BYTES // len(sql)))
-            of = (self._connection, self._parser, self._overloads, _together(nodes))
+            of = (self._library, self._overloads, _together(nodes))
             return Solver(*of, literals=literals, walks=walks).types()
         except (RecursionError, LookupError, ValueError, TypeError, duckdb.Error) as error:
             if is_serious(error):
@@ -107,7 +103,7 @@ class OpenTypes:
     def _tree(self, sql: str) -> Node | None:
         options = "skip_null := true, skip_empty := true, skip_default := true"
         query = f"SELECT system.main.json_serialize_sql($1, {options})"
-        ((text,),) = self._parser.execute(query, [BEFORE + sql + BEHIND]).fetchall()
+        ((text,),) = self._library.parser.execute(query, [BEFORE + sql + BEHIND]).fetchall()
         tree = json.loads(text)
         if tree["error"] or len(tree["statements"]) != 1:
             return None
@@ -120,15 +116,14 @@ class Solver:
 
     def __init__(
         self,
-        connection: DuckDBPyConnection | ReadOnlyConnection,
-        parser: DuckDBPyConnection,
+        library: Library,
         overloads: Overloads,
         node: Node,
         *,
         literals: bool,
         walks: int,
     ) -> None:
-        self._connection, self._parser, self._overloads = connection, parser, overloads
+        self._library, self._overloads = library, overloads
         self._node, self._literals = node, literals
         #: How often the tree may be walked, which takes as long as it is.
         self._walks = walks
@@ -198,14 +193,15 @@ class Solver:
             return {}
         text = json.dumps({"error": False, "statements": [{"node": tree}]})
         try:
-            ((sql,),) = self._parser.execute("SELECT system.main.json_deserialize_sql($1::JSON)", [text]).fetchall()
+            query = "SELECT system.main.json_deserialize_sql($1::JSON)"
+            ((sql,),) = self._library.parser.execute(query, [text]).fetchall()
             sql = STAND.sub(lambda found: f"CAST(NULL AS {round_.stands[int(found[1]) - 1]})", sql)
-            bound = self._connection._bind(sql, with_type=True, with_writes=True, values=None)
+            bound = self._library.bind(sql)
         except duckdb.Error as error:
             if is_serious(error):
                 raise
             return None
-        told = {name: str(type_) for name, type_ in bound[2]}
+        told = {name: str(type_) for name, type_ in bound.parameters}
         needed = {f"colonnade_{number}" for place in round_.places for number in place.numbers}
         is_told = all(told.get(name, UNKNOWN) not in (UNKNOWN, '"NULL"') for name in needed)
         return told if is_told else None

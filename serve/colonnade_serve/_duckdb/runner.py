@@ -15,17 +15,19 @@ from .batch_rows import Limits, reader, row_bytes, rows_per_batch
 from .catalog import CatalogColumns, needs_no_conversion
 from .column_names import column_names
 from .export import with_database
-from .read_only_connection import ReadOnlyConnection
 from .remembered import RememberedStatement, RememberedStatements
 from .result_width import check_converted
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb import DuckDBPyRelation
+
+    from colonnade_serve._core import AllowedStatement
 
     from .beside_plan import BesidePlan
+    from .library import Bound, Library
     from .lifetime import StatementLifetime
     from .session_settings import SessionSettings
-    from .statement_check import Statement, StatementCheck
+    from .statement_check import StatementCheck
 
 #: Kinds of statements that change a table that exists, for which DuckDB may bind its expressions again. COMMENT ON is
 #: one of the first kind.
@@ -43,15 +45,13 @@ class StatementRunner:
 
     def __init__(
         self,
-        connection: DuckDBPyConnection | ReadOnlyConnection,
-        parser: DuckDBPyConnection,
+        library: Library,
         statement_check: StatementCheck,
         settings: SessionSettings,
         lifetime: StatementLifetime,
     ) -> None:
-        self._connection = connection
-        #: Serializes parse trees, independently of the state of the session's transaction.
-        self._parser = parser
+        self._library = library
+        self._connection = library.connection
         self._statement_check = statement_check
         self._settings = settings
         self._lifetime = lifetime
@@ -59,17 +59,18 @@ class StatementRunner:
         #: The functions beside the plan; None without `--udf`.
         self.beside: BesidePlan | None = None
 
-    def bound(self, sql: str, parameters: dict[str, object] | None, columns: int) -> Statement | None:
+    def bound(self, statement: AllowedStatement, parameters: dict[str, object] | None, columns: int) -> Bound | None:
         """A statement that will run, if it may. `columns` is the most that the form of its result has."""
         if self.beside is None:
-            return self._statement_check.check(self._connection, sql, parameters, columns)
-        with self.beside.noting(sql, self._lifetime.is_begun):
-            return self._statement_check.check(self._connection, sql, parameters, columns)
+            return self._statement_check.check(self._library, statement, parameters, columns)
+        with self.beside.noting(self._lifetime.is_begun) as noted:
+            bound = self._statement_check.check(self._library, statement, parameters, columns)
+        return None if bound is None else replace(bound, noted=noted)
 
-    def run_noted(self, statement: Statement, sql: str, limits: Limits, parameters: dict[str, object] | None) -> Answer:
+    def run_noted(self, statement: Bound, limits: Limits, parameters: dict[str, object] | None) -> Answer:
         """Run a statement of the client, and end it if it gives no rows. Other sessions hear of what it may change."""
         if self.beside is None:
-            answer = self.run(statement, sql, limits, parameters)
+            answer = self.run(statement, limits, parameters)
             if answer.stream is None:
                 self._lifetime.finish()
             return answer
@@ -77,11 +78,11 @@ class StatementRunner:
         # A transaction notes its own end. A setting of all sessions may change what their queries give.
         if statement.changes or statement.kind not in ("select", "transaction"):
             epoch.begin_write()
-        with epoch.running(statement.kind, sql):
+        with epoch.running(statement.kind, statement.sql):
             if statement.kind in REPLAYED:
-                answer = self._run_replayed(self.beside, statement, sql, limits, parameters)
+                answer = self._run_replayed(self.beside, statement, limits, parameters)
             else:
-                answer = self.run(statement, sql, limits, parameters)
+                answer = self.run(statement, limits, parameters)
             if answer.stream is None:
                 self._lifetime.finish()
         return replace(answer, must_finish=True) if epoch.is_writing else answer
@@ -89,43 +90,42 @@ class StatementRunner:
     def _run_replayed(
         self,
         beside: BesidePlan,
-        statement: Statement,
-        sql: str,
+        statement: Bound,
         limits: Limits,
         parameters: dict[str, object] | None,
     ) -> Answer:
         """Run a statement that DuckDB runs again when it opens the database after a crash, from its log. Then there are
         no functions in Python yet, and it would never open again. So the statement is undone if it has bound one."""
         self._lifetime.transactions.begin()
-        with beside.noting(sql, True):
-            answer = self.run(statement, sql, limits, parameters)
-        if names := beside.bound_names:
+        with beside.noting(True) as noted:
+            answer = self.run(statement, limits, parameters)
+        if names := noted.names:
             what = f"{statement.kind.upper()} of a table whose expressions call functions in Python: {names}"
             raise Refused(what, "0A000", None, None, HINT)
         return answer
 
-    def run(self, statement: Statement, sql: str, limits: Limits, parameters: dict[str, object] | None) -> Answer:
+    def run(self, statement: Bound, limits: Limits, parameters: dict[str, object] | None) -> Answer:
         """Run a statement."""
         if statement.kind == "transaction":
-            self._lifetime.transactions.client(sql)
+            self._lifetime.transactions.client(statement.sql)
             return Answer()
         if statement.kind == "explain" and self.beside is not None:
-            self.beside.explain(self._statement_check.inner(sql))
+            self.beside.explain(statement.inner)
         if statement.is_query:
-            types = [] if statement.is_late else statement.types
-            catalog = CatalogColumns.of(self._connection, sql, types, parameters)
+            catalog = CatalogColumns() if statement.is_late else CatalogColumns.of(self._library, statement, parameters)
             if needs_no_conversion(statement, catalog):
-                return self._stream(statement, sql, limits, parameters, catalog)
+                return self._stream(statement, limits, parameters, catalog)
             if not statement.is_late:
                 # The types are checked before the statement runs, because it may also write.
                 columns = enumerate(zip(statement.columns, statement.types, strict=True))
                 check(column for position, column in columns if position not in catalog.texts)
                 check_converted(statement.columns, statement.types)
-            relation = self._connection.sql(sql, params=parameters)
+            relation = self._connection.sql(statement.sql, params=parameters)
             if relation is not None and statement.is_late:
                 self._statement_check.check_width(relation.columns, relation.types, limits.columns)
                 check_converted(relation.columns, relation.types)
-            return self._rows(relation, sql, limits, catalog)
+            return self._rows(relation, statement.sql, limits, catalog)
+        sql = statement.sql
         if statement.kind == "export":
             sql = with_database(sql, self._connection)
         changed = self._connection.execute(sql, parameters).rowcount
@@ -135,17 +135,16 @@ class StatementRunner:
 
     def _stream(
         self,
-        statement: Statement,
-        sql: str,
+        statement: Bound,
         limits: Limits,
         parameters: dict[str, object] | None,
         catalog: CatalogColumns,
     ) -> Answer:
         """Run a query whose columns need no conversion, and remember it."""
-        bytes_ = row_bytes(statement.types)
+        sql, bytes_ = statement.sql, row_bytes(statement.types)
         rows = rows_per_batch(bytes_, limits)
-        names, types = column_names(self._parser, sql, statement.columns), catalog.shown(statement.types)
-        proof = None if self.beside is None else self.beside.proof(sql)
+        names, types = column_names(self._library, sql, statement.columns), catalog.shown(statement.types)
+        proof = None if self.beside is None else self.beside.proof(statement)
         if self.beside is not None and proof is not None:
             # As texts, which DuckDB then makes only once.
             expected = tuple(map(str, statement.types))
@@ -153,9 +152,8 @@ class StatementRunner:
             if stream is not None:
                 self.remembered.keep(sql, RememberedStatement(expected, names, types, bytes_, proof))
                 return Answer(stream=stream, names=names, types=types)
-        # DuckDB's relations use this method. DuckDB's public methods bind a statement twice, or copy the rows.
-        result = self._connection._submit(sql, parameters, "stream", rows)
-        if self.beside is None or self.beside.is_decided(sql):
+        result = self._library.rows(sql, parameters, rows)
+        if statement.noted is None or statement.noted.is_decided:
             self.remembered.keep(sql, RememberedStatement(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
@@ -164,7 +162,7 @@ class StatementRunner:
         if relation is None:
             return Answer()
         types = catalog.shown(relation.types)
-        names = column_names(self._parser, sql, relation.columns)
+        names = column_names(self._library, sql, relation.columns)
         converted, cast_from = exact(catalog.as_texts(relation))
         return Answer(stream=reader(converted, limits), names=names, types=types, cast=tuple(cast_from))
 
@@ -181,17 +179,17 @@ class StatementRunner:
                 self.remembered.forget(sql)
                 return None
             return Answer(stream=stream, names=remembered.names, types=remembered.types)
-        result = self._connection._submit(sql, parameters, "stream", rows)
+        result = self._library.rows(sql, parameters, rows)
         if result.description != remembered.columns:
             result.close()
             self.remembered.forget(sql)
             return None
         return Answer(stream=Capsule(result.arrow_capsule()), names=remembered.names, types=remembered.types)
 
-    def columns_alone(self, statement: Statement, sql: str) -> Answer:
+    def columns_alone(self, statement: Bound) -> Answer:
         """The columns of a query, without rows. The query does not run."""
-        catalog = CatalogColumns.of(self._connection, sql, statement.types, None)
+        catalog = CatalogColumns.of(self._library, statement, None)
         columns = enumerate(zip(statement.columns, statement.types, strict=True))
         types = [(name, "VARCHAR" if position in catalog.texts else type_) for position, (name, type_) in columns]
         nulls = ", ".join(f"CAST(NULL AS {type_}) AS {quoted(name)}" for name, type_ in types)
-        return self._rows(self._connection.sql(f"SELECT {nulls} LIMIT 0"), sql, NO_ROWS, CatalogColumns())
+        return self._rows(self._connection.sql(f"SELECT {nulls} LIMIT 0"), statement.sql, NO_ROWS, CatalogColumns())

@@ -16,10 +16,11 @@ from .answers import Answer, Description, ReleasableTable
 from .batch_rows import Limits, reader
 from .catalog import CatalogColumns
 from .column_names import column_names
-from .discard import DISCARDS, removals
+from .discard import removals
 from .failures import is_serious
 from .inputs import FunctionInputs, NamedFunction
 from .kept_rows import Keeping
+from .library import Bound, Library
 from .lifetime import StatementLifetime, binding
 from .open_types import OpenTypes
 from .read_only_connection import ReadOnlyConnection
@@ -33,13 +34,14 @@ if TYPE_CHECKING:
     from colonnade._core import ArrowStream
     from duckdb import DuckDBPyConnection
 
+    from colonnade_serve._core import AllowedStatement
+
     from .beside_plan import BesidePlan
     from .catalog_epoch import CatalogSnapshot, RowSnapshot
     from .functions import SessionFunctions
     from .kept_rows import KeptRows
     from .overloads import Overloads
     from .snapshot_cache import SnapshotCache
-    from .statement_check import Statement
     from .table_functions import TableFunctions
 
 
@@ -59,14 +61,13 @@ class Session:
         #: When its statements begin and end.
         self.lifetime = StatementLifetime(transactions)
         self._connection = transactions if isinstance(transactions, ReadOnlyConnection) else connection
-        #: Serializes parse trees, independently of the state of the session's transaction.
-        self._parser = parser
-        self._statement_check = statement_check
-        self._open_types = OpenTypes(self._connection, parser, overloads)
+        self.library = Library(self._connection, parser)
+        self.statement_check = statement_check
+        self._open_types = OpenTypes(self.library, overloads)
         self._settings = SessionSettings(connection)
-        self._runner = StatementRunner(self._connection, parser, statement_check, self._settings, self.lifetime)
-        #: The statement that `preview` accepted last, with its text, until it runs. Its transaction is open until then.
-        self._checked: tuple[str, Statement | None] | None = None
+        self._runner = StatementRunner(self.library, statement_check, self._settings, self.lifetime)
+        #: The statement that `preview` accepted last, until it runs. Its transaction is open until then.
+        self._checked: Bound | None = None
         #: The functions in Python, for `serve/bridge/src/serve/functions.rs`; None without `--udf`.
         self.functions: SessionFunctions | None = None
         #: The table functions in Python, for `serve/bridge/src/serve/tables.rs`.
@@ -103,7 +104,7 @@ class Session:
     @binding
     def execute(
         self,
-        sql: str,
+        statement: AllowedStatement,
         batch_rows: int,
         batch_bytes: int,
         parameters: dict[str, object] | None,
@@ -116,47 +117,50 @@ class Session:
         that returns no rows is refused and does not run. `max_columns` is the most that the form of a result has.
         """
         try:
-            return self._execute(sql, Limits(batch_rows, batch_bytes, max_columns), parameters, gives_rows)
+            return self._execute(statement, Limits(batch_rows, batch_bytes, max_columns), parameters, gives_rows)
         except BaseException:
             self.lifetime.abandon()
             raise
 
-    def _execute(self, sql: str, limits: Limits, parameters: dict[str, object] | None, gives_rows: bool) -> Answer:
-        if sql in DISCARDS and not gives_rows:
-            return self._discard(sql)
-        checked, self._checked = self._checked, None
-        if checked is not None and checked[0] == sql and parameters is None:
-            statement = checked[1]
-        else:
+    def _execute(
+        self, statement: AllowedStatement, limits: Limits, parameters: dict[str, object] | None, gives_rows: bool
+    ) -> Answer:
+        bound, self._checked = self._checked, None
+        if bound is None or bound.sql != statement.sql or parameters is not None:
             self.lifetime.begin()
-            if (answer := self._runner.run_remembered(sql, limits, parameters)) is not None:
+            if (answer := self._runner.run_remembered(statement.sql, limits, parameters)) is not None:
                 return answer
-            statement = self._runner.bound(sql, parameters, limits.columns)
-        if gives_rows and (statement is None or not statement.is_query):
+            bound = self._runner.bound(statement, parameters, limits.columns)
+        if gives_rows and (bound is None or not bound.is_query):
             raise Refused("COPY and DECLARE need a query that gives rows; nothing has run", "0A000", None)
-        if statement is None:
+        if bound is None:
             self.lifetime.finish()
             return Answer()
-        answer = self._runner.run_noted(statement, sql, limits, parameters)
-        if isinstance(self._connection, ReadOnlyConnection) and statement.kind != "select":
+        answer = self._runner.run_noted(bound, limits, parameters)
+        if isinstance(self._connection, ReadOnlyConnection) and bound.kind != "select":
             self._connection.check(rows_are_open=answer.stream is not None)
         return answer
 
-    def _discard(self, sql: str) -> Answer:
-        """Run each statement of `removals` as one of the client's, so that all that a session remembers follows."""
-        self.lifetime.begin()
-        statements = removals(self._connection, sql, self._settings)
-        self.lifetime.finish()
-        for statement in statements:
-            self._execute(statement, NO_ROWS, None, False)
-        return Answer()
+    @binding
+    def discard(self, what: str) -> None:
+        """Remove a part of what the session has: one of `DISCARDS`. Each statement runs as one of the client's, so that
+        all that a session remembers follows."""
+        try:
+            self.lifetime.begin()
+            statements = removals(self._connection, what, self._settings)
+            self.lifetime.finish()
+            for statement in statements:
+                self._execute(self.statement_check.allowed(statement), NO_ROWS, None, False)
+        except BaseException:
+            self.lifetime.abandon()
+            raise
 
     @binding
-    def read(self, sql: str, batch_rows: int, batch_bytes: int) -> Answer:
+    def read(self, allowed: AllowedStatement, batch_rows: int, batch_bytes: int) -> Answer:
         """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
         and does not run. While the session sees the same catalog, it need not decide again."""
         limits, reads, snapshot = Limits(batch_rows, batch_bytes, sys.maxsize), self.reads, self._snapshot()
-        before = None
+        sql, before = allowed.sql, None
         if self.kept is not None and snapshot is not None:
             if (kept := self.kept.results.find(sql)) is not None:
                 return kept
@@ -168,13 +172,13 @@ class Session:
                 return self._keeping(sql, answer, before)
             # It was bound while the catalog changed. Nothing has been read of it.
             answer = None
-        statement = replace(self._statement_check, read_only=True).check(self._connection, sql, None)
+        statement = self.statement_check.check(self.library, allowed, None)
         if statement is None:
             raise Refused("_conn.execute() needs a query, and this text has none", "42601", None)
         if statement.kind != "select" or statement.changes:
             what = "this query writes" if statement.kind == "select" else f"this is {statement.kind.upper()}"
             raise Refused(f"_conn.execute() runs queries that only read, and {what}", "25006", None)
-        answer = self._runner.run(statement, sql, limits, None)
+        answer = self._runner.run(statement, limits, None)
         if reads is not None:
             reads.keep(sql, True, snapshot)
         return self._keeping(sql, answer, before)
@@ -193,54 +197,54 @@ class Session:
         return self.beside.epoch.now
 
     @binding
-    def preview(self, sql: str, max_columns: int) -> Answer | None:
+    def preview(self, statement: AllowedStatement, max_columns: int) -> Answer | None:
         """The columns of a query that changes the database, without rows. The query does not run. None for other
         statements, and if the columns are unknown until it runs."""
-        if sql in self._runner.remembered:
+        if statement.sql in self._runner.remembered:
             # It changes nothing. `execute` begins it, and not this: its table functions have run.
             return None
         self.lifetime.begin()
         try:
-            statement = self._runner.bound(sql, None, max_columns)
+            bound = self._runner.bound(statement, None, max_columns)
         except BaseException:
             self.lifetime.abandon()
             raise
-        if statement is None or not statement.changes or not statement.is_query or statement.is_late:
+        if bound is None or not bound.changes or not bound.is_query or bound.is_late:
             # `execute` runs it next, without another check.
-            self._checked = (sql, statement)
+            self._checked = bound
             return None
-        return self._runner.columns_alone(statement, sql)
+        return self._runner.columns_alone(bound)
 
     @binding
-    def describe(self, sql: str, parameters: dict[str, object] | None) -> Description:
+    def describe(self, statement: AllowedStatement, parameters: dict[str, object] | None) -> Description:
         """The parameters of a statement and, with these values, its columns. The statement does not run."""
-        statement = self._statement_check.check(self._connection, sql, parameters)
-        if statement is None:
+        bound = self.statement_check.check(self.library, statement, parameters)
+        if bound is None:
             return Description()
-        columns = list(zip(statement.columns, map(str, statement.types), strict=True)) if statement.is_query else None
+        columns = list(zip(bound.columns, map(str, bound.types), strict=True)) if bound.is_query else None
         # DuckDB describes a statement so if its columns depend on the values of parameters.
-        is_late = statement.is_late or columns == [("unknown", "UNKNOWN")]
+        is_late = bound.is_late or columns == [("unknown", "UNKNOWN")]
         if columns is not None and not is_late:
-            names = column_names(self._parser, sql, statement.columns)
-            catalog = CatalogColumns.of(self._connection, sql, statement.types, parameters)
-            columns = list(zip(names, catalog.shown(statement.types), strict=True))
-        named = [(name, str(type_)) for name, type_ in statement.parameters]
+            names = column_names(self.library, bound.sql, bound.columns)
+            catalog = CatalogColumns.of(self.library, bound, parameters)
+            columns = list(zip(names, catalog.shown(bound.types), strict=True))
+        named = [(name, str(type_)) for name, type_ in bound.parameters]
         if parameters is None and named:
-            named = self._open_types.of_parameters(self._statement_check.inner(sql) or sql, dict(named))
+            named = self._open_types.of_parameters(bound.inner or bound.sql, dict(named))
         return Description(parameters=named, columns=columns, late=is_late)
 
     @binding
-    def open_literals(self, sql: str) -> list[tuple[int, str]]:
+    def open_literals(self, statement: AllowedStatement) -> list[tuple[int, str]]:
         """The types of literals whose form depends on them, by their first byte. None if the statement cannot run."""
         try:
-            if self._statement_check.check(self._connection, sql, None) is None:
+            if self.statement_check.check(self.library, statement, None) is None:
                 return []
         except (Refused, duckdb.Error) as error:
             if is_serious(error):
                 raise
             # The error is the statement's, which is told when it runs.
             return []
-        return self._open_types.of_literals(sql)
+        return self._open_types.of_literals(statement.sql)
 
     @binding
     def inputs(
@@ -249,7 +253,7 @@ class Session:
         call: int,
         sample: tuple[int, bool] | None,
         seed: int | None,
-        sql: str,
+        statement: AllowedStatement,
         limits: tuple[int, int, int],
         parameters: dict[str, object] | None,
     ) -> Answer:
@@ -260,19 +264,20 @@ class Session:
         if capture is not None:
             try:
                 query, values = FunctionInputs(self.functions, function).of_capture(capture)
+                statement = self.statement_check.allowed(query)
             except BaseException:
                 self.lifetime.abandon_calls()
                 raise
             # The table functions of the query have run, and this query takes the place of the statement.
             return self.execute(
-                query, most.batch_rows, most.batch_bytes, values, gives_rows=True, max_columns=most.columns
+                statement, most.batch_rows, most.batch_bytes, values, gives_rows=True, max_columns=most.columns
             )
         self.lifetime.begin()
         try:
             inputs = FunctionInputs(self.functions, function)
-            inputs.check(self._statement_check.check(self._connection, sql, parameters))
-            relation = inputs.captured(self._connection, sql, parameters, call, sample, seed)
-            self._statement_check.check_width(relation.columns, relation.types, most.columns)
+            inputs.check(self.statement_check.check(self.library, statement, parameters))
+            relation = inputs.captured(self.library, statement.sql, parameters, call, sample, seed)
+            self.statement_check.check_width(relation.columns, relation.types, most.columns)
             check_converted(relation.columns, relation.types)
             converted, cast_from = exact(relation)
             stream = reader(converted, most)
@@ -300,13 +305,13 @@ class Session:
         return FunctionInputs(self.functions, function).columns
 
     @binding
-    def insert(self, sql: str, name: str, batch: ArrowStream) -> int:
+    def insert(self, statement: AllowedStatement, name: str, batch: ArrowStream) -> int:
         """Run an INSERT that reads the table `name`, which is `batch`. Returns the number of rows. An error aborts the
         client's transaction, if there is one."""
         import pyarrow as pa
 
         # DuckDB cannot bind the statement before `batch` is registered. So only the fence checks it.
-        self._statement_check.check_insert(sql)
+        self.statement_check.check_insert(statement)
         registered = ReleasableTable(pa.RecordBatchReader.from_stream(batch).read_all())
         if self.beside is not None:
             self.beside.epoch.begin_write()
@@ -315,7 +320,7 @@ class Session:
                 raise Refused(arrow_scan.MESSAGE, "55000", None, None, arrow_scan.HINT)
             # This replaces the view of an earlier INSERT that failed.
             self._connection.register(name, registered)
-            changed = self._connection.execute(sql).rowcount
+            changed = self._connection.execute(statement.sql).rowcount
             # `unregister` would hide errors, and a lack of memory aborts the transaction.
             self._connection.execute(f"DROP VIEW temp.main.{quoted(name)}")
             self.lifetime.finish()
@@ -343,7 +348,7 @@ class Session:
     def close(self) -> None:
         if self.functions is not None:
             self.functions.store.close(self.functions.workers)
-        self._parser.close()
+        self.library.parser.close()
         self._connection.close()
         if self.beside is not None:
             self.beside.epoch.end_write()

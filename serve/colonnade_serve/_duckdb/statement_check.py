@@ -1,20 +1,21 @@
 """Checks each statement of a client before it runs.
 
-`_core.Fence` reads a statement's tokens and returns the kinds that it may have. DuckDB's own kind of the statement must
-be one of these.
+The fence (`serve/duckdb/src/fence.rs`) has read its tokens before it comes here, and found the kinds that it may have.
+DuckDB's own kind of the statement must be one of these.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import duckdb
 
 from colonnade_serve._core import Fence
 
 from .hidden_files import NO_FILES
+from .library import Bound
 from .macro_errors import macro_error
 from .refusal import refuse
 from .result_width import check_width
@@ -25,7 +26,9 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from duckdb.sqltypes import DuckDBPyType
 
-    from .read_only_connection import ReadOnlyConnection
+    from colonnade_serve._core import AllowedStatement
+
+    from .library import Library
 
 
 def fence_for(root: DuckDBPyConnection, max_bytes: int) -> Fence:
@@ -37,29 +40,6 @@ def fence_for(root: DuckDBPyConnection, max_bytes: int) -> Fence:
 
 #: The transaction statements that the server writes. It never passes on those of clients.
 TRANSACTIONS = frozenset(("BEGIN", "BEGIN TRANSACTION", "BEGIN TRANSACTION READ ONLY", "COMMIT", "ROLLBACK"))
-
-
-@dataclass(frozen=True)
-class Statement:
-    """A statement that may run, as DuckDB has bound it."""
-
-    #: DuckDB's name of its kind.
-    kind: str
-    columns: list[str]
-    types: list[Any]
-    #: Their names and types.
-    parameters: list[tuple[str, Any]]
-    #: `query_result`, `changed_rows` or `nothing`.
-    gives: str
-    #: Whether the columns are unknown until parameters have values, or until it runs.
-    is_late: bool
-    #: Whether it changes a database, including sequences, and including changes within a query.
-    changes: bool
-
-    @property
-    def is_query(self) -> bool:
-        """Whether it returns rows, other than those in which DuckDB reports a statement's success."""
-        return self.gives == "query_result"
 
 
 @dataclass(frozen=True)
@@ -77,28 +57,27 @@ class StatementCheck:
 
     def check(
         self,
-        connection: DuckDBPyConnection | ReadOnlyConnection,
-        sql: str,
+        library: Library,
+        statement: AllowedStatement,
         values: dict[str, object] | None,
         columns: int = sys.maxsize,
-    ) -> Statement | None:
-        """The statement, or None for an empty text. Raises the error of a statement that may not or cannot run.
-        `columns` is the most that the form of its result has."""
-        kinds, inner, has_returning = self.fence.check(sql, not self.read_only, self.files)
+    ) -> Bound | None:
+        """The statement as DuckDB binds it, or None for an empty text. Raises the error of a statement that may not or
+        cannot run. `columns` is the most that the form of its result has."""
+        sql, kinds, inner = statement.sql, statement.kinds, statement.inner
         if not kinds:
             return None
         if kinds == ["transaction"]:
             if sql not in TRANSACTIONS:
                 # The server keeps track of transactions, and has not recognized this statement.
                 refuse("a transaction statement in this form")
-            return Statement("transaction", [], [], [], "nothing", False, False)
-        if len(sql) > self.LONG_INSERT and kinds == ["insert"] and not has_returning:
-            return Statement("insert", [], [], [], "changed_rows", False, True)
+            return Bound(sql, "transaction")
+        if len(sql) > self.LONG_INSERT and kinds == ["insert"] and not statement.has_returning:
+            return Bound(sql, "insert", gives="changed_rows", changes=True)
         try:
             if inner is not None:
-                self._check_kind(inner[1], connection._bind(inner[0], with_type=True)[5])
-            # The overload with values needs `with_writes`. The fence has decided whether the client may write.
-            bound = connection._bind(sql, with_type=True, with_writes=True, values=values)
+                self._check_kind(inner[1], library.bind(inner[0]).kind)
+            bound = library.bind(sql, values)
         except duckdb.Error as error:
             if f"name {NO_FILES} " in str(error):
                 # The error of a macro of `hide_files`.
@@ -106,27 +85,24 @@ class StatementCheck:
             if (told := macro_error(str(error))) is not None:
                 raise told from None
             raise
-        names, types, parameters, gives, is_late, kind, changes = bound
-        self._check_kind(kinds, kind)
-        self.check_width(names, types, columns)
+        self._check_kind(kinds, bound.kind)
+        self.check_width(bound.columns, bound.types, columns)
         if kinds[0] == "alter":
             # Of an ALTER that it runs as several statements, DuckDB knows neither what it gives nor what it changes.
-            return Statement("alter", [], [], parameters, "nothing", False, True)
-        return Statement(kind, names, types, parameters, gives, is_late, changes)
+            return Bound(sql, "alter", parameters=bound.parameters, changes=True)
+        return bound if inner is None else replace(bound, inner=inner[0])
 
     def check_width(self, names: Sequence[str], types: Sequence[DuckDBPyType], columns: int) -> None:
         """Refuse a result that is too wide, before anything is done for each of its columns."""
         check_width(names, types, columns, self.max_columns)
 
-    def inner(self, sql: str) -> str:
-        """The statement within EXPLAIN or PREPARE."""
-        _, inner, _ = self.fence.check(sql, not self.read_only, self.files)
-        return "" if inner is None else inner[0]
+    def allowed(self, sql: str) -> AllowedStatement:
+        """A statement that this package has written with parts of a client's, if the client may send it."""
+        return self.fence.check(sql, not self.read_only, self.files)
 
-    def check_insert(self, sql: str) -> None:
-        """Check that the statement which the server wrote for a client's COPY is an INSERT that the client may run."""
-        kinds, _, _ = self.fence.check(sql, not self.read_only, self.files)
-        self._check_kind(kinds, "insert")
+    def check_insert(self, statement: AllowedStatement) -> None:
+        """Check that the statement which the server wrote for a client's COPY is an INSERT."""
+        self._check_kind(statement.kinds, "insert")
 
     @staticmethod
     def _check_kind(kinds: Iterable[str], kind: str) -> None:

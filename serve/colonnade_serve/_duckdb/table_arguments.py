@@ -48,7 +48,7 @@ class Input(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundArgument:
     """An argument with its columns. A single value has one, without a name."""
 
     given: Input

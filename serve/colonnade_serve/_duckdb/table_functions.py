@@ -23,7 +23,7 @@ from .function_entry import ANY, canonical
 from .function_failure import refused
 from .table_arguments import (
     Argument,
-    Bound,
+    BoundArgument,
     Input,
     known,
     may_take,
@@ -224,7 +224,7 @@ class TableFunctions:
         bound = self.lookup.bind(Input(*found), values)
         names = [name for name, _ in bound.columns]
         at = len(names) - sum(count for _, _, count, _ in given)
-        shown = column_names(self.functions.other, bound.given.sql, names) if is_outermost else tuple(names)
+        shown = column_names(self.functions.library, bound.given.sql, names) if is_outermost else tuple(names)
         #: Name, type and SQL of what is collected.
         collected: list[tuple[str, str, str]] = []
         columns: list[tuple[str, int, bool]] = []
@@ -278,7 +278,7 @@ class TableFunctions:
         items = [f"{result_of(f'r{at}', type_)} AS {quoted(name)}" for at, ((name, _, _), type_) in pairs]
         return f"{', '.join(items)} FROM system.main.colonnade_rows({literal(block.name)})"
 
-    def _arguments(self, definition: Definition, bound: list[Bound]) -> list[Argument]:
+    def _arguments(self, definition: Definition, bound: list[BoundArgument]) -> list[Argument]:
         """What each parameter gets."""
         must_have_no_names([definition], [found.given for found in bound])
         sources: list[tuple[int, str, str, str, list[str]]] = []
@@ -361,7 +361,7 @@ class TableFunctions:
         self,
         call: TableCall,
         number: int,
-        query: Bound,
+        query: BoundArgument,
         arguments: list[Argument],
         is_strict: bool,
         values: dict[str, object],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .function_entry import Definition, Parameter
-    from .table_arguments import Argument, Bound
+    from .table_arguments import Argument, BoundArgument
 
 #: The rows of a call of a function in LANGUAGE PYTHON_MAP (`BATCH_ROWS` of `serve/bridge/src/duckdb_api/table.rs`).
 BATCH_ROWS = 122_880
@@ -66,7 +66,11 @@ class TableCapture:
         return self.calls == self.call
 
     def keep_table(
-        self, arguments: Sequence[Argument], queries: Sequence[Bound], values: dict[str, object], is_called: bool
+        self,
+        arguments: Sequence[Argument],
+        queries: Sequence[BoundArgument],
+        values: dict[str, object],
+        is_called: bool,
     ) -> None:
         """Keep the query of the inputs of a table function: a row with the arguments that are values, and the rows of
         each query. `is_called`: whether the function is called at all."""
@@ -83,7 +87,7 @@ class TableCapture:
         self._keep(" UNION ALL ".join(parts), used, values)
 
     def keep_columns(
-        self, parameters: Sequence[Parameter], sources: Sequence[str], query: Bound, values: dict[str, object]
+        self, parameters: Sequence[Parameter], sources: Sequence[str], query: BoundArgument, values: dict[str, object]
     ) -> None:
         """Keep the query of the inputs of a function that gives a column: a row for each row of its SELECT."""
         names = free_names([parameter.name for parameter in parameters], own_columns(self.definition))
@@ -116,7 +120,7 @@ class TableCapture:
         items.append(f"CAST({sources} AS {SOURCES})")
         return f"SELECT {aliased(items, names)}"
 
-    def _rows(self, query: Bound, wanted: Sequence[str]) -> str:
+    def _rows(self, query: BoundArgument, wanted: Sequence[str]) -> str:
         """The rows of a query that the function gets, or a sample of them. In `wanted` NULL leaves a row out."""
         columns = ", ".join(quoted(f"c{at}") for at in range(len(query.columns)))
         rows = f"({query.given.sql}) AS q({columns})"

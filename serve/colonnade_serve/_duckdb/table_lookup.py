@@ -18,19 +18,18 @@ from colonnade_serve._core import Refused
 from .failures import is_passing
 from .function_failure import refused
 from .snapshot_cache import SnapshotCache
-from .table_arguments import UNKNOWN, Bound, Input
+from .table_arguments import UNKNOWN, BoundArgument, Input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from duckdb import DuckDBPyConnection
 
     from .catalog_epoch import SessionEpoch
     from .function_entry import Definition, Entry
     from .function_store import TableMacro
     from .functions import SessionFunctions
+    from .library import Bound, Library
     from .read_only_connection import ReadOnlyConnection
-    from .statement_check import Statement, StatementCheck
+    from .statement_check import StatementCheck
     from .statement_transaction import StatementTransaction
 
 #: How many names and arguments a session remembers, and the longest argument.
@@ -58,13 +57,14 @@ class TableLookup:
     def __init__(
         self,
         functions: SessionFunctions,
-        connection: DuckDBPyConnection | ReadOnlyConnection,
+        library: Library,
         statement_check: StatementCheck,
         transactions: StatementTransaction | ReadOnlyConnection,
         epoch: SessionEpoch,
     ) -> None:
         self.functions = functions
-        self.connection = connection
+        self.library = library
+        self.connection = library.connection
         self.statement_check = statement_check
         self.transactions = transactions
         self.epoch = epoch
@@ -88,13 +88,13 @@ class TableLookup:
                 return use, found
         return None, None
 
-    def bind(self, given: Input, values: dict[str, object] | None) -> Bound:
+    def bind(self, given: Input, values: dict[str, object] | None) -> BoundArgument:
         """The columns of an argument. The query only reads."""
         known = self._arguments.find(given.key)
         if known is not None and known.columns is not None:
-            return Bound(given, known.columns)
+            return BoundArgument(given, known.columns)
         used = None if values is None else {number: values[number] for number in given.parameters}
-        statement = self.statement_check.check(self.connection, given.query, used or None)
+        statement = self.statement_check.check(self.library, self.statement_check.allowed(given.query), used or None)
         if statement is None or not statement.is_query or statement.is_late:
             raise refused(
                 "an argument of a table function is no query whose columns are known", "0A000", "Write SELECT."
@@ -102,7 +102,7 @@ class TableLookup:
         if statement.changes:
             hint = "Write its rows into a table first, and read them from there."
             raise refused("a query of a table function that changes the database", "0A000", hint)
-        return Bound(given, columns_of(statement))
+        return BoundArgument(given, columns_of(statement))
 
     def learn(self, given: Input) -> None:
         """Find the columns of an argument that comes once more, if they depend on no values. An error of that is
@@ -116,7 +116,7 @@ class TableLookup:
             return
         columns = None
         try:
-            statement = self.statement_check.check(self.connection, given.query, None)
+            statement = self.statement_check.check(self.library, self.statement_check.allowed(given.query), None)
             if statement is not None and statement.is_query and not statement.is_late and not statement.changes:
                 columns = columns_of(statement)
         except (duckdb.Error, Refused) as error:
@@ -191,7 +191,7 @@ class TableLookup:
         return found
 
 
-def columns_of(statement: Statement) -> list[tuple[str, str]]:
+def columns_of(statement: Bound) -> list[tuple[str, str]]:
     return list(zip(statement.columns, map(str, statement.types), strict=True))
 
 

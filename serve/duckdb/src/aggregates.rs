@@ -6,7 +6,7 @@ use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
 use crate::errors::refused;
-use crate::fence::{self, Refusal};
+use crate::fence::Refusal;
 use crate::{LibraryConnection, Translated, TranslatingSession};
 
 /// Levels of such calls. Each may double the text, because the types of an argument are tested beside it.
@@ -50,19 +50,20 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         mut statement: Translated,
         purpose: Purpose,
     ) -> Result<Translated, EngineError> {
-        let Some(names) = self.connection.aggregates() else { return Ok(statement) };
+        let Some(names) = self.connection.as_library().aggregates() else { return Ok(statement) };
         if !may_call(&statement.text) {
             return Ok(statement);
         }
         for _ in 0..=MAX_LEVELS {
             let mut calls = Vec::new();
             for call in aggregate_calls(&statement.text, Dialect::DuckDb, |name| names.contains(name)) {
-                let dispatch = self.connection.aggregate(call.schema.as_deref(), &call.name, call.arguments.len())?;
+                let dispatch =
+                    self.connection.library().aggregate(call.schema.as_deref(), &call.name, call.arguments.len())?;
                 calls.extend(dispatch.map(|dispatch| (call, dispatch)));
             }
             let Some(edits) = edits(&statement.text, &calls, purpose)? else { return Ok(statement) };
-            statement = statement.edited(|_| edits);
-            fence::check_size(&statement.text, self.served.max_statement_bytes)?;
+            statement = statement.edited(edits);
+            self.connection.check_size(&statement.text)?;
         }
         Err(Refusal::Deep { what: "aggregates in Python within each other", limit: MAX_LEVELS }.into())
     }

@@ -27,9 +27,11 @@ mod vectors;
 
 use casts::Casts;
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Token, TokenKind, code};
+use colonnade_sql::{Reading, Token, TokenKind};
 pub(crate) use jsonb::{arrows, operators as jsonb_operators};
 pub use names::CatalogNames;
+#[cfg(test)]
+pub(crate) use names::some as some_names;
 use operands::Operands;
 pub use served_database::ServedDatabase;
 
@@ -74,8 +76,8 @@ pub fn parameter_types(statement: &str) -> &'static [u32] {
 }
 
 /// The changes after which DuckDB accepts a statement. A changed statement is not changed again.
-pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
-    let mut edits = Edits::default();
+pub fn edits(reading: &Reading<'_>, names: &CatalogNames) -> Edits {
+    let (mut edits, statement) = (Edits::default(), reading.text());
     if statement.starts_with(INTROSPECTION) {
         edits.replace(0..statement.len(), TYPES);
         return edits;
@@ -99,22 +101,22 @@ pub fn edits(statement: &str, names: &CatalogNames) -> Edits {
     {
         return edits;
     }
-    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
-    let mut casts = Casts::new(&tokens);
-    let operands = Operands::new(&tokens);
-    let from = unnest::commas_of_from(&tokens);
-    remove_quantified_arrays(&tokens, &mut edits);
-    vectors::count_from_0(&tokens, &mut edits);
-    index::methods(&tokens, &mut edits);
+    let tokens = reading.tokens();
+    let mut casts = Casts::new(tokens);
+    let operands = Operands::new(tokens);
+    let from = unnest::commas_of_from(tokens);
+    remove_quantified_arrays(tokens, &mut edits);
+    vectors::count_from_0(tokens, &mut edits);
+    index::methods(tokens, &mut edits);
     let mut at = 0;
     while at < tokens.len() {
-        series::subscripts(&tokens, at, &mut edits);
-        unnest::of_several(&tokens, at, &from, &mut edits);
+        series::subscripts(tokens, at, &mut edits);
+        unnest::of_several(tokens, at, &from, &mut edits);
         like::escape(&operands, at, &mut edits);
         at += casts
             .rewrite(at, &mut edits)
-            .or_else(|| operators::rewrite(&tokens, at, &mut casts, &mut edits))
-            .or_else(|| rewrite(&tokens, at, names, &mut edits))
+            .or_else(|| operators::rewrite(tokens, at, &mut casts, &mut edits))
+            .or_else(|| rewrite(tokens, at, names, &mut edits))
             .unwrap_or(1);
     }
     edits
@@ -186,11 +188,13 @@ fn begins(text: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use colonnade_sql::Dialect;
+
     use super::*;
 
     /// The statement after its changes.
     pub fn rewritten(statement: &str) -> String {
-        edits(statement, &names::some()).apply(statement).text.into_owned()
+        edits(&Reading::new(statement, Dialect::DuckDb), &names::some()).apply(statement).text.into_owned()
     }
 
     #[test]

@@ -9,10 +9,11 @@ use colonnade_server::value::types::Type;
 use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter, SqlState};
 use colonnade_sql::statement::ExplainInputs;
 
-use crate::{AggregateDispatch, TableFunctions, Translated};
+use crate::{AggregateDispatch, AllowedStatement, TableFunctions};
 
-/// One connection of DuckDB's library to its database. It checks each statement with the [`fence`](crate::fence) before it runs, and
-/// reads the library's errors by [`Translated::error`].
+/// One connection of DuckDB's library to its database. The [`fence`](crate::fence) has let each statement through; the connection refuses
+/// those of which DuckDB's kind is another one than the fence has found. It reads the library's errors by
+/// [`Translated::error`](crate::Translated::error).
 pub trait LibraryConnection: Send {
     /// Runs a statement with values for its placeholders. With `must_give_rows`, a statement without rows fails and does not run.
     ///
@@ -20,18 +21,24 @@ pub trait LibraryConnection: Send {
     /// DuckDB's error.
     fn execute(
         &mut self,
-        statement: &Translated,
+        statement: &AllowedStatement<'_>,
         values: &[&Parameter],
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError>;
+
+    /// Removes a part of what the session has for its client: DISCARD TEMP, RESET ALL or DEALLOCATE ALL, in this form.
+    ///
+    /// # Errors
+    /// DuckDB's error.
+    fn discard(&mut self, what: &str) -> Result<(), EngineError>;
 
     /// Runs a query of a function in Python. A statement that is no query, or changes anything, is refused (25006) and does not run. Within
     /// a transaction of the client it is part of it, and otherwise has one of its own.
     ///
     /// # Errors
     /// DuckDB's error.
-    fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError>;
+    fn read(&mut self, statement: &AllowedStatement<'_>, size: BatchSize) -> Result<EngineAnswer, EngineError>;
 
     /// Runs a statement that must give rows. If it changes the database, it runs only if `check` accepts its columns.
     ///
@@ -39,7 +46,7 @@ pub trait LibraryConnection: Send {
     /// DuckDB's error, or the error of `check`.
     fn query_checked(
         &mut self,
-        statement: &Translated,
+        statement: &AllowedStatement<'_>,
         size: BatchSize,
         check: ColumnCheck,
     ) -> Result<EngineAnswer, EngineError>;
@@ -48,13 +55,17 @@ pub trait LibraryConnection: Send {
     ///
     /// # Errors
     /// DuckDB's error.
-    fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<StatementTypes, EngineError>;
+    fn describe(
+        &mut self,
+        statement: &AllowedStatement<'_>,
+        values: &[&Parameter],
+    ) -> Result<StatementTypes, EngineError>;
 
     /// The types of literals without a cast that DuckDB reads in another form than PostgreSQL. Each has its first byte, in order.
     ///
     /// # Errors
     /// DuckDB's error, if it does not depend on the statement.
-    fn open_literals(&mut self, statement: &Translated) -> Result<Vec<(usize, Type)>, EngineError> {
+    fn open_literals(&mut self, statement: &AllowedStatement<'_>) -> Result<Vec<(usize, Type)>, EngineError> {
         let _ = statement;
         Ok(Vec::new())
     }
@@ -63,7 +74,12 @@ pub trait LibraryConnection: Send {
     ///
     /// # Errors
     /// DuckDB's error.
-    fn insert(&mut self, statement: &Translated, name: &str, batches: Vec<RecordBatch>) -> Result<u64, EngineError>;
+    fn insert(
+        &mut self,
+        statement: &AllowedStatement<'_>,
+        name: &str,
+        batches: Vec<RecordBatch>,
+    ) -> Result<u64, EngineError>;
 
     /// The functions in Python, if the database has any.
     fn functions(&mut self) -> Option<&mut dyn Functions> {
@@ -113,7 +129,7 @@ pub trait LibraryConnection: Send {
     fn inputs(
         &mut self,
         inputs: &ExplainInputs,
-        query: &Translated,
+        query: &AllowedStatement<'_>,
         values: &[&Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {

@@ -7,7 +7,7 @@ use colonnade_sql::statement::{CreateTable, NumberedColumn};
 use colonnade_sql::{Dialect, Statement, quote};
 
 use crate::session::OWN_BATCH;
-use crate::{LibraryConnection, Translated, TranslatingSession, fence, numbered};
+use crate::{LibraryConnection, Translated, TranslatingSession, numbered};
 
 /// The macro that gives DuckDB's name of a schema (`catalog.sql`).
 const ENGINE_SCHEMA: &str = "colonnade_catalog.pg.engine_schema";
@@ -15,7 +15,7 @@ const ENGINE_SCHEMA: &str = "colonnade_catalog.pg.engine_schema";
 impl<C: LibraryConnection> TranslatingSession<C> {
     /// Runs such a statement. The caller has begun a transaction.
     pub(crate) fn create(&mut self, statement: &Statement<'_>, table: &CreateTable) -> Result<(), EngineError> {
-        fence::check_size(statement.text, self.served.max_statement_bytes)?;
+        self.connection.check_size(statement.text)?;
         let options = table.numbered.iter().map(numbered::sequence_options).collect::<Result<Vec<_>, _>>()?;
         // SQL expressions for the table's database and schema. The last part of `schema` is the schema's name.
         let (database, schema) = match (table.is_temporary, table.schema.last()) {
@@ -76,7 +76,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         table: &CreateTable,
         sequences: &[String],
     ) -> Result<(), EngineError> {
-        let created = Translated::of(statement.text).edited(|_| numbered::edits(table, sequences));
+        let created = Translated::of(statement.text).edited(numbered::edits(table, sequences));
         self.connection.execute(&created.translated(&self.served), &[], OWN_BATCH, false).map(drop)
     }
 

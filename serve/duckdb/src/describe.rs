@@ -9,6 +9,7 @@ use colonnade_server::{Columns, Description, EngineError, Parameter, SqlState};
 use colonnade_sql::Statement;
 
 use crate::aggregates::Purpose;
+use crate::fenced::FencedConnection;
 use crate::outline::Outline;
 use crate::placeholder::Placeholders;
 use crate::session::numbered_table;
@@ -53,7 +54,7 @@ impl OpenStatement {
     /// Finds the types that the client left open, and the columns.
     fn describe(
         &self,
-        connection: &mut dyn LibraryConnection,
+        connection: &mut FencedConnection<impl LibraryConnection>,
         mut types: Vec<Option<Type>>,
     ) -> Result<Description, EngineError> {
         types.resize(types.len().max(self.placeholders.count()), None);
@@ -83,7 +84,7 @@ impl OpenStatement {
     /// The columns. Sometimes DuckDB needs values to find them, for example the arguments of a table function. Any values are suitable.
     fn columns_with_samples(
         &self,
-        connection: &mut dyn LibraryConnection,
+        connection: &mut FencedConnection<impl LibraryConnection>,
         columns: Columns,
         types: &[Option<Type>],
     ) -> Result<Columns, EngineError> {
@@ -113,13 +114,13 @@ impl OpenStatement {
             false => type_.name.clone(),
         };
         let names: Vec<_> = types.iter().map(|type_| type_.as_ref().map(name)).collect();
-        self.statement.clone().edited(|_| self.placeholders.casts(&names))
+        self.statement.clone().edited(self.placeholders.casts(&names))
     }
 }
 
 /// The types that the places of a statement give its open placeholders, by number from 1, as far as they do.
 pub(crate) fn parameter_types(
-    connection: &mut dyn LibraryConnection,
+    connection: &mut FencedConnection<impl LibraryConnection>,
     statement: &Translated,
 ) -> Result<Vec<(usize, Type)>, EngineError> {
     let described = match outlined(connection, &statement.text)? {
@@ -130,7 +131,10 @@ pub(crate) fn parameter_types(
 }
 
 /// What the outline of a long statement says of it; `None` if it has none, or says nothing: the positions of its errors are not the statement's.
-fn outlined(connection: &mut dyn LibraryConnection, statement: &str) -> Result<Option<StatementTypes>, EngineError> {
+fn outlined(
+    connection: &mut FencedConnection<impl LibraryConnection>,
+    statement: &str,
+) -> Result<Option<StatementTypes>, EngineError> {
     let Some(outline) = Outline::of(statement) else { return Ok(None) };
     let found = if_types_fit(connection.describe(&Translated::of(&outline.text), &[]))?;
     Ok(found.map(|found| StatementTypes { parameters: outline.parameter_types(found.parameters), ..found }))
@@ -178,7 +182,8 @@ mod tests {
     use colonnade_sql::Dialect;
 
     use super::*;
-    use crate::ServedDatabase;
+    use crate::fence::{Fence, Rights};
+    use crate::{Access, AllowedStatement, ServedDatabase};
 
     /// A connection that answers requests to describe a statement with these results, in order. It runs no statement.
     struct Answering(VecDeque<Result<StatementTypes, EngineError>>);
@@ -186,7 +191,7 @@ mod tests {
     impl LibraryConnection for Answering {
         fn execute(
             &mut self,
-            _: &Translated,
+            _: &AllowedStatement<'_>,
             _: &[&Parameter],
             _: BatchSize,
             _: bool,
@@ -194,19 +199,28 @@ mod tests {
             panic!("a description runs nothing");
         }
 
-        fn read(&mut self, _: &Translated, _: BatchSize) -> Result<EngineAnswer, EngineError> {
+        fn discard(&mut self, _: &str) -> Result<(), EngineError> {
             panic!("a description runs nothing");
         }
 
-        fn query_checked(&mut self, _: &Translated, _: BatchSize, _: ColumnCheck) -> Result<EngineAnswer, EngineError> {
+        fn read(&mut self, _: &AllowedStatement<'_>, _: BatchSize) -> Result<EngineAnswer, EngineError> {
             panic!("a description runs nothing");
         }
 
-        fn describe(&mut self, _: &Translated, _: &[&Parameter]) -> Result<StatementTypes, EngineError> {
+        fn query_checked(
+            &mut self,
+            _: &AllowedStatement<'_>,
+            _: BatchSize,
+            _: ColumnCheck,
+        ) -> Result<EngineAnswer, EngineError> {
+            panic!("a description runs nothing");
+        }
+
+        fn describe(&mut self, _: &AllowedStatement<'_>, _: &[&Parameter]) -> Result<StatementTypes, EngineError> {
             self.0.pop_front().expect("more descriptions are requested than there are answers")
         }
 
-        fn insert(&mut self, _: &Translated, _: &str, _: Vec<RecordBatch>) -> Result<u64, EngineError> {
+        fn insert(&mut self, _: &AllowedStatement<'_>, _: &str, _: Vec<RecordBatch>) -> Result<u64, EngineError> {
             panic!("a description runs nothing");
         }
 
@@ -237,14 +251,13 @@ mod tests {
         sql: &str,
         answers: [Result<StatementTypes, EngineError>; N],
     ) -> Result<Description, EngineError> {
-        let served = ServedDatabase {
-            database: "shop".to_owned(),
-            max_statement_bytes: usize::MAX,
-            ..ServedDatabase::default()
-        };
-        let mut session = TranslatingSession::new(Answering(answers.into()), served);
+        let served = ServedDatabase { database: "shop".to_owned(), ..ServedDatabase::default() };
+        let fence = Arc::new(Fence::new([], usize::MAX).unwrap());
+        let access = Access { fence, rights: Rights { writes: true, files: false } };
+        let mut session = TranslatingSession::new(Answering(answers.into()), served, access);
         let description = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
-        assert!(session.connection.0.is_empty(), "{sql}: {} answers are left", session.connection.0.len());
+        let answers = &session.connection.as_library().0;
+        assert!(answers.is_empty(), "{sql}: {} answers are left", answers.len());
         description
     }
 

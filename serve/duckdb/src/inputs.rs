@@ -29,13 +29,13 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let inputs = self.checked_inputs(statement, inputs)?;
         let run = |session: &mut Self| {
             // Functions that get whole columns are called while the query is prepared.
-            session.connection.begin_inputs(inputs)?;
+            session.connection.library().begin_inputs(inputs)?;
             // The calls are counted as DuckDB binds them: so arguments stand only once.
             let purpose = Purpose::Describe;
             match session.with_values(&statement.text[inputs.query.clone()], parameters, purpose) {
                 Ok((query, values)) => session.connection.inputs(inputs, &query, &values, size),
                 Err(error) => {
-                    session.connection.abandon_inputs();
+                    session.connection.library().abandon_inputs();
                     Err(error)
                 }
             }
@@ -53,7 +53,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let inputs = self.checked_inputs(statement, inputs)?;
         let query = Statement::of(&statement.text[inputs.query.clone()], Dialect::DuckDb);
         let described = self.description(&query, types).map_err(|error| placed(error, statement, inputs))?;
-        let columns = self.connection.input_columns(inputs)?.map_or(Columns::Deferred, Columns::Known);
+        let columns = self.connection.library().input_columns(inputs)?.map_or(Columns::Deferred, Columns::Known);
         Ok(Description { columns, ..described })
     }
 
@@ -66,7 +66,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             position: Some(error.position),
             ..EngineError::new(SqlState::SYNTAX_ERROR, error.to_string())
         })?;
-        if self.connection.functions().is_none() {
+        if self.connection.library().functions().is_none() {
             return Err(Failure::from(DefinitionError::Off).into());
         }
         let query = Statement::of(&statement.text[inputs.query.clone()], Dialect::DuckDb);

@@ -10,7 +10,7 @@
 //! - `repeated` refuses statements that would change a row twice, of which DuckDB would drop values;
 //! - [`types`] has the names of DuckDB's types;
 //! - `errors` finds the SQLSTATE of DuckDB's error texts;
-//! - [`fence`] decides which statements may reach DuckDB.
+//! - [`fence`] decides which statements may reach DuckDB; `fenced` stands in front of each [`LibraryConnection`].
 //!
 //! DuckDB's library itself is a Python package.
 
@@ -25,6 +25,7 @@ mod create;
 mod describe;
 mod errors;
 pub mod fence;
+mod fenced;
 mod inputs;
 mod insert;
 mod literal;
@@ -42,6 +43,7 @@ pub mod types;
 pub use aggregates::{AggregateCandidate, AggregateDispatch};
 pub use catalog::{CatalogNames, ServedDatabase};
 pub use connection::{LibraryConnection, StatementTypes};
+pub use fenced::{Access, AllowedStatement};
 pub use session::TranslatingSession;
 pub use tables::{BlockInput, FunctionUse, TableFunctions, TableInput};
 pub use translated::Translated;

@@ -9,23 +9,23 @@ use std::ops::Range;
 use colonnade_server::parameter::{InputError, ParameterValue, from_text};
 use colonnade_server::value::types::{Type, TypeKind};
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
+use colonnade_sql::{Dialect, Reading, Token, TokenKind, code, quote};
 
 use crate::cast::cast as cast_name;
 use crate::types;
 
 /// The changes that put such literals into DuckDB's form.
-pub fn edits(statement: &str) -> Edits {
-    let mut edits = Edits::default();
+pub fn edits(reading: &Reading<'_>) -> Edits {
+    let (mut edits, statement) = (Edits::default(), reading.text());
     if !["'\\", "'{"].iter().any(|start| statement.contains(start)) {
         return edits;
     }
-    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
+    let tokens = reading.tokens();
     for (at, literal) in tokens.iter().enumerate() {
         let Some(value) = literal.string(Dialect::DuckDb) else { continue };
-        if let Some((place, bytes)) = bytes_with_type_before(&tokens, at, &value) {
+        if let Some((place, bytes)) = bytes_with_type_before(tokens, at, &value) {
             edits.replace(place, bytes);
-        } else if let Some((place, list)) = quantified_list(&tokens, at, &value) {
+        } else if let Some((place, list)) = quantified_list(tokens, at, &value) {
             edits.replace(place, list);
         } else if let Some((translated, end)) = cast(statement, &value, &tokens[at + 1..]) {
             edits.replace(literal.start..end, translated);
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     fn translate(statement: &str) -> String {
-        edits(statement).apply(statement).text.into_owned()
+        edits(&Reading::new(statement, Dialect::DuckDb)).apply(statement).text.into_owned()
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::ops::Range;
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Token, TokenKind, closings, code};
+use colonnade_sql::{Reading, Token, TokenKind, closings};
 
 /// The most bytes of the comparisons in the place of a statement's rows. The left side of IN stands in each of them.
 const MAX_BYTES: usize = 4 << 20;
@@ -37,13 +37,13 @@ const CLAUSES: [&str; 11] =
 const QUERIES: [&str; 5] = ["select", "with", "values", "from", "table"];
 
 /// The changes that compare the parts of rows.
-pub fn edits(statement: &str) -> Edits {
-    let mut edits = Edits::default();
+pub fn edits(reading: &Reading<'_>) -> Edits {
+    let (mut edits, statement) = (Edits::default(), reading.text());
     if !may_compare(statement) {
         return edits;
     }
-    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
-    let rows = Rows { statement, tokens: &tokens, closings: closings(&tokens), assignments: assignments(&tokens) };
+    let tokens = reading.tokens();
+    let rows = Rows { statement, tokens, closings: closings(tokens), assignments: assignments(tokens) };
     let (mut at, mut bytes) = (0, 0);
     while at < tokens.len() {
         if let Some((end, text)) = rows.comparison(at)
@@ -248,10 +248,12 @@ impl Rows<'_, '_> {
 
 #[cfg(test)]
 mod tests {
+    use colonnade_sql::Dialect;
+
     use super::*;
 
     fn rewritten(statement: &str) -> String {
-        edits(statement).apply(statement).text.into_owned()
+        edits(&Reading::new(statement, Dialect::DuckDb)).apply(statement).text.into_owned()
     }
 
     #[test]

@@ -15,14 +15,18 @@ use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::aggregates::Purpose;
 use crate::cast::cast;
+use crate::fenced::FencedConnection;
 use crate::inputs::requested;
 use crate::insert::{BATCH_NAME, Insertion};
 use crate::outline::Outline;
 use crate::placeholder::Placeholders;
-use crate::{LibraryConnection, ServedDatabase, Translated, describe, errors, fence, literal, repeated};
+use crate::{Access, LibraryConnection, ServedDatabase, Translated, describe, errors, literal, repeated};
 
 /// The size of batches for queries of the session itself.
 pub(crate) const OWN_BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX };
+
+/// The statements by which the server removes a part of what a session has. It never passes on those of clients.
+const DISCARDS: [&str; 3] = ["DISCARD TEMP", "RESET ALL", "DEALLOCATE ALL"];
 
 /// The table of a CREATE TABLE with columns that number their rows.
 pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a CreateTable> {
@@ -38,21 +42,21 @@ fn of_input(error: InputError) -> EngineError {
 
 /// A session over a connection of DuckDB's library.
 pub struct TranslatingSession<C> {
-    pub(crate) connection: C,
+    pub(crate) connection: FencedConnection<C>,
     pub(crate) served: ServedDatabase,
     /// Whether the transaction has an INSERT that says what to do with keys that are there.
     resolves_conflicts: bool,
 }
 
 impl<C: LibraryConnection> TranslatingSession<C> {
-    /// A session in the database `served`.
-    pub fn new(connection: C, served: ServedDatabase) -> Self {
-        Self { connection, served, resolves_conflicts: false }
+    /// A session in the database `served`, of a user with this access.
+    pub fn new(connection: C, served: ServedDatabase, access: Access) -> Self {
+        Self { connection: FencedConnection::new(connection, access), served, resolves_conflicts: false }
     }
 
     /// A client's statement in DuckDB's SQL, unless it is too large.
     pub(crate) fn translated(&self, statement: &str) -> Result<Translated, EngineError> {
-        fence::check_size(statement, self.served.max_statement_bytes)?;
+        self.connection.check_size(statement)?;
         Ok(Translated::new(statement, &self.served))
     }
 
@@ -69,7 +73,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             None => self.connection.open_literals(&translated)?,
         };
         let edits = literal::typed(&translated.text, &types).map_err(of_input)?;
-        Ok(translated.edited(|_| edits))
+        Ok(translated.edited(edits))
     }
 
     /// Runs a query of a function in Python, which may only read ([`LibraryConnection::read`]).
@@ -131,10 +135,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         }
         let mut others = casts.to_vec();
         deep.iter().for_each(|parameter| others[parameter.number - 1] = None);
-        let places = describe::parameter_types(
-            &mut self.connection,
-            &translated.clone().edited(|_| placeholders.casts(&others)),
-        )?;
+        let places =
+            describe::parameter_types(&mut self.connection, &translated.clone().edited(placeholders.casts(&others)))?;
         for parameter in deep {
             let place = places
                 .iter()
@@ -164,7 +166,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             values.push(parameter);
         }
         self.check_dimensions(&translated, &placeholders, &casts, &values)?;
-        let translated = translated.edited(|_| placeholders.casts(&casts));
+        let translated = translated.edited(placeholders.casts(&casts));
+        if !self.may_call_tables(&translated.text) {
+            return Ok((translated, values));
+        }
         let translated = self.with_tables(translated, &values)?;
         // Those of calls of table functions do not occur any more.
         let placeholders = Placeholders::find(&translated.text);
@@ -186,6 +191,9 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         parameters: &[Parameter],
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
+        if DISCARDS.contains(&statement.text) {
+            return self.connection.library().discard(statement.text).map(|()| EngineAnswer::Done { changed: None });
+        }
         let resolved = self.resolves_conflicts;
         self.note_conflicts(statement);
         let answer = match (numbered_table(statement), requested(statement)) {
@@ -241,7 +249,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
 
     fn insert(&mut self, rows: InsertedRows<'_>) -> Result<u64, EngineError> {
         let Insertion { statement, batches } = Insertion::new(rows)?;
-        let statement = Translated::of(&statement).edited(|text| self.served.edits(text));
+        let statement = Translated::of(&statement).with_names(&self.served);
         // The client has not written this statement, so a position in it has no meaning.
         let without_position = |error| EngineError { position: None, ..error };
         self.connection.insert(&statement, BATCH_NAME, batches).map_err(without_position)
@@ -253,11 +261,11 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     }
 
     fn functions(&mut self) -> Option<&mut dyn Functions> {
-        self.connection.functions()
+        self.connection.library().functions()
     }
 
     fn take_notices(&mut self) -> Vec<String> {
-        self.connection.take_notices()
+        self.connection.library().take_notices()
     }
 
     fn dialect(&self) -> Dialect {
@@ -265,6 +273,6 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     }
 
     fn interrupt_handle(&self) -> Arc<dyn Interrupt> {
-        self.connection.interrupt_handle()
+        self.connection.as_library().interrupt_handle()
     }
 }

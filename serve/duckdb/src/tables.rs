@@ -138,7 +138,9 @@ fn may_have(text: &str, names: &HashSet<String>) -> bool {
 impl<C: LibraryConnection> TranslatingSession<C> {
     /// Whether a statement may call table functions.
     pub(crate) fn may_call_tables(&mut self, statement: &str) -> bool {
-        let Some(names) = self.connection.tables().and_then(|tables| tables.table_names()) else { return false };
+        let Some(names) = self.connection.library().tables().and_then(|tables| tables.table_names()) else {
+            return false;
+        };
         may_have(statement, &names)
             && table_call(statement, Dialect::DuckDb, |_, name, _| names.contains(&name.to_lowercase())).is_some()
     }
@@ -172,7 +174,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         if let Some(described) = described {
             self.connection.describe(&described, values)?;
         }
-        let tables = self.connection.tables().ok_or_else(no_functions)?;
+        let tables = self.connection.library().tables().ok_or_else(no_functions)?;
         tables.begin_calls(&statement)?;
         let called = replaced(tables, statement, |tables, call, use_, inputs, statement| {
             if use_ == FunctionUse::Column {
@@ -207,7 +209,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             return Ok((Some(statement), 0));
         }
         let kind = Statement::of(&statement.text, Dialect::DuckDb).kind;
-        let tables = self.connection.tables().ok_or_else(no_functions)?;
+        let tables = self.connection.library().tables().ok_or_else(no_functions)?;
         replaced(tables, statement, |tables, call, use_, inputs, statement| {
             check_place(call, use_, &kind)?;
             if use_ == FunctionUse::Column {
@@ -347,11 +349,9 @@ fn replaced(
         if !place.is_empty() {
             kept.retain(|start| *start < place.start);
         }
-        statement = statement.edited(|_| {
-            let mut edits = Edits::default();
-            edits.replace(place, text);
-            edits
-        });
+        let mut edits = Edits::default();
+        edits.replace(place, text);
+        statement = statement.edited(edits);
     }
     Ok((None, 0))
 }

@@ -2,8 +2,22 @@
 
 use colonnade_server::EngineError;
 use colonnade_sql::edit::{Edited, Edits, PositionMap};
+use colonnade_sql::{Dialect, Reading};
 
 use crate::{ServedDatabase, catalog, errors, literal, rows};
+
+/// Changes a part of PostgreSQL's SQL into DuckDB's.
+type Pass = fn(&Reading<'_>, &ServedDatabase) -> Edits;
+
+/// The passes, in order: each one reads what those before it have written.
+const PASSES: [Pass; 6] = [
+    |statement, _| catalog::arrows(statement),
+    |statement, _| catalog::jsonb_operators(statement),
+    |statement, served| catalog::edits(statement, &served.catalog),
+    |statement, _| rows::edits(statement),
+    |statement, _| literal::edits(statement),
+    |statement, served| served.edits(statement),
+];
 
 /// A statement in DuckDB's SQL.
 #[derive(Clone, Debug, Default)]
@@ -25,19 +39,26 @@ impl Translated {
         Self { text: statement.to_owned(), map: PositionMap::default() }
     }
 
-    /// Translates PostgreSQL's SQL in it into DuckDB's.
-    pub(crate) fn translated(self, served: &ServedDatabase) -> Self {
-        self.edited(catalog::arrows)
-            .edited(catalog::jsonb_operators)
-            .edited(|text| catalog::edits(text, &served.catalog))
-            .edited(rows::edits)
-            .edited(literal::edits)
-            .edited(|text| served.edits(text))
+    /// Translates PostgreSQL's SQL in it into DuckDB's. The passes share its tokens until one changes the text.
+    pub(crate) fn translated(mut self, served: &ServedDatabase) -> Self {
+        let mut passes = PASSES.iter();
+        while let Some(edits) = {
+            let reading = Reading::new(&self.text, Dialect::DuckDb);
+            passes.by_ref().map(|pass| pass(&reading, served)).find(|edits| !edits.is_empty())
+        } {
+            self = self.edited(edits);
+        }
+        self
     }
 
-    /// The statement after a change.
-    pub(crate) fn edited(self, edits: impl FnOnce(&str) -> Edits) -> Self {
-        let edits = edits(&self.text);
+    /// Rewrites the names of the served database in a statement that the server writes.
+    pub(crate) fn with_names(self, served: &ServedDatabase) -> Self {
+        let edits = served.edits(&Reading::new(&self.text, Dialect::DuckDb));
+        self.edited(edits)
+    }
+
+    /// The statement after changes.
+    pub(crate) fn edited(self, edits: Edits) -> Self {
         if edits.is_empty() {
             return self;
         }
@@ -60,6 +81,80 @@ impl Translated {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Pieces of statements that the passes change, and others.
+    const PIECES: [&str; 48] = [
+        "select",
+        "from",
+        "where",
+        "and",
+        "in",
+        "not in",
+        "=",
+        "<>",
+        "<",
+        ">=",
+        "||",
+        "->",
+        "->>",
+        "::",
+        ",",
+        "(",
+        ")",
+        "[1]",
+        "[",
+        "]",
+        "t",
+        "public.t",
+        "\"public\" . u",
+        "shop.public.t",
+        "pg_catalog.pg_class c",
+        "pg_catalog.lower(",
+        "information_schema.tables",
+        "'{1,NULL}'::int4[]",
+        "'\\x00ff'::bytea",
+        "bytea '\\x00'",
+        "any('{a,b}')",
+        "any(array(select 1))",
+        "'public.s'",
+        "nextval('public.s')",
+        "'t'::regclass",
+        "cast(x as regtype)",
+        "j",
+        "j::jsonb",
+        "'é\"'",
+        "$1",
+        "(a, b) = (1, '2024-01-01')",
+        "(a, b) < (c, d)",
+        "(a, b) in ((1, 2), (3, 4))",
+        "like 'a\\%'",
+        "unnest(a, b)",
+        "operator(pg_catalog.~)",
+        "-- x\n",
+        "create index i on t using btree (a x_ops)",
+    ];
+
+    /// Each pass on its own, which reads the text for itself.
+    fn by_single_passes(statement: &str, served: &ServedDatabase) -> Translated {
+        PASSES.iter().fold(Translated::of(statement), |statement, pass| {
+            let edits = pass(&Reading::new(&statement.text, Dialect::DuckDb), served);
+            statement.edited(edits)
+        })
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn passes_that_share_tokens_write_what_each_pass_writes_alone(
+            pieces in proptest::collection::vec(proptest::sample::select(&PIECES[..]), 0..24),
+            has_public: bool,
+        ) {
+            let served = ServedDatabase { database: "shop".to_owned(), has_public, catalog: catalog::some_names() };
+            let statement = pieces.join(" ");
+            let (found, expected) = (Translated::new(&statement, &served), by_single_passes(&statement, &served));
+            proptest::prop_assert_eq!(found.text, expected.text);
+            proptest::prop_assert_eq!(found.map, expected.map);
+        }
+    }
 
     #[test]
     fn positions_are_those_of_the_clients_text() {

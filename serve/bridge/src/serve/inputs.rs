@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use colonnade_duckdb::{Translated, types};
+use colonnade_duckdb::{AllowedStatement, Translated, types};
 use colonnade_server::value::types::Type;
 use colonnade_server::{BatchSize, EngineAnswer, EngineError};
 use colonnade_sql::statement::ExplainInputs;
 use pyo3::prelude::*;
 
-use super::PyConnection;
 use super::functions::written;
 use super::values::PyValue;
+use super::{Allowed, PyConnection};
 
 impl PyConnection {
     /// Has the calls of the next statement's functions with whole columns captured.
@@ -28,7 +28,7 @@ impl PyConnection {
     pub(super) fn captured(
         &mut self,
         inputs: &ExplainInputs,
-        query: &Translated,
+        query: &AllowedStatement<'_>,
         values: Option<HashMap<String, PyValue<'_>>>,
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
@@ -38,11 +38,11 @@ impl PyConnection {
             inputs.call,
             sample,
             inputs.seed,
-            &query.text,
+            Allowed(query),
             (size.rows, size.bytes, size.columns),
             values,
         );
-        let answer = self.call("inputs", arguments, query);
+        let answer = self.call("inputs", arguments, query.statement());
         self.ends_transaction = false;
         if !matches!(answer, Ok(EngineAnswer::Rows(_))) {
             self.finish();

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use colonnade_duckdb::{ServedDatabase, Translated, TranslatingSession};
+use colonnade_duckdb::{Access, ServedDatabase, Translated, TranslatingSession};
 use colonnade_server::Interrupt as _;
 use colonnade_udf::{
     Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, SessionWorkers, StopFlag,
@@ -30,6 +30,8 @@ pub(super) struct Siblings {
     /// The `engine.Session` of the caller.
     caller: Py<PyAny>,
     served: ServedDatabase,
+    /// That of a user who only reads.
+    access: Access,
     aggregates: FunctionNames,
     tables: FunctionNames,
     /// How many functions call each other by queries, up to the caller.
@@ -55,15 +57,16 @@ impl Siblings {
     pub(super) fn install(
         engine: &Bound<'_, PyAny>,
         caller: &Bound<'_, PyAny>,
-        served: &ServedDatabase,
+        (served, access): (&ServedDatabase, Access),
         (aggregates, tables): (&FunctionNames, &FunctionNames),
         depth: usize,
     ) -> PyResult<()> {
-        let between_statements = OwnConnection::new(caller, served, (aggregates, tables))?;
+        let between_statements = OwnConnection::new(caller, (served, access.clone()), (aggregates, tables))?;
         let siblings = Self {
             engine: engine.clone().unbind(),
             caller: caller.clone().unbind(),
             served: served.clone(),
+            access,
             aggregates: aggregates.clone(),
             tables: tables.clone(),
             depth,
@@ -80,7 +83,8 @@ impl Siblings {
             let opened = || -> PyResult<Sibling> {
                 let engine = self.engine.bind(py);
                 let session = engine.call_method1("sibling", (&self.caller,))?;
-                Self::install(engine, &session, &self.served, (&self.aggregates, &self.tables), self.depth + 1)?;
+                let (served, names) = ((&self.served, self.access.clone()), (&self.aggregates, &self.tables));
+                Self::install(engine, &session, served, names, self.depth + 1)?;
                 let stop = function_session(&session)?.get().stop_flag();
                 let handle = Arc::new(PySession(session.unbind()));
                 let connection = PyConnection {
@@ -93,7 +97,8 @@ impl Siblings {
                     is_owner: true,
                     workers: None,
                 };
-                Ok(Sibling { session: TranslatingSession::new(connection, self.served.clone()), handle, stop })
+                let session = TranslatingSession::new(connection, self.served.clone(), self.access.clone());
+                Ok(Sibling { session, handle, stop })
             };
             opened().map_err(|error| loopback_error(engine_error(py, &error, &Translated::default())))
         })

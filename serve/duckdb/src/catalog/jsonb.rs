@@ -5,7 +5,7 @@
 //!   cast to jsonb, is a function's jsonb, or is what `->` gives: PostgreSQL has these operators for jsonb only, and not for json.
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Token, TokenKind, code};
+use colonnade_sql::{Reading, Token, TokenKind};
 
 use super::operands::{Operands, operator};
 
@@ -19,13 +19,13 @@ const COMPARISONS: [&str; 3] = ["=", "<>", "!="];
 const BEGINNINGS: [&str; 4] = ["select", "distinct", "all", "set"];
 
 /// Adds parentheses around chains of `->` and `->>`.
-pub(crate) fn arrows(statement: &str) -> Edits {
+pub(crate) fn arrows(statement: &Reading<'_>) -> Edits {
     let mut edits = Edits::default();
-    if !statement.contains("->") {
+    if !statement.text().contains("->") {
         return edits;
     }
-    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
-    let operands = Operands::new(&tokens);
+    let tokens = statement.tokens();
+    let operands = Operands::new(tokens);
     let mut done = 0;
     for at in 1..tokens.len() {
         if at < done || !begins_arrow(&operands, at) {
@@ -33,7 +33,7 @@ pub(crate) fn arrows(statement: &str) -> Edits {
         }
         let Some((start, end, is_needed)) = chain(&operands, at) else { continue };
         done = end;
-        if is_needed && !is_alone(&tokens, start, end) && !follows_operator(&tokens, start) {
+        if is_needed && !is_alone(tokens, start, end) && !follows_operator(tokens, start) {
             edits.insert(tokens[start].start, "(");
             edits.insert(tokens[end - 1].end(), ")");
         }
@@ -83,15 +83,15 @@ fn is_higher(operator: &str) -> bool {
 }
 
 /// Changes `||`, `=` and `<>` of jsonb.
-pub(crate) fn operators(statement: &str) -> Edits {
+pub(crate) fn operators(statement: &Reading<'_>) -> Edits {
     let mut edits = Edits::default();
-    let mentions = statement.as_bytes().windows(5).any(|part| part.eq_ignore_ascii_case(b"jsonb"));
-    if !mentions && !statement.contains("->") {
+    let mentions = statement.text().as_bytes().windows(5).any(|part| part.eq_ignore_ascii_case(b"jsonb"));
+    if !mentions && !statement.text().contains("->") {
         return edits;
     }
-    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
-    let operands = Operands::new(&tokens);
-    let assignments = assignments(&tokens);
+    let tokens = statement.tokens();
+    let operands = Operands::new(tokens);
+    let assignments = assignments(tokens);
     let mut done = 0;
     for at in 1..tokens.len() {
         let is_first = at >= done && matches!(tokens[at].kind, TokenKind::Symbol(b'|' | b'=' | b'<' | b'!'));
@@ -207,11 +207,17 @@ fn assignments(tokens: &[Token<'_>]) -> Vec<bool> {
 
 #[cfg(test)]
 mod tests {
+    use colonnade_sql::Dialect;
+
     use super::*;
 
+    fn with_arrows(statement: &str) -> String {
+        arrows(&Reading::new(statement, Dialect::DuckDb)).apply(statement).text.into_owned()
+    }
+
     fn rewritten(statement: &str) -> String {
-        let text = arrows(statement).apply(statement).text.into_owned();
-        operators(&text).apply(&text).text.into_owned()
+        let text = with_arrows(statement);
+        operators(&Reading::new(&text, Dialect::DuckDb)).apply(&text).text.into_owned()
     }
 
     #[test]
@@ -226,9 +232,9 @@ mod tests {
             ("select 'x' || j->'a', j->'b' from t", "select 'x' || j->'a', j->'b' from t"),
             ("select '->', j->>'a' = 'b'", "select '->', j->>'a' = 'b'"),
         ] {
-            let text = arrows(given).apply(given).text;
+            let text = with_arrows(given);
             assert_eq!(text, expected, "{given}");
-            assert_eq!(arrows(&text).apply(&text).text, expected);
+            assert_eq!(with_arrows(&text), expected);
         }
     }
 

@@ -92,7 +92,7 @@ impl CatalogNames {
 
 /// Some names, for tests.
 #[cfg(test)]
-pub(super) fn some() -> CatalogNames {
+pub(crate) fn some() -> CatalogNames {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let relations = owned(&["pg_class", "pg_index"]);
     let functions = owned(&["version", "pg_get_expr", "generate_subscripts"]);

@@ -4,7 +4,7 @@
 //! alias or a column, it is not changed: no dot follows such a name.
 
 use colonnade_sql::edit::Edits;
-use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
+use colonnade_sql::{Dialect, Reading, Token, TokenKind, quote};
 
 use super::{CATALOG_INFORMATION, CatalogNames, INFORMATION, SCHEMA, begins};
 
@@ -22,19 +22,17 @@ pub struct ServedDatabase {
     pub has_public: bool,
     /// What clients may name with the schema `pg_catalog`.
     pub catalog: CatalogNames,
-    /// A longer statement is refused before it is rewritten.
-    pub max_statement_bytes: usize,
 }
 
 impl ServedDatabase {
     /// The changes after which a statement has DuckDB's names of the database's objects.
-    pub(crate) fn edits(&self, statement: &str) -> Edits {
+    pub(crate) fn edits(&self, statement: &Reading<'_>) -> Edits {
         edits(statement, &self.database, self.has_public, &self.catalog)
     }
 }
 
-fn edits(statement: &str, database: &str, has_public: bool, names: &CatalogNames) -> Edits {
-    let mut edits = Edits::default();
+fn edits(reading: &Reading<'_>, database: &str, has_public: bool, names: &CatalogNames) -> Edits {
+    let (mut edits, statement) = (Edits::default(), reading.text());
     let may_match = |at: usize| [PUBLIC, SCHEMA, INFORMATION].iter().any(|name| begins(&statement[at..], name));
     if !statement.bytes().enumerate().any(|(at, b)| matches!(b | 0x20, b'p' | b'i') && may_match(at)) {
         return edits;
@@ -42,25 +40,25 @@ fn edits(statement: &str, database: &str, has_public: bool, names: &CatalogNames
     let database = database.to_lowercase();
     let is_database =
         |token: &Token<'_>| matches!(token.kind, TokenKind::Word | TokenKind::Name) && token.folded() == database;
-    let tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
-    let keeps_public = has_public || tokens.iter().enumerate().any(|(at, _)| is_other(&tokens, at));
+    let tokens = reading.tokens();
+    let keeps_public = has_public || tokens.iter().enumerate().any(|(at, _)| is_other(tokens, at));
     for (at, token) in tokens.iter().enumerate() {
-        let starts = !is_dot(&tokens, at.wrapping_sub(1));
-        if starts && is_database(token) && is_dot(&tokens, at + 1) {
-            edit_qualified(&tokens, at, names, &mut edits);
+        let starts = !is_dot(tokens, at.wrapping_sub(1));
+        if starts && is_database(token) && is_dot(tokens, at + 1) {
+            edit_qualified(tokens, at, names, &mut edits);
         }
         if keeps_public {
             continue;
         }
         // Also `database.public.x`.
-        let is_first = starts || at >= 2 && is_database(&tokens[at - 2]) && !is_dot(&tokens, at.wrapping_sub(3));
-        if is_public(token) && (is_first && is_dot(&tokens, at + 1) || is_schema(&tokens, at)) {
+        let is_first = starts || at >= 2 && is_database(&tokens[at - 2]) && !is_dot(tokens, at.wrapping_sub(3));
+        if is_public(token) && (is_first && is_dot(tokens, at + 1) || is_schema(tokens, at)) {
             edits.replace(token.range(), MAIN);
-        } else if is_sequence(&tokens, at) {
+        } else if is_sequence(tokens, at) {
             edit_sequence_name(token, &mut edits);
         }
     }
-    if is_search_path(&tokens) && !has_public {
+    if is_search_path(tokens) && !has_public {
         for token in &tokens[2..] {
             edit_search_path(token, &mut edits);
         }
@@ -142,7 +140,8 @@ mod tests {
     use super::*;
 
     fn rewritten_for(statement: &str, database: &str, has_public: bool) -> String {
-        edits(statement, database, has_public, &super::super::names::some()).apply(statement).text.into_owned()
+        let (reading, names) = (Reading::new(statement, Dialect::DuckDb), super::super::names::some());
+        edits(&reading, database, has_public, &names).apply(statement).text.into_owned()
     }
 
     #[test]

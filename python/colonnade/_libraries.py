@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 
@@ -20,6 +21,20 @@ def require(module: str, purpose: str, extra: str | None = None) -> Any:
         raise ImportError(f"{purpose} needs {top}: pip install '{wanted}'", name=top) from None
 
 
+def must_be_of_one_version(purpose: str) -> None:
+    """Raises an ImportError if `colonnade_serve` is of another version than this package, as after an upgrade of one of
+    them alone. Then each import of it may fail, or find what does something else."""
+    try:
+        own, server = version("colonnade"), version("colonnade_serve")
+    except PackageNotFoundError:
+        # One of them is not installed, or is a folder without metadata.
+        return
+    if own != server:
+        text = f"{purpose} needs colonnade_serve {own}, and {server} is installed: pip install -U 'colonnade[serve]'"
+        raise ImportError(text, name="colonnade_serve")
+
+
 def server_part(module: str, purpose: str) -> Any:
     """A module of the package `colonnade_serve`, whose wheel comes with the extra `serve`."""
+    must_be_of_one_version(purpose)
     return require(f"colonnade_serve.{module}", purpose, "serve")

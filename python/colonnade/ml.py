@@ -4,6 +4,9 @@
 `colonnade_serve`, whose wheel comes with the extra `ml`.
 """
 
+from ._libraries import must_be_of_one_version
+
+must_be_of_one_version("colonnade.ml")
 try:
     from colonnade_serve.ml import Model, ModelError, install, load, models, save
 except ModuleNotFoundError:

@@ -18,7 +18,7 @@ def alone(*arguments: str, cwd: Path, names: str = "colonnade*") -> subprocess.C
     """Run the command in an interpreter that finds the standard library and the packages of these names, but no other
     one: by default both packages of this project."""
     packages = cwd / "packages"
-    packages.mkdir()
+    packages.mkdir(exist_ok=True)
     # And its metadata.
     for found in Path(colonnade.__file__).parents[1].glob(names):
         (packages / found.name).symlink_to(found)
@@ -65,6 +65,20 @@ def test_a_command_of_the_server_says_what_to_install(command: str, arguments: t
     done = alone(command, *arguments, cwd=tmp_path, names=CLIENT)
     said = f"colonnade: colonnade {command} needs colonnade_serve: pip install 'colonnade[serve]'\n"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
+
+
+@pytest.mark.parametrize("command", ["read", "serve", "ml"])
+def test_a_server_of_another_version_is_not_used(command: str, tmp_path: Path) -> None:
+    packages, installed = tmp_path / "packages", Path(colonnade.__file__).parents[1]
+    metadata = packages / "colonnade_serve-0.0.1.dist-info/METADATA"
+    metadata.parent.mkdir(parents=True)
+    metadata.write_text("Metadata-Version: 2.4\nName: colonnade-serve\nVersion: 0.0.1\n")
+    for found in (installed / "colonnade_serve", *installed.glob("colonnade-*.dist-info")):
+        (packages / found.name).symlink_to(found)
+    done = alone(command, "--help", cwd=tmp_path, names=CLIENT)
+    needed = f"colonnade_serve {colonnade.__version__}, and 0.0.1 is installed: pip install -U 'colonnade[serve]'"
+    said = "" if command == "read" else f"colonnade: colonnade {command} needs {needed}\n"
+    assert (done.returncode, done.stderr) == (int(command != "read"), said)
 
 
 def test_the_client_does_without(tmp_path: Path) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import importlib.util
 from typing import Any
 
-from colonnade._libraries import server_part
+from colonnade._libraries import must_be_of_one_version, server_part
 
 from .command_line import Parser
 
@@ -22,11 +23,21 @@ COMMANDS = {
 
 def add_arguments(name: str, subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add a subcommand, or what says how to install it."""
-    if importlib.util.find_spec("colonnade_serve") is not None:
+    if is_installed():
         importlib.import_module(f"colonnade_serve._cli.{name}").add_arguments(subparsers)
         return
     subparsers.add_parser(name, help=f"{COMMANDS[name]} (pip install 'colonnade[serve]')", add_help=False)
     subparsers.choices[name] = Absent(name)
+
+
+@functools.cache
+def is_installed() -> bool:
+    """Whether the package is there, in this version."""
+    try:
+        must_be_of_one_version("colonnade")
+    except ImportError:
+        return False
+    return importlib.util.find_spec("colonnade_serve") is not None
 
 
 class Absent(Parser):

@@ -13,7 +13,7 @@ use crate::inputs::{CallInputs, Form};
 use crate::memory::{MemoryBudget, MemoryCharge, MemoryExceeded};
 use crate::output::OutputColumn;
 
-pub(crate) use memory::VectorMemory;
+use memory::VectorMemory;
 use node::{Node, Run};
 use reader::Reader;
 
@@ -69,7 +69,7 @@ impl Collector {
         write: impl FnOnce(&mut CallInputs<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut memory = VectorMemory::new(&self.budget).map_err(CallError::from)?;
-        let mut inputs = CallInputs::collected(&mut memory, Arc::clone(&self.function), rows);
+        let mut inputs = CallInputs::new(&mut memory, Arc::clone(&self.function), rows, Vec::new());
         write(&mut inputs)?;
         let words = inputs.into_words()?;
         let mut reader = Reader::new(&memory, &words);

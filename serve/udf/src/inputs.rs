@@ -1,15 +1,14 @@
 //! The arguments of a call, which the caller writes directly into the ring.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::CallError;
-use crate::collected::VectorMemory;
 use crate::function::Function;
 use crate::layout::{ALIGNMENT, DATA, MAX_REQUEST_WORDS};
 use crate::memory::{MemoryBudget, MemoryExceeded};
 use crate::output::CallOutput;
 use crate::ring::RingSlice;
-use crate::worker::FunctionWorker;
 
 /// How an argument is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +51,7 @@ pub struct NodeBuffers<'r> {
 /// The arguments of a call, in the order of the parameters.
 #[derive(Debug)]
 pub struct CallInputs<'w> {
-    target: Target<'w>,
+    target: &'w mut (dyn InputTarget + 'static),
     function: Arc<Function>,
     rows: usize,
     words: Vec<u64>,
@@ -66,28 +65,50 @@ pub struct CallInputs<'w> {
     at: usize,
 }
 
-/// Whose memory has the arguments.
+/// Whose memory has the arguments: a worker, which is called with them, or rows that are collected.
+pub(crate) trait InputTarget: fmt::Debug + Send + Sync {
+    /// The memory that the session's functions may use in this process.
+    fn budget(&self) -> &Arc<MemoryBudget>;
+
+    /// Makes the memory at least this large.
+    ///
+    /// # Errors
+    /// If it would exceed its limit.
+    fn grow(&mut self, size: usize, function: &Function) -> Result<(), CallError>;
+
+    /// A part of the memory; `None` if it is not within it.
+    fn slice(&self, at: usize, bytes: usize) -> Option<RingSlice<'_>>;
+
+    /// The error of arguments that are larger than the memory's limit.
+    fn out_of_memory(&self, function: &Function) -> CallError;
+
+    /// Calls the function, and waits for its result.
+    ///
+    /// # Errors
+    /// If the function fails, or its result is not valid.
+    fn call(&mut self, function: &Arc<Function>, inputs: WrittenInputs) -> Result<CallOutput<'_>, CallError>;
+}
+
+/// Where the arguments of a call are in the memory.
 #[derive(Debug)]
-enum Target<'w> {
-    /// A worker's, which is called with them.
-    Worker(&'w mut FunctionWorker),
-    /// That of rows that are collected.
-    Collected(&'w mut VectorMemory),
+pub(crate) struct WrittenInputs {
+    pub rows: usize,
+    /// The forms of the parameters, and the places of their nodes.
+    pub words: Vec<u64>,
+    pub groups_at: usize,
+    pub groups: usize,
+    pub data_end: usize,
 }
 
 impl<'w> CallInputs<'w> {
-    pub(crate) fn new(worker: &'w mut FunctionWorker, function: Arc<Function>, rows: usize) -> Self {
-        let mut words = std::mem::take(&mut worker.words);
+    /// The memory of `words` is used for those of this call.
+    pub(crate) fn new(
+        target: &'w mut (dyn InputTarget + 'static),
+        function: Arc<Function>,
+        rows: usize,
+        mut words: Vec<u64>,
+    ) -> Self {
         words.clear();
-        Self::into_target(Target::Worker(worker), function, rows, words)
-    }
-
-    /// Arguments that are not passed to a worker yet.
-    pub(crate) fn collected(memory: &'w mut VectorMemory, function: Arc<Function>, rows: usize) -> Self {
-        Self::into_target(Target::Collected(memory), function, rows, Vec::new())
-    }
-
-    fn into_target(target: Target<'w>, function: Arc<Function>, rows: usize, words: Vec<u64>) -> Self {
         let at = DATA;
         Self { target, function, rows, words, parameters: 0, missing_nodes: 0, groups_at: 0, groups: 0, at }
     }
@@ -133,10 +154,7 @@ impl<'w> CallInputs<'w> {
 
     /// The memory that the session's functions may use in this process.
     pub fn budget(&self) -> &Arc<MemoryBudget> {
-        match &self.target {
-            Target::Worker(worker) => worker.budget(),
-            Target::Collected(memory) => memory.budget(),
-        }
+        self.target.budget()
     }
 
     /// The error of a call that needs more of it.
@@ -194,41 +212,23 @@ impl<'w> CallInputs<'w> {
             return Err(self.misuse("there are too many columns for one call"));
         }
         let Self { target, function, rows, words, groups_at, groups, at, .. } = self;
-        match target {
-            Target::Worker(worker) => worker.call(&function, rows, words, (groups_at, groups), at),
-            Target::Collected(_) => {
-                Err(CallError::Misuse { function: function.name.clone(), fault: "collected arguments have no worker" })
-            }
-        }
+        target.call(&function, WrittenInputs { rows, words, groups_at, groups, data_end: at })
     }
 
     fn reserve(&mut self, bytes: usize) -> Result<usize, CallError> {
         let place = self.at;
         let end = place.checked_add(bytes).and_then(|end| end.checked_next_multiple_of(ALIGNMENT));
         let end = end.ok_or_else(|| self.out_of_memory())?;
-        match &mut self.target {
-            Target::Worker(worker) if worker.ring_holds(end) => {}
-            Target::Worker(worker) => return Err(worker.out_of_memory(&self.function)),
-            Target::Collected(memory) => {
-                memory.grow(end).map_err(|exceeded| CallError::exceeded(&self.function, exceeded))?;
-            }
-        }
+        self.target.grow(end, &self.function)?;
         self.at = end;
         Ok(place)
     }
 
     fn out_of_memory(&self) -> CallError {
-        match &self.target {
-            Target::Worker(worker) => worker.out_of_memory(&self.function),
-            Target::Collected(memory) => CallError::exceeded(&self.function, MemoryExceeded::Session(memory.limit())),
-        }
+        self.target.out_of_memory(&self.function)
     }
 
     fn slice(&self, at: usize, bytes: usize) -> Result<RingSlice<'_>, CallError> {
-        let slice = match &self.target {
-            Target::Worker(worker) => worker.slice(at, bytes),
-            Target::Collected(memory) => memory.slice(at, bytes),
-        };
-        slice.ok_or_else(|| self.out_of_memory())
+        self.target.slice(at, bytes).ok_or_else(|| self.out_of_memory())
     }
 }

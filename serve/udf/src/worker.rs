@@ -10,7 +10,7 @@ use crate::check::{self, Fault, Refused, json};
 use crate::description::describe;
 use crate::error::{CallError, FunctionError, ValueFault};
 use crate::function::{Function, FunctionKind};
-use crate::inputs::CallInputs;
+use crate::inputs::{CallInputs, InputTarget, WrittenInputs};
 use crate::layout::{Answer, AnswerHead, DATA, REQUEST_WORDS, Request, RequestHead};
 use crate::loopback::{EndCondition, Loopback, Queries, StopFlag};
 use crate::memory::{MemoryBudget, MemoryCharge};
@@ -74,7 +74,7 @@ pub struct FunctionWorker {
     session: Arc<SessionState>,
     state: WorkerState,
     /// The memory of the last call's words.
-    pub(crate) words: Vec<u64>,
+    words: Vec<u64>,
     /// Who runs the queries of functions.
     loopback: Option<Arc<dyn Loopback>>,
     stop: StopFlag,
@@ -118,7 +118,8 @@ impl FunctionWorker {
         if !self.state.compiled.ids.contains(&function.id) {
             self.define(function)?;
         }
-        Ok(CallInputs::new(self, Arc::clone(function), rows))
+        let words = std::mem::take(&mut self.words);
+        Ok(CallInputs::new(self, Arc::clone(function), rows, words))
     }
 
     /// Compiles a function without calling it.
@@ -131,9 +132,7 @@ impl FunctionWorker {
 
     fn define(&mut self, function: &Function) -> Result<(), CallError> {
         let description = describe(function);
-        if !self.ring_holds(DATA + description.len()) {
-            return Err(self.out_of_memory(function));
-        }
+        self.grow(DATA + description.len(), function)?;
         let place = self.slice(DATA, description.len()).ok_or_else(|| self.out_of_memory(function))?;
         place.write(0, description.as_bytes());
         self.state.last = None;
@@ -148,58 +147,6 @@ impl FunctionWorker {
     fn head(&self, request: Request, function: u64, rows: usize) -> RequestHead {
         let capacity = self.state.process.as_ref().map_or(0, |process| process.ring.size());
         RequestHead { request, function, rows, groups_at: 0, groups: 0, data_end: DATA, capacity, words: 0 }
-    }
-
-    /// Calls a function whose arguments are in the ring up to `data_end`.
-    pub(crate) fn call(
-        &mut self,
-        function: &Arc<Function>,
-        rows: usize,
-        words: Vec<u64>,
-        (groups_at, groups): (usize, usize),
-        data_end: usize,
-    ) -> Result<CallOutput<'_>, CallError> {
-        let place = self.slice(REQUEST_WORDS, words.len() * 8).ok_or_else(|| self.out_of_memory(function))?;
-        place.write_words(&words);
-        let head = self.head(Request::Call, function.id, rows);
-        let head = RequestHead { groups_at, groups, data_end, words: words.len(), ..head };
-        let is_again = self.state.last.as_ref().is_some_and(|last| last.0 == head && last.1 == words);
-        let last = self.state.last.take().filter(|_| is_again);
-        let head = RequestHead { request: if is_again { Request::CallAgain } else { Request::Call }, ..head };
-        let begun = Instant::now();
-        if let Some(process) = &self.state.process {
-            self.state.pace.before_call(process);
-        }
-        let answer = self.exchange(function, head);
-        self.state.process.iter().for_each(|process| process.end_call());
-        let answer = answer?;
-        self.state.pace.after_call(begun.elapsed());
-        self.state.last = last.or_else(|| Some((head, words.clone())));
-        self.words = words;
-        let expected = match function.kind {
-            FunctionKind::Scalar => Some(rows),
-            FunctionKind::Aggregate | FunctionKind::AggregatePerGroup => Some(groups),
-            FunctionKind::Table | FunctionKind::AnyTable => None,
-        };
-        let Some(process) = &self.state.process else {
-            return Err(self.broken(function, "there is no process"));
-        };
-        let is_any = function.kind == FunctionKind::AnyTable;
-        let (names, any) = if is_any {
-            let found = check::any_columns(&process.ring, &answer, &function.parameters);
-            found.map_err(|fault| self.broken(function, fault))?
-        } else {
-            Default::default()
-        };
-        let declared = function.results.iter().map(|result| &result.column_type);
-        let types: Vec<_> = if is_any { any.iter().collect() } else { declared.collect() };
-        let (rows, columns) = match check::columns(&process.ring, &answer, &types, expected, &mut self.charge) {
-            Ok(found) => found,
-            Err(Refused::Fault(fault)) => return Err(self.broken(function, fault)),
-            Err(Refused::Memory(exceeded)) => return Err(CallError::exceeded(function, exceeded)),
-        };
-        json::check(&columns, &types)?;
-        Ok(CallOutput { rows, names, columns, charge: &mut self.charge })
     }
 
     /// Sends a request and waits until it is done. Serves what the worker wants meanwhile.
@@ -300,27 +247,73 @@ impl FunctionWorker {
         CallError::Memory { function: function.name.clone(), limit: self.session.pool.limits.memory, record }
     }
 
-    pub(crate) fn out_of_memory(&self, function: &Function) -> CallError {
-        self.memory(function, None)
-    }
-
-    /// The memory that the session's functions may use in this process.
-    pub(crate) fn budget(&self) -> &Arc<MemoryBudget> {
-        &self.session.budget
-    }
-
-    /// Whether the ring has this size, or could be made so large.
-    pub(crate) fn ring_holds(&self, size: usize) -> bool {
-        self.state.process.as_ref().is_some_and(|process| process.ring.grow(size))
-    }
-
-    pub(crate) fn slice(&self, at: usize, bytes: usize) -> Option<RingSlice<'_>> {
-        self.state.process.as_ref().and_then(|process| process.ring.slice(at, bytes))
-    }
-
     /// Whether the session's statement was cancelled. A caller that computes for long between two calls may ask.
     pub fn is_cancelled(&self) -> bool {
         self.session.is_cancelled.load(Ordering::SeqCst)
+    }
+}
+
+impl InputTarget for FunctionWorker {
+    fn budget(&self) -> &Arc<MemoryBudget> {
+        &self.session.budget
+    }
+
+    fn grow(&mut self, size: usize, function: &Function) -> Result<(), CallError> {
+        let is_grown = self.state.process.as_ref().is_some_and(|process| process.ring.grow(size));
+        if is_grown { Ok(()) } else { Err(self.out_of_memory(function)) }
+    }
+
+    fn slice(&self, at: usize, bytes: usize) -> Option<RingSlice<'_>> {
+        self.state.process.as_ref().and_then(|process| process.ring.slice(at, bytes))
+    }
+
+    fn out_of_memory(&self, function: &Function) -> CallError {
+        self.memory(function, None)
+    }
+
+    fn call(&mut self, function: &Arc<Function>, inputs: WrittenInputs) -> Result<CallOutput<'_>, CallError> {
+        let WrittenInputs { rows, words, groups_at, groups, data_end } = inputs;
+        let place = self.slice(REQUEST_WORDS, words.len() * 8).ok_or_else(|| self.out_of_memory(function))?;
+        place.write_words(&words);
+        let head = self.head(Request::Call, function.id, rows);
+        let head = RequestHead { groups_at, groups, data_end, words: words.len(), ..head };
+        let is_again = self.state.last.as_ref().is_some_and(|last| last.0 == head && last.1 == words);
+        let last = self.state.last.take().filter(|_| is_again);
+        let head = RequestHead { request: if is_again { Request::CallAgain } else { Request::Call }, ..head };
+        let begun = Instant::now();
+        if let Some(process) = &self.state.process {
+            self.state.pace.before_call(process);
+        }
+        let answer = self.exchange(function, head);
+        self.state.process.iter().for_each(|process| process.end_call());
+        let answer = answer?;
+        self.state.pace.after_call(begun.elapsed());
+        self.state.last = last.or_else(|| Some((head, words.clone())));
+        self.words = words;
+        let expected = match function.kind {
+            FunctionKind::Scalar => Some(rows),
+            FunctionKind::Aggregate | FunctionKind::AggregatePerGroup => Some(groups),
+            FunctionKind::Table | FunctionKind::AnyTable => None,
+        };
+        let Some(process) = &self.state.process else {
+            return Err(self.broken(function, "there is no process"));
+        };
+        let is_any = function.kind == FunctionKind::AnyTable;
+        let (names, any) = if is_any {
+            let found = check::any_columns(&process.ring, &answer, &function.parameters);
+            found.map_err(|fault| self.broken(function, fault))?
+        } else {
+            Default::default()
+        };
+        let declared = function.results.iter().map(|result| &result.column_type);
+        let types: Vec<_> = if is_any { any.iter().collect() } else { declared.collect() };
+        let (rows, columns) = match check::columns(&process.ring, &answer, &types, expected, &mut self.charge) {
+            Ok(found) => found,
+            Err(Refused::Fault(fault)) => return Err(self.broken(function, fault)),
+            Err(Refused::Memory(exceeded)) => return Err(CallError::exceeded(function, exceeded)),
+        };
+        json::check(&columns, &types)?;
+        Ok(CallOutput { rows, names, columns, charge: &mut self.charge })
     }
 }
 

@@ -4,8 +4,12 @@ use std::io;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::CallError;
+use crate::function::Function;
+use crate::inputs::{InputTarget, WrittenInputs};
 use crate::memory::{MemoryBudget, MemoryCharge, MemoryExceeded};
-use crate::ring::Ring;
+use crate::output::CallOutput;
+use crate::ring::{Ring, RingSlice};
 
 /// How many are kept for later vectors: making one takes as long as the call of a function with a row.
 const MAX_SPARE: usize = 4;
@@ -31,16 +35,33 @@ impl VectorMemory {
         Ok(Self { ring, charge: budget.empty_charge() })
     }
 
-    /// The budget.
-    pub fn budget(&self) -> &Arc<MemoryBudget> {
-        self.charge.budget()
-    }
-
     /// Makes it at least this large.
-    pub fn grow(&mut self, size: usize) -> Result<(), MemoryExceeded> {
+    fn enlarge(&mut self, size: usize) -> Result<(), MemoryExceeded> {
         let more = self.ring.grown(size) - self.ring.size();
         self.charge.set(self.charge.bytes() + more)?;
         if self.ring.grow(size) { Ok(()) } else { Err(MemoryExceeded::Session(self.ring.limit())) }
+    }
+}
+
+impl InputTarget for VectorMemory {
+    fn budget(&self) -> &Arc<MemoryBudget> {
+        self.charge.budget()
+    }
+
+    fn grow(&mut self, size: usize, function: &Function) -> Result<(), CallError> {
+        self.enlarge(size).map_err(|exceeded| CallError::exceeded(function, exceeded))
+    }
+
+    fn slice(&self, at: usize, bytes: usize) -> Option<RingSlice<'_>> {
+        self.ring.slice(at, bytes)
+    }
+
+    fn out_of_memory(&self, function: &Function) -> CallError {
+        CallError::exceeded(function, MemoryExceeded::Session(self.ring.limit()))
+    }
+
+    fn call(&mut self, function: &Arc<Function>, _: WrittenInputs) -> Result<CallOutput<'_>, CallError> {
+        Err(CallError::Misuse { function: function.name.clone(), fault: "collected arguments have no worker" })
     }
 }
 

@@ -8,13 +8,11 @@ mod reply;
 mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use crate::layout::{Answer, AnswerHead, DATA, MAX_RECORD, Request, RequestHead};
 use crate::process::Process;
 use crate::ring::Ring;
-use crate::session::SessionState;
+use crate::stop::EndCondition;
 
 pub use reply::{LoopbackReply, ReplyError};
 
@@ -102,40 +100,6 @@ impl From<ReplyError> for LoopbackError {
             ReplyError::Misuse => "XX000",
         };
         Self::new(code, error.to_string())
-    }
-}
-
-/// Ends calls before their time: those within a query that a function has started, when that function's call has to end.
-#[derive(Clone, Debug, Default)]
-pub struct StopFlag(Arc<AtomicBool>);
-
-impl StopFlag {
-    /// Ends the calls that have this flag. They notice it within some 20 ms.
-    pub fn stop(&self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-
-    /// Allows calls again.
-    pub fn reset(&self) {
-        self.0.store(false, Ordering::SeqCst);
-    }
-
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
-/// When a call has to end.
-#[derive(Clone)]
-pub(crate) struct EndCondition {
-    pub session: Arc<SessionState>,
-    pub stop: StopFlag,
-    pub deadline: Option<Instant>,
-}
-
-impl EndCondition {
-    pub fn is_cancelled(&self) -> bool {
-        self.session.is_cancelled.load(Ordering::SeqCst) || self.stop.is_set()
     }
 }
 

@@ -9,6 +9,7 @@ use crate::layout::MAX_NOTICES;
 use crate::memory::MemoryBudget;
 use crate::pool::PoolState;
 use crate::process::Process;
+use crate::stop::StopFlag;
 use crate::worker::{FunctionWorker, WorkerState};
 
 /// The worker processes of one SQL session. No other session ever uses them. Clones are handles to the same.
@@ -23,7 +24,8 @@ pub(crate) struct SessionState {
     running: Mutex<Vec<Weak<Process>>>,
     /// Their number.
     used: Arc<AtomicUsize>,
-    pub is_cancelled: AtomicBool,
+    /// Set from a cancellation to the next statement.
+    pub cancelled: StopFlag,
     has_ended: AtomicBool,
     notices: Mutex<String>,
     /// The memory of its functions in this process.
@@ -42,7 +44,7 @@ impl SessionWorkers {
             pool,
             running: Mutex::default(),
             used: Arc::default(),
-            is_cancelled: AtomicBool::new(false),
+            cancelled: StopFlag::default(),
             has_ended: AtomicBool::new(false),
             notices: Mutex::default(),
         }))
@@ -50,7 +52,7 @@ impl SessionWorkers {
 
     /// Begins a statement: a cancellation and printed text of the one before are forgotten.
     pub fn begin_statement(&self) {
-        self.0.is_cancelled.store(false, Ordering::SeqCst);
+        self.0.cancelled.reset();
         lock(&self.0.notices).clear();
     }
 
@@ -66,7 +68,7 @@ impl SessionWorkers {
 
     /// Cancels the statement: processes that run a function are killed, and their calls fail, as later ones of the statement do.
     pub fn cancel(&self) {
-        self.0.is_cancelled.store(true, Ordering::SeqCst);
+        self.0.cancelled.stop();
         let running: Vec<_> = lock(&self.0.running).iter().filter_map(Weak::upgrade).collect();
         running.iter().filter(|process| process.is_busy()).for_each(|process| process.kill());
     }

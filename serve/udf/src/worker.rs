@@ -3,7 +3,6 @@
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::check::{self, Fault, Refused, json};
@@ -12,7 +11,7 @@ use crate::error::{CallError, FunctionError, ValueFault};
 use crate::function::{Function, FunctionKind};
 use crate::inputs::{CallInputs, InputTarget, WrittenInputs};
 use crate::layout::{Answer, AnswerHead, DATA, REQUEST_WORDS, Request, RequestHead};
-use crate::loopback::{EndCondition, Loopback, Queries, StopFlag};
+use crate::loopback::{Loopback, Queries};
 use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::output::CallOutput;
 use crate::pace::Pace;
@@ -20,6 +19,7 @@ use crate::places::Place;
 use crate::process::{NoAnswer, Process};
 use crate::ring::RingSlice;
 use crate::session::{SessionPlace, SessionState};
+use crate::stop::{EndCondition, StopFlag};
 use crate::template::EndStatus;
 
 /// How many functions a process keeps. The one that was compiled first is forgotten for the next one.
@@ -153,7 +153,7 @@ impl FunctionWorker {
     fn exchange(&self, function: &Function, mut head: RequestHead) -> Result<AnswerHead, CallError> {
         let limit = self.session.pool.limits.call;
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
-        let end = EndCondition { session: Arc::clone(&self.session), stop: self.stop.clone(), deadline };
+        let end = EndCondition { cancelled: self.session.cancelled.clone(), stop: self.stop.clone(), deadline };
         let is_call = matches!(head.request, Request::Call | Request::CallAgain);
         let mut queries = Queries::new(end, self.loopback.clone());
         loop {
@@ -249,7 +249,7 @@ impl FunctionWorker {
 
     /// Whether the session's statement was cancelled. A caller that computes for long between two calls may ask.
     pub fn is_cancelled(&self) -> bool {
-        self.session.is_cancelled.load(Ordering::SeqCst)
+        self.session.cancelled.is_set()
     }
 }
 

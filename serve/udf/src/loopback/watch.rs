@@ -5,8 +5,9 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::{EndCondition, LoopbackConnection};
+use super::LoopbackConnection;
 use crate::process::{LOOK_INTERVAL, Process};
+use crate::stop::EndCondition;
 
 /// A query that runs.
 struct Watched {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use crate::pool::PoolState;
+use crate::places::Places;
 use crate::process::{IdleTime, Process};
 
 /// How often the clocks are read.
@@ -18,8 +18,12 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 const ALLOWANCE: Duration = Duration::from_millis(250);
 
 /// The processes of a pool that are looked at.
-#[derive(Debug, Default)]
-pub(crate) struct IdleWatch(Mutex<State>);
+#[derive(Debug)]
+pub(crate) struct IdleWatch {
+    /// The places that the processes hold.
+    places: Arc<Places>,
+    state: Mutex<State>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -35,8 +39,12 @@ struct Watched {
 }
 
 impl IdleWatch {
+    pub fn new(places: Arc<Places>) -> Arc<Self> {
+        Arc::new(Self { places, state: Mutex::default() })
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks at the processes. Gives whether there are any, and whether some were killed.
@@ -52,9 +60,7 @@ impl IdleWatch {
         state.is_running = !state.processes.is_empty();
         (state.is_running, some_killed)
     }
-}
 
-impl PoolState {
     /// Looks at a process from now on, unless it is the server's own.
     ///
     /// # Errors
@@ -63,10 +69,10 @@ impl PoolState {
         if process.id().is_none() {
             return Ok(());
         }
-        let mut state = self.idle_watch.lock();
+        let mut state = self.lock();
         if !state.is_running {
-            let pool = Arc::downgrade(self);
-            thread::Builder::new().name("udf-idle".to_owned()).spawn(move || run(&pool))?;
+            let watch = Arc::downgrade(self);
+            thread::Builder::new().name("udf-idle".to_owned()).spawn(move || run(&watch))?;
             state.is_running = true;
         }
         state.processes.push(Watched { process: Arc::downgrade(process), last: None });
@@ -74,13 +80,13 @@ impl PoolState {
     }
 }
 
-fn run(pool: &Weak<PoolState>) {
+fn run(watch: &Weak<IdleWatch>) {
     loop {
         thread::sleep(LOOK_INTERVAL);
-        let Some(pool) = pool.upgrade() else { return };
-        let (continues, some_killed) = pool.idle_watch.look();
+        let Some(watch) = watch.upgrade() else { return };
+        let (continues, some_killed) = watch.look();
         if some_killed {
-            pool.places.end_killed();
+            watch.places.end_killed();
         }
         if !continues {
             return;

@@ -1,10 +1,14 @@
-//! The places for worker processes of all sessions, and the idle workers, each of which holds one.
+//! The places for worker processes of all sessions, and the workers that hold them.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::worker::WorkerState;
+use crate::compiled::Compiled;
+use crate::layout::RequestHead;
+use crate::pace::Pace;
+use crate::process::Process;
 
 /// The places of a server. One lock guards the free ones and the idle workers: so whoever finds no place has seen that all are in use at
 /// one moment.
@@ -35,6 +39,44 @@ pub(crate) struct Place(Arc<Places>);
 impl Drop for Place {
     fn drop(&mut self) {
         self.0.lock().free += 1;
+    }
+}
+
+/// The right to one of the processes that a session may have.
+#[derive(Debug)]
+pub(crate) struct SessionPlace(Arc<AtomicUsize>);
+
+impl SessionPlace {
+    /// Takes a place, if fewer than `most` are `used`.
+    pub fn take(used: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
+        let more = |used| (used < most).then_some(used + 1);
+        let is_taken = used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok();
+        is_taken.then(|| Self(Arc::clone(used)))
+    }
+}
+
+impl Drop for SessionPlace {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// A worker process and the server's record of its state.
+#[derive(Debug, Default)]
+pub(crate) struct WorkerState {
+    pub process: Option<Arc<Process>>,
+    /// The process's place among those of all sessions, and among those of its own. They are dropped after it.
+    pub place: Option<Place>,
+    _session_place: Option<SessionPlace>,
+    pub compiled: Compiled,
+    pub pace: Pace,
+    /// The head and the words of its last call, if that is done and nothing else has been asked since.
+    pub last: Option<(RequestHead, Vec<u64>)>,
+}
+
+impl WorkerState {
+    pub fn new(process: Arc<Process>, place: Place, session_place: SessionPlace) -> Self {
+        Self { process: Some(process), place: Some(place), _session_place: Some(session_place), ..Self::default() }
     }
 }
 

@@ -13,8 +13,8 @@ use crate::CallError;
 use crate::cpu_time;
 use crate::layout::{AnswerHead, RequestHead};
 use crate::local::LocalWorker;
-use crate::pool::{PoolState, Source};
 use crate::ring::Ring;
+use crate::source::{SourceKind, WorkerSource};
 use crate::template::{EndStatus, ForkRequest, Template};
 
 /// How often a waiting thread looks whether the worker lives and the time is over.
@@ -60,26 +60,26 @@ struct ForkedProcess {
 
 impl ForkedProcess {
     /// Has the template fork a process. If the template has died meanwhile, which is noticed only now, another one does it.
-    fn start(pool: &Arc<PoolState>, ring: &Ring) -> Result<Self, CallError> {
-        let template = pool.template()?;
-        match Self::fork(pool, Arc::clone(&template), ring) {
-            Err(_) if template.is_dead() => Self::fork(pool, pool.template()?, ring),
+    fn start(source: &WorkerSource, ring: &Ring) -> Result<Self, CallError> {
+        let template = source.template()?;
+        match Self::fork(source, Arc::clone(&template), ring) {
+            Err(_) if template.is_dead() => Self::fork(source, source.template()?, ring),
             started => started,
         }
     }
 
-    fn fork(pool: &PoolState, template: Arc<Template>, ring: &Ring) -> Result<Self, CallError> {
-        let rules = pool.rules(&template)?;
-        let id = pool.next_id();
+    fn fork(source: &WorkerSource, template: Arc<Template>, ring: &Ring) -> Result<Self, CallError> {
+        let rules = source.rules(&template)?;
+        let id = source.next_id();
         let request = ForkRequest {
             id,
             ring: ring.as_fd(),
             ring_limit: ring.limit(),
-            memory: pool.limits.memory,
-            sandbox: rules.as_ref().map(|rules| (rules.as_fd(), &pool.filter)),
+            memory: source.limits.memory,
+            sandbox: rules.as_ref().map(|rules| (rules.as_fd(), &source.filter)),
         };
         let forked = template.fork(&request)?;
-        let (pid, descriptor, processors) = (forked.process, forked.descriptor, pool.processors);
+        let (pid, descriptor, processors) = (forked.process, forked.descriptor, source.processors);
         Ok(Self { id, pid, descriptor, template, is_bound: AtomicBool::new(false), processors })
     }
 
@@ -121,17 +121,17 @@ pub(crate) enum NoAnswer {
 
 impl Process {
     /// Starts a worker, whose first call has begun.
-    pub fn start(pool: &Arc<PoolState>) -> Result<Self, crate::CallError> {
-        let ring = Ring::new(usize::try_from(pool.limits.memory).unwrap_or(usize::MAX / 4))?;
-        let runner = match &pool.source {
-            Source::Templates(_) => Runner::Forked(ForkedProcess::start(pool, &ring)?),
-            Source::Local(source) => {
+    pub fn start(source: &WorkerSource) -> Result<Self, CallError> {
+        let ring = Ring::new(usize::try_from(source.limits.memory).unwrap_or(usize::MAX / 4))?;
+        let runner = match &source.kind {
+            SourceKind::Templates(_) => Runner::Forked(ForkedProcess::start(source, &ring)?),
+            SourceKind::Local(local) => {
                 // Nobody else could make it larger during a call.
                 if !ring.grow(ring.limit()) {
                     return Err(CallError::Start("there is no memory for the values of functions".to_owned()));
                 }
                 let whole = ring.slice(0, ring.limit()).map_or(0, |slice| slice.as_mut_ptr() as usize);
-                Runner::Local(source.start(whole, ring.limit())?)
+                Runner::Local(local.start(whole, ring.limit())?)
             }
         };
         Ok(Self { runner, ring, calls: AtomicU64::new(1) })

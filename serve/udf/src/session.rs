@@ -7,10 +7,11 @@ use std::time::Duration;
 use crate::CallError;
 use crate::layout::MAX_NOTICES;
 use crate::memory::MemoryBudget;
+use crate::places::{SessionPlace, WorkerState};
 use crate::pool::PoolState;
 use crate::process::Process;
 use crate::stop::StopFlag;
-use crate::worker::{FunctionWorker, WorkerState};
+use crate::worker::FunctionWorker;
 
 /// The worker processes of one SQL session. No other session ever uses them. Clones are handles to the same.
 #[derive(Clone)]
@@ -39,7 +40,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl SessionWorkers {
     pub(crate) fn new(pool: Arc<PoolState>) -> Self {
         Self(Arc::new(SessionState {
-            id: pool.next_id(),
+            id: pool.source.next_id(),
             budget: pool.session_budget(),
             pool,
             running: Mutex::default(),
@@ -103,16 +104,6 @@ impl SessionWorkers {
     }
 }
 
-/// The right to one of the processes that a session may have.
-#[derive(Debug)]
-pub(crate) struct SessionPlace(Arc<AtomicUsize>);
-
-impl Drop for SessionPlace {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
 impl Drop for SessionState {
     fn drop(&mut self) {
         self.pool.places.end_idle(self.id, Duration::ZERO);
@@ -144,17 +135,15 @@ impl SessionState {
         if self.has_ended.load(Ordering::SeqCst) {
             return Err(CallError::Start("the session has ended".to_owned()));
         }
-        let limits = &self.pool.limits;
+        let limits = &self.pool.source.limits;
         let most = limits.session_workers.unwrap_or(usize::MAX);
-        let more = |used| (used < most).then_some(used + 1);
-        if self.used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_err() {
+        let Some(session_place) = SessionPlace::take(&self.used, most) else {
             // Another thread of the session may have given one back meanwhile.
             return self.take_idle().ok_or(CallError::TooManySessionWorkers(most));
-        }
-        let session_place = SessionPlace(Arc::clone(&self.used));
+        };
         let place = self.pool.places.take().ok_or(CallError::TooManyWorkers(limits.workers))?;
-        let process = Arc::new(Process::start(&self.pool)?);
-        self.pool.watch(&process)?;
+        let process = Arc::new(Process::start(&self.pool.source)?);
+        self.pool.idle_watch.watch(&process)?;
         let mut running = lock(&self.running);
         running.retain(|process| process.strong_count() > 0);
         running.push(Arc::downgrade(&process));

@@ -1,6 +1,5 @@
 //! A worker as a thread of the server uses it.
 
-use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,59 +13,12 @@ use crate::layout::{Answer, AnswerHead, DATA, REQUEST_WORDS, Request, RequestHea
 use crate::loopback::{Loopback, Queries};
 use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::output::CallOutput;
-use crate::pace::Pace;
-use crate::places::Place;
+use crate::places::WorkerState;
 use crate::process::{NoAnswer, Process};
 use crate::ring::RingSlice;
-use crate::session::{SessionPlace, SessionState};
+use crate::session::SessionState;
 use crate::stop::{EndCondition, StopFlag};
 use crate::template::EndStatus;
-
-/// How many functions a process keeps. The one that was compiled first is forgotten for the next one.
-const MAX_FUNCTIONS: usize = 256;
-
-/// The functions that a process has compiled.
-#[derive(Debug, Default)]
-struct Compiled {
-    ids: HashSet<u64>,
-    /// The same, the oldest first.
-    order: VecDeque<u64>,
-}
-
-impl Compiled {
-    /// Takes out the oldest one, if there is no room for another.
-    fn make_room(&mut self) -> Option<u64> {
-        let oldest = if self.order.len() < MAX_FUNCTIONS { None } else { self.order.pop_front() };
-        oldest.inspect(|id| {
-            self.ids.remove(id);
-        })
-    }
-
-    fn add(&mut self, id: u64) {
-        if self.ids.insert(id) {
-            self.order.push_back(id);
-        }
-    }
-}
-
-/// A worker process and the server's record of its state.
-#[derive(Debug, Default)]
-pub(crate) struct WorkerState {
-    pub process: Option<Arc<Process>>,
-    /// The process's place among those of all sessions, and among those of its own. They are dropped after it.
-    pub place: Option<Place>,
-    _session_place: Option<SessionPlace>,
-    compiled: Compiled,
-    pace: Pace,
-    /// The head and the words of its last call, if that is done and nothing else has been asked since.
-    last: Option<(RequestHead, Vec<u64>)>,
-}
-
-impl WorkerState {
-    pub fn new(process: Arc<Process>, place: Place, session_place: SessionPlace) -> Self {
-        Self { process: Some(process), place: Some(place), _session_place: Some(session_place), ..Self::default() }
-    }
-}
 
 /// A worker process for one thread. Calls wait without any lock. If the process dies, the next call gets another one. When this is
 /// dropped, the process waits for the session's next call.
@@ -115,7 +67,7 @@ impl FunctionWorker {
                 None => self.session.start()?,
             };
         }
-        if !self.state.compiled.ids.contains(&function.id) {
+        if !self.state.compiled.has(function.id) {
             self.define(function)?;
         }
         let words = std::mem::take(&mut self.words);
@@ -151,7 +103,7 @@ impl FunctionWorker {
 
     /// Sends a request and waits until it is done. Serves what the worker wants meanwhile.
     fn exchange(&self, function: &Function, mut head: RequestHead) -> Result<AnswerHead, CallError> {
-        let limit = self.session.pool.limits.call;
+        let limit = self.session.pool.source.limits.call;
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         let end = EndCondition { cancelled: self.session.cancelled.clone(), stop: self.stop.clone(), deadline };
         let is_call = matches!(head.request, Request::Call | Request::CallAgain);
@@ -226,7 +178,7 @@ impl FunctionWorker {
         let status = if reason == NoAnswer::Died { process.end_status() } else { None };
         process.kill();
         let name = || function.name.clone();
-        match (reason, self.session.pool.limits.call) {
+        match (reason, self.session.pool.source.limits.call) {
             (NoAnswer::Late, Some(limit)) => CallError::Timeout { function: name(), limit },
             (NoAnswer::Cancelled | NoAnswer::Late, _) => CallError::Cancelled { function: name() },
             (NoAnswer::Died, _) => match status {
@@ -244,7 +196,7 @@ impl FunctionWorker {
     }
 
     fn memory(&self, function: &Function, record: Option<Box<FunctionError>>) -> CallError {
-        CallError::Memory { function: function.name.clone(), limit: self.session.pool.limits.memory, record }
+        CallError::Memory { function: function.name.clone(), limit: self.session.pool.source.limits.memory, record }
     }
 
     /// Whether the session's statement was cancelled. A caller that computes for long between two calls may ask.

@@ -1,13 +1,14 @@
 //! All worker processes of a server.
 
+pub(crate) mod state;
+
 use std::io;
 use std::sync::Arc;
 
+use state::PoolState;
+
 use crate::CallError;
-use crate::idle_cpu::IdleWatch;
 use crate::local::LocalSource;
-use crate::memory::{MemoryBudget, MemoryExceeded};
-use crate::places::Places;
 use crate::sandbox;
 use crate::session::SessionWorkers;
 use crate::source::{Isolation, SourceKind, WorkerLimits, WorkerSource};
@@ -16,14 +17,6 @@ use crate::template::TemplateSource;
 /// All worker processes of a server, and the template that forks them. Dropping it does not end the workers of sessions.
 #[derive(Clone)]
 pub struct WorkerPool(Arc<PoolState>);
-
-pub(crate) struct PoolState {
-    pub source: WorkerSource,
-    pub places: Arc<Places>,
-    pub idle_watch: Arc<IdleWatch>,
-    /// The memory of all sessions' functions in this process.
-    pub budget: Arc<MemoryBudget>,
-}
 
 impl WorkerPool {
     /// A pool that runs functions in this process. Of the limits, `memory` is that of the values of calls, and a call that takes longer than
@@ -49,13 +42,7 @@ impl WorkerPool {
     }
 
     fn with_source(kind: SourceKind, limits: WorkerLimits) -> io::Result<Self> {
-        let places = Places::new(limits.workers);
-        Ok(Self(Arc::new(PoolState {
-            idle_watch: IdleWatch::new(Arc::clone(&places)),
-            places,
-            budget: MemoryBudget::new(bytes(limits.server_memory), MemoryExceeded::Server),
-            source: WorkerSource::new(kind, limits)?,
-        })))
+        Ok(Self(Arc::new(PoolState::new(WorkerSource::new(kind, limits)?))))
     }
 
     /// Starts the template, if none runs, so that the first call does not wait for it.
@@ -79,17 +66,5 @@ impl WorkerPool {
     /// The number of worker processes.
     pub fn workers(&self) -> usize {
         self.0.places.taken()
-    }
-}
-
-/// A limit in bytes.
-fn bytes(limit: u64) -> Option<usize> {
-    usize::try_from(limit).ok()
-}
-
-impl PoolState {
-    /// The memory of one session's functions in this process.
-    pub fn session_budget(&self) -> Arc<MemoryBudget> {
-        self.budget.part(bytes(self.source.limits.memory), MemoryExceeded::Session)
     }
 }

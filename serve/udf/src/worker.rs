@@ -16,7 +16,7 @@ use crate::output::CallOutput;
 use crate::places::WorkerState;
 use crate::process::{NoAnswer, Process};
 use crate::ring::RingSlice;
-use crate::session::SessionState;
+use crate::session::state::SessionState;
 use crate::stop::{EndCondition, StopFlag};
 use crate::template::EndStatus;
 

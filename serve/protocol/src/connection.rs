@@ -32,7 +32,7 @@ use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
 use crate::observe::{FieldValue, Observer, increment};
-use crate::serve::ServerContext;
+use crate::serve::context::ServerContext;
 use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
 use crate::session::{Reported, Session, TransactionState};

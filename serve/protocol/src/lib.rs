@@ -12,6 +12,8 @@
 //! - `connection`: sockets, from accepting to the end; start-up messages; cancellation and time limits;
 //! - [`functions`]: functions in Python, which clients create;
 //! - [`auth`], [`tls`], [`limits`], `observe`: authentication, encryption, quotas, the log and metrics;
+//! - `memory`, `credentials`, `board`: what both processes use: the limit on memory, the files of users and certificates, and
+//!   the state of each connection;
 //! - `supervise`: [`Supervisor`], the process that listens, and [`Worker`], the process that holds the engine.
 //!
 //! An [`Engine`] runs the queries. This crate has none. `docs/explanation/server.md` describes the threads and the way
@@ -31,7 +33,11 @@ pub mod parameter;
 pub mod tls;
 pub mod value;
 
+mod board;
 mod connection;
+mod credentials;
+mod memory;
+mod memory_file;
 mod observe;
 mod rows;
 mod serve;
@@ -40,17 +46,16 @@ mod sqlstate;
 mod supervise;
 
 pub use connection::listen::{AddressError, ListenAddress};
+pub use credentials::{CredentialFiles, Credentials};
 pub use engine::{
     BatchSize, ColumnCheck, Columns, Description, Engine, EngineAnswer, EngineError, EngineSession, FunctionPlace,
     InsertedRows, Interrupt, Parameter, Role, Rows, SessionUser, TargetColumn, ValueForm,
 };
+pub use memory::{OwnMemory, limit_memory};
 pub use message::backend::TransactionStatus;
 pub use observe::Log;
 pub use serve::{ServeError, ServeOptions, Server};
 pub use sqlstate::SqlState;
-pub use supervise::memory::{OwnMemory, limit_memory};
 pub use supervise::sandbox::{Confinement, confine};
 pub use supervise::worker::{End, Worker};
-pub use supervise::{
-    CredentialFiles, Credentials, HelperProgram, HelperStarter, Program, Supervisor, SupervisorOptions,
-};
+pub use supervise::{HelperProgram, HelperStarter, Program, Supervisor, SupervisorOptions};

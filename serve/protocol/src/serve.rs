@@ -1,31 +1,34 @@
 //! The server: a thread for each client's socket, and an orderly shutdown.
 
+pub(crate) mod context;
+pub(crate) mod error;
+
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
-use crate::auth::{Authenticator, UsersError};
+use crate::auth::Authenticator;
 use crate::connection;
-use crate::connection::listen::AddressError;
 use crate::connection::pending_login::PendingLogins;
 use crate::connection::process_exit::ExitCause;
 use crate::connection::registry::Registry;
 use crate::connection::socket::{Output, Socket};
 use crate::connection::startup;
 use crate::connection::watch::Watch;
+use crate::credentials::Credentials;
 use crate::engine::Engine;
 use crate::limits::Limits;
+use crate::memory::{MemoryShare, allocate_thread_locals};
 use crate::observe::{self, Log, Observer, increment};
 use crate::rows::spool::Spools;
 use crate::rows::tickets::Tickets;
-use crate::supervise::Credentials;
-use crate::supervise::memory::{MemoryShare, allocate_thread_locals};
-use crate::tls::{self, TlsError};
+
+use context::ServerContext;
+pub use error::ServeError;
 
 /// How long [`Server::stop`] waits for sessions to send their clients an error, and then again for their end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
@@ -57,57 +60,9 @@ impl Default for ServeOptions {
     }
 }
 
-/// Why the server cannot start.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// An address cannot be listened on.
-    #[error(transparent)]
-    Address(#[from] AddressError),
-    /// There is no address to listen on.
-    #[error("no address to listen on; give an address with a port or a unix socket")]
-    NoAddress,
-    /// The users file cannot be used.
-    #[error(transparent)]
-    Users(#[from] UsersError),
-    /// TLS cannot be used.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// The metrics may be served on this machine only.
-    #[error(
-        "will not show metrics on {0}: they are neither encrypted nor protected by a password; use a loopback address"
-    )]
-    RemoteMetrics(std::net::SocketAddr),
-    /// The log cannot be opened.
-    #[error("cannot write the log to {0}: {1}")]
-    Log(PathBuf, io::Error),
-    /// The engine's process ended at once.
-    #[error("the engine did not start: {0}")]
-    Worker(std::process::ExitStatus),
-    /// The operating system provides no more processes, threads or descriptors.
-    #[error("cannot start the server: {0}")]
-    Io(#[from] io::Error),
-}
-
 /// A running server. Its clients are passed to it. It stops on request, or when it is dropped.
 pub struct Server {
     shared: Arc<ServerContext>,
-}
-
-/// The state that all connections share.
-pub(crate) struct ServerContext {
-    pub engine: Arc<dyn Engine>,
-    pub version: String,
-    pub registry: Arc<Registry>,
-    pub watch: Arc<Watch>,
-    pub authenticator: Authenticator,
-    pub observer: Arc<Observer>,
-    pub tls: RwLock<Option<Arc<tls::Config>>>,
-    pub limits: Arc<Limits>,
-    pub encode_cpu: f64,
-    pub pending_logins: Arc<PendingLogins>,
-    pub spools: Arc<Spools>,
-    pub tickets: Arc<Tickets>,
-    pub is_draining: AtomicBool,
 }
 
 impl Server {

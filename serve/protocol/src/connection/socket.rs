@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use colonnade_wire::Link;
 
 use super::waiting::Waits;
-use crate::supervise::Slot;
+use crate::board::Slot;
 use crate::tls::Tls;
 
 /// A connected stream, and its encryption once that has begun.

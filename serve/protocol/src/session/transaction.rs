@@ -10,13 +10,13 @@ use colonnade_sql::statement::Modes;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::error::{Failure, SqlState};
+use crate::memory::with_reserve;
 use crate::message::backend::{self, Report, TransactionStatus};
 use crate::session::execute::BATCH;
 use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
 use crate::session::settings;
 use crate::session::state::Session;
-use crate::supervise::memory::with_reserve;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {

@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn messages_arrive_with_their_descriptors() {
         let (one, other) = Channel::pair().unwrap();
-        let mut file = super::super::memory_file::create("test").unwrap();
+        let mut file = crate::memory_file::create("test").unwrap();
         file.write_all(b"content").unwrap();
         one.send(ChannelMessage::Client, 7, &[file.as_fd()]).unwrap();
         one.send(ChannelMessage::Drain, 0, &[]).unwrap();

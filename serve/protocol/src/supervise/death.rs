@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 
-use super::board::Record;
+use crate::board::Record;
 use crate::message::backend::{self, Report};
 use crate::observe::{self, FieldValue, Log};
 use crate::sqlstate::SqlState;

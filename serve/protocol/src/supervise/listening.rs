@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::supervisor::SupervisorContext;
+use super::context::SupervisorContext;
 use crate::connection::input::Input;
 use crate::connection::listen::Listener;
 use crate::connection::socket::{Output, Socket};

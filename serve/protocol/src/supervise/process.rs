@@ -8,9 +8,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::board::Board;
 use super::channel::{Channel, ChannelMessage};
-use super::memory_file;
+use crate::board::Board;
+use crate::memory_file;
 use crate::observe::Log;
 
 /// How a worker is started. Its standard input is the socket to its supervisor.

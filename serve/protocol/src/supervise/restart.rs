@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::board::Board;
 use super::channel::{Channel, ChannelMessage};
+use super::context::{STOP_TIMEOUT, State, SupervisorContext};
 use super::death::{self, Death, disconnect_client};
 use super::helper::Helpers;
 use super::process::{Process, Setup};
-use super::supervisor::{STOP_TIMEOUT, State, SupervisorContext};
+use crate::board::Board;
 use crate::observe::FieldValue;
 
 /// The pause before a worker is started if the last one did not become ready. It doubles each time.

@@ -7,15 +7,15 @@ use std::sync::mpsc::Sender;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use crate::board::{Board, Slot};
 use crate::connection::process_exit::ExitCause;
 use crate::connection::socket::Socket;
+use crate::credentials::Credentials;
 use crate::engine::Engine;
 use crate::observe::Log;
 use crate::serve::{ServeError, ServeOptions, Server};
 use crate::supervise::helper::{HelperStarter, StartedHelper};
-use crate::supervise::{
-    Board, Channel, ChannelMessage, Credentials, ENGINE_FAILED_STATUS, Received, STATEMENT_STUCK_STATUS, Setup, Slot,
-};
+use crate::supervise::{Channel, ChannelMessage, ENGINE_FAILED_STATUS, Received, STATEMENT_STUCK_STATUS, Setup};
 
 /// A worker before its engine is started.
 pub struct Worker {

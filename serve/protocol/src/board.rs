@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use super::memory_file;
+use crate::memory_file;
 
 /// Bytes of a record: two of state, then the user and the statement, each after its length.
 const RECORD_BYTES: usize = 1024;

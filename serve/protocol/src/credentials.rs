@@ -7,9 +7,9 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use super::memory_file;
 use crate::auth::Users;
-use crate::serve::ServeError;
+use crate::memory_file;
+use crate::serve::error::ServeError;
 use crate::tls::{self, Pem, TlsFiles, ValidityFault};
 
 /// The files of users and certificates.
@@ -22,7 +22,7 @@ pub struct CredentialFiles {
 }
 
 /// What the files contain.
-pub(super) struct CredentialContents {
+pub(crate) struct CredentialContents {
     /// For another process, which reads it with [`Credentials::take`].
     pub memory_file: std::fs::File,
     /// Certificates that can be used, but that clients will not accept.
@@ -31,7 +31,7 @@ pub(super) struct CredentialContents {
 
 impl CredentialFiles {
     /// Reads and checks the files.
-    pub(super) fn read(&self) -> Result<CredentialContents, ServeError> {
+    pub(crate) fn read(&self) -> Result<CredentialContents, ServeError> {
         let users = match &self.users {
             None => None,
             Some(path) => {

@@ -10,8 +10,6 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::rows::tickets::SpoolCounts;
-
 pub(crate) use http::{ServerState, answer};
 pub(crate) use log::FieldValue;
 pub use log::Log;
@@ -35,6 +33,23 @@ pub(crate) struct Observer {
     pub errors: AtomicU64,
     /// Bytes sent in sessions that have ended.
     pub sent: AtomicU64,
+}
+
+/// The numbers of spooled results for the operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpoolCounts {
+    /// Tickets that can be used.
+    pub tickets: u64,
+    /// Bytes of all spooled results.
+    pub bytes: u64,
+    /// Bytes of the user who has most.
+    pub largest_user_bytes: u64,
+    /// Spools begun since the start.
+    pub begun: u64,
+    /// Spools that a limit of the spool ended or prevented since the start.
+    pub refused: u64,
+    /// Parts sent since the start.
+    pub parts_sent: u64,
 }
 
 impl Observer {

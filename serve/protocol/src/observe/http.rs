@@ -4,8 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use super::Observer;
-use crate::rows::tickets::SpoolCounts;
+use super::{Observer, SpoolCounts};
 
 /// The time limit for a request, and again for its answer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);

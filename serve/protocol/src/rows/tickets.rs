@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{EngineError, SessionUser};
 use crate::error::{Failure, SqlState};
 use crate::limits::{Budget, LimitError, Limits};
+use crate::observe::SpoolCounts;
 use crate::rows::spool::unnamed_file;
 
 pub use reader::{PartReader, Selection, send};
@@ -74,23 +75,6 @@ pub struct Tickets {
     begun: AtomicU64,
     refused: AtomicU64,
     parts_sent: AtomicU64,
-}
-
-/// The numbers of spooled results for the operator.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpoolCounts {
-    /// Tickets that can be used.
-    pub tickets: u64,
-    /// Bytes of all spooled results.
-    pub bytes: u64,
-    /// Bytes of the user who has most.
-    pub largest_user_bytes: u64,
-    /// Spools begun since the start.
-    pub begun: u64,
-    /// Spools that a limit of the spool ended or prevented since the start.
-    pub refused: u64,
-    /// Parts sent since the start.
-    pub parts_sent: u64,
 }
 
 impl Tickets {

@@ -3,6 +3,7 @@
 mod arrow;
 mod binary;
 mod colonnade;
+mod context;
 mod csv;
 pub mod input;
 pub(crate) mod lines;
@@ -11,6 +12,7 @@ mod out;
 mod statement;
 mod text;
 
+pub(crate) use context::Context;
 pub use input::CopyDataError;
-pub(crate) use out::{Context, MAX_COPY_COLUMNS, check, copy_out};
+pub(crate) use out::{check, copy_out};
 pub use statement::{CopyIn, CopyOut, CopyRequest};

@@ -3,7 +3,7 @@
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::Schema;
 
-use super::Context;
+use super::context::Context;
 use crate::error::Failure;
 use crate::message::backend;
 

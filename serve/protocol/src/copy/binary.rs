@@ -2,7 +2,8 @@
 
 use arrow_schema::Schema;
 
-use super::{Context, lines};
+use super::context::Context;
+use super::lines;
 use crate::error::Failure;
 use crate::message::backend;
 use crate::value::{ColumnWriter, Unsupported};

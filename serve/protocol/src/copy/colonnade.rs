@@ -5,7 +5,7 @@ use arrow_schema::Schema;
 use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arrow};
 use colonnade_wire::{Chunk, Controller, Encoder, Link, Queue, Writer};
 
-use super::Context;
+use super::context::Context;
 use super::options::StreamOptions;
 use crate::connection::sender::{ChunkMessage, Sender};
 use crate::error::Failure;

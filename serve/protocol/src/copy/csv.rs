@@ -2,9 +2,10 @@
 
 use arrow_schema::Schema;
 
+use super::context::Context;
+use super::lines;
 use super::options::{CopyOptions, CsvOptions};
 use super::text::push_delimiter;
-use super::{Context, lines};
 use crate::error::Failure;
 use crate::message::backend;
 use crate::value::is_unquoted_byte;

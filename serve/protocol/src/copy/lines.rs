@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{Fields, Schema};
 
-use super::Context;
+use super::context::Context;
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;

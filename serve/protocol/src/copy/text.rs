@@ -2,8 +2,9 @@
 
 use arrow_schema::Schema;
 
+use super::context::Context;
+use super::lines;
 use super::options::CopyOptions;
-use super::{Context, lines};
 use crate::error::Failure;
 use crate::message::backend;
 use crate::value::is_unquoted_byte;

@@ -197,6 +197,9 @@ pub fn no_data(out: &mut Vec<u8>) {
     message(out, b'n', |_| ());
 }
 
+/// The columns that [`copy_out_response`] can count. Formats with rows have the limit of results as rows.
+pub(crate) const MAX_COPY_COLUMNS: usize = i16::MAX as usize;
+
 /// The server sends copy data with this number of columns.
 pub fn copy_out_response(out: &mut Vec<u8>, binary: bool, columns: usize) {
     copy_response(out, b'H', binary, columns);

@@ -6,6 +6,7 @@ use crate::copy::options::Format;
 use crate::copy::{self, Context, CopyOut};
 use crate::engine::{BatchSize, EngineAnswer, EngineError, Rows};
 use crate::error::Failure;
+use crate::message::backend::MAX_COPY_COLUMNS;
 use crate::session::execute::BATCH;
 use crate::session::settings;
 use crate::session::state::Session;
@@ -27,9 +28,9 @@ impl Session {
         let options = &copy.options.colonnade;
         let size = match copy.options.format {
             Format::Colonnade => {
-                BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes, columns: copy::MAX_COPY_COLUMNS }
+                BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes, columns: MAX_COPY_COLUMNS }
             }
-            Format::Arrow => BatchSize { columns: copy::MAX_COPY_COLUMNS, ..BATCH },
+            Format::Arrow => BatchSize { columns: MAX_COPY_COLUMNS, ..BATCH },
             _ => BATCH,
         };
         let before = || start.map(|start| text[..start].chars().count());

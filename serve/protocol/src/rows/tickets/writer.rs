@@ -13,11 +13,10 @@ use colonnade_wire::{Config, Encoder, Schema};
 use super::spooled::KeptForm;
 use super::{Part, Spooled, Ticket, Tickets, unwritable};
 use crate::connection::cancel::Control;
-use crate::copy::MAX_COPY_COLUMNS;
 use crate::engine::{BatchSize, EngineError, Rows};
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
-use crate::message::backend;
+use crate::message::backend::{self, MAX_COPY_COLUMNS};
 use crate::rows::{TooManyColumns, interrupted};
 
 /// The size of the chunks. It is the default of COPY, so that readers with the defaults get the chunks as they are.

@@ -155,7 +155,7 @@ fn run_session(
     let engine = shared.engine.session(&user)?;
     let (interrupt, observer) = (engine.interrupt_handle(), &shared.observer);
     let new = NewSession { user, interrupt, socket: Arc::clone(socket), secret_bytes: client.secret_bytes() };
-    let registration = shared.registry.register(new, &shared.limits, (&shared.spools, &shared.tickets), observer)?;
+    let registration = shared.registry.register(new, &shared.limits, &shared.spools, observer)?;
     // The user may have been removed before this session was one of those that end then.
     if !shared.authenticator.has_name(&registration.control.user) {
         return Err(Failure::Shutdown);
@@ -185,6 +185,7 @@ fn run_session(
         process: registration.process,
         startup_settings: client.settings.clone().into(),
         control: Arc::clone(&registration.control),
+        tickets: Arc::clone(&shared.tickets),
         transaction: TransactionState::default(),
         prepared: Prepared::default(),
         settings,

@@ -14,7 +14,6 @@ use crate::error::Failure;
 use crate::limits::{Budget, LimitError, Limits, Timeout};
 use crate::observe::{FieldValue, Observer, increment};
 use crate::rows::spool::Spools;
-use crate::rows::tickets::Tickets;
 
 /// Why a statement is stopped. Of several reasons, the last one in this list counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,8 +47,6 @@ pub struct Control {
     pub budget: Arc<Budget>,
     /// Where its results are set aside.
     pub spools: Arc<Spools>,
-    /// The spooled results of all sessions.
-    pub tickets: Arc<Tickets>,
     state: Mutex<State>,
     idle: Condvar,
     process_exit: Arc<ProcessExit>,
@@ -93,7 +90,7 @@ impl Control {
     pub(crate) fn new(
         user: SessionUser,
         limits: Arc<Limits>,
-        (spools, tickets): (Arc<Spools>, Arc<Tickets>),
+        spools: Arc<Spools>,
         observer: Arc<Observer>,
         interrupt: Arc<dyn Interrupt>,
         process_exit: Arc<ProcessExit>,
@@ -114,7 +111,7 @@ impl Control {
             sent: 0,
         };
         let (budget, state) = (Budget::new(limits.session_memory, LimitError::SessionMemory), Mutex::new(state));
-        Self { user, limits, budget, spools, tickets, observer, state, idle: Condvar::new(), process_exit, socket }
+        Self { user, limits, budget, spools, observer, state, idle: Condvar::new(), process_exit, socket }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -14,7 +14,6 @@ use crate::error::Failure;
 use crate::limits::{LimitError, Limits};
 use crate::observe::Observer;
 use crate::rows::spool::Spools;
-use crate::rows::tickets::Tickets;
 
 /// All sessions, by the numbers that cancel requests use.
 #[derive(Default)]
@@ -63,7 +62,7 @@ impl Registry {
         self: &Arc<Self>,
         new: NewSession,
         limits: &Arc<Limits>,
-        (spools, tickets): (&Arc<Spools>, &Arc<Tickets>),
+        spools: &Arc<Spools>,
         observer: &Arc<Observer>,
     ) -> Result<Registration, Failure> {
         let NewSession { user, interrupt, socket, secret_bytes } = new;
@@ -73,7 +72,7 @@ impl Registry {
         let control = Arc::new(Control::new(
             user,
             Arc::clone(limits),
-            (Arc::clone(spools), Arc::clone(tickets)),
+            Arc::clone(spools),
             Arc::clone(observer),
             interrupt,
             Arc::clone(&self.process_exit),

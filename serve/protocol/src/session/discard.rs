@@ -43,6 +43,7 @@ impl Session {
             link_estimate: _,
             // The server's.
             database: _,
+            tickets: _,
             encode_cpu: _,
             // Only in front of a source, which has a DISCARD ALL of its own.
             reported: _,

@@ -57,10 +57,10 @@ impl Session {
                 let settings = self.spool_settings(options, values)?;
                 let query = text(query, values)?;
                 let rows = self.spooled_query(query)?;
-                Ok(Box::new(SpoolingRows::begin(rows, &self.control, settings)?))
+                Ok(Box::new(SpoolingRows::begin(rows, &self.control, &self.tickets, settings)?))
             }
             SpoolStatement::Release { ticket } => {
-                self.control.tickets.release(text(ticket, values)?, &self.control.user)?;
+                self.tickets.release(text(ticket, values)?, &self.control.user)?;
                 Ok(Box::new(Released::new()?))
             }
         }
@@ -115,7 +115,7 @@ impl Session {
     /// Sends parts of a spooled result. The engine runs nothing.
     pub fn copy_part(&mut self, source: &PartSource, copy: &CopyOut, values: &[Parameter]) -> Result<(), Failure> {
         let _running = self.start()?;
-        let tickets = Arc::clone(&self.control.tickets);
+        let tickets = Arc::clone(&self.tickets);
         let spooled = tickets.find(text(&source.ticket, values)?, &self.control.user)?;
         let first = part_number(text(&source.part, values)?)?;
         let (last, selection) = part_options(&source.options, values)?;

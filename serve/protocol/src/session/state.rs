@@ -11,6 +11,7 @@ use crate::connection::socket::Output;
 use crate::engine::{Engine, EngineSession};
 use crate::error::Failure;
 use crate::message::backend::TransactionStatus;
+use crate::rows::tickets::Tickets;
 use crate::session::prepared::Prepared;
 use crate::session::savepoint::Savepoints;
 use crate::session::settings::Settings;
@@ -27,6 +28,8 @@ pub struct Session {
     pub startup_settings: Arc<[(String, String)]>,
     /// Other threads stop the session with it. It has the session's quotas.
     pub control: Arc<Control>,
+    /// The spooled results of all sessions.
+    pub tickets: Arc<Tickets>,
     pub transaction: TransactionState,
     pub prepared: Prepared,
     pub settings: Settings,

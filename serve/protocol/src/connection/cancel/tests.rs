@@ -36,9 +36,9 @@ fn connected(
     let user =
         SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: own, functions: false, entry: 0 };
     let socket = Arc::new(Socket::from(socket));
-    let (limits, spools, tickets) = (Arc::new(limits.clone()), Spools::new(limits), Tickets::new(limits));
+    let (limits, spools) = (Arc::new(limits.clone()), Spools::new(limits));
     let new = NewSession { user, interrupt: count.clone(), socket, secret_bytes: 4 };
-    Ok((registry.register(new, &limits, (&spools, &tickets), &Arc::default())?, count))
+    Ok((registry.register(new, &limits, &spools, &Arc::default())?, count))
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_statement_that_ends_late_keeps_its_client_unless_it_waits_for_it() {
         SessionUser { name: "me".to_owned(), role: Role::ReadWrite, connections: None, functions: false, entry: 0 };
     let (spools, socket) = (Spools::new(&limits), Arc::new(Socket::from(socket)));
     let new = NewSession { user, interrupt: count.clone(), socket: socket.clone(), secret_bytes: 4 };
-    let registration = registry.register(new, &limits, (&spools, &Tickets::new(&limits)), &Arc::default()).unwrap();
+    let registration = registry.register(new, &limits, &spools, &Arc::default()).unwrap();
     let later = Instant::now() + Duration::from_secs(2);
     let mut read = || std::io::Read::read(&mut peer, &mut [0]);
     for waits_for_client in [false, true] {

@@ -173,14 +173,14 @@ impl Interrupt for NoInterrupt {
     fn interrupt(&self) {}
 }
 
-fn session(tickets: &Arc<Tickets>) -> (Arc<Control>, Output, UnixStream) {
+fn session() -> (Arc<Control>, Output, UnixStream) {
     let (socket, peer) = UnixStream::pair().unwrap();
     let socket = Arc::new(Socket::from(socket));
     let limits = Arc::new(Limits::default());
     let (user, interrupt) = (user("a", Role::ReadOnly), Arc::new(NoInterrupt));
     let new = NewSession { user, interrupt, socket: Arc::clone(&socket), secret_bytes: 4 };
     let spools = Spools::new(&limits);
-    let registration = Arc::new(Registry::default()).register(new, &limits, (&spools, tickets), &Arc::default());
+    let registration = Arc::new(Registry::default()).register(new, &limits, &spools, &Arc::default());
     (Arc::clone(&registration.unwrap().control), Output::new(socket), peer)
 }
 
@@ -189,9 +189,14 @@ fn settings(part_bytes: u64, config: Config) -> SpoolSettings {
 }
 
 /// Writes a spool to its end. Gives its parts, and the rows of `colonnade_spool`.
-fn spool(control: &Arc<Control>, batches: Vec<usize>, settings: SpoolSettings) -> (Arc<Spooled>, Vec<Part>) {
+fn spool(
+    control: &Arc<Control>,
+    tickets: &Arc<Tickets>,
+    batches: Vec<usize>,
+    settings: SpoolSettings,
+) -> (Arc<Spooled>, Vec<Part>) {
     let rows = Box::new(Counted { batches, next: 0, fails: false });
-    let mut rows = SpoolingRows::begin(rows, control, settings).unwrap();
+    let mut rows = SpoolingRows::begin(rows, control, tickets, settings).unwrap();
     let spooled = rows.spooled().clone();
     let mut parts = Vec::new();
     while let Some(batch) = rows.next().unwrap() {
@@ -242,10 +247,10 @@ proptest! {
         part_bytes in 1_u64..60_000,
         is_plain in any::<bool>(),
     ) {
-        let (control, mut output, mut peer) = session(&tickets(None, None));
+        let (tickets, (control, mut output, mut peer)) = (tickets(None, None), session());
         let total: usize = batches.iter().sum();
         let config = if is_plain { Config::PLAIN } else { Config::LIGHT_LZ4 };
-        let (spooled, parts) = spool(&control, batches, settings(part_bytes, config));
+        let (spooled, parts) = spool(&control, &tickets, batches, settings(part_bytes, config));
         prop_assert!(!parts.is_empty());
         let (mut sent, mut decoded) = (Vec::new(), Vec::new());
         for (at, part) in parts.iter().enumerate() {
@@ -275,16 +280,16 @@ proptest! {
         let limited = Selection { limit: Some(most as u64), columns: Some(vec![0]) };
         prop_assert!(decoded_values(&spooled, parts.clone(), limited) == sent[..most]);
         let bytes: u64 = parts.iter().map(|part| part.length).sum();
-        prop_assert_eq!(control.tickets.counts().bytes, bytes);
+        prop_assert_eq!(tickets.counts().bytes, bytes);
     }
 }
 
 #[test]
 fn a_failed_or_abandoned_spool_has_no_ticket_and_takes_no_space() {
     let tickets = tickets(None, None);
-    let (control, _output, _peer) = session(&tickets);
+    let (control, _output, _peer) = session();
     let rows = Box::new(Counted { batches: vec![100, 100], next: 0, fails: true });
-    let mut failing = SpoolingRows::begin(rows, &control, settings(1, Config::PLAIN)).unwrap();
+    let mut failing = SpoolingRows::begin(rows, &control, &tickets, settings(1, Config::PLAIN)).unwrap();
     assert!(failing.next().unwrap().is_some() && failing.next().unwrap().is_some());
     assert_eq!(tickets.counts().tickets, 1);
     assert_eq!(failing.next().unwrap_err().code, SqlState::DIVISION_BY_ZERO);
@@ -292,7 +297,7 @@ fn a_failed_or_abandoned_spool_has_no_ticket_and_takes_no_space() {
     assert!(failing.next().is_err(), "a failed spool seems complete");
     drop(failing);
     let rows = Box::new(Counted { batches: vec![100, 100], next: 0, fails: false });
-    let mut abandoned = SpoolingRows::begin(rows, &control, settings(1, Config::PLAIN)).unwrap();
+    let mut abandoned = SpoolingRows::begin(rows, &control, &tickets, settings(1, Config::PLAIN)).unwrap();
     assert!(abandoned.next().unwrap().is_some());
     assert_eq!(tickets.counts().tickets, 1);
     drop(abandoned);
@@ -301,8 +306,8 @@ fn a_failed_or_abandoned_spool_has_no_ticket_and_takes_no_space() {
 
 #[test]
 fn a_damaged_file_is_noticed() {
-    let (control, _output, _peer) = session(&tickets(None, None));
-    let (spooled, parts) = spool(&control, vec![1000], settings(u64::MAX, Config::PLAIN));
+    let (tickets, (control, _output, _peer)) = (tickets(None, None), session());
+    let (spooled, parts) = spool(&control, &tickets, vec![1000], settings(u64::MAX, Config::PLAIN));
     let read = |part: &Part| {
         let mut reader = PartReader::new(&spooled, vec![*part], Selection::default())?;
         while reader.next()?.is_some() {}
@@ -316,10 +321,10 @@ fn a_damaged_file_is_noticed() {
 
 #[test]
 fn a_result_that_is_to_be_shared_has_small_parts_first() {
-    let (control, _output, _peer) = session(&tickets(None, None));
+    let (tickets, (control, _output, _peer)) = (tickets(None, None), session());
     let shared = |shares| SpoolSettings { parts: Some(shares), ..settings(8 << 20, Config::PLAIN) };
     let rows = |batches, shares| {
-        let (_, parts) = spool(&control, batches, shared(shares));
+        let (_, parts) = spool(&control, &tickets, batches, shared(shares));
         parts.iter().map(|part| part.rows).collect::<Vec<_>>()
     };
     assert_eq!(rows(vec![], 8), [0]);
@@ -338,8 +343,8 @@ fn a_result_that_is_to_be_shared_has_small_parts_first() {
 
 #[test]
 fn columns_are_chosen_by_their_numbers() {
-    let (control, _output, _peer) = session(&tickets(None, None));
-    let (spooled, parts) = spool(&control, vec![10], settings(1, Config::PLAIN));
+    let (tickets, (control, _output, _peer)) = (tickets(None, None), session());
+    let (spooled, parts) = spool(&control, &tickets, vec![10], settings(1, Config::PLAIN));
     let columns = |columns| Selection { columns: Some(columns), limit: None };
     let error = PartReader::new(&spooled, parts.clone(), columns(vec![0, 1])).err().unwrap();
     assert_eq!(error.code(), SqlState::UNDEFINED_COLUMN);

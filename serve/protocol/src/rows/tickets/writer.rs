@@ -69,12 +69,16 @@ pub struct SpoolingRows {
 }
 
 impl SpoolingRows {
-    /// Begins a spool for `rows`.
+    /// Begins a spool for `rows` among `tickets`.
     ///
     /// # Errors
     /// If a stream cannot carry the columns, or no ticket or file can be had.
-    pub fn begin(rows: Box<dyn Rows>, control: &Arc<Control>, settings: SpoolSettings) -> Result<Self, Failure> {
-        let tickets = Arc::clone(&control.tickets);
+    pub fn begin(
+        rows: Box<dyn Rows>,
+        control: &Arc<Control>,
+        tickets: &Arc<Tickets>,
+        settings: SpoolSettings,
+    ) -> Result<Self, Failure> {
         let stream_schema = schema_from_arrow(&rows.schema())?;
         let columns = rows.schema().fields().len();
         if columns > MAX_COPY_COLUMNS {
@@ -94,7 +98,7 @@ impl SpoolingRows {
             rows: Some(rows),
             rest: None,
             control: Arc::clone(control),
-            tickets,
+            tickets: Arc::clone(tickets),
             ticket,
             spooled,
             schema: schema(),

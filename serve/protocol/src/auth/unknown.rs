@@ -5,17 +5,13 @@
 
 use colonnade_login::scram::{ITERATIONS, Key, SALT_BYTES, Verifier, hmac};
 
-use super::users::Users;
+use super::users::{Users, salt};
 
 /// The parameters of SCRAM for all users that do not exist.
 pub(super) struct UnknownUsers {
     secret: Key,
     iterations: u32,
     salt_bytes: usize,
-}
-
-pub(super) fn salt(secret: &Key, name: &str) -> Key {
-    hmac(secret, &[b"salt\0", name.as_bytes()].concat())
 }
 
 impl UnknownUsers {

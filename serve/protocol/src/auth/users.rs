@@ -23,8 +23,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use colonnade_login::scram::{ITERATIONS, Key, SALT_BYTES, Verifier, hmac};
 
-use super::unknown;
-
 pub use crate::engine::Role;
 
 /// A user's rights and verifier.
@@ -96,6 +94,11 @@ pub(super) const MAX_NAME_BYTES: usize = 63;
 /// The beginning of the line with the secret for salts.
 const SALT_SECRET_PREFIX: &str = "salts ";
 const HEADER: &str = "# Users of colonnade serve, written by `colonnade user`. This file has no passwords, but a reader can try to guess them.\n";
+
+/// The salt of a user, derived from the secret.
+pub(super) fn salt(secret: &Key, name: &str) -> Key {
+    hmac(secret, &[b"salt\0", name.as_bytes()].concat())
+}
 
 impl Users {
     /// Reads a file. Only its owner and its group may have the right to read it, and only its owner the right to write it.
@@ -190,7 +193,7 @@ impl Users {
             Some(secret) => secret,
             None => *self.secret.insert(random_key()?),
         };
-        let salt = &unknown::salt(&secret, name)[..SALT_BYTES];
+        let salt = &salt(&secret, name)[..SALT_BYTES];
         let user = User { role, connections, functions, verifier: Verifier::new(password, salt, ITERATIONS) };
         Ok(self.by_name.insert(name.to_owned(), user).is_none())
     }

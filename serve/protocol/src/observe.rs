@@ -2,6 +2,7 @@
 
 mod http;
 mod log;
+mod log_line;
 mod log_sink;
 mod statement;
 
@@ -11,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub(crate) use http::{ServerState, answer};
-pub(crate) use log::FieldValue;
 pub use log::Log;
+pub(crate) use log_line::FieldValue;
 pub(crate) use statement::outline;
 
 /// Counts since the start, and the log.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use super::log::lost_lines;
+use super::log_line::lost_lines;
 
 /// How long a session waits for the reader of a pipe, a socket or a terminal. Then the log has stalled: until the reader reads again,
 /// lines wait and sessions do not.

@@ -1,5 +1,7 @@
 //! Results in parts, by ticket (PROTOCOL §11): `colonnade_spool`, `colonnade_release`, and COPY of `colonnade_part`.
 
+pub(crate) mod description;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +9,7 @@ use std::time::Duration;
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use colonnade_sql::StatementKind;
-use colonnade_sql::statement::{Argument, CopySource, CopyStatement, PartSource, SpoolStatement};
+use colonnade_sql::statement::{Argument, PartSource, SpoolStatement};
 use colonnade_wire::Config;
 use colonnade_wire::arrow::schema_from_arrow;
 
@@ -20,7 +22,6 @@ use crate::parameter::ParameterValue;
 use crate::rows::tickets::{self, CHUNK, PartReader, Selection, SpoolSettings, SpoolingRows};
 use crate::session::query;
 use crate::session::state::Session;
-use crate::value::types::{Type, TypeKind};
 
 /// The default of the option `bytes`.
 const PART_BYTES: u64 = 64 << 20;
@@ -32,22 +33,6 @@ const MAX_PARTS: u64 = 10_000;
 /// How chunks are kept by default. For lineitem this takes less CPU time than plain chunks, also on the server's machine, because fewer bytes
 /// are written and sent (bench/plans.py).
 const KEPT: Config = Config::LIGHT;
-
-/// The columns of the statement's result.
-fn columns(statement: &SpoolStatement) -> Vec<(String, Type)> {
-    let (text, int4, int8) = (Type::text(), Type::new("integer", TypeKind::Int4), Type::new("bigint", TypeKind::Int8));
-    let columns = match statement {
-        SpoolStatement::Spool { .. } => vec![
-            ("ticket", text),
-            ("part", int4),
-            ("rows", int8.clone()),
-            ("plain_bytes", int8.clone()),
-            ("encoded_bytes", int8),
-        ],
-        SpoolStatement::Release { .. } => vec![("released", Type::new("boolean", TypeKind::Bool))],
-    };
-    columns.into_iter().map(|(name, type_)| (name.to_owned(), type_)).collect()
-}
 
 impl Session {
     /// Runs a statement about spooled results. A spool's query runs while the caller reads the rows.
@@ -274,29 +259,4 @@ impl Rows for Released {
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
         Ok(self.batch.take())
     }
-}
-
-/// What the protocol describes of a statement about spooled results.
-pub struct SpoolDescription {
-    /// The number of placeholders.
-    pub placeholders: usize,
-    /// The columns of its rows; COPY has none.
-    pub columns: Option<Vec<(String, Type)>>,
-}
-
-/// The description of a statement; `None` if it is not about spooled results.
-///
-/// # Errors
-/// If the statement is invalid.
-pub fn description(kind: &StatementKind) -> Result<Option<SpoolDescription>, Failure> {
-    Ok(match kind {
-        StatementKind::Spool(statement) => {
-            let statement = statement.as_ref().map_err(Clone::clone)?;
-            Some(SpoolDescription { placeholders: statement.placeholders(), columns: Some(columns(statement)) })
-        }
-        StatementKind::Copy(Ok(CopyStatement::ToStdout(CopySource::Part(part), _))) => {
-            Some(SpoolDescription { placeholders: part.placeholders(), columns: None })
-        }
-        _ => None,
-    })
 }

@@ -1,9 +1,12 @@
 //! The state of a session.
 
+pub(crate) mod savepoints;
+
 use std::sync::Arc;
 
 use colonnade_sql::StatementKind;
 use colonnade_wire::LinkEstimate;
+use savepoints::Savepoints;
 
 use crate::connection::cancel::Control;
 use crate::connection::input::Input;
@@ -13,7 +16,6 @@ use crate::error::Failure;
 use crate::message::backend::TransactionStatus;
 use crate::rows::tickets::Tickets;
 use crate::session::prepared::Prepared;
-use crate::session::savepoint::Savepoints;
 use crate::session::settings::Settings;
 
 /// What of it belongs to the client, and does not outlast DISCARD ALL, is decided in `discard.rs`.

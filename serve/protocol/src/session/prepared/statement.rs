@@ -9,7 +9,7 @@ use crate::limits::Charge;
 use crate::parameter::{self, InputError, ParameterValue, from_binary, from_text};
 use crate::session::query;
 use crate::session::settings::{self, Command, Settings};
-use crate::session::spool;
+use crate::session::spool::description;
 use crate::value::types::{Type, TypeKind};
 
 /// A statement that was parsed, with its description.
@@ -43,7 +43,7 @@ impl PreparedStatement {
         let given = oids.iter().map(|oid| Type::of_oid(*oid));
         let known = oids.iter().map(|oid| Type::of_oid(*oid).map(|_| *oid)).collect();
         let kind = kind.clone();
-        if let Some(described) = spool::description(&kind)? {
+        if let Some(described) = description::of(&kind)? {
             // The server reads the values itself, also in front of a source.
             let given = given.map(|type_| type_.unwrap_or_else(Type::text));
             let types: Vec<_> = given.chain(std::iter::repeat_with(Type::text)).take(described.placeholders).collect();

@@ -7,6 +7,7 @@ mod connection;
 mod gaps;
 mod observed;
 mod of_process;
+mod options;
 mod params;
 mod plan;
 mod rare_types;
@@ -34,7 +35,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(capsule::has_columns, m)?)?;
     m.add_function(wrap_pyfunction!(connection::connect, m)?)?;
     m.add_function(wrap_pyfunction!(connection::is_sqlite, m)?)?;
-    m.add_function(wrap_pyfunction!(connection::refuse_for_plain_source, m)?)?;
+    m.add_function(wrap_pyfunction!(options::refuse_for_plain_source, m)?)?;
     m.add_function(wrap_pyfunction!(error::printable, m)?)?;
     m.add_function(wrap_pyfunction!(gaps::unrepresentable, m)?)?;
     m.add_function(wrap_pyfunction!(params::bind, m)?)?;

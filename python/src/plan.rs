@@ -11,9 +11,10 @@ use colonnade_client as client;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::connection::{Connection, query_options};
+use crate::connection::Connection;
 use crate::error::to_py;
 use crate::of_process::OfProcess;
+use crate::options::query_options;
 use crate::params;
 use crate::signals::wait;
 use crate::stream::Stream;

@@ -14,10 +14,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
-use crate::connection::limit;
 use crate::error::{from_py, to_py};
 use crate::ffi_stream::struct_field;
 use crate::observed::Observed;
+use crate::options::limit;
 use crate::rare_types::find_rare_types;
 use crate::signals::wait;
 use crate::table::{Batch, Table};

@@ -117,7 +117,7 @@ impl Engine for PyEngine {
                 .map_err(|error| engine_error(py, &error, &Translated::default()))?;
             }
             #[cfg(target_os = "linux")]
-            let workers = self.has_functions.then(|| siblings::workers(&session)).transpose();
+            let workers = self.has_functions.then(|| functions::workers_of(&session)).transpose();
             #[cfg(target_os = "linux")]
             let workers = workers.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let session = Arc::new(PySession(session.unbind()));

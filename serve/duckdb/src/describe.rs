@@ -12,7 +12,6 @@ use crate::aggregates::Purpose;
 use crate::fenced::FencedConnection;
 use crate::outline::Outline;
 use crate::placeholder::Placeholders;
-use crate::session::numbered_table;
 use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, numbered, types};
 
 /// The type of a NUMERIC whose digits are not known yet.
@@ -28,7 +27,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     /// Describes a statement whose parameters have the types with PostgreSQL's numbers `oids`, 0 where one is open.
     pub(crate) fn description(&mut self, statement: &Statement<'_>, oids: &[u32]) -> Result<Description, EngineError> {
         let given = oids.iter().map(|oid| types::of_oid(*oid));
-        if let Some(table) = numbered_table(statement) {
+        if let Some(table) = numbered::table(statement) {
             table.numbered.iter().try_for_each(|column| numbered::sequence_options(column).map(drop))?;
             let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
             return Ok(Description { parameters, ..Description::default() });

@@ -8,7 +8,15 @@
 use colonnade_server::{EngineError, SqlState};
 use colonnade_sql::edit::Edits;
 use colonnade_sql::statement::{CreateTable, NumberedColumn, Numbering};
-use colonnade_sql::{Dialect, quote};
+use colonnade_sql::{Dialect, Statement, StatementKind, quote};
+
+/// The table of a CREATE TABLE with columns that number their rows.
+pub(crate) fn table<'a>(statement: &'a Statement<'_>) -> Option<&'a CreateTable> {
+    match &statement.kind {
+        StatementKind::CreateTable(table) if !table.numbered.is_empty() => Some(table),
+        _ => None,
+    }
+}
 
 /// The options of CREATE SEQUENCE for a column.
 ///

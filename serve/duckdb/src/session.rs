@@ -10,7 +10,6 @@ use colonnade_server::{
     BatchSize, ColumnCheck, Description, EngineAnswer, EngineError, EngineSession, InsertedRows, Interrupt, Parameter,
 };
 use colonnade_sql::split::split;
-use colonnade_sql::statement::CreateTable;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::aggregates::Purpose;
@@ -20,21 +19,13 @@ use crate::inputs::requested;
 use crate::insert::{BATCH_NAME, Insertion};
 use crate::outline::Outline;
 use crate::placeholder::Placeholders;
-use crate::{Access, LibraryConnection, ServedDatabase, Translated, describe, errors, literal, repeated};
+use crate::{Access, LibraryConnection, ServedDatabase, Translated, describe, errors, literal, numbered, repeated};
 
 /// The size of batches for queries of the session itself.
 pub(crate) const OWN_BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX };
 
 /// The statements by which the server removes a part of what a session has. It never passes on those of clients.
 const DISCARDS: [&str; 3] = ["DISCARD TEMP", "RESET ALL", "DEALLOCATE ALL"];
-
-/// The table of a CREATE TABLE with columns that number their rows.
-pub(crate) fn numbered_table<'a>(statement: &'a Statement<'_>) -> Option<&'a CreateTable> {
-    match &statement.kind {
-        StatementKind::CreateTable(table) if !table.numbered.is_empty() => Some(table),
-        _ => None,
-    }
-}
 
 fn of_input(error: InputError) -> EngineError {
     Failure::from(error).into()
@@ -196,7 +187,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         }
         let resolved = self.resolves_conflicts;
         self.note_conflicts(statement);
-        let answer = match (numbered_table(statement), requested(statement)) {
+        let answer = match (numbered::table(statement), requested(statement)) {
             (Some(table), _) => self.create(statement, table).map(|()| EngineAnswer::Done { changed: None }),
             (None, Some(inputs)) => self.inputs(statement, inputs, parameters, size),
             (None, None) => self.run(statement, parameters, size, false),
@@ -257,7 +248,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
 
     /// A CREATE TABLE with columns that number their rows becomes several statements. So does one that may change a row twice.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
-        numbered_table(statement).is_some() || repeated::read(&statement.kind, statement.text).is_some()
+        numbered::table(statement).is_some() || repeated::read(&statement.kind, statement.text).is_some()
     }
 
     fn functions(&mut self) -> Option<&mut dyn Functions> {

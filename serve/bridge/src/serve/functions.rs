@@ -11,6 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::PyConnection;
+#[cfg(target_os = "linux")]
+use crate::duckdb_api::FunctionSession;
 
 /// A function's schema, its name, and the types of its parameters as they are written.
 pub(super) type Written<'a> = (Option<&'a str>, &'a str, Option<&'a [String]>);
@@ -29,6 +31,18 @@ struct PyFailure {
     context: String,
     body: String,
     position: Option<usize>,
+}
+
+/// The `FunctionSession` of an `engine.Session`.
+#[cfg(target_os = "linux")]
+pub(super) fn session_of<'py>(session: &Bound<'py, PyAny>) -> PyResult<Bound<'py, FunctionSession>> {
+    Ok(session.getattr("functions")?.getattr("workers")?.cast_into()?)
+}
+
+/// The processes of a session's functions.
+#[cfg(target_os = "linux")]
+pub(super) fn workers_of(session: &Bound<'_, PyAny>) -> PyResult<colonnade_udf::SessionWorkers> {
+    Ok(session_of(session)?.get().workers().clone())
 }
 
 /// The error of a function, if that is what the text of an error of DuckDB's means.

@@ -9,9 +9,8 @@ use colonnade_duckdb::{Access, ServedDatabase, TranslatingSession};
 use colonnade_udf::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, StopFlag};
 use pyo3::prelude::*;
 
-use super::functions::FunctionNames;
+use super::functions::{self, FunctionNames};
 use super::open_rows::{BATCH, OpenRows};
-use super::siblings::function_session;
 use super::{PyConnection, PySession};
 use crate::attached::attached;
 
@@ -49,7 +48,7 @@ impl OwnConnection {
             workers: None,
         };
         let session = TranslatingSession::new(connection, served.clone(), access);
-        let stop = function_session(caller)?.get().stop_flag();
+        let stop = functions::session_of(caller)?.get().stop_flag();
         Ok(Self(Arc::new(Connection { handle, stop, state: Mutex::new(State { rows: None, session }) })))
     }
 }

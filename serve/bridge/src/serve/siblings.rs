@@ -8,17 +8,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use colonnade_duckdb::{Access, ServedDatabase, Translated, TranslatingSession};
 use colonnade_server::Interrupt as _;
-use colonnade_udf::{
-    Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, SessionWorkers, StopFlag,
-};
+use colonnade_udf::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, StopFlag};
 use pyo3::prelude::*;
 
-use super::functions::FunctionNames;
+use super::functions::{self, FunctionNames};
 use super::open_rows::{BATCH, OpenRows, loopback_error};
 use super::own_connection::OwnConnection;
 use super::{PyConnection, PySession, engine_error};
 use crate::attached::attached;
-use crate::duckdb_api::{FunctionSession, Queries};
+use crate::duckdb_api::Queries;
 
 /// How deep queries of functions may be nested: a query calls a function, which runs a query.
 const MAX_DEPTH: usize = 8;
@@ -74,7 +72,7 @@ impl Siblings {
         };
         let within_statements = Arc::new(Shared(Arc::new(siblings)));
         let between_statements = Arc::new(between_statements);
-        function_session(caller)?.get().set_loopback(Queries { within_statements, between_statements });
+        functions::session_of(caller)?.get().set_loopback(Queries { within_statements, between_statements });
         Ok(())
     }
 
@@ -85,7 +83,7 @@ impl Siblings {
                 let session = engine.call_method1("sibling", (&self.caller,))?;
                 let (served, names) = ((&self.served, self.access.clone()), (&self.aggregates, &self.tables));
                 Self::install(engine, &session, served, names, self.depth + 1)?;
-                let stop = function_session(&session)?.get().stop_flag();
+                let stop = functions::session_of(&session)?.get().stop_flag();
                 let handle = Arc::new(PySession(session.unbind()));
                 let connection = PyConnection {
                     session: Arc::clone(&handle),
@@ -112,16 +110,6 @@ impl Siblings {
             followed.map(drop).map_err(failed)
         })
     }
-}
-
-/// The processes of a session's functions.
-pub(super) fn workers(session: &Bound<'_, PyAny>) -> PyResult<SessionWorkers> {
-    Ok(function_session(session)?.get().workers().clone())
-}
-
-/// The `FunctionSession` of an `engine.Session`.
-pub(super) fn function_session<'py>(session: &Bound<'py, PyAny>) -> PyResult<Bound<'py, FunctionSession>> {
-    Ok(session.getattr("functions")?.getattr("workers")?.cast_into()?)
 }
 
 /// The siblings of a session, as the session's workers know them.

@@ -30,8 +30,35 @@ mod session;
 mod sql_type;
 mod table;
 
+use beside::{BesideStream, BoundFunction};
+pub(crate) use classes::FunctionSession;
+use classes::FunctionWorkers;
 use colonnade_duckdb_api::{handles, symbols};
+use pyo3::exceptions::PyNotImplementedError;
+use pyo3::prelude::*;
+use table::TableCall;
 
-pub(crate) use classes::{FunctionSession, register};
 pub(crate) use columns::{WriteError, column, write as write_column};
 pub(crate) use session::Queries;
+
+/// Adds functions in Python to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(register_functions, module)?)?;
+    module.add_function(wrap_pyfunction!(classes::function_dispatcher, module)?)?;
+    module.add_function(wrap_pyfunction!(classes::define_function, module)?)?;
+    module.add_function(wrap_pyfunction!(classes::forget_function, module)?)?;
+    module.add_function(wrap_pyfunction!(classes::has_function, module)?)?;
+    module.add_function(wrap_pyfunction!(classes::column_type, module)?)?;
+    module.add_function(wrap_pyfunction!(classes::check_private, module)?)?;
+    module.add_class::<FunctionWorkers>()?;
+    module.add_class::<BoundFunction>()?;
+    module.add_class::<BesideStream>()?;
+    module.add_class::<FunctionSession>()?;
+    module.add_class::<TableCall>()
+}
+
+#[pyfunction]
+fn register_functions(py: Python<'_>) -> PyResult<()> {
+    let path: String = py.import("_duckdb")?.getattr("__file__")?.extract()?;
+    entry::register(&path).map_err(PyNotImplementedError::new_err)
+}

@@ -5,11 +5,13 @@
 #[cfg(target_os = "linux")]
 mod duckdb_api;
 mod fence;
+mod producer_text;
 mod py_source;
 mod serve;
 mod serve_source;
 mod supervise;
 mod table;
+mod templates;
 mod users;
 
 use colonnade_interop::{attached, capsule, error, ffi_stream};

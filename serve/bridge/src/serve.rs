@@ -38,13 +38,13 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
 use errors::engine_error;
-pub(crate) use rows::producer_text;
 use rows::{KeptBatches, PyRows};
 use values::named_values;
 
 use crate::attached::attached;
 use crate::capsule::take_stream;
 use crate::fence::{PyAllowedStatement, PyFence};
+use crate::producer_text::producer_text;
 use crate::table::Table;
 
 /// A `colonnade_serve._duckdb.engine.Engine`.

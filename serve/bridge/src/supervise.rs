@@ -9,8 +9,8 @@ use std::time::Duration;
 use colonnade_server::limits::Limits;
 use colonnade_server::tls::TlsFiles;
 use colonnade_server::{
-    AddressError, Confinement, CredentialFiles, Engine, HelperProgram, HelperStarter, ListenAddress, OwnMemory,
-    Program, ServeError, ServeOptions, Supervisor, SupervisorOptions, Worker, confine, limit_memory,
+    AddressError, Confinement, CredentialFiles, Engine, HelperProgram, ListenAddress, OwnMemory, Program, ServeError,
+    ServeOptions, Supervisor, SupervisorOptions, Worker, confine, limit_memory,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,6 +18,7 @@ use pyo3::types::{PyBytes, PyDict};
 
 use crate::serve::PyEngine;
 use crate::serve_source::SourceEngine;
+use crate::templates::PyTemplates;
 
 /// It differs from the system's only in a process that has called `limit_memory`.
 #[global_allocator]
@@ -152,26 +153,6 @@ fn server_options(given: &Bound<'_, PyDict>) -> PyResult<ServeOptions> {
     Ok(ServeOptions { encode_cpu, limits, log_statements, ..ServeOptions::default() })
 }
 
-/// Starts templates of functions, by the supervisor.
-#[pyclass(name = "Templates", module = "colonnade_serve._core", frozen)]
-#[derive(Clone)]
-pub(crate) struct PyTemplates {
-    starter: HelperStarter,
-    /// The interpreter, for the texts of errors.
-    interpreter: String,
-}
-
-#[cfg(target_os = "linux")]
-impl colonnade_udf::TemplateSource for PyTemplates {
-    fn interpreter(&self) -> String {
-        self.interpreter.clone()
-    }
-
-    fn start(&self) -> std::io::Result<std::os::fd::OwnedFd> {
-        self.starter.start()
-    }
-}
-
 /// The process that holds the engine.
 #[pyclass(name = "Worker", module = "colonnade_serve._core", frozen)]
 struct PyWorker {
@@ -199,7 +180,7 @@ impl PyWorker {
     fn templates(&self, interpreter: String) -> PyResult<PyTemplates> {
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
         let worker = worker.as_ref().ok_or_else(|| PyRuntimeError::new_err("the worker serves already"))?;
-        Ok(PyTemplates { starter: worker.helpers(), interpreter })
+        Ok(PyTemplates::new(worker.helpers(), interpreter))
     }
 
     /// Permanently limits this process to the files in these directories, and to reading those in `readable`, and denies it

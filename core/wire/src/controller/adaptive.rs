@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::costs::{Cost, Costs};
 use super::model::Model;
-use super::throughput::{LINK_MEMORY, LinkEstimate, SIGNIFICANT_CHANGE, Throughput};
+use super::throughput::{LINK_MEMORY, LinkEstimate, MIN_CHUNK, SIGNIFICANT_CHANGE, Throughput};
 use super::{ChunkCost, LinkSample};
 use crate::{Codec, CodecSet, Config};
 
@@ -21,8 +21,6 @@ const COLD_START: f64 = 0.2;
 /// A small chunk is smaller than a full one by so many powers of two. There are as many small chunks at the start, and after a
 /// step to less work on a link that was never the limit: one chunk more than it takes for the link to show itself.
 const SMALL: u32 = 3;
-/// Plain bytes of a small chunk, at least: a smaller one consists of overhead.
-pub(super) const MIN_CHUNK: f64 = 128e3;
 
 #[derive(Debug)]
 pub(super) struct Adaptive {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use super::adaptive::MIN_CHUNK;
-
 /// The state of a socket at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LinkSample {
@@ -46,6 +44,8 @@ const MIN_SPAN: f64 = 2e6;
 const PEER_LIMITED_PART: u32 = 8;
 /// By this factor a link that has become faster or slower is another one.
 pub(super) const SIGNIFICANT_CHANGE: f64 = 2.0;
+/// Plain bytes of a small chunk, at least: a smaller one consists of overhead.
+pub(super) const MIN_CHUNK: f64 = 128e3;
 
 /// An estimate of the link's throughput, in bytes a nanosecond, from spans in which bytes waited to be sent. Other spans show the
 /// writer's own speed, which is a lower bound.

@@ -7,12 +7,13 @@ use colonnade_udf::{CallError, Form, MemoryExceeded, MemoryVec};
 
 use super::arguments::encoded::Decoded;
 use super::arguments::{Rows, write_bytes, write_fixed};
-use super::bound::{BoundCall, OWN_ARGUMENTS};
+use super::bound::BoundCall;
 use super::capture::{Capture, KeepError, Role, from_decoded, from_parts};
 use super::gathered::{
     COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, Part, PartsError, State, contiguous, values_of, write_parts,
 };
 use super::handles::{CallbackError, VectorValues, checked, object, owned, report};
+use super::registry::OWN_ARGUMENTS;
 use super::registry::TYPES;
 use super::results::{self, NONE, Place};
 use super::symbols::{Api, Code, Handle};

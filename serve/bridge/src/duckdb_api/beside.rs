@@ -20,7 +20,7 @@ use self::results::Results;
 use super::columns::WriteError;
 use super::registry::Definition;
 use super::session::Session;
-use crate::serve::producer_text;
+use crate::producer_text::producer_text;
 
 pub(super) use classes::{BesideStream, BoundFunction};
 

@@ -10,12 +10,10 @@ use colonnade_udf::MemoryVec;
 use super::capture::{CapturedCall, Role};
 use super::deferral;
 use super::handles::{CallbackError, OwnedType, checked, copied, object, owned};
-use super::registry::{self, Definition};
+use super::registry::{self, Definition, OWN_ARGUMENTS};
 use super::session::{Failure, Session, given_during};
 use super::symbols::{Api, Handle, Opaque, RawText};
 
-/// The arguments of a dispatcher before those of the function: the id and the token.
-pub(super) const OWN_ARGUMENTS: u64 = 2;
 /// The most arguments of a function that takes any: as many as it could declare.
 const MAX_ARGUMENTS: usize = 100;
 /// DuckDB's name of the type of a NULL that has none.

@@ -20,40 +20,16 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
 use super::beside::{BesidePlan, BesideStream, BoundFunction};
 use super::capture::{Capture, Sampling};
-use super::entry;
 use super::local::LocalFunctions;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Queries, Session};
 use super::sql_type::{SqlType, UnsupportedType};
-use super::table::TableCall;
 use crate::capsule::take_stream;
-use crate::supervise::PyTemplates;
 use crate::table::Table;
-
-/// Adds functions in Python to the module.
-pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(register_functions, module)?)?;
-    module.add_function(wrap_pyfunction!(function_dispatcher, module)?)?;
-    module.add_function(wrap_pyfunction!(define_function, module)?)?;
-    module.add_function(wrap_pyfunction!(forget_function, module)?)?;
-    module.add_function(wrap_pyfunction!(has_function, module)?)?;
-    module.add_function(wrap_pyfunction!(column_type, module)?)?;
-    module.add_function(wrap_pyfunction!(check_private, module)?)?;
-    module.add_class::<FunctionWorkers>()?;
-    module.add_class::<BoundFunction>()?;
-    module.add_class::<BesideStream>()?;
-    module.add_class::<FunctionSession>()?;
-    module.add_class::<TableCall>()
-}
+use crate::templates::PyTemplates;
 
 #[pyfunction]
-fn register_functions(py: Python<'_>) -> PyResult<()> {
-    let path: String = py.import("_duckdb")?.getattr("__file__")?.extract()?;
-    entry::register(&path).map_err(PyNotImplementedError::new_err)
-}
-
-#[pyfunction]
-fn check_private(readable: Vec<PathBuf>, private: Vec<(String, PathBuf)>) -> PyResult<()> {
+pub(super) fn check_private(readable: Vec<PathBuf>, private: Vec<(String, PathBuf)>) -> PyResult<()> {
     colonnade_udf::check_private(&readable, &private_paths(private))
         .map_err(|exposure| PyValueError::new_err(exposure.to_string()))
 }
@@ -81,7 +57,7 @@ fn parse_volatility(volatility: &str) -> PyResult<Volatility> {
 }
 
 #[pyfunction]
-fn function_dispatcher(kind: &str, volatility: &str) -> PyResult<&'static str> {
+pub(super) fn function_dispatcher(kind: &str, volatility: &str) -> PyResult<&'static str> {
     Ok(registry::dispatcher(parse_kind(kind)?, parse_volatility(volatility)?))
 }
 
@@ -92,7 +68,7 @@ pub(super) fn id_number(id: &str) -> PyResult<u64> {
 #[pyfunction]
 #[pyo3(signature = (id, name, kind, parameters, result, source, *, strict=false, volatility="v", arrow=false))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "the parameters of a Python function")]
-fn define_function(
+pub(super) fn define_function(
     id: &str,
     name: String,
     kind: &str,
@@ -140,19 +116,19 @@ fn define_function(
 }
 
 #[pyfunction]
-fn column_type(name: &str) -> PyResult<String> {
+pub(super) fn column_type(name: &str) -> PyResult<String> {
     let type_ = SqlType::parse_converted(name).map_err(|error| PyNotImplementedError::new_err(error.to_string()))?;
     Ok(colonnade_udf::describe_type(&type_.column_type))
 }
 
 #[pyfunction]
-fn forget_function(id: &str) -> PyResult<()> {
+pub(super) fn forget_function(id: &str) -> PyResult<()> {
     registry::forget(id_number(id)?);
     Ok(())
 }
 
 #[pyfunction]
-fn has_function(id: &str) -> PyResult<bool> {
+pub(super) fn has_function(id: &str) -> PyResult<bool> {
     Ok(registry::find(id_number(id)?).is_some())
 }
 

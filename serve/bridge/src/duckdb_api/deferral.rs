@@ -11,9 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use colonnade_udf::{ColumnType, FunctionKind};
 
-use super::bound::OWN_ARGUMENTS;
 use super::handles::{CallbackError, KnownTypes, OwnedType, checked};
-use super::registry::Definition;
+use super::registry::{Definition, OWN_ARGUMENTS};
 use super::sql_type::SqlType;
 use super::symbols::{Api, Handle};
 

@@ -5,10 +5,11 @@ use colonnade_udf::{CallError, FunctionWorker};
 
 use super::arguments::runs::Runs;
 use super::arguments::{self, Rows, WriteError};
-use super::bound::{BoundCall, OWN_ARGUMENTS};
+use super::bound::BoundCall;
 use super::capture::{KeepError, Role, from_vector};
 use super::deferral;
 use super::handles::{CallbackError, VectorValues, checked, object, owned, report};
+use super::registry::OWN_ARGUMENTS;
 use super::registry::TYPES;
 use super::results::{self, NONE, Place};
 use super::symbols::{Api, Handle};

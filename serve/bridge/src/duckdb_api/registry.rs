@@ -68,6 +68,8 @@ pub(super) const MAP_IMMUTABLE: &str = "colonnade_map";
 pub(super) const MAP_STABLE: &str = "colonnade_map_stable";
 pub(super) const MAP_VOLATILE: &str = "colonnade_map_volatile";
 pub(super) const AGGREGATE: &str = "colonnade_aggregate";
+/// The arguments of a dispatcher before those of the function: the id and the token.
+pub(super) const OWN_ARGUMENTS: u64 = 2;
 
 /// The types of all definitions.
 pub(super) static TYPES: LazyLock<KnownTypes> = LazyLock::new(KnownTypes::default);

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 
 use super::{PySession, engine_error, functions};
 use crate::attached::attached;
+use crate::producer_text::producer_text;
 use crate::table::Table;
 
 /// A result that DuckDB streams.
@@ -138,16 +139,5 @@ impl Drop for PyRows {
         if let Some(session) = self.session.as_ref().filter(|_| self.ends_transaction) {
             session.tell("finish");
         }
-    }
-}
-
-/// DuckDB's message, without the prefixes that pyarrow and arrow-rs put before it.
-pub(crate) fn producer_text(error: &ArrowError) -> &str {
-    match error {
-        ArrowError::CDataInterface(text) => {
-            let text = text.split_once("Producer error: ").map_or(text.as_str(), |(_, text)| text);
-            text.strip_prefix("IOError: ").unwrap_or(text)
-        }
-        _ => "INTERNAL Error: DuckDB's Arrow stream is not valid",
     }
 }

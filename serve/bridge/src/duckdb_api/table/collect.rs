@@ -7,9 +7,10 @@ use colonnade_udf::{CallError, Form};
 
 use super::{BATCH_ROWS, Call, VALUES, lock};
 use crate::duckdb_api::arguments::{self, Rows, WriteError};
-use crate::duckdb_api::bound::{OWN_ARGUMENTS, constant};
+use crate::duckdb_api::bound::constant;
 use crate::duckdb_api::entry::{Made, NULL_HANDLING, SPECIAL, STABILITY, VOLATILE, sign};
 use crate::duckdb_api::handles::{CallbackError, OwnedType, VectorValues, checked, object, owned, raw, report};
+use crate::duckdb_api::registry::OWN_ARGUMENTS;
 use crate::duckdb_api::registry::TYPES;
 use crate::duckdb_api::symbols::{Api, Handle};
 

@@ -20,6 +20,7 @@ mod route;
 mod scram;
 mod server_connection;
 mod servers;
+mod session;
 mod simple;
 mod spool;
 mod state;
@@ -29,5 +30,6 @@ mod write;
 
 pub(crate) use state::changed;
 
-pub use connection::{PostgresConnection, connect};
+pub use connection::connect;
+pub use session::PostgresConnection;
 pub use target::{Address, Binding, Conninfo, SslMode, Target, TargetSessionAttrs};

@@ -1,18 +1,11 @@
 //! Questions of this client, whose answers arrive as text.
 
-use super::connection::PostgresConnection;
 use super::extended::ResultColumn;
 use super::message;
-use super::simple::{self, AnswerMode};
+use super::session::PostgresConnection;
+use super::simple::{self, AnswerMode, TextPart};
 use crate::shared_connection::{Event, Started, died};
 use crate::{ContinueCheck, Error};
-
-/// A part of an answer.
-pub(super) enum TextPart {
-    Columns(Vec<ResultColumn>),
-    /// `None` is NULL.
-    Row(Vec<Option<String>>),
-}
 
 /// The answer to a question.
 #[derive(Debug, Default)]

@@ -6,45 +6,26 @@ use colonnade_sql::split::trimmed;
 use colonnade_wire::{DecodeLimits, RequestedSize};
 
 use super::binary::{self, Reading, ResultMode};
-use super::cancel;
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::{Delivery, extension_versions};
 use super::first::FirstAnswer;
 use super::message;
 use super::parameters::{self, takes_values};
 use super::request;
-use super::route::Route;
-use super::server_connection::{ServerConnection, ServerProperties};
+use super::server_connection::ServerConnection;
 use super::servers;
+use super::session::{Postgres, PostgresConnection};
 use super::simple::{self, AnswerMode, Copying};
 use super::state::{checked, checked_begin};
 use super::target::Conninfo;
 use crate::partition::{PartSupport, Spooling};
 use crate::rows::RowStream;
-use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, Peer, SharedConnection, Started, Tick};
-use crate::socket::Socket;
+use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, SharedConnection, Started, Tick};
 use crate::write::Writing;
 use crate::{
     Answer, Cancel, Connection, ContinueCheck, Dialect, EncoderKind, Error, ErrorKind, ExtensionVersions, Pool,
     QueryOptions, ResultStream, SchemaCheck, Statement, StatementDescription, StreamFormat, Transaction, Transport,
 };
-
-/// A connection to a server that sends the Colonnade format, or to PostgreSQL without the extension.
-pub struct PostgresConnection {
-    pub(super) session: Arc<SharedConnection<Postgres>>,
-    pub(super) pool: Pool,
-}
-
-/// The server of the connection.
-pub(crate) struct Postgres {
-    /// The route of a cancel request.
-    pub(super) route: Arc<Route>,
-    pub(super) server: ServerProperties,
-    /// The server's software and version, without what is not known yet.
-    pub(super) software: String,
-    /// How the server delivers results, and its software and version.
-    pub(super) found: OnceLock<(Delivery, String)>,
-}
 
 /// Connects and logs in. How PostgreSQL delivers results is found out with the first statement, if it does not announce
 /// it.
@@ -63,22 +44,6 @@ pub fn connect(conninfo: impl Into<Conninfo>, keep: ContinueCheck<'_>) -> Result
     let connection = PostgresConnection { session, pool: Pool::default() };
     delivery.into_iter().for_each(|delivery| connection.note(delivery));
     Ok(connection)
-}
-
-impl Peer for Postgres {
-    type ServerConnection = ServerConnection;
-
-    fn cancel(&self) -> Result<(), Error> {
-        cancel::request(&self.route, self.server.key)
-    }
-
-    fn socket(connection: &ServerConnection) -> &Socket {
-        connection.incoming.socket()
-    }
-
-    fn received(connection: &ServerConnection) -> u64 {
-        connection.incoming.received()
-    }
 }
 
 impl Connection for PostgresConnection {
@@ -385,11 +350,5 @@ impl PostgresConnection {
         let message = "the session's client_encoding is not UTF8, so values cannot be written into a statement";
         let error = Error::new(ErrorKind::Usage, message).with_hint("reset it: RESET client_encoding");
         Err(error.with_origin(self.name()))
-    }
-}
-
-impl Drop for PostgresConnection {
-    fn drop(&mut self) {
-        self.session.retire();
     }
 }

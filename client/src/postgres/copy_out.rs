@@ -8,8 +8,8 @@ use arrow_schema::SchemaRef;
 use bytes::Bytes;
 use colonnade_wire::{DecodeLimits, Decoder, Message, RequestedSize, Schema};
 
-use super::connection::Postgres;
 use super::message::{HEADER, protocol};
+use super::session::Postgres;
 use super::type_names;
 use crate::batch::damaged;
 use crate::rows::miscounted;

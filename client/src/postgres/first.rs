@@ -11,10 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use colonnade_sql::split::trimmed;
 
 use super::binary::{self, ResultMode};
-use super::connection::{Postgres, PostgresConnection};
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::Delivery;
 use super::request;
+use super::session::{Postgres, PostgresConnection};
 use super::state::checked_begin;
 use crate::shared_connection::{EventReader, Started};
 use crate::{ContinueCheck, Error, QueryOptions, ResultStream, Statement};

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use colonnade_sql::split::trimmed;
 use colonnade_sql::{Dialect, quote, tokens};
 
-use super::connection::PostgresConnection;
+use super::session::PostgresConnection;
 use super::target::Target;
 use crate::partition::key::{self, unsupported};
 use crate::partition::{PartSize, PartitionSplit, Partitioning, SharedState, StateExport, siblings, text};

@@ -4,9 +4,8 @@
 use bytes::Bytes;
 use colonnade_wire::{HEADER_LEN, RequestedSize};
 
-use super::ask::TextPart;
 use super::delivery::{Delivery, is_unknown_format, value};
-use super::extended::{ValueFormat, bound_description, text_row};
+use super::extended::{ResultColumn, ValueFormat, bound_description, text_row};
 use super::incoming::{check_size, too_large};
 use super::message::{self, MessageReader, protocol, shown};
 use super::server_connection::ServerConnection;
@@ -14,6 +13,13 @@ use crate::feed::POLL;
 use crate::inbox::{AnswerSize, no_memory};
 use crate::shared_connection::{AnswerOutcome, Started, Tick};
 use crate::{Error, Pool};
+
+/// A part of an answer in text.
+pub(crate) enum TextPart {
+    Columns(Vec<ResultColumn>),
+    /// `None` is NULL.
+    Row(Vec<Option<String>>),
+}
 
 /// What happens to an answer.
 pub(crate) enum AnswerMode<'a> {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use colonnade_sql::split::trimmed;
 use colonnade_sql::{Dialect, quote};
 
-use super::connection::PostgresConnection;
 use super::copy_out::CopyAnswer;
 use super::request;
+use super::session::PostgresConnection;
 use crate::partition::{SpoolCut, SpoolSelection, SpooledPart, Spooling};
 use crate::{Compression, Connection, ContinueCheck, Error, QueryOptions, ResultStream};
 

@@ -10,7 +10,7 @@ use colonnade_sql::{Dialect, quote, tokens};
 use super::unsupported;
 use crate::partition::PartitionSplit;
 use crate::partition::plain::{self, Plain, no_plain_read};
-use crate::postgres::connection::PostgresConnection;
+use crate::postgres::session::PostgresConnection;
 use crate::{ContinueCheck, Error, ErrorKind};
 
 /// Settings that allow only a plain scan.

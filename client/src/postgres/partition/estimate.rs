@@ -1,7 +1,7 @@
 //! What the planner expects of a query.
 
 use crate::partition::PartSize;
-use crate::postgres::connection::PostgresConnection;
+use crate::postgres::session::PostgresConnection;
 use crate::{ContinueCheck, Error, ErrorKind};
 
 impl PostgresConnection {

@@ -4,8 +4,8 @@ use colonnade_sql::{Dialect, quote};
 
 use super::unsupported;
 use crate::partition::{balance, key, text};
-use crate::postgres::connection::PostgresConnection;
 use crate::postgres::extended::ResultColumn;
+use crate::postgres::session::PostgresConnection;
 use crate::{ContinueCheck, Error};
 
 /// The keys in a sample, if there are no statistics.

@@ -4,7 +4,7 @@ use colonnade_sql::{Dialect, TokenKind, code, quote};
 
 use crate::partition::key::unsupported;
 use crate::partition::text;
-use crate::postgres::connection::PostgresConnection;
+use crate::postgres::session::PostgresConnection;
 use crate::{ContinueCheck, Error};
 
 /// The foreign tables that this transaction has locked, also those behind views and in partitioned tables. Other servers and files do not take

@@ -33,7 +33,4 @@ mod value;
 pub(super) use answer::{column_types, describe, execute};
 pub(super) use decoder::Decoder;
 pub(super) use known::KnownStatements;
-pub(super) use reading::{Reading, ResultMode};
-
-/// A part of an answer.
-pub(super) type Part = crate::rows::Part<kind::ColumnDescription, bytes::Bytes>;
+pub(super) use reading::Reading;

@@ -2,16 +2,14 @@
 
 use std::sync::{Arc, OnceLock};
 
-use colonnade_sql::split::trimmed;
 use colonnade_wire::{DecodeLimits, RequestedSize};
 
-use super::binary::{self, Reading, ResultMode};
+use super::binary::{self, Reading};
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::{Delivery, extension_versions};
-use super::first::FirstAnswer;
 use super::message;
 use super::parameters::{self, takes_values};
-use super::request;
+use super::request::{self, CopiedQuery, Request, ResultMode};
 use super::server_connection::ServerConnection;
 use super::servers;
 use super::session::{Postgres, PostgresConnection};
@@ -20,7 +18,7 @@ use super::state::{checked, checked_begin};
 use super::target::Conninfo;
 use crate::partition::{PartSupport, Spooling};
 use crate::rows::RowStream;
-use crate::shared_connection::{self, AnswerOutcome, Event, EventReader, SharedConnection, Started, Tick};
+use crate::shared_connection::{self, AnswerOutcome, Event, SharedConnection, Started, Tick};
 use crate::write::Writing;
 use crate::{
     Answer, Cancel, Connection, ContinueCheck, Dialect, EncoderKind, Error, ErrorKind, ExtensionVersions, Pool,
@@ -53,26 +51,10 @@ impl Connection for PostgresConnection {
         options: &QueryOptions,
         keep: ContinueCheck<'_>,
     ) -> Result<Box<dyn ResultStream>, Error> {
-        let delivery = match self.first(statement, options, ResultMode::Rows, keep)? {
-            FirstAnswer::Rows(reader) => {
-                return Ok(Box::new(RowStream::<_, binary::Decoder>::open(*reader, options, keep)?));
-            }
-            FirstAnswer::Stream(stream) => return Ok(stream),
-            FirstAnswer::Known(delivery) => delivery,
-        };
-        if !delivery.copies(statement.sql) {
-            let reader = self.binary(statement, options, ResultMode::Rows, keep)?;
-            return Ok(Box::new(RowStream::<_, binary::Decoder>::open(reader, options, keep)?));
+        match self.answer(&Request { statement, options, wanted: ResultMode::Rows }, keep)? {
+            Answer::Rows(rows) => Ok(rows),
+            Answer::Done(_) => Err(Error::no_rows()),
         }
-        // COPY has no parameters.
-        let dialect = self.literals(statement)?;
-        let sql = statement.with_literals(dialect)?;
-        let copy = request::copy(&sql, options, dialect)?;
-        // `colonnade serve` cannot describe every query that it can run.
-        let are_told = options.type_names && matches!(delivery, Delivery::Extension { .. });
-        let types = if are_told { self.column_types(&sql, keep)? } else { Vec::new() };
-        let copied = self.copied(&copy, CopyAnswer::Stream { types: &types }, options, keep);
-        copied.map_err(|error| request::of_query(error, trimmed(&sql, dialect)))
     }
 
     fn query_checked(
@@ -113,30 +95,7 @@ impl Connection for PostgresConnection {
     }
 
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: ContinueCheck<'_>) -> Result<Answer, Error> {
-        let delivery = match self.first(statement, options, ResultMode::Any, keep)? {
-            FirstAnswer::Rows(reader) => return RowStream::<_, binary::Decoder>::answer(*reader, options, keep),
-            FirstAnswer::Stream(stream) => return Ok(Answer::Rows(stream)),
-            FirstAnswer::Known(delivery) => delivery,
-        };
-        match delivery {
-            Delivery::Served(_) => {
-                let sql = statement.with_literals(self.literals(statement)?)?;
-                // COPY refuses a statement without rows; others have to be told apart before they run.
-                if request::is_read(&sql) || self.gives_rows(&sql, keep)? {
-                    self.query(sql.as_ref().into(), options, keep).map(Answer::Rows)
-                } else {
-                    self.execute(sql.as_ref().into(), keep).map(Answer::Done)
-                }
-            }
-            Delivery::Extension { .. } if statement.parameters.is_none() && request::is_read(statement.sql) => {
-                self.query(statement, options, keep).map(Answer::Rows)
-            }
-            Delivery::Extension { .. } | Delivery::Stock => RowStream::<_, binary::Decoder>::answer(
-                self.binary(statement, options, ResultMode::Any, keep)?,
-                options,
-                keep,
-            ),
-        }
+        self.answer(&Request { statement, options, wanted: ResultMode::Any }, keep)
     }
 
     fn describe(
@@ -149,7 +108,7 @@ impl Connection for PostgresConnection {
         if let Delivery::Served(_) = self.delivery(keep)? {
             return Ok(None);
         }
-        let sql = request::plain(sql, options, Dialect::POSTGRES)?.to_owned();
+        let sql = request::plain(sql, options)?.to_owned();
         let (types, options, sent) = (types.to_vec(), options.clone(), sql.clone());
         let described = self.question(keep, move |connection, tick, tell| {
             binary::describe(connection, tick, &sent, &types, &options, tell)
@@ -243,6 +202,39 @@ impl Connection for PostgresConnection {
 }
 
 impl PostgresConnection {
+    /// Runs a statement in the way in which the server delivers its result.
+    fn answer(&self, request: &Request<'_>, keep: ContinueCheck<'_>) -> Result<Answer, Error> {
+        if self.known_delivery().is_none()
+            && let Some(answer) = self.first(request, keep)?
+        {
+            return Ok(answer);
+        }
+        let (is_served, is_copied) = match self.delivery(keep)? {
+            Delivery::Served(_) => (true, true),
+            Delivery::Extension { .. } => (false, request.is_copied()),
+            Delivery::Stock => (false, false),
+        };
+        if !is_copied {
+            let reading = self.reading(request)?;
+            let reader = self.session.begin(keep, move |connection, tick, tell| {
+                checked_begin(connection, |connection| reading.begin(connection, tick, tell))
+            })?;
+            return RowStream::<_, binary::Decoder>::answer(reader, request.options, keep);
+        }
+        let query = CopiedQuery::new(request.statement, self.literals(request.statement)?)?;
+        // COPY refuses a statement without rows; others have to be told apart before they run.
+        let may_have_none = is_served && request.wanted == ResultMode::Any && !request::is_read(&query.sql);
+        if may_have_none && self.column_types(query.text(), keep)?.is_none() {
+            return self.execute(query.sql.as_ref().into(), keep).map(Answer::Done);
+        }
+        let copy = query.copy(request.options)?;
+        // `colonnade serve` cannot describe every query that it can run.
+        let are_told = request.options.type_names && !is_served;
+        let types = if are_told { self.column_types(query.text(), keep)?.unwrap_or_default() } else { Vec::new() };
+        let copied = self.copied(&copy, CopyAnswer::Stream { types: &types }, request.options, keep);
+        copied.map(Answer::Rows).map_err(|error| query.error(error))
+    }
+
     /// Starts a COPY that sends streams.
     pub(super) fn copied(
         &self,
@@ -273,51 +265,19 @@ impl PostgresConnection {
     }
 
     /// A statement for the extended query protocol.
-    pub(super) fn reading(
-        &self,
-        statement: Statement<'_>,
-        options: &QueryOptions,
-        wanted: ResultMode,
-    ) -> Result<Reading, Error> {
-        let sql = request::plain(statement.sql, options, Dialect::POSTGRES)?;
-        let statement = parameters::bound(Statement { sql, ..statement })?;
-        Ok(Reading { statement, options: options.clone(), wanted, pool: self.pool.clone() })
+    pub(super) fn reading(&self, request: &Request<'_>) -> Result<Reading, Error> {
+        let (statement, options) = (request.bound()?, request.options.clone());
+        Ok(Reading { statement, options, wanted: request.wanted, pool: self.pool.clone() })
     }
 
-    /// Starts a statement by the extended query protocol.
-    pub(super) fn binary(
-        &self,
-        statement: Statement<'_>,
-        options: &QueryOptions,
-        wanted: ResultMode,
-        keep: ContinueCheck<'_>,
-    ) -> Result<EventReader<Postgres, binary::Part>, Error> {
-        let reading = self.reading(statement, options, wanted)?;
-        self.session.begin(keep, move |connection, tick, tell| {
-            checked_begin(connection, |connection| reading.begin(connection, tick, tell))
-        })
-    }
-
-    /// Asks the server whether a statement gives rows. It does not run.
-    fn gives_rows(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<bool, Error> {
-        let sql = request::plain(sql, &QueryOptions::default(), self.dialect())?.to_owned();
-        let sent = sql.clone();
-        let found = self.question(keep, move |connection, tick, tell| {
-            binary::column_types(connection, tick, &sent, &mut |types: Option<_>| tell(types.is_some()))
-        });
-        let found = found.map_err(|error| error.with_sent(&sql))?;
-        Ok(found.unwrap_or_default())
-    }
-
-    /// Asks the server for the numbers of the types of a query's columns. It does not run.
-    fn column_types(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<Vec<u32>, Error> {
-        let sql = request::plain(sql, &QueryOptions::default(), self.dialect())?.to_owned();
-        let sent = sql.clone();
-        let found = self.question(keep, move |connection, tick, tell| {
-            binary::column_types(connection, tick, &sent, &mut |types: Option<_>| tell(types))
-        });
-        let found = found.map_err(|error| error.with_sent(&sql))?;
-        Ok(found.flatten().unwrap_or_default())
+    /// Asks the server for the numbers of the types of a statement's columns; `None` if it gives no rows. It does not
+    /// run.
+    fn column_types(&self, sql: &str, keep: ContinueCheck<'_>) -> Result<Option<Vec<u32>>, Error> {
+        let sent = sql.to_owned();
+        let found = self
+            .question(keep, move |connection, tick, tell| binary::column_types(connection, tick, &sent, tell))
+            .map_err(|error| error.with_sent(sql))?;
+        Ok(found.flatten())
     }
 
     /// Asks the server something about a statement.

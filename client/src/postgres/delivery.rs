@@ -97,15 +97,6 @@ impl Delivery {
         }
     }
 
-    /// Whether the rows of a statement come as a stream, and not in the server's own protocol.
-    pub(crate) fn copies(&self, sql: &str) -> bool {
-        match self {
-            Self::Served(_) => true,
-            Self::Extension { .. } => request::is_copied(sql),
-            Self::Stock => false,
-        }
-    }
-
     /// The COPY for a backend in which the extension may not be loaded, because a pooler has switched to it. One message
     /// loads the extension and sends the COPY, because a pooler may switch between two messages.
     pub(crate) fn reload(&self, copy: &str) -> Option<String> {

@@ -8,16 +8,15 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use colonnade_sql::split::trimmed;
-
-use super::binary::{self, ResultMode};
+use super::binary;
 use super::copy_out::{CopyAnswer, CopyOut};
 use super::delivery::Delivery;
-use super::request;
+use super::request::{CopiedQuery, Request};
 use super::session::{Postgres, PostgresConnection};
 use super::state::checked_begin;
-use crate::shared_connection::{EventReader, Started};
-use crate::{ContinueCheck, Error, QueryOptions, ResultStream, Statement};
+use crate::rows::RowStream;
+use crate::shared_connection::Started;
+use crate::{Answer, ContinueCheck, Error};
 
 /// The servers that are remembered.
 const SERVERS: usize = 64;
@@ -25,16 +24,6 @@ const SERVERS: usize = 64;
 /// The servers of this process that had the extension last time, and the statements that load it. The last one is the
 /// latest. A wrong entry costs a round trip.
 static EXTENDED: Mutex<Vec<(String, String)>> = Mutex::new(Vec::new());
-
-/// What has happened to a statement that may be the first.
-pub(super) enum FirstAnswer<'a> {
-    /// Its rows arrive.
-    Rows(Box<EventReader<Postgres, binary::Part>>),
-    /// Its stream arrives.
-    Stream(Box<dyn ResultStream>),
-    /// It has not run.
-    Known(&'a Delivery),
-}
 
 impl PostgresConnection {
     /// Whether the server is `colonnade serve`, which always announces itself.
@@ -78,49 +67,32 @@ impl PostgresConnection {
         let _ = found.set((delivery, software));
     }
 
-    /// Runs a statement, if it is the first and the server does not announce how it delivers results.
+    /// Runs a statement, if how the server delivers results can be found out with it. `None` means that it has not run.
     ///
     /// # Errors
     /// As for [`Connection::query`](crate::Connection::query).
-    pub(super) fn first(
-        &self,
-        statement: Statement<'_>,
-        options: &QueryOptions,
-        wanted: ResultMode,
-        keep: ContinueCheck<'_>,
-    ) -> Result<FirstAnswer<'_>, Error> {
-        if let Some(delivery) = self.known_delivery() {
-            return Ok(FirstAnswer::Known(delivery));
-        }
+    pub(super) fn first(&self, request: &Request<'_>, keep: ContinueCheck<'_>) -> Result<Option<Answer>, Error> {
         // The names of types are asked for before a COPY.
-        let is_copied = !options.type_names
-            && match wanted {
-                ResultMode::Rows => request::is_copied(statement.sql),
-                ResultMode::Any => statement.parameters.is_none() && request::is_read(statement.sql),
-            };
-        let sends_utf8 = self.session.look(|connection| connection.server.sends_utf8()) == Some(true);
-        if !is_copied || !sends_utf8 {
-            return self.delivery(keep).map(FirstAnswer::Known);
+        let is_copied = !request.options.type_names && request.is_copied();
+        if !is_copied || self.session.look(|connection| connection.server.sends_utf8()) != Some(true) {
+            return Ok(None);
         }
         match remembered(&self.session.peer.route.target.shareable) {
-            Some(load) => self.first_copied(statement, options, load, keep),
-            None => self.first_described(statement, options, wanted, keep),
+            Some(load) => self.first_copied(request, load, keep),
+            None => self.first_described(request, keep),
         }
     }
 
     /// Loads the extension and sends the COPY.
     fn first_copied(
         &self,
-        statement: Statement<'_>,
-        options: &QueryOptions,
+        request: &Request<'_>,
         load: String,
         keep: ContinueCheck<'_>,
-    ) -> Result<FirstAnswer<'_>, Error> {
-        let dialect = self.literals(statement)?;
-        let sql = statement.with_literals(dialect)?;
-        let copy = request::copy(&sql, options, dialect)?;
+    ) -> Result<Option<Answer>, Error> {
+        let query = CopiedQuery::new(request.statement, self.literals(request.statement)?)?;
         let expected = Delivery::Extension { format: 0, load: Some(load.clone()) };
-        let (copying, asked, limits) = self.copying(&copy, Some(&expected), options)?;
+        let (copying, asked, limits) = self.copying(&query.copy(request.options)?, Some(&expected), request.options)?;
         let mut loaded = None;
         let reader = self.session.begin(keep, |connection, tick, tell| {
             checked_begin(connection, |connection| copying.begin_first(connection, tick, load, &mut loaded, tell))
@@ -128,24 +100,16 @@ impl PostgresConnection {
         let Some(delivery) = loaded else {
             forget(&self.session.peer.route.target.shareable);
             // An error is the connection's.
-            reader.finish(keep)?;
-            return self.delivery(keep).map(FirstAnswer::Known);
+            return reader.finish(keep).map(|_| None);
         };
         self.note(delivery);
-        let stream = CopyOut::open(reader, asked, limits, CopyAnswer::Stream { types: &[] }, keep)
-            .map_err(|error| request::of_query(error, trimmed(&sql, dialect)))?;
-        Ok(FirstAnswer::Stream(Box::new(stream)))
+        let stream = CopyOut::open(reader, asked, limits, CopyAnswer::Stream { types: &[] }, keep);
+        stream.map(|stream| Some(Answer::Rows(Box::new(stream)))).map_err(|error| query.error(error))
     }
 
     /// Describes the statement, and runs it if there is no extension.
-    fn first_described(
-        &self,
-        statement: Statement<'_>,
-        options: &QueryOptions,
-        wanted: ResultMode,
-        keep: ContinueCheck<'_>,
-    ) -> Result<FirstAnswer<'_>, Error> {
-        let reading = self.reading(statement, options, wanted)?;
+    fn first_described(&self, request: &Request<'_>, keep: ContinueCheck<'_>) -> Result<Option<Answer>, Error> {
+        let reading = self.reading(request)?;
         let (mut load, mut is_answered) = (None, false);
         let reader = self.session.begin(keep, |connection, tick, tell| {
             let begun = checked_begin(connection, |connection| reading.begin_first(connection, tick, &mut load, tell));
@@ -154,12 +118,12 @@ impl PostgresConnection {
         })?;
         if let Some(load) = load {
             reader.finish(keep)?;
-            return self.first_copied(statement, options, load, keep);
+            return self.first_copied(request, load, keep);
         }
         if is_answered {
             self.note(Delivery::Stock);
         }
-        Ok(FirstAnswer::Rows(Box::new(reader)))
+        RowStream::<_, binary::Decoder>::answer(reader, request.options, keep).map(Some)
     }
 }
 

@@ -1,5 +1,7 @@
-//! The COPY statement that requests a stream. PROTOCOL §2.
+//! What a statement of the user becomes: a COPY that requests a stream (PROTOCOL §2), or a statement of the extended query
+//! protocol.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use colonnade_sql::lexer::first_word;
@@ -7,7 +9,8 @@ use colonnade_sql::split::trimmed;
 use colonnade_sql::{Dialect, code, quote};
 use colonnade_wire::{DecodeLimits, RequestedSize};
 
-use crate::{Compression, Error, ErrorKind, Parallel, QueryOptions};
+use super::parameters::{self, BoundStatement};
+use crate::{Compression, Error, ErrorKind, Parallel, QueryOptions, Statement};
 
 /// The format's version that this client reads.
 pub(crate) const VERSION: u32 = 1;
@@ -22,58 +25,118 @@ const SYNTAX: &str = "42601";
 /// The most digits of a decimal in the format. FORMAT §4.
 const DECIMAL_DIGITS: u8 = 76;
 
-/// `COPY (query) TO STDOUT (…)`.
-///
-/// # Errors
-/// `sql` has no statement, or the value of an option is invalid.
-pub(crate) fn copy(sql: &str, options: &QueryOptions, dialect: Dialect) -> Result<String, Error> {
-    let query = plain(sql, options, dialect)?;
-    // The line break ends a comment in the query's last line.
-    copy_of(&format!("(\n{query}\n)"), options)
-}
-
-/// What stands around a query in [`copy`].
+/// What stands around a query in [`CopiedQuery::copy`].
 const BEFORE: &str = "COPY (\n";
 const AFTER: &str = "\n) TO STDOUT (";
 
-/// The error of the COPY of a query, as the query alone has it.
-pub(crate) fn of_query(error: Error, query: &str) -> Error {
-    let end = query.chars().count();
-    let mut position = error.position().and_then(|(position, _)| position.checked_sub(BEFORE.len()));
-    let is_behind = error.sqlstate() == Some(SYNTAX) && position.is_some_and(|position| position > end);
-    let closing = is_behind.then(|| unopened(query)).flatten();
-    position = closing.or(position);
-    // An open quote contains the rest of the COPY, and an open bracket ends there.
-    let message = match (error.message().split_once(AFTER), error.message().rsplit_once('"')) {
-        (Some((before, _)), Some((_, after))) => format!("{before}\"{after}"),
-        // The query's bracket has closed that of the COPY, whose own is one too many then.
-        _ if closing.is_some() => "syntax error at or near \")\"".to_owned(),
-        _ if is_behind => "syntax error at end of input".to_owned(),
-        _ => error.message().to_owned(),
-    };
-    let is_several = || {
-        let at = position.and_then(|position| query.char_indices().nth(position));
-        at.is_some_and(|(_, character)| character == ';')
-    };
-    let from = |other: Error| error.origin().into_iter().fold(other, Error::with_origin);
-    match error.sqlstate() {
-        Some(SYNTAX) if is_several() => return from(Error::several_statements()),
-        // COPY refuses them before they run.
-        Some("0A000") if message.contains("COPY") => {
-            return match code(query, Dialect::POSTGRES).any(|token| token.is_word("into")) {
-                true => from(Error::no_rows()),
-                false => error.with_hint("in Python, Connection.execute runs it"),
-            };
+/// What a statement must return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ResultMode {
+    /// Rows; any other statement does not run.
+    Rows,
+    /// Rows or none.
+    Any,
+}
+
+/// A statement of the user, and the result that it must have.
+pub(super) struct Request<'a> {
+    pub(super) statement: Statement<'a>,
+    pub(super) options: &'a QueryOptions,
+    pub(super) wanted: ResultMode,
+}
+
+impl Request<'_> {
+    /// Whether the extension sends the rows of the statement as a stream. Other rows come in PostgreSQL's own protocol.
+    pub(super) fn is_copied(&self) -> bool {
+        match self.wanted {
+            ResultMode::Rows => is_copied(self.statement.sql),
+            ResultMode::Any => self.statement.parameters.is_none() && is_read(self.statement.sql),
         }
-        _ => {}
     }
-    let hint = error.hint().map(|hint| {
-        hint.replace(", or name it in the COPY option \"as_text\".", ", or name it in the option as_text.")
-    });
-    let error = error.with_message(message).with_position(position.map(|position| position.min(end))).with_sent(query);
-    match hint {
-        Some(hint) => error.with_hint(hint),
-        None => error,
+
+    /// The statement for the extended query protocol.
+    ///
+    /// # Errors
+    /// There is no statement, the value of an option is invalid, or as for [`parameters::bound`].
+    pub(super) fn bound(&self) -> Result<BoundStatement, Error> {
+        parameters::bound(Statement { sql: plain(self.statement.sql, self.options)?, ..self.statement })
+    }
+}
+
+/// A query for COPY, which has no parameters.
+pub(super) struct CopiedQuery<'a> {
+    /// The user's text, with literals in place of placeholders.
+    pub(super) sql: Cow<'a, str>,
+    /// Where the query ends in it.
+    end: usize,
+}
+
+impl<'a> CopiedQuery<'a> {
+    /// The query that the user has written, in the dialect of the server.
+    ///
+    /// # Errors
+    /// There is no statement, or as for [`bind`](crate::bind).
+    pub(super) fn new(statement: Statement<'a>, dialect: Dialect) -> Result<Self, Error> {
+        let sql = statement.with_literals(dialect)?;
+        let end = nonempty(&sql, dialect)?.len();
+        Ok(Self { sql, end })
+    }
+
+    /// The query alone.
+    pub(super) fn text(&self) -> &str {
+        &self.sql[..self.end]
+    }
+
+    /// `COPY (query) TO STDOUT (…)`.
+    ///
+    /// # Errors
+    /// The value of an option is invalid.
+    pub(super) fn copy(&self, options: &QueryOptions) -> Result<String, Error> {
+        // The line break ends a comment in the query's last line.
+        copy_of(&format!("(\n{}\n)", self.text()), options)
+    }
+
+    /// The error of the COPY, as the query alone has it.
+    pub(super) fn error(&self, error: Error) -> Error {
+        let query = self.text();
+        let end = query.chars().count();
+        let mut position = error.position().and_then(|(position, _)| position.checked_sub(BEFORE.len()));
+        let is_behind = error.sqlstate() == Some(SYNTAX) && position.is_some_and(|position| position > end);
+        let closing = is_behind.then(|| unopened(query)).flatten();
+        position = closing.or(position);
+        // An open quote contains the rest of the COPY, and an open bracket ends there.
+        let message = match (error.message().split_once(AFTER), error.message().rsplit_once('"')) {
+            (Some((before, _)), Some((_, after))) => format!("{before}\"{after}"),
+            // The query's bracket has closed that of the COPY, whose own is one too many then.
+            _ if closing.is_some() => "syntax error at or near \")\"".to_owned(),
+            _ if is_behind => "syntax error at end of input".to_owned(),
+            _ => error.message().to_owned(),
+        };
+        let is_several = || {
+            let at = position.and_then(|position| query.char_indices().nth(position));
+            at.is_some_and(|(_, character)| character == ';')
+        };
+        let from = |other: Error| error.origin().into_iter().fold(other, Error::with_origin);
+        match error.sqlstate() {
+            Some(SYNTAX) if is_several() => return from(Error::several_statements()),
+            // COPY refuses them before they run.
+            Some("0A000") if message.contains("COPY") => {
+                return match code(query, Dialect::POSTGRES).any(|token| token.is_word("into")) {
+                    true => from(Error::no_rows()),
+                    false => error.with_hint("in Python, Connection.execute runs it"),
+                };
+            }
+            _ => {}
+        }
+        let hint = error.hint().map(|hint| {
+            hint.replace(", or name it in the COPY option \"as_text\".", ", or name it in the option as_text.")
+        });
+        let error =
+            error.with_message(message).with_position(position.map(|position| position.min(end))).with_sent(query);
+        match hint {
+            Some(hint) => error.with_hint(hint),
+            None => error,
+        }
     }
 }
 
@@ -117,7 +180,7 @@ pub(crate) fn copy_of(source: &str, options: &QueryOptions) -> Result<String, Er
     Ok(copy)
 }
 
-/// The size of the chunks that [`copy`] requests.
+/// The size of the chunks that [`copy_of`] requests.
 pub(crate) fn chunks(options: &QueryOptions) -> RequestedSize {
     RequestedSize {
         rows: options.chunk_rows.unwrap_or(CHUNKS.rows),
@@ -140,13 +203,16 @@ pub(crate) fn limits(options: &QueryOptions) -> DecodeLimits {
 /// The statement alone, for a server that sends its own format. Options of the Colonnade format then have no effect.
 ///
 /// # Errors
-/// As for [`copy`].
-pub(crate) fn plain<'a>(sql: &'a str, options: &QueryOptions, dialect: Dialect) -> Result<&'a str, Error> {
-    let query = trimmed(sql, dialect);
-    if query.is_empty() {
-        return Err(Error::new(ErrorKind::Usage, "the query is empty"));
-    }
+/// There is no statement, or the value of an option is invalid.
+pub(super) fn plain<'a>(sql: &'a str, options: &QueryOptions) -> Result<&'a str, Error> {
+    let query = nonempty(sql, Dialect::POSTGRES)?;
     check(options).map(|()| query)
+}
+
+/// The text without what follows its last statement.
+fn nonempty(sql: &str, dialect: Dialect) -> Result<&str, Error> {
+    let query = trimmed(sql, dialect);
+    if query.is_empty() { Err(Error::new(ErrorKind::Usage, "the query is empty")) } else { Ok(query) }
 }
 
 fn check(options: &QueryOptions) -> Result<(), Error> {
@@ -176,7 +242,7 @@ pub(crate) fn is_read(sql: &str) -> bool {
 
 /// Whether PostgreSQL's COPY has a place for a statement. It has none for others that return rows: EXPLAIN, SHOW, FETCH,
 /// CALL, EXECUTE. Nor has it one for changes that return nothing.
-pub(crate) fn is_copied(sql: &str) -> bool {
+fn is_copied(sql: &str) -> bool {
     let changes = || {
         let tokens = || code(sql, Dialect::POSTGRES);
         // FOR UPDATE, FOR NO KEY UPDATE
@@ -215,9 +281,17 @@ mod tests {
     use super::*;
     use crate::StoredDates;
 
+    fn copied(sql: &str) -> Result<CopiedQuery<'_>, Error> {
+        CopiedQuery::new(sql.into(), Dialect::POSTGRES)
+    }
+
+    fn copy(sql: &str, options: &QueryOptions) -> Result<String, Error> {
+        copied(sql)?.copy(options)
+    }
+
     #[test]
     fn options_are_named_only_where_they_differ() {
-        let plain = copy("select 1; -- x", &QueryOptions::default(), Dialect::POSTGRES).unwrap();
+        let plain = copy("select 1; -- x", &QueryOptions::default()).unwrap();
         assert_eq!(plain, "COPY (\nselect 1\n) TO STDOUT (FORMAT colonnade, version 1)");
         let options = QueryOptions {
             compression: "light+zstd-3".parse().unwrap(),
@@ -232,7 +306,7 @@ mod tests {
             type_names: false,
         };
         assert_eq!(
-            copy("table t", &options, Dialect::POSTGRES).unwrap(),
+            copy("table t", &options).unwrap(),
             "COPY (\ntable t\n) TO STDOUT (FORMAT colonnade, version 1, compression 'light+zstd-3', chunk_rows 10, \
              chunk_bytes 20, max_message_bytes 30, numeric '38,9', as_text 'plain_1,\"Odd, \"\"it''s\"\"\"', \
              parallel 'off')"
@@ -264,16 +338,18 @@ mod tests {
     #[test]
     fn errors_do_not_speak_of_the_copy() {
         let query = "select é";
-        let sent = copy(query, &QueryOptions::default(), Dialect::POSTGRES).unwrap();
+        let sent = copy(query, &QueryOptions::default()).unwrap();
         let of = |sqlstate: &str, message: &str, position| {
-            of_query(Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate).with_position(position), query)
+            copied(query)
+                .unwrap()
+                .error(Error::new(ErrorKind::Database, message).with_sqlstate(sqlstate).with_position(position))
         };
         let open = format!("unterminated quoted string at or near \"'x{}\"", sent.split_once('é').unwrap().1);
         assert_eq!(of(SYNTAX, &open, Some(14)).message(), "unterminated quoted string at or near \"'x\"");
         let found = of(SYNTAX, "syntax error at or near \"TO\"", Some(18));
         assert_eq!((found.message(), found.position()), ("syntax error at end of input", Some((8, Some(query)))));
         let near = Error::new(ErrorKind::Database, "syntax error at or near \")\"").with_sqlstate(SYNTAX);
-        let found = of_query(near.with_position(Some(18)), "select 1)");
+        let found = copied("select 1)").unwrap().error(near.with_position(Some(18)));
         assert_eq!((found.message(), found.position().unwrap().0), ("syntax error at or near \")\"", 8));
         assert_eq!(of("42703", "column x", Some(14)).position(), Some((7, Some(query))));
         assert_eq!(
@@ -281,17 +357,20 @@ mod tests {
             37
         );
         let several = Error::new(ErrorKind::Database, "").with_sqlstate(SYNTAX).with_position(Some(15));
-        assert_eq!(of_query(several, "select 1; select 2").message(), Error::several_statements().message());
+        assert_eq!(
+            copied("select 1; select 2").unwrap().error(several).message(),
+            Error::several_statements().message()
+        );
     }
 
     #[test]
     fn what_cannot_be_asked_is_refused() {
         let none = QueryOptions { chunk_rows: Some(0), ..QueryOptions::default() };
-        assert!(copy("select 1", &none, Dialect::POSTGRES).is_err());
+        assert!(copy("select 1", &none).is_err());
         for numeric in [(0, 0), (77, 0), (5, 6)] {
             let odd = QueryOptions { numeric: Some(numeric), ..QueryOptions::default() };
-            assert!(copy("select 1", &odd, Dialect::POSTGRES).is_err());
+            assert!(copy("select 1", &odd).is_err());
         }
-        assert!(copy(" ; -- nothing", &QueryOptions::default(), Dialect::POSTGRES).is_err());
+        assert!(copy(" ; -- nothing", &QueryOptions::default()).is_err());
     }
 }

@@ -11,19 +11,11 @@ use crate::postgres::delivery::{self, Delivery};
 use crate::postgres::extended::{MessageBatch, ResultColumn, ValueFormat, bound_description};
 use crate::postgres::message::{self, MessageReader};
 use crate::postgres::parameters::BoundStatement;
+use crate::postgres::request::ResultMode;
 use crate::postgres::server_connection::ServerConnection;
 use crate::rows::Part;
 use crate::shared_connection::{AnswerError, Started, Tick};
 use crate::{Error, ErrorKind, Pool, QueryOptions};
-
-/// What a statement must return.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::postgres) enum ResultMode {
-    /// Rows; any other statement does not run.
-    Rows,
-    /// Rows or none.
-    Any,
-}
 
 /// A statement of the user whose rows are read.
 pub(in crate::postgres) struct Reading {

@@ -6,10 +6,11 @@ use arrow_array::{ArrowPrimitiveType, PrimitiveArray};
 use arrow_buffer::{IntervalMonthDayNano, i256};
 use arrow_schema::{DataType, TimeUnit};
 
-use super::scalar::HUGEINT;
 use crate::write::kind::per_second;
 use crate::write::values::ColumnValues;
 
+/// DuckDB's name of a type whose values are sent as decimals of 38 digits and may have 39.
+const HUGEINT: &str = "HUGEINT";
 /// The first timestamp that DuckDB has, in microseconds. It stores earlier ones from Arrow, too, but a cast of one to
 /// text is then a fatal error, after which the database must be opened again (DuckDB 2.0.0).
 const FIRST_MOMENT: i64 = -9_223_372_022_400_000_000;

@@ -29,8 +29,6 @@ use crate::{Error, ErrorKind};
 const UUID: &str = "UUID";
 /// Those of whole numbers that are sent as texts.
 const WHOLE: [&str; 2] = ["UHUGEINT", "BIGNUM"];
-/// Its values are sent as decimals of 38 digits and may have 39.
-pub(super) const HUGEINT: &str = "HUGEINT";
 
 /// Whether a column that is sent as `target` can hold such values exactly, or refuses them one by one.
 pub(super) fn accepts(meaning: &ColumnMeaning, target: &Field, type_name: &str) -> bool {

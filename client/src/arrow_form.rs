@@ -79,6 +79,21 @@ pub(crate) fn extension(field: &Field) -> Option<&str> {
     field.metadata().get(EXTENSION_TYPE_NAME_KEY).map(String::as_str)
 }
 
+/// Whether a field has no extension type, or one whose values a table can have.
+pub(crate) fn is_known_extension(field: &Field) -> bool {
+    let data_type = field.data_type();
+    match extension(field) {
+        None => true,
+        Some("arrow.uuid") => *data_type == DataType::FixedSizeBinary(16),
+        Some("arrow.json") => matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
+        Some("geoarrow.wkb") => {
+            matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+        }
+        Some("arrow.parquet.variant") => matches!(data_type, DataType::Struct(_)),
+        Some(_) => false,
+    }
+}
+
 /// `None` if nothing changes.
 fn field(of: &Field, described: Option<&FFI_ArrowSchema>) -> Option<FieldRef> {
     if let DataType::Dictionary(keys, values) = of.data_type() {

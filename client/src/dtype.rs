@@ -22,7 +22,7 @@ use arrow_array::ArrayRef;
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 
-use crate::write::is_known_extension;
+use crate::arrow_form::is_known_extension;
 use crate::{Batch, ContinueCheck, Error, ErrorKind, ResultStream, Stats};
 
 /// A type that a column gets.

@@ -31,7 +31,6 @@ use arrow_schema::{Schema, SchemaRef};
 
 use crate::{Connection, ContinueCheck, Error, ErrorKind, ResultStream};
 
-pub(crate) use extension::is_known as is_known_extension;
 pub use fitted::fitted;
 
 /// The bytes, or the estimate of them, that go to the writing thread at once.

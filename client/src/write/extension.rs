@@ -5,7 +5,7 @@ use arrow_schema::{DataType, Field, FieldRef};
 
 use super::unsupported_column;
 use crate::Error;
-use crate::arrow_form::extension;
+use crate::arrow_form::{extension, is_known_extension};
 use crate::dtype::{self, Dtype};
 
 /// # Errors
@@ -37,23 +37,8 @@ pub(super) fn check(column: &Field) -> Result<(), Error> {
     Err(unsupported_column(column.name(), &what, &ways.join("; ")))
 }
 
-/// Whether a field has no extension type, or one whose values a table can have.
-pub(crate) fn is_known(field: &Field) -> bool {
-    let data_type = field.data_type();
-    match extension(field) {
-        None => true,
-        Some("arrow.uuid") => *data_type == DataType::FixedSizeBinary(16),
-        Some("arrow.json") => matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View),
-        Some("geoarrow.wkb") => {
-            matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
-        }
-        Some("arrow.parquet.variant") => matches!(data_type, DataType::Struct(_)),
-        Some(_) => false,
-    }
-}
-
 fn first_unknown(field: &Field) -> Option<&Field> {
-    if !is_known(field) {
+    if !is_known_extension(field) {
         return Some(field);
     }
     let child = |field| first_unknown(FieldRef::as_ref(field));

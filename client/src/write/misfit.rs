@@ -91,14 +91,3 @@ impl ValueMisfit {
             .with_hint(self.hint)
     }
 }
-
-/// The name of a unit of which a second, or a day, has so many.
-pub(crate) fn unit_name(per: i64) -> &'static str {
-    match per {
-        1 => "s",
-        1_000 => "ms",
-        1_000_000 => "us",
-        1_000_000_000 => "ns",
-        _ => "ms since 1970",
-    }
-}

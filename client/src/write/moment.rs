@@ -1,7 +1,6 @@
 //! Units of time, and dates.
 
 use super::kind::ColumnMeaning;
-use super::misfit::unit_name;
 
 const PER_SECOND: i64 = 1_000_000;
 /// The days of 400 years.
@@ -53,6 +52,17 @@ pub(crate) fn shown(number: i64, meaning: &ColumnMeaning) -> String {
         _ => (None, "ns"),
     };
     found.unwrap_or_else(|| format!("{number} {unit}"))
+}
+
+/// The name of a unit of which a second, or a day, has so many.
+fn unit_name(per: i64) -> &'static str {
+    match per {
+        1 => "s",
+        1_000 => "ms",
+        1_000_000 => "us",
+        1_000_000_000 => "ns",
+        _ => "ms since 1970",
+    }
 }
 
 /// Whether it lies between values that are `step` microseconds apart, or is a date that is no midnight.

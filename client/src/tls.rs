@@ -7,10 +7,12 @@
 
 mod config;
 mod error;
+mod options;
 mod stream;
 mod verifier;
 
 pub(crate) use colonnade_login::certificate::Certificate;
-pub(crate) use config::{Check, Identity, Roots, TlsConfig, TlsOptionNames, TlsOptions, Version};
+pub(crate) use config::TlsConfig;
 pub(crate) use error::refused;
+pub(crate) use options::{Check, Identity, Roots, TlsOptionNames, TlsOptions, Version};
 pub(crate) use stream::TlsStream;

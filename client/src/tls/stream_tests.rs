@@ -14,7 +14,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::version::{TLS12, TLS13};
 use rustls::{ServerConfig, ServerConnection, SupportedProtocolVersion};
 
-use super::super::config::{TlsOptionNames, TlsOptions, Version};
+use super::super::options::{TlsOptionNames, TlsOptions, Version};
 use super::*;
 
 /// `openssl req -new -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 7300 -subj /O=x/CN=db.example -sha384`

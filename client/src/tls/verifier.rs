@@ -14,7 +14,7 @@ use webpki::{
 };
 
 use super::Certificate;
-use super::config::{Check, Version};
+use super::options::{Check, Version};
 
 /// Why a certificate is not trusted. It is recovered from rustls's error.
 #[derive(Clone, Debug, PartialEq, Eq)]

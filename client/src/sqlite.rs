@@ -21,6 +21,7 @@ mod partition;
 mod rows;
 mod running;
 mod system_calls;
+mod table_number;
 mod value;
 mod write;
 

@@ -10,7 +10,6 @@
 //! code of this crate and of SQLite runs on them: foreign code could close a number of the other table, such as the
 //! release of an Arrow array that another library made.
 
-use std::cell::Cell;
 use std::io;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -20,7 +19,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::system_calls;
+use super::{system_calls, table_number};
 use crate::{Error, ErrorKind, feed};
 
 /// The threads that wait for work, at most. A thread costs more than a short query.
@@ -44,19 +43,9 @@ static SPAWNER: AtomicPtr<Spawner> = AtomicPtr::new(ptr::null_mut());
 /// The number of the next table.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-thread_local! {
-    /// The table of this thread; 0 is the process's.
-    static TABLE: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The number of this thread's table; 0 is the process's. A forked process gets other numbers.
-pub(super) fn current() -> u64 {
-    TABLE.get()
-}
-
 /// Whether this thread has SQLite's descriptor table.
 pub(super) fn is_entered() -> bool {
-    current() != 0
+    table_number::current() != 0
 }
 
 /// Starts `work` on a thread with SQLite's descriptor table.
@@ -115,12 +104,12 @@ impl Spawner {
             if !has_left {
                 return;
             }
-            TABLE.set(table);
+            table_number::enter(table);
             for job in queue {
                 let waiting = waiting.clone();
                 // The job is dropped if there is no thread, and whoever waits for it learns of that.
                 let _ = feed::spawn("colonnade-sqlite", move || {
-                    TABLE.set(table);
+                    table_number::enter(table);
                     run_jobs(job, &waiting);
                 });
             }
@@ -213,12 +202,12 @@ pub(super) struct OfTable<T: Send + 'static> {
 impl<T: Send + 'static> OfTable<T> {
     /// Takes a value that was made on this thread.
     pub(super) fn new(value: T) -> Self {
-        Self { value: ManuallyDrop::new(value), table: current() }
+        Self { value: ManuallyDrop::new(value), table: table_number::current() }
     }
 
     /// Whether this thread may use the value's descriptors.
     pub(super) fn is_here(&self) -> bool {
-        self.table == current()
+        self.table == table_number::current()
     }
 }
 

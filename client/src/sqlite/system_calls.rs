@@ -10,7 +10,7 @@ use std::sync::Once;
 
 use libsqlite3_sys as ffi;
 
-use super::descriptor_table;
+use super::table_number;
 
 /// The endings of the files that a write-ahead log has beside its database.
 const LOG: [&[u8]; 2] = [b"-wal", b"-shm"];
@@ -97,7 +97,7 @@ extern "C" fn fstat(descriptor: c_int, found: *mut libc::stat) -> c_int {
 unsafe fn of_table(code: c_int, found: *mut libc::stat) -> c_int {
     if code == 0 {
         // SAFETY: the caller's promise. Device numbers have fewer bits.
-        unsafe { (*found).st_dev ^= (descriptor_table::current() << 48) as libc::dev_t };
+        unsafe { (*found).st_dev ^= (table_number::current() << 48) as libc::dev_t };
     }
     code
 }

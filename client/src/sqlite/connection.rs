@@ -7,7 +7,6 @@ use super::descriptor_table;
 use super::library::{self, Database, InterruptHandle};
 use super::location::Location;
 use super::running::{Started, deliver, run};
-use super::write::WriterInterrupt;
 use crate::feed::{self, NoItem, POLL};
 use crate::partition::PartSupport;
 use crate::partition::siblings::Siblings;
@@ -21,6 +20,9 @@ use crate::{
 
 /// An SQLite file, opened read-only.
 pub struct SqliteConnection(Arc<Shared>);
+
+/// The handle that interrupts the running writer of a connection.
+pub(super) type WriterInterrupt = Arc<Mutex<Option<InterruptHandle>>>;
 
 struct Shared {
     location: Location,

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use arrow_array::RecordBatch;
@@ -24,9 +24,9 @@ use arrow_schema::SchemaRef;
 use self::rows::RowInserter;
 use self::stored::{BatchColumn, StoredType};
 use self::table::TargetColumn;
-use super::connection::SqliteConnection;
+use super::connection::{SqliteConnection, WriterInterrupt};
 use super::descriptor_table;
-use super::library::{Database, InterruptHandle};
+use super::library::Database;
 use super::location::Location;
 use crate::feed::{self, NoItem};
 use crate::file_uri::MEMORY;
@@ -38,9 +38,6 @@ use crate::{Access, ContinueCheck, Error, ErrorKind};
 const PART: usize = 4096;
 /// The time within which an abandoned transaction must be rolled back.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
-
-/// The handle that interrupts the running writer of a connection.
-pub(super) type WriterInterrupt = Arc<Mutex<Option<InterruptHandle>>>;
 
 impl Writing for SqliteConnection {
     fn begin(

@@ -23,7 +23,6 @@ use arrow_schema::SchemaRef;
 
 use self::rows::RowInserter;
 use self::stored::{BatchColumn, StoredType};
-use self::table::TargetColumn;
 use super::connection::{SqliteConnection, WriterInterrupt};
 use super::descriptor_table;
 use super::library::Database;

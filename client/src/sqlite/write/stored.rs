@@ -5,7 +5,6 @@ use std::borrow::Cow;
 
 use arrow_array::ArrayRef;
 
-use super::TargetColumn;
 use super::moment::MomentText;
 use crate::literal::sqlite::Atom;
 use crate::sqlite::decimal;
@@ -147,6 +146,14 @@ impl StoredType {
 fn keeps_text(declaration: &str) -> bool {
     let declaration = declaration.to_ascii_uppercase();
     !declaration.contains("INT") && ["CHAR", "CLOB", "TEXT"].iter().any(|part| declaration.contains(part))
+}
+
+/// A column that receives values.
+pub(super) struct TargetColumn {
+    pub(super) name: String,
+    pub(super) stored: StoredType,
+    /// Whether SQLite stores another number in place of NULL: the column is the rowid.
+    pub(super) numbers_nulls: bool,
 }
 
 impl TargetColumn {

@@ -2,7 +2,7 @@
 
 use colonnade_sql::{Dialect, quote};
 
-use super::StoredType;
+use super::stored::{StoredType, TargetColumn};
 use super::upsert::UpsertPlan;
 use crate::sqlite::library::Database;
 use crate::write::kind::ColumnMeaning;
@@ -20,14 +20,6 @@ pub(super) struct ReadyTable {
     pub(super) upsert: Option<UpsertPlan>,
     /// Whether an insert may run statements of the table's owner.
     pub(super) has_triggers: bool,
-}
-
-/// A column that receives values.
-pub(super) struct TargetColumn {
-    pub(super) name: String,
-    pub(super) stored: StoredType,
-    /// Whether SQLite stores another number in place of NULL: the column is the rowid.
-    pub(super) numbers_nulls: bool,
 }
 
 /// Makes the table ready, and checks that its columns can hold the values exactly.
@@ -159,6 +151,6 @@ fn accepted(found: &[[String; 3]], name: &str, meaning: &ColumnMeaning) -> Resul
     Ok(TargetColumn { name: name.to_owned(), stored, numbers_nulls })
 }
 
-pub(super) fn quoted(name: &str) -> String {
+fn quoted(name: &str) -> String {
     quote::identifier(name, Dialect::Sqlite)
 }

@@ -6,8 +6,7 @@ use std::ffi::c_int;
 use colonnade_sql::{Dialect, quote};
 
 use super::moment::MomentText;
-use super::stored::{BatchColumn, StoredType};
-use super::table::{TargetColumn, quoted};
+use super::stored::{BatchColumn, StoredType, TargetColumn};
 use crate::literal::sqlite::Atom;
 use crate::sqlite::library::{Database, SqliteStatement};
 use crate::write::repeated_key;
@@ -220,6 +219,10 @@ fn no_index(table: &str, key: &[String], is_limited: bool, others: &[&UniqueInde
     Error::new(ErrorKind::Database, message)
         .with_sqlstate("42P10")
         .with_hint(format!("make one: CREATE UNIQUE INDEX … ON {table} {wanted}{known}"))
+}
+
+fn quoted(name: &str) -> String {
+    quote::identifier(name, Dialect::Sqlite)
 }
 
 fn shown(atom: &Atom<'_>) -> String {

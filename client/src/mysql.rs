@@ -26,6 +26,7 @@ mod parameters;
 mod partition;
 mod server_connection;
 mod state;
+mod text_answer;
 mod undo;
 mod uri;
 mod value;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::connection::MysqlConnection;
-use super::server_connection::TextAnswer;
+use super::text_answer::TextAnswer;
 use crate::shared_connection::{Event, died};
 use crate::{ContinueCheck, Error, ErrorKind};
 

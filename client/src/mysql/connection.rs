@@ -11,7 +11,6 @@ use super::kind::ColumnDescription;
 use super::packet::status;
 use super::parameters::BoundStatement;
 use super::server_connection::{ServerConnection, ServerProperties};
-use super::state;
 use super::uri::Target;
 use crate::partition::PartSupport;
 use crate::rows::{Part, RowStream};
@@ -157,7 +156,7 @@ impl Connection for MysqlConnection {
             let status = self.status.clone();
             move |connection, tick, _: &mut dyn FnMut(())| {
                 let outcome = answer::execute_bound(connection, tick, &bound, &literals)?;
-                state::check(connection, tick)?;
+                connection.check_state(tick)?;
                 status.store(connection.status, Ordering::Release);
                 Ok(outcome)
             }
@@ -212,7 +211,7 @@ impl MysqlConnection {
         let (pool, status) = (self.pool.clone(), self.status.clone());
         self.session.start(keep, move |connection, tick, tell| {
             let outcome = answer::rows(connection, &pool, tick, &bound, &chosen, wanted, tell)?;
-            state::check(connection, tick)?;
+            connection.check_state(tick)?;
             status.store(connection.status, Ordering::Release);
             Ok(outcome)
         })
@@ -223,7 +222,7 @@ impl MysqlConnection {
         let (statement, status) = (sql.to_owned(), self.status.clone());
         self.session.start(keep, move |connection, tick, _: &mut dyn FnMut(())| {
             let outcome = answer::execute(connection, tick, &statement)?;
-            state::check(connection, tick)?;
+            connection.check_state(tick)?;
             status.store(connection.status, Ordering::Release);
             Ok(outcome)
         })

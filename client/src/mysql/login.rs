@@ -5,7 +5,6 @@ use super::auth::{Plugin, Way};
 use super::encryption::Mode;
 use super::incoming::Incoming;
 use super::packet::{Done, PacketReader, capability, err, protocol, put_counted};
-use super::server_connection::{ServerConnection, ServerProperties};
 use super::uri::{Address, Target};
 use crate::channel::Channel;
 use crate::shared_connection::Tick;
@@ -94,11 +93,20 @@ fn response_head(capabilities: u64) -> Vec<u8> {
     head
 }
 
+/// What a login leaves.
+pub(super) struct LoggedIn {
+    pub(super) incoming: Incoming,
+    /// The capabilities of both sides.
+    pub(super) capabilities: u64,
+    /// The server's status flags.
+    pub(super) status: u16,
+}
+
 /// Logs in on a new connection.
 ///
 /// # Errors
 /// The server refuses, or requests something that this client does not support.
-pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<ServerConnection, Error> {
+pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> Result<LoggedIn, Error> {
     let greeting = Greeting::read(&incoming.packet(tick)?)?;
     let mut capabilities = greeting.agree(target);
     let mode = target.encryption.mode();
@@ -168,16 +176,7 @@ pub(super) fn login(mut incoming: Incoming, target: &Target, tick: Tick<'_>) -> 
             Some((0x00, _)) => {
                 // If the server accepts the first answer, it has used this plugin.
                 plugin.permitted(required)?;
-                let server = ServerProperties { capabilities, ..ServerProperties::default() };
-                let status = Done::ok(&packet)?.status;
-                return Ok(ServerConnection {
-                    incoming,
-                    server,
-                    status,
-                    access: target.access,
-                    time_zone: None,
-                    ambiguous: None,
-                });
+                return Ok(LoggedIn { incoming, capabilities, status: Done::ok(&packet)?.status });
             }
             Some((0xff, _)) => return Err(err(&packet)?.0),
             // AuthSwitchRequest. Without a name it requests a proof that MySQL 4.1 has replaced.

@@ -5,9 +5,10 @@
 use std::time::{Duration, Instant};
 
 use super::incoming::Incoming;
-use super::login::login;
+use super::login::{LoggedIn, login};
 use super::packet::{Command, Definition, Done, PacketReader, capability, err, protocol};
 use super::state;
+use super::text_answer::TextAnswer;
 use super::uri::{Address, Target};
 use super::zone::Ambiguous;
 use crate::channel::Channel;
@@ -22,6 +23,9 @@ use crate::{Access, Error, ErrorKind};
 const LOGIN_LIMIT: Duration = Duration::from_secs(60);
 /// The most columns of a result: a prepared statement counts them in 16 bits.
 const MAX_COLUMNS: usize = u16::MAX as usize;
+/// The SQLSTATE of a killed statement, and how often a question is repeated after it.
+const INTERRUPTED: &str = "70100";
+const ATTEMPTS: usize = 10;
 /// The settings of every session: text in UTF-8, and a long timeout for readers that pause.
 const SETTINGS: &str = "SET NAMES utf8mb4, net_write_timeout = 3600";
 const QUESTION: &str = "SELECT @@version, @@version_comment, CONNECTION_ID()";
@@ -60,22 +64,6 @@ impl ServerProperties {
     }
 }
 
-/// An answer in text.
-#[derive(Debug, Default)]
-pub(super) struct TextAnswer {
-    pub(super) columns: Vec<Definition>,
-    /// `None` is NULL.
-    pub(super) rows: Vec<Vec<Option<String>>>,
-    pub(super) warnings: u16,
-}
-
-impl TextAnswer {
-    /// The value in a row and a column.
-    pub(super) fn text(&self, row: usize, column: usize) -> Option<&str> {
-        self.rows.get(row)?.get(column)?.as_deref()
-    }
-}
-
 impl ServerConnection {
     /// Connects, logs in and sets up the session.
     ///
@@ -92,7 +80,10 @@ impl ServerConnection {
         };
         let opened = connect(target).and_then(|channel| {
             channel.socket().set_timeout(Some(POLL)).map_err(lost)?;
-            let mut connection = login(Incoming::new(channel), target, &mut tick)?;
+            let LoggedIn { incoming, capabilities, status } = login(Incoming::new(channel), target, &mut tick)?;
+            let server = ServerProperties { capabilities, ..ServerProperties::default() };
+            let access = target.access;
+            let mut connection = Self { incoming, server, status, access, time_zone: None, ambiguous: None };
             connection.settle(&mut tick)?;
             Ok(connection)
         });
@@ -175,11 +166,32 @@ impl ServerConnection {
         self.ask(sql, tick).map(drop)
     }
 
+    /// Checks that the server will read the next statement by the rules that its writer knows.
+    ///
+    /// # Errors
+    /// The settings have changed, or the server does not return them.
+    pub(super) fn check_state(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+        if self.access == Access::Own {
+            return Ok(());
+        }
+        let mut attempts = 1..=ATTEMPTS;
+        let question = state::question();
+        let answer = loop {
+            match self.ask(&question, tick) {
+                // A late KILL for the previous statement.
+                Err(error) if error.sqlstate() == Some(INTERRUPTED) && attempts.next().is_some() => {}
+                answer => break answer?,
+            }
+        };
+        self.time_zone = Some(state::read(&answer)?);
+        Ok(())
+    }
+
     fn settle(&mut self, tick: Tick<'_>) -> Result<(), Error> {
         self.tell(SETTINGS, tick)?;
         if self.access == Access::Gateway {
             self.tell(state::MODES, tick)?;
-            state::check(self, tick)?;
+            self.check_state(tick)?;
         }
         let answer = self.ask(QUESTION, tick)?;
         let mut values = answer.rows.into_iter().flatten().flatten();

@@ -6,46 +6,29 @@
 //! session can turn it off.
 
 use super::packet::protocol;
-use super::server_connection::{ServerConnection, TextAnswer};
+use super::text_answer::TextAnswer;
 use super::zone::{self, SessionZone};
+use crate::Error;
 use crate::postgres::changed;
-use crate::shared_connection::Tick;
-use crate::{Access, Error};
 
 /// The additional settings of a gateway's session.
 pub(super) const MODES: &str =
     "SET SESSION sql_mode = CONCAT_WS(',', NULLIF(@@SESSION.sql_mode, ''), 'NO_BACKSLASH_ESCAPES,ANSI_QUOTES')";
 const QUESTION: &str = "SELECT @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.character_set_connection, @@SESSION.character_set_results";
-/// The SQLSTATE of a killed statement, and how often a question is repeated after it.
-const INTERRUPTED: &str = "70100";
-const ATTEMPTS: usize = 10;
 const WANTED_MODES: [&str; 2] = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"];
 const CHARACTER_SETS: [&str; 3] = ["character_set_client", "character_set_connection", "character_set_results"];
 const UTF8: &str = "utf8mb4";
 
-/// Checks that the server will read the next statement by the rules that its writer knows.
+/// Asks for the settings and the time zone.
+pub(super) fn question() -> String {
+    format!("{QUESTION}, {}", zone::COLUMNS)
+}
+
+/// Checks the settings in the answer to [`question`]. Returns the time zone in PostgreSQL's notation.
 ///
 /// # Errors
 /// The settings have changed, or the server does not return them.
-pub(super) fn check(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<(), Error> {
-    if connection.access == Access::Own {
-        return Ok(());
-    }
-    let mut attempts = 1..=ATTEMPTS;
-    let question = format!("{QUESTION}, {}", zone::COLUMNS);
-    let answer = loop {
-        match connection.ask(&question, tick) {
-            // A late KILL for the previous statement.
-            Err(error) if error.sqlstate() == Some(INTERRUPTED) && attempts.next().is_some() => {}
-            answer => break answer?,
-        }
-    };
-    connection.time_zone = Some(read(&answer)?);
-    Ok(())
-}
-
-/// The time zone in PostgreSQL's notation.
-fn read(answer: &TextAnswer) -> Result<String, Error> {
+pub(super) fn read(answer: &TextAnswer) -> Result<String, Error> {
     let text = |column| answer.text(0, column).ok_or_else(|| protocol("an answer without its values"));
     let modes = text(0)?;
     for mode in WANTED_MODES {

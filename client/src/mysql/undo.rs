@@ -2,7 +2,8 @@
 //! <https://dev.mysql.com/doc/refman/8.4/en/implicit-commit.html>
 
 use super::packet::status;
-use super::server_connection::{ServerConnection, TextAnswer};
+use super::server_connection::ServerConnection;
+use super::text_answer::TextAnswer;
 use crate::shared_connection::{AnswerError, Tick};
 use crate::{Error, ErrorKind};
 

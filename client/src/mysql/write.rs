@@ -32,7 +32,6 @@ use self::table::quoted;
 use self::transfer::{RowStatement, Transfer, gone};
 use super::connection::{Mysql, MysqlConnection};
 use super::server_connection::ServerConnection;
-use super::state;
 use crate::shared_connection::{AnswerError, AnswerOutcome, Event, Tick, died};
 use crate::write::kind::ColumnMeaning;
 use crate::write::queue::StepQueue;
@@ -133,7 +132,7 @@ impl Writing for MysqlConnection {
         let (status, place) = (self.status.clone(), self.session.peer.target.clone());
         let mut events = self.session.start(keep, move |connection, tick, tell| {
             let outcome = run(connection, tick, &plan, &place, &taken, tell)?;
-            state::check(connection, &mut || Ok(()))?;
+            connection.check_state(&mut || Ok(()))?;
             status.store(connection.status, Ordering::Release);
             Ok(outcome)
         })?;

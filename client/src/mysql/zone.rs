@@ -15,8 +15,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::packet::protocol;
-use super::server_connection::{ServerConnection, TextAnswer};
-use crate::shared_connection::Tick;
+use super::text_answer::TextAnswer;
 use crate::{Error, ErrorKind};
 
 /// What decides the zone. The abbreviation of the operating system's zone is not enough: `TZ=UTC+5` has it too.
@@ -42,13 +41,10 @@ pub(super) enum SessionZone {
 }
 
 impl SessionZone {
-    /// # Errors
-    /// The connection is lost, or the server does not say it.
-    pub(super) fn ask(connection: &mut ServerConnection, tick: Tick<'_>) -> Result<Self, Error> {
-        Self::read(&connection.ask(&format!("SELECT {COLUMNS}"), tick)?, 0)
-    }
-
     /// The zone in an answer with [`COLUMNS`] from the column `at` on.
+    ///
+    /// # Errors
+    /// The server does not say it.
     pub(super) fn read(answer: &TextAnswer, at: usize) -> Result<Self, Error> {
         let text = |column| answer.text(0, at + column).ok_or_else(|| protocol("an answer without its values"));
         let (name, system, day) = (text(0)?, text(1)?, text(2)?);

@@ -33,7 +33,7 @@ impl Talk<'_> {
             return Ok(Instants::Offset(0));
         }
         let all_as_text = columns.all(|column| options.as_text.contains(&column.name));
-        Ok(match SessionZone::ask(self.connection, self.tick)? {
+        Ok(match self.zone()? {
             SessionZone::Offset(east) => Instants::Offset(east),
             // The server keeps the rows of queries only.
             SessionZone::Named(zone) if all_as_text || is_unforeseen(sql) => Instants::Local(zone),
@@ -118,6 +118,11 @@ impl Talk<'_> {
         }
     }
 
+    /// The session's time zone.
+    fn zone(&mut self) -> Result<SessionZone, Error> {
+        SessionZone::read(&self.connection.ask(&format!("SELECT {}", zone::COLUMNS), self.tick)?, 0)
+    }
+
     fn set_zone(&mut self, zone: &str) -> Result<(), AnswerError> {
         let statement = format!("SET SESSION time_zone = {}", quote::string(zone, Dialect::MYSQL));
         self.connection.answer(&statement, self.tick).map(drop)
@@ -128,7 +133,7 @@ impl Talk<'_> {
         if statement.instants.is_empty() {
             return Ok(());
         }
-        if SessionZone::ask(self.connection, self.tick)? == SessionZone::Offset(0) {
+        if self.zone()? == SessionZone::Offset(0) {
             return Ok(());
         }
         for some in statement.instants.chunks(INSTANTS_AT_ONCE) {

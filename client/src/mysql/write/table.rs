@@ -7,7 +7,7 @@ use super::column_type::ColumnType;
 use super::row_encoder::WrittenColumn;
 use super::transfer::Transfer;
 use crate::mysql::packet::protocol;
-use crate::mysql::server_connection::TextAnswer;
+use crate::mysql::text_answer::TextAnswer;
 use crate::shared_connection::AnswerError;
 use crate::write::kind::ColumnMeaning;
 use crate::write::{unsupported_column, unsupported_target};

@@ -2,7 +2,8 @@
 //! ([`columnar`]; PROTOCOL §10) if the server receives it and all columns have a type in it, else in binary.
 //! <https://www.postgresql.org/docs/current/sql-copy.html>
 //!
-//! This thread converts values to rows of bytes, or to the types of the table. The connection's thread (`transfer`) runs the transaction and sends.
+//! This thread converts values to rows of bytes, or to the types of the table. The connection's thread (`native`, `served`) runs
+//! the transaction and sends (`transfer`).
 //! The socket limits it, and a short queue between both limits this one, so memory does not grow with the rows.
 
 mod column_target;
@@ -10,10 +11,12 @@ mod column_type;
 mod columnar;
 mod frequent_column;
 mod moment;
+mod native;
 mod numeric;
 mod row_encoder;
 mod served;
 mod stage;
+mod steps;
 mod table;
 mod transfer;
 mod upsert;
@@ -26,12 +29,11 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use self::column_target::StreamColumns;
-use self::column_type::ColumnType;
+use self::column_type::{ColumnType, TableColumn};
 use self::columnar::ColumnarWriter;
 use self::row_encoder::RowEncoder;
 use self::served::ServedPlan;
-use self::table::TableColumn;
-use self::transfer::{Progress, Step, Steps, WritePlan};
+use self::steps::{Progress, Step, Steps, WritePlan};
 use super::delivery::Delivery;
 use super::request;
 use super::session::{Postgres, PostgresConnection};
@@ -66,7 +68,7 @@ impl Writing for PostgresConnection {
         let (steps, taken) = sync_channel(WAITING + 1);
         let mut events = self
             .session
-            .start(keep, move |connection, tick, tell| transfer::run(connection, tick, &plan, &taken, tell))?;
+            .start(keep, move |connection, tick, tell| native::run(connection, tick, &plan, &taken, tell))?;
         let (columns, stream) = match events.next(keep)? {
             Some(Event::Part(Progress::Columns(columns, stream))) => (columns, stream),
             _ => return Err(died().with_origin(self.name())),

@@ -6,11 +6,9 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
-use super::column_type::ColumnType;
+use super::column_type::{ColumnType, TableColumn};
 use super::moment::{date, time, timestamp};
 use super::row_encoder::{check_length, check_nul, check_numeric};
-use super::table::TableColumn;
-use super::transfer::WritePlan;
 use crate::Error;
 use crate::write::exact_array::{ArrayTarget, ConversionError};
 use crate::write::kind::ColumnMeaning;
@@ -31,13 +29,13 @@ pub(super) struct StreamColumns {
 }
 
 impl StreamColumns {
-    /// The columns of a table of PostgreSQL; `None` if rows go as COPY binary, because of a column that has no type in the
+    /// The columns of these names of a table of PostgreSQL; `None` if rows go as COPY binary, because of a column that has no type in the
     /// stream or is not there.
-    pub(super) fn of(columns: &[TableColumn], plan: &WritePlan) -> Option<Self> {
+    pub(super) fn of<'a>(columns: &[TableColumn], names: impl Iterator<Item = &'a String> + Clone) -> Option<Self> {
         let of = |name: &String| ColumnTarget::of(columns.iter().find(|column| column.name == *name)?);
-        let targets = plan.columns.iter().map(|(name, _)| of(name)).collect::<Option<Vec<_>>>()?;
-        let fields = plan.columns.iter().zip(&targets);
-        let fields = fields.map(|((name, _), target)| Field::new(name, target.array.field.data_type().clone(), true));
+        let targets = names.clone().map(of).collect::<Option<Vec<_>>>()?;
+        let fields = names.zip(&targets);
+        let fields = fields.map(|(name, target)| Field::new(name, target.array.field.data_type().clone(), true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         // A stream that has rows has fields.
         (!targets.is_empty()).then_some(Self { schema, targets })

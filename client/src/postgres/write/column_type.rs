@@ -1,7 +1,6 @@
 //! The types of a table's columns: which one a new column gets, and what an existing one accepts.
 //! TYPES.md, "Writing".
 
-use super::table::TableColumn;
 use crate::write::kind::ColumnMeaning;
 
 /// The numbers of types, which are the same in all versions: `pg_type.dat`.
@@ -31,6 +30,22 @@ mod oid {
 const TYPMOD_OFFSET: i32 = 4;
 /// The digits of a second that dates and times have at most.
 const MAX_DIGITS: i32 = 6;
+
+/// A column of the table.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TableColumn {
+    pub(super) name: String,
+    /// The number of the type; of its base type if it is a domain.
+    pub(super) type_oid: u32,
+    pub(super) typmod: i32,
+    pub(super) is_enum: bool,
+    /// The number of the elements' type, if it is an array.
+    pub(super) element: Option<u32>,
+    /// Whether this is a type of the user, as citext, or an array of one, that is read and received as text is.
+    pub(super) is_received_as_text: bool,
+    /// The type as PostgreSQL shows it.
+    pub(super) type_name: String,
+}
 
 /// A column's type, with what its modifier says.
 #[derive(Clone, Debug, PartialEq, Eq)]

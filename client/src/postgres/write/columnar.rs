@@ -9,7 +9,8 @@ use colonnade_wire::{CodecSet, Controller, EncodeError, Encoder, Writer};
 
 use super::PostgresQueue;
 use super::column_target::ColumnTarget;
-use super::transfer::{CopyPayload, Step, Transfer};
+use super::steps::Step;
+use super::transfer::{CopyPayload, Transfer};
 use crate::link;
 use crate::shared_connection::AnswerError;
 use crate::write::TableWriter;

@@ -1,7 +1,8 @@
 //! Rows that wait in a temporary table, from which INSERT moves them: for what COPY FROM cannot do.
 
+use super::steps::WritePlan;
 use super::table::{quoted, text};
-use super::transfer::{Transfer, WritePlan};
+use super::transfer::Transfer;
 use crate::shared_connection::AnswerError;
 use crate::write::other_count;
 

@@ -2,29 +2,15 @@
 
 use colonnade_sql::{Dialect, quote};
 
-use super::transfer::{Transfer, WritePlan};
+use super::column_type::TableColumn;
+use super::steps::WritePlan;
+use super::transfer::Transfer;
 use crate::shared_connection::AnswerError;
 use crate::write::IfExists;
 use crate::{Error, ErrorKind};
 
 /// The session's own schema of temporary tables.
 const TEMPORARY: &str = "pg_temp";
-
-/// A column of the table.
-#[derive(Clone, Debug, Default)]
-pub(super) struct TableColumn {
-    pub(super) name: String,
-    /// The number of the type; of its base type if it is a domain.
-    pub(super) type_oid: u32,
-    pub(super) typmod: i32,
-    pub(super) is_enum: bool,
-    /// The number of the elements' type, if it is an array.
-    pub(super) element: Option<u32>,
-    /// Whether this is a type of the user, as citext, or an array of one, that is read and received as text is.
-    pub(super) is_received_as_text: bool,
-    /// The type as PostgreSQL shows it.
-    pub(super) type_name: String,
-}
 
 /// The table that gets the rows.
 pub(super) struct TargetTable {

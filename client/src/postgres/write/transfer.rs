@@ -3,25 +3,16 @@
 
 mod stream;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 
-use arrow_array::RecordBatch;
-
-use super::column_target::StreamColumns;
-use super::column_type::ColumnType;
-use super::columnar::ColumnarPayload;
-use super::stage::{STAGE, Stage};
-use super::table::{self, TableColumn};
-use super::upsert::UpsertStage;
+use super::steps::{Progress, Step, Steps};
 use crate::feed::POLL;
 use crate::postgres::message::{self, MessageReader, framed, protocol, shown};
-use crate::postgres::request;
 use crate::postgres::server_connection::ServerConnection;
 use crate::postgres::simple::{self, AnswerMode, TextPart};
 use crate::shared_connection::{AnswerError, AnswerOutcome, Tick};
-use crate::write::{IfExists, WriteTarget, other_count};
+use crate::write::other_count;
 use crate::{Error, ErrorKind, Transaction};
 
 /// The most bytes of a CopyData message. PostgreSQL takes less than 1 GiB.
@@ -29,43 +20,6 @@ const LARGEST: usize = 256 << 20;
 /// The attempts to roll back: a late cancel request can stop one.
 const ATTEMPTS: usize = 3;
 const SAVEPOINT: &str = "colonnade_write";
-
-/// The statement's parts that are known before the table is.
-pub(super) struct WritePlan {
-    pub(super) target: WriteTarget,
-    /// The names of the columns, and their types if the table is created.
-    pub(super) columns: Vec<(String, String)>,
-    /// Whether the writer was interrupted or is gone, so that nothing may be committed any more.
-    pub(super) abandoned: Arc<AtomicBool>,
-}
-
-/// What the writer has for the thread. If the writer is gone, the thread rolls back.
-pub(super) enum Step {
-    /// Bytes of COPY's binary format.
-    Rows(Vec<u8>),
-    /// Rows in the types of a Colonnade stream.
-    Batch(RecordBatch),
-    /// The rows are complete; their number.
-    Finish(u64),
-}
-
-/// What the thread has for the writer.
-pub(super) enum Progress {
-    /// The table is ready, and has these columns. The second part is what a Colonnade stream gets; without it, the rows
-    /// go in COPY's binary format.
-    Columns(Vec<TableColumn>, Option<StreamColumns>),
-    /// The same for a table of `colonnade serve`.
-    Served(StreamColumns),
-    /// A step was taken out of the queue.
-    Taken,
-}
-
-/// The steps of a writer.
-pub(super) struct Steps<'a> {
-    pub(super) taken: &'a Receiver<Step>,
-    /// Whether the writer was interrupted or is gone, so that nothing may be committed any more.
-    pub(super) abandoned: &'a AtomicBool,
-}
 
 /// Sends the rows of a COPY.
 pub(super) trait CopyPayload {
@@ -81,37 +35,6 @@ pub(super) trait CopyPayload {
     fn end(&mut self, _transfer: &mut Transfer<'_>) -> Result<(), AnswerError> {
         Ok(())
     }
-}
-
-/// How the rows come into the table: COPY refuses row-level security, and INSERT applies it.
-enum Route {
-    Copy,
-    Insert(Stage),
-    Upsert(UpsertStage),
-}
-
-/// Rows that the writer has encoded.
-struct BinaryPayload;
-
-impl CopyPayload for BinaryPayload {
-    fn step(&mut self, transfer: &mut Transfer<'_>, step: Step) -> Result<(), AnswerError> {
-        match step {
-            Step::Rows(bytes) => transfer.send_rows(&bytes),
-            Step::Batch(_) | Step::Finish(_) => Ok(()),
-        }
-    }
-}
-
-/// Writes within a transaction, or within a savepoint of the user's transaction.
-pub(super) fn run(
-    connection: &mut ServerConnection,
-    tick: Tick<'_>,
-    plan: &WritePlan,
-    steps: &Receiver<Step>,
-    tell: &mut dyn FnMut(Progress),
-) -> AnswerOutcome {
-    let steps = Steps { taken: steps, abandoned: &plan.abandoned };
-    in_transaction(connection, tick, steps.abandoned, |transfer| transfer.write(plan, &steps, tell))
 }
 
 /// Does the work in a transaction, or in a savepoint of the user's transaction. Returns the number of rows.
@@ -137,60 +60,12 @@ pub(super) fn in_transaction(
     }
 }
 
-/// Refuses columns of times on a server that computes them in floats: their binary form there is another one.
-fn refuse_times(columns: &[TableColumn], plan: &WritePlan) -> Result<(), AnswerError> {
-    let is_written = |column: &&TableColumn| plan.columns.iter().any(|(name, _)| *name == column.name);
-    let has_times = |column: &&TableColumn| ColumnType::of(column).is_some_and(|found| found.has_times());
-    let Some(column) = columns.iter().filter(is_written).find(has_times) else { return Ok(()) };
-    let message = format!(
-        "column \"{}\": the server computes {} in floats (integer_datetimes is off), in which it cannot be written exactly",
-        column.name, column.type_name
-    );
-    let error = Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000");
-    Err(AnswerError::Refused(error.with_hint("write it as text into a column of text")))
-}
-
 pub(super) struct Transfer<'a> {
     connection: &'a mut ServerConnection,
     tick: Tick<'a>,
 }
 
 impl Transfer<'_> {
-    fn write(
-        &mut self,
-        plan: &WritePlan,
-        steps: &Steps<'_>,
-        tell: &mut dyn FnMut(Progress),
-    ) -> Result<u64, AnswerError> {
-        let table = table::prepare(self, plan)?;
-        let columns = table::columns(self, &table.name)?;
-        let stream = match StreamColumns::of(&columns, plan) {
-            Some(stream) if self.receives()? => Some(stream),
-            _ => None,
-        };
-        if stream.is_none() && self.connection.server.has_float_times {
-            refuse_times(&columns, plan)?;
-        }
-        let route = match plan.target.if_exists {
-            IfExists::Upsert => Route::Upsert(UpsertStage::begin(self, &table.name, &columns, plan)?),
-            _ if table.row_security => Route::Insert(Stage::create(self, &table.name, plan)?),
-            _ => Route::Copy,
-        };
-        let mut columnar = stream.as_ref().map(|stream| ColumnarPayload::new(stream.schema.clone()));
-        tell(Progress::Columns(columns, stream));
-        let into = if matches!(route, Route::Copy) { &table.name } else { STAGE };
-        let rows = match &mut columnar {
-            Some(payload) => self.copy(&table::copy(into, plan, request::STREAM), steps, payload, tell)?,
-            None => self.copy(&table::copy(into, plan, "FORMAT binary"), steps, &mut BinaryPayload, tell)?,
-        };
-        match route {
-            Route::Copy => {}
-            Route::Insert(stage) => stage.append(self, rows)?,
-            Route::Upsert(stage) => stage.merge(self, rows)?,
-        }
-        Ok(rows)
-    }
-
     fn commit(&mut self, nested: bool, abandoned: &AtomicBool) -> Result<(), AnswerError> {
         if abandoned.load(Ordering::Acquire) {
             return Err(AnswerError::Refused(gone()));
@@ -201,6 +76,11 @@ impl Transfer<'_> {
             self.ask("COMMIT").map_err(unknown_end)?;
         }
         Ok(())
+    }
+
+    /// Whether the server computes times in floats.
+    pub(super) fn has_float_times(&self) -> bool {
+        self.connection.server.has_float_times
     }
 
     /// Runs a statement, and collects its rows as text.
@@ -308,7 +188,8 @@ impl Transfer<'_> {
         Ok(())
     }
 
-    fn send_rows(&mut self, bytes: &[u8]) -> Result<(), AnswerError> {
+    /// Sends rows of COPY's binary format.
+    pub(super) fn send_rows(&mut self, bytes: &[u8]) -> Result<(), AnswerError> {
         bytes.chunks(LARGEST).try_for_each(|part| self.send(&framed(Some(b'd'), part)))
     }
 

@@ -1,10 +1,11 @@
 //! Upsert: COPY into a temporary table, and from there INSERT … ON CONFLICT into the table.
 //! <https://www.postgresql.org/docs/current/sql-insert.html#SQL-ON-CONFLICT>
 
-use super::column_type::ColumnType;
+use super::column_type::{ColumnType, TableColumn};
 use super::stage::{STAGE, Stage};
-use super::table::{TableColumn, quoted, text};
-use super::transfer::{Transfer, WritePlan};
+use super::steps::WritePlan;
+use super::table::{quoted, text};
+use super::transfer::Transfer;
 use crate::shared_connection::AnswerError;
 use crate::write::repeated_key;
 use crate::{Error, ErrorKind};

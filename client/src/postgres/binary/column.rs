@@ -54,7 +54,8 @@ enum Values {
     Enum(Vec<u32>, Labels),
     List(List),
     Struct(Struct),
-    Literal(Literal),
+    /// Arrives as text; the column decodes it in binary.
+    Literal(Literal, Box<ColumnBuilder>),
 }
 
 /// How a value's bytes become a string.
@@ -105,7 +106,7 @@ impl ColumnBuilder {
             ColumnKind::Char => strings(Writing::Char),
             ColumnKind::Enum(labels) => Values::Enum(Vec::new(), Labels::new(labels)),
             ColumnKind::List(item, _) => Values::List(List::new(ColumnBuilder::new(item))),
-            ColumnKind::Literal(node) => Values::Literal(Literal::new(node)),
+            ColumnKind::Literal(node) => Values::Literal(Literal::new(node), Box::new(ColumnBuilder::new(node))),
             ColumnKind::Struct(nodes) => Values::Struct(Struct::new(nodes.iter().map(ColumnBuilder::new).collect())),
         };
         let (path, type_name) = (node.path.clone(), node.type_name.clone());
@@ -154,7 +155,9 @@ impl ColumnBuilder {
             Values::Bytes(to, Writing::Uuid) => append(to, block, cursors, validity, text::write_uuid),
             Values::Bytes(to, Writing::Numeric) => append(to, block, cursors, validity, numeric::write_text),
             Values::List(list) => list.decode(block, cursors, validity),
-            Values::Literal(literal) => literal.decode(block, cursors),
+            Values::Literal(literal, column) => literal
+                .in_binary(block, cursors)
+                .and_then(|(block, cursors)| column.decode(block, cursors).map_err(ValueFault::from)),
             Values::Struct(row) => row.decode(block, cursors, *rows, validity),
         };
         *rows += cursors.len();
@@ -171,8 +174,8 @@ impl ColumnBuilder {
 
     pub(super) fn data(&mut self, data_type: &DataType) -> Result<ArrayData, Error> {
         let rows = take(&mut self.rows);
-        if let Values::Literal(literal) = &mut self.values {
-            return literal.column().data(data_type);
+        if let Values::Literal(_, column) = &mut self.values {
+            return column.data(data_type);
         }
         let nulls = self.validity.finish(rows);
         let (buffers, children) = match (&mut self.values, data_type) {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use colonnade_wire::{DataType, Field, IndexType, Unit};
 
 use super::catalog::{Catalog, CatalogEntry, TypeRef};
-use super::literal;
 use crate::postgres::extended::{ResultColumn, ValueFormat};
 use crate::postgres::type_names;
 use crate::{Error, ErrorKind, QueryOptions};
@@ -87,6 +86,11 @@ pub(super) enum ColumnKind {
 }
 
 impl ColumnKind {
+    /// Whether the client reads the text of values. That of money depends on a locale, which the client does not know.
+    fn has_readable_text(&self) -> bool {
+        !matches!(self, Self::Money)
+    }
+
     /// Whether decimals of this precision take 128 bits.
     pub(super) fn is_narrow(precision: u8) -> bool {
         precision <= MAX_DECIMAL128
@@ -222,7 +226,7 @@ impl Build<'_> {
                 }
                 kind if !self.literal => Ok(leaf(kind, source, name, path, data_type)),
                 ColumnKind::Uuid | ColumnKind::Jsonb => Ok(leaf(ColumnKind::Text, source, name, path, data_type)),
-                kind if literal::is_readable(&kind) => Ok(leaf(kind, source, name, path, data_type)),
+                kind if kind.has_readable_text() => Ok(leaf(kind, source, name, path, data_type)),
                 _ => Err(without_form(source, path)),
             };
         }

@@ -2,18 +2,16 @@
 //! form. They are converted to the bytes that their send functions would send, with text where a type is text.
 //! <https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO>, <https://www.postgresql.org/docs/current/rowtypes.html#ROWTYPES-IO-SYNTAX>
 
-use super::column::ColumnBuilder;
 use super::kind::{ColumnKind, Node};
 use super::value::{ValueFault, value};
 use super::{interval, scalars};
 
 const NULL: [u8; 4] = (-1i32).to_be_bytes();
 
-/// A column that arrives as text and is decoded as if it were binary.
+/// Converts the values of a column that arrives as text, so that they can be decoded as if they were binary.
 #[derive(Debug)]
 pub(super) struct Literal {
     node: Node,
-    column: Box<ColumnBuilder>,
     /// The values of a group of rows in binary, and their positions.
     block: Vec<u8>,
     cursors: Vec<usize>,
@@ -21,29 +19,26 @@ pub(super) struct Literal {
 
 impl Literal {
     pub(super) fn new(node: &Node) -> Self {
-        let column = Box::new(ColumnBuilder::new(node));
-        Self { node: node.clone(), column, block: Vec::new(), cursors: Vec::new() }
+        Self { node: node.clone(), block: Vec::new(), cursors: Vec::new() }
     }
 
-    pub(super) fn decode(&mut self, block: &[u8], cursors: &mut [usize]) -> Result<(), ValueFault> {
+    /// The values at the cursors in binary, and their positions. Moves the cursors.
+    ///
+    /// # Errors
+    /// A text is not a value of the type.
+    pub(super) fn in_binary(
+        &mut self,
+        block: &[u8],
+        cursors: &mut [usize],
+    ) -> Result<(&[u8], &mut [usize]), ValueFault> {
         self.block.clear();
         self.cursors.clear();
         for at in cursors {
             self.cursors.push(self.block.len());
             write(&self.node, value(block, at)?, &mut self.block)?;
         }
-        Ok(self.column.decode(&self.block, &mut self.cursors)?)
+        Ok((&self.block, &mut self.cursors))
     }
-
-    pub(super) fn column(&mut self) -> &mut ColumnBuilder {
-        &mut self.column
-    }
-}
-
-/// Whether [`write()`] knows the binary form of a kind's text.
-pub(super) fn is_readable(kind: &ColumnKind) -> bool {
-    // The text of money depends on a locale, which the client does not know.
-    !matches!(kind, ColumnKind::Money)
 }
 
 /// Appends a length and a value.

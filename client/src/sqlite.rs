@@ -23,6 +23,7 @@ mod running;
 mod system_calls;
 mod table_number;
 mod value;
+mod values;
 mod write;
 
 use std::fs::File;

@@ -4,15 +4,16 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, NullArray, make_array};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use arrow_buffer::{Buffer, NullBuffer};
 use arrow_data::ArrayData;
-use arrow_schema::{DataType, Field, TimeUnit};
+use arrow_schema::{DataType, Field};
 
 use super::kind::ColumnKind;
-use super::misfit::Misfit;
+use super::misfit::{FilledColumn, Misfit};
 use super::value::{Cell, RawValue, StorageClass};
+use super::values::Values;
 use super::{datetime, decimal};
-use crate::arrays::{Strings, Validity, buffer, renewed};
+use crate::arrays::{Strings, Validity};
 use crate::arrow_stream::TYPE_KEY;
 
 /// Doubles do not represent all integers beyond this one.
@@ -23,28 +24,11 @@ const EXACT: u64 = 1 << 53;
 pub(super) struct ColumnBuilder {
     pub(super) name: String,
     /// The declared type, if it is a column of a table.
-    pub(super) declaration: Option<String>,
-    pub(super) values: Values,
+    declaration: Option<String>,
+    values: Values,
     validity: Validity,
     /// Whether values may still decide the type.
-    pub(super) open: bool,
-}
-
-#[derive(Debug)]
-pub(super) enum Values {
-    /// Only NULLs so far.
-    None,
-    Integer(Vec<i64>),
-    Float(Vec<f64>),
-    Bool(Vec<bool>),
-    Decimal(Vec<i128>, u8, u8),
-    Date(Vec<i32>),
-    Time(Vec<i64>),
-    Timestamp(Vec<i64>),
-    Instant(Vec<i64>),
-    Text(Strings),
-    Binary(Strings),
-    AsText(Strings),
+    open: bool,
 }
 
 impl ColumnBuilder {
@@ -175,6 +159,12 @@ impl ColumnBuilder {
         true
     }
 
+    #[cold]
+    fn misfit(&self, cell: Cell<'_>) -> Misfit {
+        let declaration = self.declaration.as_deref();
+        Misfit::value(cell, FilledColumn { name: &self.name, declaration, values: &self.values, open: self.open })
+    }
+
     /// The first `rows` rows as an array. The column then restarts with memory for as many rows.
     ///
     /// # Errors
@@ -187,7 +177,7 @@ impl ColumnBuilder {
         let data_type = self.values.data_type();
         let buffers = self.values.finish();
         if data_type == DataType::Utf8 && !is_utf8(buffers[0].typed_data(), &buffers[1]) {
-            return Err(self.not_utf8(buffers[0].typed_data(), &buffers[1]));
+            return Err(Misfit::not_utf8(buffers[0].typed_data(), &buffers[1]));
         }
         Ok(array(data_type, rows, buffers, nulls))
     }
@@ -199,70 +189,6 @@ fn array(data_type: DataType, rows: usize, buffers: Vec<Buffer>, nulls: Option<N
     // SAFETY: each buffer has a value for each row, of the type that `Values::data_type` says; offsets ascend from 0 to the
     // data's end; text was found to be UTF-8.
     make_array(unsafe { builder.build_unchecked() })
-}
-
-impl Values {
-    fn data_type(&self) -> DataType {
-        match self {
-            Self::None => DataType::Null,
-            Self::Integer(_) => DataType::Int64,
-            Self::Float(_) => DataType::Float64,
-            Self::Bool(_) => DataType::Boolean,
-            Self::Decimal(_, precision, scale) => DataType::Decimal128(*precision, *scale as i8),
-            Self::Date(_) => DataType::Date32,
-            Self::Time(_) => DataType::Time64(TimeUnit::Microsecond),
-            Self::Timestamp(_) => DataType::Timestamp(TimeUnit::Microsecond, None),
-            Self::Instant(_) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            Self::Text(_) | Self::AsText(_) => DataType::Utf8,
-            Self::Binary(_) => DataType::Binary,
-        }
-    }
-
-    /// Whether these are dates, times or both.
-    pub(super) fn is_moment(&self) -> bool {
-        matches!(self, Self::Date(_) | Self::Time(_) | Self::Timestamp(_) | Self::Instant(_))
-    }
-
-    fn push_null(&mut self) {
-        match self {
-            Self::None => {}
-            Self::Integer(values) | Self::Time(values) | Self::Timestamp(values) | Self::Instant(values) => {
-                values.push(0);
-            }
-            Self::Float(values) => values.push(0.0),
-            Self::Bool(values) => values.push(false),
-            Self::Decimal(values, ..) => values.push(0),
-            Self::Date(values) => values.push(0),
-            Self::Text(strings) | Self::Binary(strings) | Self::AsText(strings) => strings.end(),
-        }
-    }
-
-    /// Reads the text of a date, a time or both. `None` if it does not have the column's form.
-    fn push_moment(&mut self, text: &[u8]) -> Option<()> {
-        match self {
-            Self::Date(values) => values.push(datetime::date(text)?),
-            Self::Time(values) => values.push(datetime::time(text)?),
-            Self::Timestamp(values) => values.push(datetime::timestamp(text)?),
-            Self::Instant(values) => values.push(datetime::instant(text)?),
-            _ => return None,
-        }
-        Some(())
-    }
-
-    /// Arrow's buffers without the validity. The next buffers start empty.
-    fn finish(&mut self) -> Vec<Buffer> {
-        match self {
-            Self::None => Vec::new(),
-            Self::Integer(values) | Self::Time(values) | Self::Timestamp(values) | Self::Instant(values) => {
-                vec![buffer(values)]
-            }
-            Self::Float(values) => vec![buffer(values)],
-            Self::Bool(values) => vec![BooleanBuffer::from(renewed(values)).into_inner()],
-            Self::Decimal(values, ..) => vec![buffer(values)],
-            Self::Date(values) => vec![buffer(values)],
-            Self::Text(strings) | Self::Binary(strings) | Self::AsText(strings) => strings.finish(),
-        }
-    }
 }
 
 /// Appends a value as text: numbers in the shortest form that reads back unchanged, blobs in SQL's form.

@@ -1,8 +1,8 @@
 //! The errors of values that do not fit into their column.
 
-use super::column::{ColumnBuilder, Values};
 use super::kind::ColumnKind;
 use super::value::Cell;
+use super::values::Values;
 use crate::{Error, ErrorKind};
 
 /// A value that does not fit into its column.
@@ -14,6 +14,17 @@ pub(super) struct Misfit {
     hint: String,
     /// The rows of the batch before it, if it is not the last row.
     pub(super) row: Option<usize>,
+}
+
+/// A column that does not hold a value.
+pub(super) struct FilledColumn<'a> {
+    pub(super) name: &'a str,
+    /// The declared type, if it is a column of a table.
+    pub(super) declaration: Option<&'a str>,
+    /// The values before.
+    pub(super) values: &'a Values,
+    /// Whether values may still decide the type.
+    pub(super) open: bool,
 }
 
 impl Misfit {
@@ -31,12 +42,10 @@ impl Misfit {
             .with_sqlstate(self.sqlstate)
             .with_hint(self.hint)
     }
-}
 
-impl ColumnBuilder {
-    /// The description of a value that does not fit.
+    /// A value that does not fit.
     #[cold]
-    pub(super) fn misfit(&self, cell: Cell<'_>) -> Misfit {
+    pub(super) fn value(cell: Cell<'_>, into: FilledColumn<'_>) -> Self {
         let value = match cell {
             Cell::Null => "NULL",
             Cell::Integer(_) => "an INTEGER",
@@ -44,17 +53,17 @@ impl ColumnBuilder {
             Cell::Text(_) => "a TEXT",
             Cell::Blob(_) => "a BLOB",
         };
-        let column = match &self.declaration {
-            Some(declaration) if !declaration.is_empty() && !self.is_by_values() => {
+        let column = match into.declaration {
+            Some(declaration) if !declaration.is_empty() && !into.is_by_values() => {
                 format!("a column declared {declaration}")
             }
-            _ => format!("a column whose first values made it {}", decided(&self.values)),
+            _ => format!("a column whose first values made it {}", decided(into.values)),
         };
-        let (sqlstate, what) = match (&self.values, cell) {
+        let (sqlstate, what) = match (into.values, cell) {
             (Values::Float(_), Cell::Integer(_)) => {
                 ("22003", "an INTEGER beyond 2^53, which a double may not represent,".to_owned())
             }
-            (Values::Integer(_), Cell::Real(_)) if self.open => {
+            (Values::Integer(_), Cell::Real(_)) if into.open => {
                 ("22003", "a REAL after an INTEGER beyond 2^53, which a double may not represent,".to_owned())
             }
             (Values::Bool(_), Cell::Integer(_)) => ("22003", "an INTEGER other than 0 and 1".to_owned()),
@@ -80,35 +89,37 @@ impl ColumnBuilder {
             Cell::Blob(_) => "BLOB",
             Cell::Text(_) | Cell::Null => "TEXT",
         };
-        let parses = format!("; pandas parses other forms: parse_dates=[{:?}]", self.name);
-        let pandas = if self.values.is_moment() { parses.as_str() } else { "" };
-        Misfit {
+        let parses = format!("; pandas parses other forms: parse_dates=[{:?}]", into.name);
+        let pandas = if into.values.is_moment() { parses.as_str() } else { "" };
+        Self {
             sqlstate,
             what: format!("{what} in {column}"),
             hint: format!(
                 "cast it in the query, CAST(… AS {to}), or read it as text: as_text=[{:?}]{pandas}",
-                self.name
+                into.name
             ),
             row: None,
         }
     }
 
-    /// Whether the values decided the type, because the declaration does not, or was not to.
-    fn is_by_values(&self) -> bool {
-        let kind = ColumnKind::declared(self.declaration.as_deref());
-        kind == ColumnKind::ByValues || kind.is_moment() && !self.values.is_moment()
-    }
-
-    /// The description of text that is not UTF-8.
+    /// Text that is not UTF-8.
     #[cold]
-    pub(super) fn not_utf8(&self, offsets: &[i32], data: &[u8]) -> Misfit {
+    pub(super) fn not_utf8(offsets: &[i32], data: &[u8]) -> Self {
         let bad = |pair: &[i32]| std::str::from_utf8(&data[pair[0] as usize..pair[1] as usize]).is_err();
-        Misfit {
+        Self {
             sqlstate: "22021",
             what: "a TEXT value that is not UTF-8".to_owned(),
             hint: "cast it in the query, CAST(… AS BLOB)".to_owned(),
             row: offsets.windows(2).position(bad),
         }
+    }
+}
+
+impl FilledColumn<'_> {
+    /// Whether the values decided the type, because the declaration does not, or was not to.
+    fn is_by_values(&self) -> bool {
+        let kind = ColumnKind::declared(self.declaration);
+        kind == ColumnKind::ByValues || kind.is_moment() && !self.values.is_moment()
     }
 }
 

@@ -15,6 +15,7 @@ mod incoming;
 mod message;
 mod parameters;
 mod partition;
+mod reports;
 mod request;
 mod route;
 mod scram;
@@ -28,7 +29,7 @@ mod target;
 mod type_names;
 mod write;
 
-pub(crate) use state::changed;
+pub(crate) use reports::changed;
 
 pub use connection::connect;
 pub use session::PostgresConnection;

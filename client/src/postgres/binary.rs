@@ -21,7 +21,7 @@ mod datetime;
 mod decoder;
 mod interval;
 mod kind;
-mod known;
+pub(super) mod known;
 mod literal;
 mod nested;
 mod numeric;
@@ -32,5 +32,4 @@ mod value;
 
 pub(super) use answer::{column_types, describe, execute};
 pub(super) use decoder::Decoder;
-pub(super) use known::KnownStatements;
 pub(super) use reading::Reading;

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::authentication::{Authentication, EndPoint};
-use super::binary::KnownStatements;
+use super::binary::known::KnownStatements;
 use super::delivery::Delivery;
 use super::incoming::Incoming;
 use super::message::{self, BackendKey, MessageReader, protocol, shown};
+use super::reports::{self, Given, Reports};
 use super::route::Route;
-use super::state::{self, Given, Reports};
 use super::target::{Binding, Target};
 use colonnade_wire::LinkEstimate;
 
@@ -173,7 +173,7 @@ impl ServerConnection {
         let mut connection =
             Self { incoming, server, route, transaction, is_extended: false, known, link_estimate: None };
         if connection.is_gateways() && (given == Given::All || connection.server.reports.are_known()) {
-            state::settle(&mut connection, tick)?;
+            connection.settle_state(tick)?;
         }
         connection.server.delivery = match connection.server.delivery.take() {
             Some(announced) => Some(announced.check()?),
@@ -182,6 +182,27 @@ impl ServerConnection {
             None => None,
         };
         Ok(connection)
+    }
+
+    /// Sets the settings that the start-up message did not set: a pooler may provide a session that another client has
+    /// used.
+    ///
+    /// # Errors
+    /// The server does not report a setting, or refuses it.
+    fn settle_state(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+        self.send(&message::query(reports::STYLES)?)?;
+        self.pass_over_answer(tick)?;
+        let wanted: Vec<_> = self.server.reports.different().collect();
+        for (name, value) in wanted {
+            // The values have no quotes and no backslashes.
+            self.send(&message::query(&format!("SET {name} TO '{value}'"))?)?;
+            self.pass_over_answer(tick)?;
+        }
+        self.server.reports.check().map_err(|error| {
+            let message =
+                format!("the source does not say that it reads statements as a gateway must: {}", error.message());
+            Error::new(ErrorKind::Unsupported, message)
+        })
     }
 
     /// Whether statements come from a gateway's clients.
@@ -293,7 +314,7 @@ fn login(incoming: &mut Incoming, target: &Target, given: Given, tick: Tick<'_>)
     parameters.extend(target.parameters.iter().map(|(key, value)| (key.as_str(), value.as_str())));
     if target.access == Access::Gateway {
         // The last value of a parameter counts.
-        parameters.extend(state::parameters(given));
+        parameters.extend(reports::parameters(given));
     }
     // A server that refuses the connection may have closed it already. Its error can still be read.
     let _ = incoming.channel().send(&message::startup(&parameters));

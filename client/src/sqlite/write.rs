@@ -8,6 +8,7 @@
 mod moment;
 mod rows;
 mod stored;
+mod stored_type;
 mod table;
 mod upsert;
 
@@ -22,7 +23,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
 use self::rows::RowInserter;
-use self::stored::{BatchColumn, StoredType};
+use self::stored::BatchColumn;
 use super::connection::{SqliteConnection, WriterInterrupt};
 use super::descriptor_table;
 use super::library::Database;

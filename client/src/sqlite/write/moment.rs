@@ -6,7 +6,7 @@ use crate::sqlite::datetime;
 use crate::write::kind::ColumnMeaning;
 use crate::write::moment::{civil, microseconds};
 
-use super::StoredType;
+use super::stored_type::StoredType;
 
 const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;

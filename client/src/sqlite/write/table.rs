@@ -2,7 +2,8 @@
 
 use colonnade_sql::{Dialect, quote};
 
-use super::stored::{StoredType, TargetColumn};
+use super::stored::TargetColumn;
+use super::stored_type::StoredType;
 use super::upsert::UpsertPlan;
 use crate::sqlite::library::Database;
 use crate::write::kind::ColumnMeaning;

@@ -6,7 +6,8 @@ use std::ffi::c_int;
 use colonnade_sql::{Dialect, quote};
 
 use super::moment::MomentText;
-use super::stored::{BatchColumn, StoredType, TargetColumn};
+use super::stored::{BatchColumn, TargetColumn};
+use super::stored_type::StoredType;
 use crate::literal::sqlite::Atom;
 use crate::sqlite::library::{Database, SqliteStatement};
 use crate::write::repeated_key;

@@ -33,11 +33,11 @@ mod ticket;
 use std::sync::Arc;
 
 pub use plan::{
-    OpenedPart, PartConnection, PartPlan, PartRequest, PlannedPart, has_plans, open_part, part_queries, plan, read_part,
+    OpenedPart, PartConnection, PartPlan, PartRequest, has_plans, open_part, part_queries, plan, read_part,
 };
 pub use reader::{read, read_each};
 pub use spool::{SpoolCut, SpoolSelection, Spooling};
-pub use ticket::{PartTicket, SnapshotPart, SpooledPart};
+pub use ticket::{PartTicket, PlannedPart, SnapshotPart, SpooledPart};
 
 use crate::{Connection, ContinueCheck, Error, QueryOptions};
 

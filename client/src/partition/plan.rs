@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use arrow_schema::{Schema, SchemaRef};
 
 use super::spool::{self, SpoolSelection, Spooled, Spooling};
-use super::{PartSize, PartSupport, PartTicket, PartitionSplit, Partitioning, SnapshotPart, StateExport, key, text};
+use super::{
+    PartSize, PartSupport, PartTicket, PartitionSplit, Partitioning, PlannedPart, SnapshotPart, StateExport, key, text,
+};
 use crate::{Batch, Connection, ContinueCheck, Error, ErrorKind, QueryOptions, ResultStream, Stats};
 
 /// How long dropping a plan waits for the server.
@@ -23,14 +25,6 @@ pub struct PartPlan {
     ticket: Option<String>,
     parts: Vec<PlannedPart>,
     schema: SchemaRef,
-}
-
-/// A part of a plan.
-pub struct PlannedPart {
-    /// What stands for it.
-    pub ticket: PartTicket,
-    /// Its size, if it is known.
-    pub size: Option<PartSize>,
 }
 
 /// A part's rows, and the connection over which they come.

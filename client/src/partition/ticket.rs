@@ -3,7 +3,7 @@
 //! A ticket has no address and no password: whoever reads the part does that over a connection of its own, with its own limits. It may come
 //! from a stranger. Then it is no more than a query that somebody else wrote, and can only read.
 
-use super::SharedState;
+use super::{PartSize, SharedState};
 use crate::QueryOptions;
 
 /// What a ticket begins with. A byte follows that says of which kind it is: [`SNAPSHOT`] or [`SPOOL`]. A text follows its length in bytes, and
@@ -46,6 +46,14 @@ pub struct SpooledPart {
     pub first: u32,
     /// The last of them.
     pub last: u32,
+}
+
+/// A part of a plan.
+pub struct PlannedPart {
+    /// What stands for it.
+    pub ticket: PartTicket,
+    /// Its size, if it is known.
+    pub size: Option<PartSize>,
 }
 
 impl PartTicket {

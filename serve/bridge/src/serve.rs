@@ -24,8 +24,8 @@ use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::fence::{Fence, Rights};
 use colonnade_duckdb::{
-    Access, AggregateDispatch, AllowedStatement, CatalogNames, LibraryConnection, ServedDatabase, StatementTypes,
-    TableFunctions, Translated, TranslatingSession, types,
+    AggregateDispatch, AllowedStatement, CatalogNames, LibraryConnection, ServedDatabase, StatementTypes,
+    TableFunctions, Translated, TranslatingSession, UserFence, types,
 };
 use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
@@ -86,8 +86,8 @@ impl PyEngine {
         Ok(Self { version, database, served, fence, files, has_functions, aggregates, tables, engine })
     }
 
-    fn access(&self, writes: bool) -> Access {
-        Access { fence: Arc::clone(&self.fence), rights: Rights { writes, files: self.files } }
+    fn fence_for(&self, writes: bool) -> UserFence {
+        UserFence { fence: Arc::clone(&self.fence), rights: Rights { writes, files: self.files } }
     }
 }
 
@@ -110,7 +110,7 @@ impl Engine for PyEngine {
                 siblings::Siblings::install(
                     self.engine.bind(py),
                     &session,
-                    (&self.served, self.access(false)),
+                    (&self.served, self.fence_for(false)),
                     (&self.aggregates, &self.tables),
                     0,
                 )
@@ -132,7 +132,7 @@ impl Engine for PyEngine {
                 #[cfg(target_os = "linux")]
                 workers,
             };
-            Ok(Box::new(TranslatingSession::new(connection, self.served.clone(), self.access(!is_read_only)))
+            Ok(Box::new(TranslatingSession::new(connection, self.served.clone(), self.fence_for(!is_read_only)))
                 as Box<dyn EngineSession>)
         })
     }

@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
     use crate::fence::{Fence, Rights};
-    use crate::{Access, AllowedStatement, ServedDatabase};
+    use crate::{AllowedStatement, ServedDatabase, UserFence};
 
     /// A connection that answers requests to describe a statement with these results, in order. It runs no statement.
     struct Answering(VecDeque<Result<StatementTypes, EngineError>>);
@@ -252,8 +252,8 @@ mod tests {
     ) -> Result<Description, EngineError> {
         let served = ServedDatabase { database: "shop".to_owned(), ..ServedDatabase::default() };
         let fence = Arc::new(Fence::new([], usize::MAX).unwrap());
-        let access = Access { fence, rights: Rights { writes: true, files: false } };
-        let mut session = TranslatingSession::new(Answering(answers.into()), served, access);
+        let fence = UserFence { fence, rights: Rights { writes: true, files: false } };
+        let mut session = TranslatingSession::new(Answering(answers.into()), served, fence);
         let description = session.describe(&Statement::of(sql, Dialect::DuckDb), &[]);
         let answers = &session.connection.as_library().0;
         assert!(answers.is_empty(), "{sql}: {} answers are left", answers.len());

@@ -10,9 +10,9 @@ use colonnade_sql::statement::ExplainInputs;
 use crate::fence::{CheckedStatement, Fence, Rights, check_size};
 use crate::{LibraryConnection, StatementTypes, Translated};
 
-/// What a user may send.
+/// The fence for one user.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct UserFence {
     /// The lists.
     pub fence: Arc<Fence>,
     /// The user's rights.
@@ -40,12 +40,12 @@ impl<'a> AllowedStatement<'a> {
 /// A connection of DuckDB's library behind the fence.
 pub(crate) struct FencedConnection<C> {
     library: C,
-    access: Access,
+    user: UserFence,
 }
 
 impl<C: LibraryConnection> FencedConnection<C> {
-    pub fn new(library: C, access: Access) -> Self {
-        Self { library, access }
+    pub fn new(library: C, user: UserFence) -> Self {
+        Self { library, user }
     }
 
     /// The connection, for what takes no statement.
@@ -60,11 +60,11 @@ impl<C: LibraryConnection> FencedConnection<C> {
 
     /// Checks the size of a statement before it is rewritten.
     pub fn check_size(&self, statement: &str) -> Result<(), EngineError> {
-        Ok(check_size(statement, self.access.fence.max_bytes)?)
+        Ok(check_size(statement, self.user.fence.max_bytes)?)
     }
 
     fn allowed<'a>(&self, statement: &'a Translated, rights: Rights) -> Result<AllowedStatement<'a>, EngineError> {
-        match self.access.fence.check(&statement.text, rights) {
+        match self.user.fence.check(&statement.text, rights) {
             Ok(checked) => Ok(AllowedStatement { statement, checked }),
             Err(refusal) => {
                 let position = refusal.position().map(|position| statement.position(position));
@@ -75,7 +75,7 @@ impl<C: LibraryConnection> FencedConnection<C> {
 
     /// A statement that runs next. If it is refused, the calls of its table functions end.
     fn running<'a>(&mut self, statement: &'a Translated) -> Result<AllowedStatement<'a>, EngineError> {
-        let allowed = self.allowed(statement, self.access.rights);
+        let allowed = self.allowed(statement, self.user.rights);
         if let (Err(_), Some(tables)) = (&allowed, self.library.tables()) {
             tables.abandon_calls();
         }
@@ -96,7 +96,7 @@ impl<C: LibraryConnection> FencedConnection<C> {
 
     /// [`LibraryConnection::read`].
     pub fn read(&mut self, statement: &Translated, size: BatchSize) -> Result<EngineAnswer, EngineError> {
-        let allowed = self.allowed(statement, Rights { writes: false, ..self.access.rights })?;
+        let allowed = self.allowed(statement, Rights { writes: false, ..self.user.rights })?;
         self.library.read(&allowed, size)
     }
 
@@ -113,13 +113,13 @@ impl<C: LibraryConnection> FencedConnection<C> {
 
     /// [`LibraryConnection::describe`].
     pub fn describe(&mut self, statement: &Translated, values: &[&Parameter]) -> Result<StatementTypes, EngineError> {
-        let allowed = self.allowed(statement, self.access.rights)?;
+        let allowed = self.allowed(statement, self.user.rights)?;
         self.library.describe(&allowed, values)
     }
 
     /// [`LibraryConnection::open_literals`]. A statement that is refused has none: it is refused again when it runs.
     pub fn open_literals(&mut self, statement: &Translated) -> Result<Vec<(usize, Type)>, EngineError> {
-        match self.allowed(statement, self.access.rights) {
+        match self.allowed(statement, self.user.rights) {
             Ok(allowed) => self.library.open_literals(&allowed),
             Err(_) => Ok(Vec::new()),
         }
@@ -132,7 +132,7 @@ impl<C: LibraryConnection> FencedConnection<C> {
         name: &str,
         batches: Vec<RecordBatch>,
     ) -> Result<u64, EngineError> {
-        let allowed = self.allowed(statement, self.access.rights)?;
+        let allowed = self.allowed(statement, self.user.rights)?;
         self.library.insert(&allowed, name, batches)
     }
 

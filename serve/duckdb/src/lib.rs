@@ -43,7 +43,7 @@ pub mod types;
 pub use aggregates::{AggregateCandidate, AggregateDispatch};
 pub use catalog::{CatalogNames, ServedDatabase};
 pub use connection::{LibraryConnection, StatementTypes};
-pub use fenced::{Access, AllowedStatement};
+pub use fenced::{AllowedStatement, UserFence};
 pub use session::TranslatingSession;
 pub use tables::{BlockInput, FunctionUse, TableFunctions, TableInput};
 pub use translated::Translated;

@@ -19,7 +19,7 @@ use crate::inputs::requested;
 use crate::insert::{BATCH_NAME, Insertion};
 use crate::outline::Outline;
 use crate::placeholder::Placeholders;
-use crate::{Access, LibraryConnection, ServedDatabase, Translated, describe, errors, literal, numbered, repeated};
+use crate::{LibraryConnection, ServedDatabase, Translated, UserFence, describe, errors, literal, numbered, repeated};
 
 /// The size of batches for queries of the session itself.
 pub(crate) const OWN_BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX };
@@ -40,9 +40,9 @@ pub struct TranslatingSession<C> {
 }
 
 impl<C: LibraryConnection> TranslatingSession<C> {
-    /// A session in the database `served`, of a user with this access.
-    pub fn new(connection: C, served: ServedDatabase, access: Access) -> Self {
-        Self { connection: FencedConnection::new(connection, access), served, resolves_conflicts: false }
+    /// A session in the database `served`, behind a user's fence.
+    pub fn new(connection: C, served: ServedDatabase, fence: UserFence) -> Self {
+        Self { connection: FencedConnection::new(connection, fence), served, resolves_conflicts: false }
     }
 
     /// A client's statement in DuckDB's SQL, unless it is too large.

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use colonnade_duckdb::{Access, ServedDatabase, TranslatingSession};
+use colonnade_duckdb::{ServedDatabase, TranslatingSession, UserFence};
 use colonnade_udf::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, StopFlag};
 use pyo3::prelude::*;
 
@@ -32,7 +32,7 @@ struct State {
 impl OwnConnection {
     pub fn new(
         caller: &Bound<'_, PyAny>,
-        (served, access): (&ServedDatabase, Access),
+        (served, fence): (&ServedDatabase, UserFence),
         (aggregates, tables): (&FunctionNames, &FunctionNames),
     ) -> PyResult<Self> {
         let handle = Arc::new(PySession(caller.clone().unbind()));
@@ -47,7 +47,7 @@ impl OwnConnection {
             is_owner: false,
             workers: None,
         };
-        let session = TranslatingSession::new(connection, served.clone(), access);
+        let session = TranslatingSession::new(connection, served.clone(), fence);
         let stop = functions::session_of(caller)?.get().stop_flag();
         Ok(Self(Arc::new(Connection { handle, stop, state: Mutex::new(State { rows: None, session }) })))
     }

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use colonnade_duckdb::{Access, ServedDatabase, Translated, TranslatingSession};
+use colonnade_duckdb::{ServedDatabase, Translated, TranslatingSession, UserFence};
 use colonnade_server::Interrupt as _;
 use colonnade_udf::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, StopFlag};
 use pyo3::prelude::*;
@@ -29,7 +29,7 @@ pub(super) struct Siblings {
     caller: Py<PyAny>,
     served: ServedDatabase,
     /// That of a user who only reads.
-    access: Access,
+    fence: UserFence,
     aggregates: FunctionNames,
     tables: FunctionNames,
     /// How many functions call each other by queries, up to the caller.
@@ -55,16 +55,16 @@ impl Siblings {
     pub(super) fn install(
         engine: &Bound<'_, PyAny>,
         caller: &Bound<'_, PyAny>,
-        (served, access): (&ServedDatabase, Access),
+        (served, fence): (&ServedDatabase, UserFence),
         (aggregates, tables): (&FunctionNames, &FunctionNames),
         depth: usize,
     ) -> PyResult<()> {
-        let between_statements = OwnConnection::new(caller, (served, access.clone()), (aggregates, tables))?;
+        let between_statements = OwnConnection::new(caller, (served, fence.clone()), (aggregates, tables))?;
         let siblings = Self {
             engine: engine.clone().unbind(),
             caller: caller.clone().unbind(),
             served: served.clone(),
-            access,
+            fence,
             aggregates: aggregates.clone(),
             tables: tables.clone(),
             depth,
@@ -81,7 +81,7 @@ impl Siblings {
             let opened = || -> PyResult<Sibling> {
                 let engine = self.engine.bind(py);
                 let session = engine.call_method1("sibling", (&self.caller,))?;
-                let (served, names) = ((&self.served, self.access.clone()), (&self.aggregates, &self.tables));
+                let (served, names) = ((&self.served, self.fence.clone()), (&self.aggregates, &self.tables));
                 Self::install(engine, &session, served, names, self.depth + 1)?;
                 let stop = functions::session_of(&session)?.get().stop_flag();
                 let handle = Arc::new(PySession(session.unbind()));
@@ -95,7 +95,7 @@ impl Siblings {
                     is_owner: true,
                     workers: None,
                 };
-                let session = TranslatingSession::new(connection, self.served.clone(), self.access.clone());
+                let session = TranslatingSession::new(connection, self.served.clone(), self.fence.clone());
                 Ok(Sibling { session, handle, stop })
             };
             opened().map_err(|error| loopback_error(engine_error(py, &error, &Translated::default())))

@@ -29,8 +29,8 @@ from typing import Any
 import colonnade
 import duckdb
 import pyarrow as pa
-from colonnade_serve._devudf import catalog, inputs
-from colonnade_serve._devudf.sealed import KEY_BYTES, write_sealed
+from colonnade_serve._udf_tools import catalog, inputs
+from colonnade_serve._udf_tools.sealed import KEY_BYTES, write_sealed
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from process import cpu_seconds

@@ -44,7 +44,7 @@ ROOMS = {
     "python/colonnade/_write": ["writes"],
     "python/colonnade/distributed": ["plans"],
     "python": ["sources", "destinations"],
-    "serve/colonnade_serve/_devudf": ["devudf"],
+    "serve/colonnade_serve/_udf_tools": ["devudf"],
     "serve/colonnade_serve/_udf": ["functions"],
     "serve/colonnade_serve/ml": ["ml"],
     "serve/udf": ["functions"],

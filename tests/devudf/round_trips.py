@@ -21,10 +21,10 @@ from pathlib import Path
 
 import colonnade
 from colonnade._cli.main import main as command
-from colonnade_serve._devudf import catalog
-from colonnade_serve._devudf.file import FunctionFile
 from colonnade_serve._udf.compiled import parse
 from colonnade_serve._udf.failures import SourceError
+from colonnade_serve._udf_tools import catalog
+from colonnade_serve._udf_tools.file import FunctionFile
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from tests.devudf.generated import bodies

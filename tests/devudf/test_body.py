@@ -6,10 +6,10 @@ import ast
 import os
 
 import pytest
-from colonnade_serve._devudf.body import BodyError, Layout, to_block
-from colonnade_serve._devudf.file import FileError, FunctionFile
 from colonnade_serve._udf.compiled import parse
 from colonnade_serve._udf.failures import SourceError
+from colonnade_serve._udf_tools.body import BodyError, Layout, to_block
+from colonnade_serve._udf_tools.file import FileError, FunctionFile
 from hypothesis import HealthCheck, given, settings
 
 from tests.devudf.generated import bodies

@@ -140,7 +140,7 @@ def test_a_change_is_run_before_it_is_pushed(connection: Session, project: Proje
     shown = project.failed("run", "buggy", "--sql", query)
     assert f'File "{file}", line 5, in buggy' in shown
     assert "NameError: name 'values' is not defined" in shown
-    assert "_devudf" not in shown
+    assert "_udf_tools" not in shown
     file.write_text(file.read_text().replace("values[doubled]", "doubled"))
     # The inputs are those that were fetched last.
     assert project.done("run", "buggy") == "0\n2\n4\n(3 results)\n"

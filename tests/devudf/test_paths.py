@@ -11,9 +11,9 @@ import psycopg
 import pytest
 from colonnade._errors import InterfaceError
 from colonnade._files import new_file
-from colonnade_serve._devudf import folder
-from colonnade_serve._devudf.catalog import DatabaseFunction
-from colonnade_serve._devudf.file import FunctionFile
+from colonnade_serve._udf_tools import folder
+from colonnade_serve._udf_tools.catalog import DatabaseFunction
+from colonnade_serve._udf_tools.file import FunctionFile
 
 from tests.devudf.projects import Project
 

@@ -6,7 +6,7 @@ import io
 import struct
 
 import pytest
-from colonnade_serve._devudf.sealed import MAGIC, PART, SealedFile, cipher
+from colonnade_serve._udf_tools.sealed import MAGIC, PART, SealedFile, cipher
 
 pytest.importorskip("cryptography", reason="cryptography is not installed")
 

@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
-from colonnade_serve._devudf.inputs import Description, Inputs
-from colonnade_serve._devudf.local_table import table_calls
+from colonnade_serve._udf_tools.inputs import Description, Inputs
+from colonnade_serve._udf_tools.local_table import table_calls
 
 from tests.devudf.projects import Project, rows
 

@@ -120,7 +120,7 @@ def test_no_other_place_has_the_version(copy: Path) -> None:
     # A test's example of another server's version, and the version of the format of run configurations.
     assert others <= {
         "serve/protocol/src/connection.rs",
-        "serve/colonnade_serve/_devudf/editors.py",
+        "serve/colonnade_serve/_udf_tools/editors.py",
         "tests/devudf/test_files.py",
     }
 

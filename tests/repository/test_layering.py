@@ -105,7 +105,7 @@ SERVER_ROOMS = {
     "_udf": set[str](),
     "_core": {"_serve", "colonnade._core"},
     "_duckdb": {"_core", "colonnade._core", "colonnade._sources"},
-    "_devudf": {
+    "_udf_tools": {
         *("_core", "_duckdb", "_udf"),
         *("colonnade._libraries", "colonnade._errors", "colonnade._files", "colonnade._connection"),
     },
@@ -116,7 +116,7 @@ SERVER_ROOMS = {
         *("colonnade._options", "colonnade._core", "colonnade._secrets", "colonnade._sources"),
     },
     "_cli": {
-        *("_core", "_duckdb", "_udf", "_devudf", "_serve", "ml"),
+        *("_core", "_duckdb", "_udf", "_udf_tools", "_serve", "ml"),
         *("colonnade", "colonnade._cli", "colonnade._errors", "colonnade._files", "colonnade._options"),
         *("colonnade._secrets", "colonnade._connection", "colonnade._libraries"),
     },

@@ -12,8 +12,8 @@ from colonnade._connection import connect
 from colonnade._errors import Error
 from colonnade._files import refuse_links
 
-from colonnade_serve._devudf import catalog, editors, folder, settings
-from colonnade_serve._devudf.states import CHANGED_BOTH, CHANGED_HERE, SAME, UNREADABLE, Pair, pairs
+from colonnade_serve._udf_tools import catalog, editors, folder, settings
+from colonnade_serve._udf_tools.states import CHANGED_BOTH, CHANGED_HERE, SAME, UNREADABLE, Pair, pairs
 
 if TYPE_CHECKING:
     import argparse

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 from colonnade._cli.terminal import say, tell
 from colonnade._connection import connect
 
-from colonnade_serve._devudf import folder, inputs, plpython, saved, sealed, server_check, settings
-from colonnade_serve._devudf.queries import RecordedQueries
 from colonnade_serve._udf.failures import Fault
+from colonnade_serve._udf_tools import folder, inputs, plpython, saved, sealed, server_check, settings
+from colonnade_serve._udf_tools.queries import RecordedQueries
 
 if TYPE_CHECKING:
     import argparse
 
-    from colonnade_serve._devudf.inputs import Inputs
-    from colonnade_serve._devudf.settings import Project
+    from colonnade_serve._udf_tools.inputs import Inputs
+    from colonnade_serve._udf_tools.settings import Project
 
 #: How many results are shown.
 SHOWN = 20

@@ -1,4 +1,4 @@
-"""The ADBC driver beside `colonnade.connect`, which is the same client: what ADBC's interface costs.
+"""The ADBC driver compared with `colonnade.connect`, which is the same client: what ADBC's interface costs.
 
     python bench/adbc_driver.py [--rounds 42] [--rows 1000000] [--driver LIBRARY] [--markdown FILE] [--json FILE]
 

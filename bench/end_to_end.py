@@ -1,4 +1,4 @@
-"""End to end: TPC-H lineitem from DuckDB over a socket of this machine into pyarrow, beside Arrow Flight.
+"""End to end: TPC-H lineitem from DuckDB over a socket of this machine into pyarrow, compared with Arrow Flight.
 
     python bench/end_to_end.py [--rounds 5] [--markdown FILE] [--json FILE]
 

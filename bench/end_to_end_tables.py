@@ -1,4 +1,4 @@
-"""End to end: results of several sizes and shapes from DuckDB into pyarrow, beside Arrow Flight.
+"""End to end: results of several sizes and shapes from DuckDB into pyarrow, compared with Arrow Flight.
 
     python bench/end_to_end_tables.py [--rounds 5] [--markdown FILE] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Small statements: `select 1` on an open connection, and connecting with one `select 1`, beside psycopg and ADBC.
+"""Small statements: `select 1` on an open connection, and connecting with one, compared with psycopg and ADBC.
 
     python bench/latency.py [--calls 3000] [--connects 100] [--stock] [--markdown FILE] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""PostgreSQL with the extension: the server's cost, and reading into pyarrow end to end, beside every peer.
+"""PostgreSQL with the extension: the server's cost, and reading into pyarrow end to end, compared with every peer.
 
     python bench/postgres_peers.py [--rounds 3] [--peers PYTHON] [--markdown FILE] [--json FILE]
 

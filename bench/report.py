@@ -3,7 +3,7 @@
     python bench/report.py wire [end-to-end …]
 
 `make bench-wire` and the other targets call it when they have measured. A section begins with the commit, the machine
-and the date of its measurement, and with its figures beside what is aimed at.
+and the date of its measurement, and with its figures next to the targets.
 """
 
 from __future__ import annotations

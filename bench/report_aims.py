@@ -1,4 +1,4 @@
-"""What is aimed at, beside what was measured: the lines with which report.py begins each section."""
+"""The targets next to the measurements: the lines with which report.py begins each section."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def compared(found: tuple[float | None, float | None], aim: float, what: str, wh
 
 
 def source_aims(results: list[dict[str, Any]], part: str, table: str, source: Source) -> list[str]:
-    """The cost of reading a table from a database without an extension, beside its peers."""
+    """The cost of reading a table from a database without an extension, compared with its peers."""
 
     def both(name: str, other: str, *fields: str) -> tuple[float | None, float | None]:
         ours, theirs = (turns.median(results, part, table, contender, *fields) for contender in (name, other))

@@ -2,8 +2,8 @@
 
     python bench/same_machine.py [--tables lineitem acs ...] [--rounds 5] [--unix] [--priority]
 
-A new process reads a table into a `pyarrow.Table`, in each compression in turn. Beside wall and CPU time, it prints how
-long the backend and the client waited for a CPU, and how long the backend waited for the client (Linux: schedstat).
+A new process reads a table into a `pyarrow.Table`, in each compression in turn. Besides wall and CPU time, it prints
+how long the backend and the client waited for a CPU, and how long the backend waited for the client (Linux: schedstat).
 `--priority` gives both priority over other work on the machine (root; sched_autogroup_enabled).
 """
 

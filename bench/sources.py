@@ -1,4 +1,4 @@
-"""MariaDB and SQLite into pyarrow and pandas, beside every peer that reads them.
+"""MariaDB and SQLite into pyarrow and pandas, compared with every peer that reads them.
 
     python bench/sources.py [--rounds 3] [--peers PYTHON] [--markdown FILE] [--json FILE]
 

@@ -1,4 +1,4 @@
-"""Functions in Python inside DuckDB's plans, beside DuckDB's own ones.
+"""Functions in Python inside DuckDB's plans, compared with DuckDB's own.
 
     python bench/udf.py [--rows 10000000] [--rounds 5] [--markdown FILE]
 
@@ -92,12 +92,12 @@ class Capsule:
         return self.capsule
 
 
-def beside(functions: Functions, query: str) -> int:
+def deferred(functions: Functions, query: str) -> int:
     """Reads a result of one column whose function runs beside the plan."""
     functions.session.begin_binding(True)
     result = functions.connection._submit(query, None, "stream", 122_880)
     (call,) = functions.session.end_binding()
-    stream = functions.session.beside_plan(Capsule(result.arrow_capsule()), [(0, call.id)])
+    stream = functions.session.call_deferred(Capsule(result.arrow_capsule()), [(0, call.id)])
     return sum(len(batch) for batch in pa.RecordBatchReader.from_stream(stream))
 
 
@@ -202,9 +202,9 @@ def measurements(functions: Functions, rows: int) -> list[Measurement]:
             rows,
             {
                 "built-in": stream("SELECT x % 100 FROM n"),
-                "function beside the plan": lambda: beside(functions, "SELECT f(x) FROM n"),
+                "function beside the plan": lambda: deferred(functions, "SELECT f(x) FROM n"),
                 "function within the plan": stream("SELECT f(x) FROM n"),
-                "identity beside the plan": lambda: beside(functions, "SELECT same(x) FROM n"),
+                "identity beside the plan": lambda: deferred(functions, "SELECT same(x) FROM n"),
                 "DuckDB arrow": stream("SELECT arrow_f(x) FROM n"),
             },
         ),

@@ -1,4 +1,4 @@
-"""TPC-H lineitem written into PostgreSQL, SQLite, MariaDB, `colonnade serve` and DuckDB, beside every peer that writes.
+"""TPC-H lineitem written into PostgreSQL, SQLite, MariaDB, `colonnade serve` and DuckDB, compared with every peer.
 
     python bench/writes.py [--scale 1m sf1] [--databases NAME …] [--only REGEX] [--rounds 3] [--peers PYTHON]
                            [--markdown FILE] [--json FILE]

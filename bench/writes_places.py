@@ -108,7 +108,7 @@ def postgres(source: Source, *, has_extension: bool = True) -> Iterator[Target]:
 
 
 def postgres_target(cluster: pg.Cluster, source: Source, host: str, *, has_extension: bool) -> Target:
-    """The table in a running cluster, and the files beside the cluster's data."""
+    """The table in a running cluster, and the files next to the cluster's data."""
     with cluster.connect() as session:
         if has_extension:
             session.execute("CREATE EXTENSION colonnade")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-#: What the classifier gets, and what the pipeline needs beside it.
+#: What the classifier gets, and what the pipeline needs in addition to it.
 FEATURES = ["age", "registered", "sex", "race", "party", "county"]
 NEEDED = ["voter", "precinct", "draw", *FEATURES]
 #: The rows of voters, joined with their precinct's votes and labelled; all databases run it. `{}` are the columns.

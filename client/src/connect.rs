@@ -31,7 +31,7 @@ pub fn connect_for(access: Access, uri: &str, keep: ContinueCheck<'_>) -> Result
     open(access, uri, &Login::default(), keep)
 }
 
-/// The same as a user who is named beside the URI.
+/// The same as a user who is named outside of the URI.
 ///
 /// # Errors
 /// As for [`connect`]; the source has no users.

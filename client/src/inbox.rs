@@ -46,8 +46,8 @@ impl AnswerSize {
 
 /// The most bytes of a login, which is a few short messages.
 const LOGIN_LIMIT: u64 = 1 << 20;
-/// The most bytes beside rows in an answer: notices, notifications, settings, results without rows. A function may raise a notice for each of
-/// a million rows.
+/// The most bytes besides rows in an answer: notices, notifications, settings, results without rows. A function may
+/// raise a notice for each of a million rows.
 const ASIDE_LIMIT: u64 = 256 << 20;
 
 /// Counts the bytes of an answer that are no rows, so that a server cannot make it endless. No limit of the user's counts them.

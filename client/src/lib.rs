@@ -7,7 +7,7 @@
 //! ```text
 //!   postgres::connect ──> Connection ──query──> ResultStream ──next──> Batch ──column──> Arrow array
 //!                                                   ▲
-//!   a thread: socket ──> Pool buffer ──queue────────┘   (decoding beside receiving, a few chunks apart)
+//!   a thread: socket ──> Pool buffer ──queue────────┘   (decoding runs while receiving, a few chunks behind)
 //! ```
 //!
 //! The sources are [`postgres`] (`colonnade serve`, and PostgreSQL with or without the extension; `spec/PROTOCOL.md`),

@@ -4,7 +4,7 @@
 //! The caller's thread sends a statement and waits for the beginning of the answer (`receiving.rs`). It receives an
 //! answer to its end if it has at most 16 KiB and arrives within 2 ms, so a small result needs no other thread, and
 //! leaving it unread needs no cancel request. A separate thread receives the rest of any other answer, into buffers of
-//! a pool. Decoding runs beside it.
+//! a pool. Decoding runs concurrently.
 
 mod event_reader;
 mod receiving;

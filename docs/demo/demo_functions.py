@@ -1,4 +1,4 @@
-"""Runs functions in Python on lineitem in `colonnade serve`, beside the same question in plain SQL, DuckDB's own
+"""Runs functions in Python on lineitem in `colonnade serve`, compared with the same question in plain SQL, DuckDB's own
 functions in Python, and PL/Python in PostgreSQL.
 
     python docs/demo/demo_functions.py [--scale 1]

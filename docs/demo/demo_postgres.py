@@ -1,4 +1,4 @@
-"""The extension beside PostgreSQL's own COPY: a private PostgreSQL with TPC-H lineitem, read in three formats.
+"""The extension compared with PostgreSQL's own COPY: a private PostgreSQL with TPC-H lineitem, read in three formats.
 
     python docs/demo/demo_postgres.py [--scale 1]
 

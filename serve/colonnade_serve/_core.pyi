@@ -241,7 +241,7 @@ class BoundFunction:
         """The name of the first field of its deferred calls, which differs between connections."""
 
 @final
-class BesideStream:
+class DeferredStream:
     """The rows of a statement whose functions run beside its plan."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> CapsuleType:
@@ -284,7 +284,7 @@ class FunctionSession:
         """Kill the workers that run a function. Their calls fail with the code 57014. From any thread."""
 
     def note(self, line: str) -> None:
-        """Tell the client something, beside what functions print."""
+        """Tell the client something, in addition to what functions print."""
 
     def take_notices(self) -> str:
         """What functions have printed since this was called last."""
@@ -299,7 +299,7 @@ class FunctionSession:
     def end_binding(self) -> list[BoundFunction]:
         """End that, and give the functions of the calls in the order of binding."""
 
-    def beside_plan(self, stream: ArrowStream, columns: Sequence[tuple[int, str]]) -> BesideStream:
+    def call_deferred(self, stream: ArrowStream, columns: Sequence[tuple[int, str]]) -> DeferredStream:
         """A stream in which functions have been called for their deferred calls. `columns`: the numbers of columns,
         from 0, and the ids of their functions. Raises ValueError if a column has no deferred calls of its function."""
 

@@ -1,4 +1,4 @@
-"""Conversations of real servers with each message lost, repeated, exchanged, cut, damaged or beside a strange one.
+"""Conversations of real servers with each message lost, repeated, exchanged, cut, damaged or next to a strange one.
 
 Always an error or the right rows, in bounded memory and time. Where a protocol has no checksums, a value that was
 changed cannot be told from another.

@@ -22,7 +22,7 @@ NOTICE = message(b"N", b"SNOTICE\0VNOTICE\0C00000\0Mwell\0\0")
 STATUS = message(b"S", b"server_version\x009\0")
 NEWS = message(b"A", b"\0\0\0\1channel\0load\0")
 TAG = message(b"C", b"COPY 0\0")
-#: The end of an answer whose messages beside rows have none.
+#: The end of an answer whose messages besides rows have none.
 ENDED = "more than 268435456 bytes of notices"
 #: What a server repeats once it was asked for something.
 ENDLESS = {

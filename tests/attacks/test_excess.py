@@ -19,7 +19,8 @@ from tests.support.raw_login import RawClient
 from tests.testbed.serving import TIMEOUT, Server, serve
 
 MEMORY = 20 << 20
-#: What the server may grow beside what the session is charged: copies while it works on a message, and the engine's.
+#: What the server may grow in addition to what the session is charged: copies while it works on a message, and the
+#: engine's.
 MARGIN = 400 << 20
 
 

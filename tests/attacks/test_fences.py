@@ -29,7 +29,7 @@ def sessions(attacked: Target) -> Iterator[dict[str, psycopg.Connection]]:
         yield {"reader": reader, "writer": writer}
 
 
-#: Refused for readers besides.
+#: Refused for readers in addition.
 READERS = ["checkpoint", "from checkpoint()", "vacuum", "analyze", "call pragma_version()"]
 
 #: 42P01 and 3D000 where a name is that of no file then, 42601 and 0A000 where the form is none at all.

@@ -1,4 +1,4 @@
-"""`colonnade bench`: a query of one's own, with the libraries that are installed beside Colonnade."""
+"""`colonnade bench`: a query of one's own, with the libraries that are installed next to Colonnade."""
 
 from __future__ import annotations
 

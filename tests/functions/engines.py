@@ -20,9 +20,9 @@ class Client:
     """A session, with the checks of the server."""
 
     def __init__(self, session: Session) -> None:
-        assert session.beside is not None
+        assert session.deferred_calls is not None
         self.session = session
-        self.beside = session.beside
+        self.deferred_calls = session.deferred_calls
 
     def define(
         self,
@@ -76,11 +76,11 @@ class Client:
     def both(self, items: str, source: str) -> tuple[pa.Table, pa.Table]:
         """The rows of a query beside the plan and within it. The columns have no names."""
         names = [f"c{at}" for at in range(len(self.table(f"SELECT {items} {source} LIMIT 0").columns))]
-        before = self.beside.runs
+        before = self.deferred_calls.runs
         beside = self.table(f"SELECT {items} {source}").rename_columns(names)
-        assert self.beside.runs == before + 1, "it did not run beside the plan"
+        assert self.deferred_calls.runs == before + 1, "it did not run beside the plan"
         within = self.table(f"SELECT * FROM (SELECT {items} {source})").rename_columns(names)
-        assert self.beside.runs == before + 1, "it did not run within the plan"
+        assert self.deferred_calls.runs == before + 1, "it did not run within the plan"
         return beside, within
 
 

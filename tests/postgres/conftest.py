@@ -43,6 +43,6 @@ def database(postgres: pg.Cluster) -> Iterator[colonnade.Connection]:
 
 @pytest.fixture
 def session(postgres: pg.Cluster) -> Iterator[psycopg.Connection]:
-    """A session of psycopg's beside it."""
+    """A session of psycopg's in addition to it."""
     with postgres.connect() as opened:
         yield opened

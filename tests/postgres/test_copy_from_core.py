@@ -1,4 +1,4 @@
-"""COPY FROM STDIN (FORMAT colonnade) beside (FORMAT binary): everything that follows from a row is core's."""
+"""COPY FROM STDIN (FORMAT colonnade) compared with (FORMAT binary): everything that follows from a row is core's."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: Rooms that a room may import beside `support`: hostile load is made of attacks.
+#: Rooms that a room may import besides `support`: hostile load is made of attacks.
 MORE = {"soak": {"attacks"}}
 #: What bench/'s scripts import each other as.
 BENCH = {path.stem for path in (ROOT / "bench").glob("*.py")} | {"study", "bench"}

@@ -149,7 +149,7 @@ def test_it_is_refused(client: psycopg.Connection, secret: Path, statement: str)
     statement = statement.format(secret=secret, directory=secret.parent)
     before = sorted(secret.parent.iterdir())
     assert refused(client, statement) == REFUSED
-    # In the extended protocol, and beside others in one string.
+    # In the extended protocol, and next to others in one string.
     with pytest.raises(psycopg.Error) as error:
         client.execute(statement, prepare=True)
     assert error.value.sqlstate == REFUSED

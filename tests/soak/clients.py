@@ -33,7 +33,7 @@ create table notes (client integer, i integer, note text);
 LONG = "select sum((a.i * b.i) % 7) from facts a, facts b"
 #: DuckDB's transactions fail where PostgreSQL's would wait for each other (docs/reference/clients.md).
 EXPLAINED = {"40001"}
-#: What the others may have taken, beside hostile clients: the error comes, and the next statement may succeed.
+#: What the others may have taken, next to hostile clients: the error comes, and the next statement may succeed.
 OUT_OF_MEMORY = "53200"
 #: Processes that the connections of a load are spread over.
 PROCESSES = 4

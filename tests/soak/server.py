@@ -3,7 +3,7 @@
     python -m tests.soak.server [--seconds 600] [--connections 200]
 
 It ends with an error if a result was wrong, an error came that nothing explains, memory grew, a session stayed behind
-or an idle connection was of no use. How long `select 1` takes meanwhile is told beside PostgreSQL, which has the same
+or an idle connection was of no use. How long `select 1` takes meanwhile is compared with PostgreSQL, which has the same
 load for a shorter time. `make soak` runs it.
 """
 

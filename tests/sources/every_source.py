@@ -36,7 +36,7 @@ DRIVERS = (*ADBC, "odbc")
 #: As pyarrow has it.
 UTC = ZoneInfo("UTC")
 NAN, INFINITY = float("nan"), float("inf")
-#: The values that a column of each kind holds, beside NULL: the extremes that all databases have in common.
+#: The values that a column of each kind holds, besides NULL: the extremes that all databases have in common.
 KINDS: dict[str, list[Any]] = {
     "boolean": [True, False],
     "int16": [-(2**15), 2**15 - 1],

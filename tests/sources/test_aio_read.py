@@ -1,4 +1,4 @@
-"""`aio.read_sql` and the functions beside it: the same results as without asyncio, and cancellation."""
+"""`aio.read_sql` and the functions like it: the same results as without asyncio, and cancellation."""
 
 from __future__ import annotations
 

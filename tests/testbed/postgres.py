@@ -35,7 +35,7 @@ SUPERUSER = "tester"
 #: (ProcessClientWriteInterrupt() in src/backend/tcop/postgres.c).
 TERMINATED = ("57P01", None)
 
-#: Nothing here outlives the test, and little else may run beside it.
+#: Nothing here outlives the test, and little else may run at the same time.
 SETTINGS = {
     "fsync": "off",
     "full_page_writes": "off",

@@ -41,7 +41,7 @@ def cluster(request: pytest.FixtureRequest) -> pg.Cluster:
 
 @pytest.fixture
 def session(cluster: pg.Cluster) -> Iterator[psycopg.Connection]:
-    """A session of psycopg's beside the writer, which commits by itself."""
+    """A session of psycopg's in addition to the writer, which commits by itself."""
     with cluster.connect() as opened:
         opened.autocommit = True
         yield opened

@@ -22,7 +22,7 @@ OUT = ROOT / "target/debian"
 #: Builds take place in one folder, because cargo compiles everything again for other paths.
 WORK = ROOT / "target/debian-build"
 NAME = "postgresql-colonnade"
-#: What a build needs beside the workspace's crates.
+#: What a build needs in addition to the workspace's crates.
 FILES = ("Cargo.toml", "Cargo.lock", "CHANGELOG.md", "LICENSE", "pg")
 #: Debian's cargo may be older than the one that the build needs and finds.
 PROFILE = "pkg.postgresql-colonnade.rustup"

@@ -1,4 +1,4 @@
-//! The overhead of choosing: the controller's own CPU time, beside that of encoding light chunks.
+//! The overhead of choosing: the controller's own CPU time, compared with that of encoding light chunks.
 
 use std::time::Duration;
 

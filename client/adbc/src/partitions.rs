@@ -4,8 +4,8 @@
 //!
 //! - If other processes can read the parts, a descriptor is the ticket of a plan ([`PartTicket`]): a query and the name of the state, or rows
 //!   that a Colonnade server has spooled. Whoever reads it opens a connection like its own.
-//! - Otherwise each part has a connection, which the client opens beside the statement's ([`local`]). A descriptor is a number that
-//!   only this process knows.
+//! - Otherwise each part has a connection, which the client opens in addition to the statement's ([`local`]). A
+//!   descriptor is a number that only this process knows.
 //!
 //! The state lasts as long as the statement keeps the result.
 

@@ -54,7 +54,7 @@ pub fn connect_for(access: Access, uri: &str, keep: ContinueCheck<'_>) -> Result
     connect_with(access, uri, &Login::default(), keep)
 }
 
-/// The same as a user who is named beside the URI.
+/// The same as a user who is named outside of the URI.
 ///
 /// # Errors
 /// As for [`connect`].

@@ -40,7 +40,7 @@ _POLL = 0.1
 
 
 def write_partitioned(path: Path, keys: list[str], schema: pa.Schema, batches: Iterable[Any]) -> None:
-    """Writes a temporary directory beside `path`, and renames it when all data is on disk.
+    """Writes a temporary directory next to `path`, and renames it when all data is on disk.
 
     The directories are `KEY=VALUE`, in the order of `keys`, which the files do not contain. A result without rows is an
     empty directory.

@@ -1,1 +1,1 @@
-"""`read_sql` and the functions beside it: one source, one destination."""
+"""`read_sql` and the functions like it: one source, one destination."""

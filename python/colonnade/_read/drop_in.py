@@ -1,4 +1,4 @@
-"""Functions of pandas and ConnectorX beside `read_sql`."""
+"""Functions with the interfaces of pandas and ConnectorX, over `read_sql`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`read_sql` and the functions beside it, for asyncio."""
+"""`read_sql` and the functions like it, for asyncio."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class Job(Generic[T]):
 
 
 def apart(work: Callable[[], Any]) -> asyncio.Future[Any]:
-    """Does the work on a thread of its own, beside what the workers do."""
+    """Does the work on a thread of its own, concurrently with the workers."""
     loop = asyncio.get_running_loop()
     future = loop.create_future()
 

@@ -14,12 +14,12 @@
 
 mod aggregate;
 mod arguments;
-mod beside;
 mod bound;
 mod capture;
 mod classes;
 mod columns;
 mod deferral;
+mod deferred_calls;
 mod entry;
 mod gathered;
 mod local;
@@ -30,10 +30,10 @@ mod session;
 mod sql_type;
 mod table;
 
-use beside::{BesideStream, BoundFunction};
 pub(crate) use classes::FunctionSession;
 use classes::FunctionWorkers;
 use colonnade_duckdb_api::{handles, symbols};
+use deferred_calls::{BoundFunction, DeferredStream};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 use table::TableCall;
@@ -52,7 +52,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(classes::check_private, module)?)?;
     module.add_class::<FunctionWorkers>()?;
     module.add_class::<BoundFunction>()?;
-    module.add_class::<BesideStream>()?;
+    module.add_class::<DeferredStream>()?;
     module.add_class::<FunctionSession>()?;
     module.add_class::<TableCall>()
 }

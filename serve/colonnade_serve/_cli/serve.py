@@ -325,7 +325,7 @@ DUCKDB_OPTIONS = ("path", "create", "read_only", "allow_files", "memory", "threa
 
 
 def check_source_arguments(args: argparse.Namespace) -> None:
-    """Refuse `DUCKDB_OPTIONS` beside --source."""
+    """Refuse `DUCKDB_OPTIONS` together with --source."""
     given = [name for name in DUCKDB_OPTIONS if getattr(args, name)]
     if given:
         name = "FILE.duckdb" if given[0] == "path" else f"--{given[0].replace('_', '-')}"

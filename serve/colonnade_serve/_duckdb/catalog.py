@@ -1,4 +1,4 @@
-"""PostgreSQL's catalog beside the served database: it is created, put on the search path, and shown to clients."""
+"""PostgreSQL's catalog next to the served database: it is created, put on the search path, and shown to clients."""
 
 from __future__ import annotations
 

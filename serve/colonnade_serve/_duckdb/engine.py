@@ -15,9 +15,9 @@ from colonnade._sources.duckdb_types.opening import NO_EXTENSIONS, opened
 
 from colonnade_serve._core import register_functions
 
-from .beside_plan import BesidePlan
 from .catalog import attach_catalog, catalog_names, keep_catalog
 from .catalog_epoch import CatalogEpoch, SessionEpoch
+from .deferred_calls import DeferredCalls
 from .function_store import FunctionStore
 from .functions import SessionFunctions
 from .kept_rows import KeptRows
@@ -120,7 +120,7 @@ class Engine:
             session.include(
                 functions,
                 functions.tables,
-                BesidePlan(library, workers, epoch),
+                DeferredCalls(library, workers, epoch),
                 reads=SnapshotCache(epoch, MAX_STATEMENTS),
                 kept=KeptRows(own, parser, epoch, self._database),
             )

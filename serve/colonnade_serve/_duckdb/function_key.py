@@ -1,4 +1,4 @@
-"""The key with which a server signs functions: a file beside the database, which only its owner can read."""
+"""The key with which a server signs functions: a file next to the database, which only its owner can read."""
 
 from __future__ import annotations
 

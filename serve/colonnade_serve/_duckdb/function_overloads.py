@@ -19,7 +19,7 @@ Candidate = tuple[str, str, list[str] | None, list[str]]
 
 
 def others(existing: Macro | None, definition: Definition, or_replace: bool) -> tuple[Entry, ...]:
-    """The functions that keep the name beside this one."""
+    """The other functions that keep the name."""
     if existing is None:
         return ()
     known = existing.entries[0].definition

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from duckdb.sqltypes import DuckDBPyType
 
-    from .beside_plan import NotedCalls
+    from .deferred_calls import BoundCalls
     from .read_only_connection import ReadOnlyConnection
 
 
@@ -36,8 +36,8 @@ class Bound:
     changes: bool = False
     #: The statement within it, such as that of EXPLAIN.
     inner: str = ""
-    #: The calls of functions in Python within it, if they were noted when it was bound.
-    noted: NotedCalls | None = None
+    #: The calls of functions in Python within it, if they were recorded when it was bound.
+    calls: BoundCalls | None = None
 
     @property
     def is_query(self) -> bool:

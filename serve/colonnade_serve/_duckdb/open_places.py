@@ -4,7 +4,7 @@ A parameter, and a literal without a cast, get their type from their place: the 
 them, the other side of a set operation, the argument of a function; text if nothing else decides (PostgreSQL's manual,
 "Type Conversion"; parse_coerce.c, parse_oper.c, parse_func.c, parse_param.c). `Round` finds these places in DuckDB's
 parse tree and writes a query from which DuckDB's binder tells the types that decide. It has the statement's FROM
-clauses, and of its expressions only those whose types are asked for, each beside a parameter of its own:
+clauses, and of its expressions only those whose types are asked for, each with a parameter of its own:
 `CASE WHEN true THEN expression ELSE $colonnade_1 END`. DuckDB gives this parameter the expression's type.
 """
 

@@ -36,8 +36,8 @@ STAND = re.compile(r"\$colonnade_typed_(\d+)")
 BEFORE, BEHIND = "WITH colonnade_statement AS (", "\n) SELECT 1"
 
 
-#: A parameter without the cast that the server writes (serve/duckdb/src/placeholder.rs).
-#: An operator beside a parameter, of which DuckDB may take another one than PostgreSQL.
+#: A parameter without the cast that the server writes (serve/duckdb/src/placeholder.rs). An operator next to a
+#: parameter, of which DuckDB may take another one than PostgreSQL.
 OPERATED = re.compile(r"[-+*/%^|&#~@]\s*\$\d|\$\d+\s*[-+*/%^|&#~@]")
 BARE = re.compile(r"(?<!CAST\(\()\$(\d+)")
 UNKNOWN = "UNKNOWN"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .beside_plan import Proof
+    from .deferred_calls import Proof
 
 #: How many statements a session remembers, and the longest and widest of these. Together they take about 100 KB.
 MAX_STATEMENTS = 32

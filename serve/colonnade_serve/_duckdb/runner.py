@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from colonnade_serve._core import AllowedStatement
 
-    from .beside_plan import BesidePlan
+    from .deferred_calls import DeferredCalls
     from .library import Bound, Library
     from .lifetime import StatementLifetime
     from .session_settings import SessionSettings
@@ -56,31 +56,31 @@ class StatementRunner:
         self._settings = settings
         self._lifetime = lifetime
         self.remembered = RememberedStatements()
-        #: The functions beside the plan; None without `--udf`.
-        self.beside: BesidePlan | None = None
+        #: Functions that run beside the plan; None without `--udf`.
+        self.deferred_calls: DeferredCalls | None = None
 
     def bound(self, statement: AllowedStatement, parameters: dict[str, object] | None, columns: int) -> Bound | None:
         """A statement that will run, if it may. `columns` is the most that the form of its result has."""
-        if self.beside is None:
+        if self.deferred_calls is None:
             return self._statement_check.check(self._library, statement, parameters, columns)
-        with self.beside.noting(self._lifetime.is_begun) as noted:
+        with self.deferred_calls.recording(self._lifetime.is_begun) as calls:
             bound = self._statement_check.check(self._library, statement, parameters, columns)
-        return None if bound is None else replace(bound, noted=noted)
+        return None if bound is None else replace(bound, calls=calls)
 
     def run_noted(self, statement: Bound, limits: Limits, parameters: dict[str, object] | None) -> Answer:
         """Run a statement of the client, and end it if it gives no rows. Other sessions hear of what it may change."""
-        if self.beside is None:
+        if self.deferred_calls is None:
             answer = self.run(statement, limits, parameters)
             if answer.stream is None:
                 self._lifetime.finish()
             return answer
-        epoch = self.beside.epoch
+        epoch = self.deferred_calls.epoch
         # A transaction notes its own end. A setting of all sessions may change what their queries give.
         if statement.changes or statement.kind not in ("select", "transaction"):
             epoch.begin_write()
         with epoch.running(statement.kind, statement.sql):
             if statement.kind in REPLAYED:
-                answer = self._run_replayed(self.beside, statement, limits, parameters)
+                answer = self._run_replayed(self.deferred_calls, statement, limits, parameters)
             else:
                 answer = self.run(statement, limits, parameters)
             if answer.stream is None:
@@ -89,7 +89,7 @@ class StatementRunner:
 
     def _run_replayed(
         self,
-        beside: BesidePlan,
+        deferred_calls: DeferredCalls,
         statement: Bound,
         limits: Limits,
         parameters: dict[str, object] | None,
@@ -97,9 +97,9 @@ class StatementRunner:
         """Run a statement that DuckDB runs again when it opens the database after a crash, from its log. Then there are
         no functions in Python yet, and it would never open again. So the statement is undone if it has bound one."""
         self._lifetime.transactions.begin()
-        with beside.noting(True) as noted:
+        with deferred_calls.recording(True) as calls:
             answer = self.run(statement, limits, parameters)
-        if names := noted.names:
+        if names := calls.names:
             what = f"{statement.kind.upper()} of a table whose expressions call functions in Python: {names}"
             raise Refused(what, "0A000", None, None, HINT)
         return answer
@@ -109,8 +109,8 @@ class StatementRunner:
         if statement.kind == "transaction":
             self._lifetime.transactions.client(statement.sql)
             return Answer()
-        if statement.kind == "explain" and self.beside is not None:
-            self.beside.explain(statement.inner)
+        if statement.kind == "explain" and self.deferred_calls is not None:
+            self.deferred_calls.explain(statement.inner)
         if statement.is_query:
             catalog = CatalogColumns() if statement.is_late else CatalogColumns.of(self._library, statement, parameters)
             if needs_no_conversion(statement, catalog):
@@ -130,7 +130,7 @@ class StatementRunner:
             sql = with_database(sql, self._connection)
         changed = self._connection.execute(sql, parameters).rowcount
         if statement.kind == "set":
-            self._settings.changed(self._connection, are_followed=self.beside is not None)
+            self._settings.changed(self._connection, are_followed=self.deferred_calls is not None)
         return Answer(changed=changed if changed >= 0 else None)
 
     def _stream(
@@ -144,16 +144,16 @@ class StatementRunner:
         sql, bytes_ = statement.sql, row_bytes(statement.types)
         rows = rows_per_batch(bytes_, limits)
         names, types = column_names(self._library, sql, statement.columns), catalog.shown(statement.types)
-        proof = None if self.beside is None else self.beside.proof(statement)
-        if self.beside is not None and proof is not None:
+        proof = None if self.deferred_calls is None else self.deferred_calls.proof(statement)
+        if self.deferred_calls is not None and proof is not None:
             # As texts, which DuckDB then makes only once.
             expected = tuple(map(str, statement.types))
-            stream = self.beside.submit((sql, parameters, rows), expected, proof)
+            stream = self.deferred_calls.submit((sql, parameters, rows), expected, proof)
             if stream is not None:
                 self.remembered.keep(sql, RememberedStatement(expected, names, types, bytes_, proof))
                 return Answer(stream=stream, names=names, types=types)
         result = self._library.rows(sql, parameters, rows)
-        if statement.noted is None or statement.noted.is_decided:
+        if statement.calls is None or statement.calls.is_decided:
             self.remembered.keep(sql, RememberedStatement(result.description, names, types, bytes_))
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
@@ -173,8 +173,8 @@ class StatementRunner:
         if remembered is None:
             return None
         rows = rows_per_batch(remembered.row_bytes, limits)
-        if self.beside is not None and remembered.proof is not None:
-            stream = self.beside.submit((sql, parameters, rows), remembered.columns, remembered.proof)
+        if self.deferred_calls is not None and remembered.proof is not None:
+            stream = self.deferred_calls.submit((sql, parameters, rows), remembered.columns, remembered.proof)
             if stream is None:
                 self.remembered.forget(sql)
                 return None

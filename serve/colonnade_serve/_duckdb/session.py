@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from colonnade_serve._core import AllowedStatement
 
-    from .beside_plan import BesidePlan
     from .catalog_epoch import CatalogSnapshot, RowSnapshot
+    from .deferred_calls import DeferredCalls
     from .functions import SessionFunctions
     from .kept_rows import KeptRows
     from .overloads import Overloads
@@ -84,22 +84,22 @@ class Session:
         self.interrupt_query = transactions.interrupt
 
     @property
-    def beside(self) -> BesidePlan | None:
-        """The functions beside the plan; None without `--udf`."""
-        return self._runner.beside
+    def deferred_calls(self) -> DeferredCalls | None:
+        """Functions that run beside the plan; None without `--udf`."""
+        return self._runner.deferred_calls
 
     def include(
         self,
         functions: SessionFunctions,
         tables: TableFunctions,
-        beside: BesidePlan,
+        deferred_calls: DeferredCalls,
         reads: SnapshotCache[bool],
         kept: KeptRows,
     ) -> None:
         """Have functions in Python."""
         self.functions, self.tables, self.reads, self.kept = functions, tables, reads, kept
-        self._runner.beside = beside
-        self.lifetime.include(beside.epoch, functions.workers, tables)
+        self._runner.deferred_calls = deferred_calls
+        self.lifetime.include(deferred_calls.epoch, functions.workers, tables)
 
     @binding
     def execute(
@@ -168,7 +168,7 @@ class Session:
         known = self._runner.remembered.find(sql)
         if reads is not None and reads.find(sql) and known is not None and known.proof is None:
             answer = self._runner.run_remembered(sql, limits, None)
-            if answer is not None and self.beside is not None and self.beside.epoch.now == snapshot:
+            if answer is not None and self.deferred_calls is not None and self.deferred_calls.epoch.now == snapshot:
                 return self._keeping(sql, answer, before)
             # It was bound while the catalog changed. Nothing has been read of it.
             answer = None
@@ -192,9 +192,10 @@ class Session:
 
     def _snapshot(self) -> CatalogSnapshot | None:
         """What the session sees of the catalog. A transaction that this session does not know of is older."""
-        if self.beside is None or not (self.lifetime.transactions.is_known or self.beside.epoch.in_statement):
+        calls = self.deferred_calls
+        if calls is None or not (self.lifetime.transactions.is_known or calls.epoch.in_statement):
             return None
-        return self.beside.epoch.now
+        return calls.epoch.now
 
     @binding
     def preview(self, statement: AllowedStatement, max_columns: int) -> Answer | None:
@@ -313,8 +314,8 @@ class Session:
         # DuckDB cannot bind the statement before `batch` is registered. So only the fence checks it.
         self.statement_check.check_insert(statement)
         registered = ReleasableTable(pa.RecordBatchReader.from_stream(batch).read_all())
-        if self.beside is not None:
-            self.beside.epoch.begin_write()
+        if self.deferred_calls is not None:
+            self.deferred_calls.epoch.begin_write()
         try:
             if not arrow_scan.is_duckdbs(self._connection):
                 raise Refused(arrow_scan.MESSAGE, "55000", None, None, arrow_scan.HINT)
@@ -333,8 +334,8 @@ class Session:
 
     def follow(self, caller: Session) -> None:
         """Take over the caller's settings. The caller may be running a statement."""
-        if self._settings.follow(self._connection, caller._settings) and self.beside is not None:
-            self.beside.epoch.settings_changed()
+        if self._settings.follow(self._connection, caller._settings) and self.deferred_calls is not None:
+            self.deferred_calls.epoch.settings_changed()
         self.lifetime.finish()
 
     def interrupt(self) -> None:
@@ -350,5 +351,5 @@ class Session:
             self.functions.store.close(self.functions.workers)
         self.library.parser.close()
         self._connection.close()
-        if self.beside is not None:
-            self.beside.epoch.end_write()
+        if self.deferred_calls is not None:
+            self.deferred_calls.epoch.end_write()

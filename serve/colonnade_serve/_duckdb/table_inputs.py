@@ -30,7 +30,7 @@ NOTHING = "(SELECT NULL AS unknown)"
 
 
 def own_columns(definition: Definition) -> list[tuple[str, str]]:
-    """The columns of the inputs beside the parameters, with their types."""
+    """The columns of the inputs next to the parameters, with their types."""
     if definition.kind != "table":
         return [("batch", "BIGINT")]
     # Each row has them, so they are small.

@@ -12,7 +12,7 @@ import numpy
 
 from .failures import BODY_NAME, SourceError
 
-#: Names that the body may use beside its parameters.
+#: Names that the body may use in addition to its parameters.
 AGGREGATE_GROUP = "aggr_group"
 
 

@@ -87,7 +87,7 @@ def fixed(memory: memoryview, words: Iterator[int], dtype: np.dtype) -> Values:
 
 
 def _viewed(values: Values, dtype: str) -> Values:
-    """Values as numpy's dates and times. NULL is NaT besides."""
+    """Values as numpy's dates and times. NULL is NaT."""
     found, mask = values
     if mask is not None:
         found = found.copy()
@@ -96,7 +96,7 @@ def _viewed(values: Values, dtype: str) -> Values:
 
 
 def _objects(items: list[Any], mask: np.ndarray | None) -> Values:
-    """Objects of Python as an array. NULL is None besides."""
+    """Objects of Python as an array. NULL is None."""
     found = np.empty(len(items), object)
     # Item by item: numpy would take lists of equal lengths for rows of a table.
     for at, item in enumerate(items):

@@ -45,7 +45,7 @@ class InputsFile(pytest.File):
 
 
 def function_file(inputs: Path) -> Path:
-    """The function's file beside its inputs."""
+    """The function's file, next to its inputs."""
     return inputs.with_name(inputs.name.removesuffix(INPUTS) + ".py")
 
 

@@ -18,7 +18,7 @@ from functools import cached_property
 from .body import BodyError, Layout, split, statements, to_block, to_body, tokens
 from .declaration import Declaration
 
-#: Names that the server gives a body beside its parameters.
+#: Names that the server gives a body in addition to its parameters.
 SPECIALS = ("aggr_group", "_columns", "_types", "_conn")
 ID = re.compile(r"# id ([0-9a-f]{16}|new)(?: layout (\[.*\]))?")
 QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")

@@ -33,7 +33,7 @@ def install(connection: str | Connection, *, schema: str = "main", allow: Sequen
     Args:
         connection: A URI or an open connection of `colonnade serve --udf`, without an open transaction.
         schema: The schema of the functions and of the table.
-        allow: Estimators that `train` may use beside scikit-learn's common ones, such as
+        allow: Estimators that `train` may use in addition to scikit-learn's common ones, such as
             `"sklearn.gaussian_process.GaussianProcessRegressor"`.
 
     Raises:

@@ -97,7 +97,7 @@ def statements(schema: str = "main", allow: Sequence[str] = ()) -> list[str]:
 
     Args:
         schema: The schema of both.
-        allow: Estimators that the functions may use beside those of `ALLOWED`.
+        allow: Estimators that the functions may use in addition to those of `ALLOWED`.
     """
     for path in allow:
         if not all(part.isidentifier() for part in path.split(".")) or "." not in path:

@@ -9,7 +9,7 @@ use crate::errors::refused;
 use crate::fence::Refusal;
 use crate::{LibraryConnection, Translated, TranslatingSession};
 
-/// Levels of such calls. Each may double the text, because the types of an argument are tested beside it.
+/// Levels of such calls. Each may double the text, because the types of an argument are tested in addition to it.
 const MAX_LEVELS: usize = 12;
 
 /// The aggregates that a call with a number of arguments may mean. If there are several, they have as many parameters.

@@ -13,7 +13,7 @@ use colonnade_sql::{Dialect, quote};
 
 /// The name of the copied rows in the INSERT.
 pub(crate) const BATCH_NAME: &str = "colonnade_copied";
-/// The column with the rows' numbers, beside those of the data.
+/// The column with the rows' numbers, in addition to those of the data.
 const ROW: &str = "row_number";
 
 /// The statement, and the rows that it reads.

@@ -181,7 +181,7 @@ mod tests {
     #[test]
     #[allow(unsafe_code, reason = "an allocator has no safe interface")]
     fn memory_beyond_the_limit_stays() {
-        // This test changes no limit, because other tests run beside it.
+        // This test changes no limit, because other tests run concurrently.
         let layout = Layout::new::<[u64; 4096]>();
         // SAFETY: the layout has a size, and the memory is freed as it was allocated.
         unsafe {

@@ -1,7 +1,7 @@
 //! On which CPU a worker runs.
 //!
-//! Waking a process on another CPU costs ten times a wake on the same one, so a worker of short calls follows the thread that calls it. A
-//! worker of long calls runs where it likes, beside that thread.
+//! Waking a process on another CPU costs ten times a wake on the same one, so a worker of short calls follows the
+//! thread that calls it. A worker of long calls runs on any CPU, concurrently with that thread.
 //!
 //! The kernel may wake the calling thread on a CPU that is idle, because the worker still runs where it was, and then the worker would have to
 //! follow at each call. A thread that has moved is therefore kept on its CPU for some calls. Binding it at each call would cost as much.

@@ -45,7 +45,7 @@ impl SessionWorkers {
         self.0.end();
     }
 
-    /// Tells the session's client something, in a line, beside what functions print.
+    /// Tells the session's client something, in a line, in addition to what functions print.
     pub fn note(&self, line: &str) {
         self.0.add_notices(&format!("{line}\n"));
     }

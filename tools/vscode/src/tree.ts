@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { answer, type Listed } from "./command";
 import { folderOf, projectOf } from "./settings";
 
-/** What is shown beside a function. Functions equal to their file show no label. */
+/** What is shown next to a function. Functions equal to their file show no label. */
 const ICONS: Readonly<Record<string, string>> = {
     same: "symbol-function",
     "only here": "new-file",

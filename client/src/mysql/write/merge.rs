@@ -49,7 +49,7 @@ impl Merge {
         });
         let is_collated = |column: &&WrittenColumn| key.contains(&column.name) && column.to.is_collated();
         Ok(Self {
-            stage: name.beside(table::random_name().map_err(AnswerError::Refused)?),
+            stage: name.sibling(table::random_name().map_err(AnswerError::Refused)?),
             table: name.quoted(),
             definitions: definitions.collect(),
             names: written.iter().map(|column| quoted(&column.name)).collect(),

@@ -1,9 +1,9 @@
 //! Where the rows go, so that all of them arrive or none.
 //! <https://dev.mysql.com/doc/refman/8.4/en/implicit-commit.html>
 //!
-//! Rows for an existing table are part of a transaction. CREATE TABLE and DROP TABLE commit by themselves. So rows for a
-//! new table go into a table of a random name beside it, which RENAME TABLE, one atomic statement, makes the table.
-//! Statements about temporary tables do not commit, except ALTER TABLE.
+//! Rows for an existing table are part of a transaction. CREATE TABLE and DROP TABLE commit by themselves. So rows for
+//! a new table go into a table with a random name next to it, which RENAME TABLE, one atomic statement, makes the
+//! table. Statements about temporary tables do not commit, except ALTER TABLE.
 
 use super::column_type;
 use super::merge::Merge;
@@ -280,7 +280,7 @@ impl Place {
 
 /// A table that is created.
 fn new(name: &TableName, plan: &WritePlan, nested: bool, found: Option<&FoundTable>) -> Result<Way, AnswerError> {
-    let random = || table::random_name().map(|random| name.beside(random)).map_err(AnswerError::Refused);
+    let random = || table::random_name().map(|random| name.sibling(random)).map_err(AnswerError::Refused);
     if let Some(found) = found {
         found.check_is_table(name)?;
     }
@@ -358,7 +358,7 @@ fn check_privileges(
          AND REFERENCED_TABLE_SCHEMA = {schema} AND REFERENCED_TABLE_NAME = {table} AND TABLE_NAME <> {table} LIMIT 1"
     ))?;
     let Some(table) = referring.text(0, 0) else { return Ok(()) };
-    let other = name.beside(table.to_owned());
+    let other = name.sibling(table.to_owned());
     let message = format!("the table {named} cannot be dropped: a foreign key of {} refers to it", other.quoted());
     let error = Error::new(ErrorKind::Database, message).with_sqlstate("23000");
     Err(AnswerError::Refused(error.with_hint("if_exists=\"truncate\" keeps the table")))

@@ -39,7 +39,7 @@ impl TableName {
     }
 
     /// Another table of the same schema.
-    pub(super) fn beside(&self, table: String) -> Self {
+    pub(super) fn sibling(&self, table: String) -> Self {
         Self { schema: self.schema.clone(), table }
     }
 }

@@ -164,7 +164,7 @@ fn is_same_type(given: &DataType, target: &DataType) -> bool {
     }
 }
 
-/// The array with the type's parameters, which decimals and timestamps have beside their values.
+/// The array with the type's parameters, which decimals and timestamps have in addition to their values.
 fn labelled(array: ArrayRef, target: &DataType, field: &Field) -> Result<ArrayRef, ConversionError> {
     if array.data_type() == target {
         return Ok(array);

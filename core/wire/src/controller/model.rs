@@ -5,13 +5,13 @@ use super::production::Production;
 use super::reader::Reader;
 use super::{ChunkCost, UNSENT, WEIGHT};
 
-/// What a byte on the wire costs beside its time, as a part of the plain byte's time: it is encrypted and received, and the network
-/// is shared. Of two configurations that are as fast, the one with fewer bytes is better.
+/// What a byte on the wire costs in addition to its time, as a part of the plain byte's time: it is encrypted and
+/// received, and the network is shared. Of two configurations that are as fast, the one with fewer bytes is better.
 const BYTE_PENALTY: f64 = 0.1;
 /// A slowness above this is a pause of the whole process.
 const MAX_SLOWNESS: f64 = 20.0;
 
-/// What the model knows beside the costs of the configurations and the link's throughput.
+/// What the model knows in addition to the costs of the configurations and the link's throughput.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) production: Production,

@@ -44,7 +44,7 @@ pub(crate) const ALL: [(&str, Data); 6] =
 /// A writer, a socket and a link. Time in nanoseconds.
 pub(crate) struct World<'a> {
     pub(crate) data: &'a dyn Fn(f64) -> Data,
-    /// How fast the machine is, beside the one that the data were measured on.
+    /// How fast the machine is, compared with the one that the data were measured on.
     pub(crate) machine: f64,
     /// Bytes a nanosecond.
     pub(crate) rate: &'a dyn Fn(f64) -> f64,
@@ -73,7 +73,7 @@ pub(crate) struct World<'a> {
     pub(crate) read: f64,
     /// Nanoseconds in which the reader's window was closed.
     pub(crate) closed: f64,
-    /// Nanoseconds that the first chunk with tables of symbols takes beside its own, and whether there was one.
+    /// Nanoseconds that the first chunk with tables of symbols takes in addition to its own, and whether there was one.
     pub(crate) learning: f64,
     pub(crate) has_learnt: bool,
     /// Nanoseconds of work.

@@ -7,7 +7,7 @@ crash, and binds the expressions of the table for it. It does so before it has l
 A database in memory has these functions, and makes the changes in the log of a file that it attaches.
 
 If a client of `colonnade serve` has made the changes, their expressions may also call functions of PostgreSQL's catalog
-(`USING to_date(x, 'DD.MM.YYYY')`), which are in a database beside the served one. DuckDB makes the changes in a log
+(`USING to_date(x, 'DD.MM.YYYY')`), which are in a database next to the served one. DuckDB makes the changes in a log
 without a search path, and finds only the functions of the file, of the database in memory, and its own.
 """
 

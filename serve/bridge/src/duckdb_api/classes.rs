@@ -18,8 +18,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
-use super::beside::{BesidePlan, BesideStream, BoundFunction};
 use super::capture::{Capture, Sampling};
+use super::deferred_calls::{BoundFunction, DeferredCalls, DeferredStream};
 use super::local::LocalFunctions;
 use super::registry::{self, Definition, Volatility};
 use super::session::{Failure, Queries, Session};
@@ -338,7 +338,7 @@ impl FunctionSession {
         deferral.end().iter().map(|definition| BoundFunction::new(definition, deferral)).collect()
     }
 
-    fn beside_plan(&self, stream: &Bound<'_, PyAny>, columns: Vec<(usize, String)>) -> PyResult<BesideStream> {
+    fn call_deferred(&self, stream: &Bound<'_, PyAny>, columns: Vec<(usize, String)>) -> PyResult<DeferredStream> {
         let wrong = |text: String| PyValueError::new_err(text);
         let reader =
             RecordBatchStreamReader::try_new(take_stream(stream)?).map_err(|error| wrong(error.to_string()))?;
@@ -348,7 +348,7 @@ impl FunctionSession {
         };
         let columns = columns.into_iter().map(definition).collect::<PyResult<_>>()?;
         let worker = self.session.worker().map_err(|error| wrong(error.text))?;
-        BesidePlan::new(&self.session, worker, reader, columns).map(BesideStream::new).map_err(wrong)
+        DeferredCalls::new(&self.session, worker, reader, columns).map(DeferredStream::new).map_err(wrong)
     }
 
     fn end_idle(&self, py: Python<'_>, seconds: u64) {

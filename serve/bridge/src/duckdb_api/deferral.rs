@@ -1,9 +1,10 @@
-//! Calls whose functions run beside the plan: in the plan, such a call gives its arguments, and `beside.rs` calls the function for whole
-//! batches of the result.
+//! Deferred calls, whose functions run beside the plan: in the plan, such a call gives its arguments, and
+//! `deferred_calls.rs` calls the function for whole batches of the result.
 //!
-//! The session decides before it binds a statement. A deferred call gives a STRUCT of its arguments by reference. The name of the first
-//! field is a mark that nobody else knows, by which the session finds the column again. If the result's type has several forms in Arrow,
-//! a last field tells which one the session uses: a list of the type, which is NULL, so that nothing below it has to be written.
+//! The session decides before it binds a statement. A deferred call gives a STRUCT of its arguments by reference. The
+//! name of the first field is a mark that nobody else knows, by which the session finds the column again. If the
+//! result's type has several forms in Arrow, a last field tells which one the session uses: a list of the type, which
+//! is NULL, so that nothing below it has to be written.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -54,12 +54,12 @@ struct Call {
     groups: Vec<Mutex<Group>>,
     /// For LANGUAGE PYTHON_MAP: calls of parts of the rows.
     batches: Option<Batches>,
-    /// For functions that give a column beside others of the query.
+    /// For functions that add a column to others of the query.
     block: Option<Block>,
     output: OnceLock<Output>,
 }
 
-/// Functions that get whole columns of a query, and give columns beside others of it.
+/// Functions that get whole columns of a query, and add columns to others of it.
 struct Block {
     calls: Vec<(Arc<Function>, Vec<Argument>)>,
     /// What each column of the result is.

@@ -1,4 +1,4 @@
-//! Where functions in the plan of a statement run their queries: connections beside that of the calling session.
+//! Where functions in the plan of a statement run their queries: connections other than that of the calling session.
 //!
 //! A connection of DuckDB runs one statement at a time, so these queries need others. Each has the caller's name and settings, and is
 //! read-only. Its queries see what is committed, and not the caller's open transaction. A session keeps these connections: there are as many
@@ -21,7 +21,7 @@ use crate::duckdb_api::Queries;
 /// How deep queries of functions may be nested: a query calls a function, which runs a query.
 const MAX_DEPTH: usize = 8;
 
-/// The connections beside a session.
+/// The additional connections of a session.
 pub(super) struct Siblings {
     /// A `colonnade_serve._duckdb.engine.Engine`.
     engine: Py<PyAny>,

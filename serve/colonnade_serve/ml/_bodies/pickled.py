@@ -12,8 +12,8 @@ import numpy
 
 from .refused import ModelError
 
-#: Classes and functions beside scikit-learn's estimators that their pickles name, by modules and names. `*` stands for
-#: all classes of the module.
+#: Classes and functions other than scikit-learn's estimators that their pickles name, by modules and names. `*` stands
+#: for all classes of the module.
 NAMED = {
     "builtins": {"bytearray", "complex", "frozenset", "range", "set", "slice"},
     "collections": {"OrderedDict", "defaultdict"},

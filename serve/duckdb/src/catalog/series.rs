@@ -1,6 +1,6 @@
-//! Rewrites the series of an array's subscripts, `generate_series(array_lower(a, 1), array_upper(a, 1))`. In PostgreSQL it gives rows. In
-//! DuckDB it is a list among a query's columns. In FROM it accepts no subqueries, and no other function can be beside it. So does
-//! `generate_subscripts(a, 1)` in FROM.
+//! Rewrites the series of an array's subscripts, `generate_series(array_lower(a, 1), array_upper(a, 1))`. In PostgreSQL
+//! it gives rows. In DuckDB it is a list among a query's columns. In FROM it accepts no subqueries, and no other
+//! function can be next to it. So does `generate_subscripts(a, 1)` in FROM.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind, closing};

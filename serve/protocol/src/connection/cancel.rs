@@ -80,8 +80,9 @@ const CLIENT_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long, after that, a client keeps its connection if the session does not wait for it. On a busy machine an interrupt may need more than
 /// the time above, and then the client gets the error.
 const END_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long the session's thread may compute after the client's time is over. Then the engine's process ends with all its sessions.
-/// It is CPU time: beside two hundred clients on two cores, a statement that ends after 4 s of computing took longer than a minute.
+/// How long the session's thread may compute after the client's time is over. Then the engine's process ends with all
+/// its sessions. It is CPU time: with two hundred other clients on two cores, a statement that ends after 4 s of
+/// computing took longer than a minute.
 const STUCK_CPU_TIME: Duration = Duration::from_secs(20);
 /// The same limit in wall time. Other threads of the engine may compute for the statement, or it may wait.
 const STUCK_WALL_TIME: Duration = Duration::from_secs(300);

@@ -61,9 +61,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A node with those below it. Its memory is a part of the same budget as that of `beside`.
-    fn node(&mut self, type_: &ColumnType, beside: &Node) -> Result<Node, MemoryExceeded> {
-        let mut node = Node::new(type_, beside.budget())?;
+    /// A node with those below it. Its memory is a part of the same budget as that of `sibling`.
+    fn node(&mut self, type_: &ColumnType, sibling: &Node) -> Result<Node, MemoryExceeded> {
+        let mut node = Node::new(type_, sibling.budget())?;
         self.fill(type_, &mut node)?;
         Ok(node)
     }

@@ -1,8 +1,8 @@
 //! Calls of a function in LANGUAGE PYTHON_MAP: threads call workers with batches of rows while further rows are collected.
 //!
-//! The queries of such calls run on connections beside the session's, which collects rows meanwhile. So they see what is committed. In a
-//! transaction that has changed something, the batches wait until all rows are collected. Then the calls run one after another, and their
-//! queries on the session's connection.
+//! The queries of such calls run on connections other than the session's, which collects rows meanwhile. So they see
+//! what is committed. In a transaction that has changed something, the batches wait until all rows are collected. Then
+//! the calls run one after another, and their queries on the session's connection.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -144,7 +144,7 @@ impl Call {
         Ok(())
     }
 
-    /// Calls each function of a block once, and puts its results beside the other columns.
+    /// Calls each function of a block once, and puts its results next to the other columns.
     fn run_block(&self, groups: &mut [Arc<CollectedRows>]) -> Result<Batch, CallbackError> {
         let (Some(block), Some(mut rows)) = (&self.block, groups.get(VALUES + 1).cloned()) else {
             return Err("a block of functions has no query".into());

@@ -85,11 +85,11 @@ def test_nulls_are_chosen_by_all_arguments_of_a_strict_function(one: Client) -> 
     ],
 )
 def test_items_run_beside_the_plan(one: Client, query: str) -> None:
-    before = one.beside.runs
+    before = one.deferred_calls.runs
     found = one.rows(query)
-    assert one.beside.runs == before + 1
+    assert one.deferred_calls.runs == before + 1
     assert one.rows(query) == found
-    assert one.beside.runs == before + 2, "a remembered statement"
+    assert one.deferred_calls.runs == before + 2, "a remembered statement"
     assert found == one.rows(f"SELECT * FROM ({query})")
 
 
@@ -133,10 +133,10 @@ def test_items_run_beside_the_plan(one: Client, query: str) -> None:
     ],
 )
 def test_others_run_within_the_plan(one: Client, query: str, expected: list[tuple[object, ...]]) -> None:
-    before = one.beside.runs
+    before = one.deferred_calls.runs
     assert one.rows(query) == expected
     assert one.rows(query) == expected, "a remembered statement"
-    assert one.beside.runs == before
+    assert one.deferred_calls.runs == before
 
 
 def test_scalar_and_unusual_types_run_within_the_plan(one: Client) -> None:
@@ -146,23 +146,23 @@ def test_scalar_and_unusual_types_run_within_the_plan(one: Client) -> None:
     one.define("same_map", {"x": "MAP(INTEGER, VARCHAR)"}, "MAP(INTEGER, VARCHAR)", "return x")
     one.define("tagged", {"x": "UNION(n INTEGER)"}, "INTEGER", "return x")
     one.define("intervals", {"x": "INTERVAL[]"}, "INTEGER", "return [len(value) for value in x]")
-    before = one.beside.runs
+    before = one.deferred_calls.runs
     assert one.rows("SELECT scalar(3)") == [(3,)]
     assert one.rows("SELECT nothing()") == [(3,)]
     assert len(one.rows("SELECT same_interval(INTERVAL 1 MONTH)")) == 1
     assert one.rows("SELECT same_map(MAP {1: 'a'})") == [([(1, "a")],)]
     assert one.rows("SELECT tagged(3::UNION(n INTEGER))") == [(3,)]
     assert one.rows("SELECT intervals([INTERVAL 1 MONTH])") == [(1,)]
-    assert one.beside.runs == before
+    assert one.deferred_calls.runs == before
 
 
 def test_a_label_that_an_enum_does_not_have(one: Client) -> None:
     one.define("label", {"x": "INTEGER"}, "ENUM('a', 'b')", "return ['c' if item == 4000 else 'b' for item in x]")
     for query in ("SELECT label(x) FROM t", "SELECT v FROM (SELECT label(x) AS v FROM t)"):
-        before = one.beside.runs
+        before = one.deferred_calls.runs
         with pytest.raises(Exception, match=r"colonnade function error \d+") as caught:
             one.rows(query)
-        assert one.beside.runs == before + ("SELECT v" not in query)
+        assert one.deferred_calls.runs == before + ("SELECT v" not in query)
         assert one.session.functions is not None
         failure = one.session.functions.failure(str(caught.value))
         assert failure is not None
@@ -173,9 +173,9 @@ def test_a_label_that_an_enum_does_not_have(one: Client) -> None:
 def test_a_type_with_a_name(one: Client) -> None:
     one.run("CREATE TYPE weight AS DECIMAL(9,2)")
     one.define("weighed", {"x": "weight"}, "weight", "return x[::-1]")
-    before = one.beside.runs
+    before = one.deferred_calls.runs
     assert one.rows("SELECT weighed(x) FROM (VALUES (1.25::weight), (3)) v(x)") == [(Decimal(3),), (Decimal("1.25"),)]
-    assert one.beside.runs == before + 1
+    assert one.deferred_calls.runs == before + 1
 
 
 def test_an_enum_with_a_name(one: Client) -> None:
@@ -194,9 +194,9 @@ def test_a_limit_limits_the_rows_of_calls(one: Client) -> None:
 def test_calls_have_at_least_a_vector_and_grow(one: Client) -> None:
     one.define("size", {"x": "INTEGER"}, "INTEGER", "return numpy.full(len(x), len(x))", volatility="v")
     one.run("CREATE OR REPLACE TABLE many AS SELECT range::INTEGER AS x FROM range(100000)")
-    before = one.beside.runs
+    before = one.deferred_calls.runs
     sizes: list[int] = one.table("SELECT size(x) FROM many").column(0).to_pylist()
-    assert one.beside.runs == before + 1
+    assert one.deferred_calls.runs == before + 1
     assert sizes[0] == 2048
     assert max(sizes) > 2048
     assert len(sizes) == 100_000
@@ -204,10 +204,10 @@ def test_calls_have_at_least_a_vector_and_grow(one: Client) -> None:
 
 def test_an_error_is_the_functions(one: Client) -> None:
     one.define("fails", {"x": "INTEGER"}, "INTEGER", "if (x > 4000).any():\n  raise ValueError('too much')\nreturn x")
-    before = one.beside.runs
+    before = one.deferred_calls.runs
     with pytest.raises(Exception, match="too much") as caught:
         one.rows("SELECT fails(x) FROM t")
-    assert one.beside.runs == before + 1
+    assert one.deferred_calls.runs == before + 1
     assert one.session.functions is not None
     failure = one.session.functions.failure(str(caught.value))
     assert failure is not None
@@ -224,43 +224,43 @@ def test_a_name_that_becomes_a_macro_is_called_as_one(database: Engine, one: Cli
         for number, changed_by in enumerate((one, other)):
             changing = f"{query} -- {number}"
             changed_by.define("changing", {"x": "INTEGER"}, "INTEGER", "return x")
-            before = one.beside.runs
+            before = one.deferred_calls.runs
             assert one.rows(changing) == one.rows(changing) == [(0,), (1,)]
-            assert one.beside.runs == before + 2
+            assert one.deferred_calls.runs == before + 2
             changed_by.run(f"CREATE OR REPLACE MACRO changing{consuming}")
             assert one.rows(changing) == [(11,), (12,)]
-            assert one.beside.runs == before + 2
+            assert one.deferred_calls.runs == before + 2
             changed_by.run("DROP MACRO changing")
     one.define("changing", {"x": "INTEGER"}, "INTEGER", "return x")
-    before = one.beside.runs
+    before = one.deferred_calls.runs
     assert one.rows(query) == [(0,), (1,)]
-    assert one.beside.runs == before + 1
+    assert one.deferred_calls.runs == before + 1
     one.run("CREATE SCHEMA other")
     one.run("CREATE MACRO other.changing(x) AS (SELECT v FROM (SELECT main.changing(x) AS v) WHERE v IS NULL)")
     one.run("SET search_path = 'other,main'")
     assert one.rows(query.replace(" t ", " main.t ")) == [(None,), (None,)]
-    assert one.beside.runs == before + 1
+    assert one.deferred_calls.runs == before + 1
     one.run("SET search_path = 'main'")
     one.run("DROP SCHEMA other CASCADE")
     assert one.rows(f"{query} -- again") == [(0,), (1,)]
-    assert one.beside.runs == before + 2
+    assert one.deferred_calls.runs == before + 2
     one.run(f"CREATE TEMP MACRO changing{consuming}")
     assert one.rows(f"{query} -- there is a macro of this name that does something else") == one.rows(
         f"SELECT * FROM ({query})"
     )
-    assert one.beside.runs == before + 2
+    assert one.deferred_calls.runs == before + 2
     one.run("DROP MACRO temp.changing")
 
 
 def test_a_table_that_becomes_a_view_over_a_function(one: Client) -> None:
     one.run("CREATE VIEW moving AS SELECT x FROM t")
     query = "SELECT f(x) FROM moving LIMIT 2"
-    before = one.beside.runs
+    before = one.deferred_calls.runs
     assert one.rows(query) == one.rows(query) == [(1,), (2,)]
-    assert one.beside.runs == before + 2
+    assert one.deferred_calls.runs == before + 2
     one.run("CREATE OR REPLACE VIEW moving AS SELECT f(x) + 1 AS x FROM t")
     assert one.rows(query) == [(3,), (4,)]
-    assert one.beside.runs == before + 2
+    assert one.deferred_calls.runs == before + 2
 
 
 def test_transactions_see_their_own_catalog(database: Engine, one: Client) -> None:
@@ -269,9 +269,9 @@ def test_transactions_see_their_own_catalog(database: Engine, one: Client) -> No
     assert one.rows(query) == [(0,)]
     with client(database) as other:
         one.run("BEGIN")
-        before = one.beside.runs
+        before = one.deferred_calls.runs
         assert one.rows(query) == [(0,)]
-        assert one.beside.runs == before + 1, "nothing has changed"
+        assert one.deferred_calls.runs == before + 1, "nothing has changed"
         other.define("mine", {"x": "INTEGER"}, "INTEGER", "return x + 100")
         assert one.rows(query) == [(0,)], "the snapshot of the transaction"
         one.run("COMMIT")
@@ -281,9 +281,9 @@ def test_transactions_see_their_own_catalog(database: Engine, one: Client) -> No
         assert one.rows(query) == [(None,)]
         assert other.rows(query) == [(100,)]
         one.run("ROLLBACK")
-        before = one.beside.runs
+        before = one.deferred_calls.runs
         assert one.rows(query) == [(100,)]
-        assert one.beside.runs == before + 1
+        assert one.deferred_calls.runs == before + 1
 
 
 def test_an_error_within_a_transaction_does_not_come_from_deferring(one: Client) -> None:
@@ -312,4 +312,4 @@ def test_columns_that_are_no_deferred_calls_are_refused(one: Client) -> None:
         workers.begin_binding(False)
         one.session.library.bind("SELECT f(1)")
         (call,) = workers.end_binding()
-        workers.beside_plan(connection.sql("SELECT 1 AS x").to_arrow_reader(), [(0, call.id)])
+        workers.call_deferred(connection.sql("SELECT 1 AS x").to_arrow_reader(), [(0, call.id)])

@@ -1,7 +1,8 @@
-//! Functions beside the plan: the arguments that deferred calls give come with a result's batches, and this calls the functions for whole
-//! batches.
+//! Functions that run beside the plan: the arguments that deferred calls give come with a result's batches, and this
+//! calls the functions for whole batches.
 //!
-//! A round trip to a worker costs as much for many rows as for few. Within the plan, a call has at most the 2,048 rows of a vector.
+//! A round trip to a function process costs as much for many rows as for few. Within the plan, a call has at most the
+//! 2,048 rows of a vector.
 
 mod arguments;
 mod classes;
@@ -22,26 +23,28 @@ use super::registry::Definition;
 use super::session::Session;
 use crate::producer_text::producer_text;
 
-pub(super) use classes::{BesideStream, BoundFunction};
+pub(super) use classes::{BoundFunction, DeferredStream};
 
-/// The fewest rows of a call: as many as a vector of DuckDB has, so that no limit of a call is met earlier than in the plan.
+/// The fewest rows of a call: as many as a vector of DuckDB has, so that no limit of a call is met earlier than in the
+/// plan.
 const FEWEST_ROWS: usize = 2048;
 /// The most rows of a call: those of the largest batch.
 const MOST_ROWS: usize = 122_880;
 /// The most bytes of a call's arguments, if these are more than `FEWEST_ROWS`.
 const MOST_BYTES: usize = 16 << 20;
-/// A call that takes longer gets fewer rows next time, so that a limit of the time of a call means about the same as in the plan, and one
-/// that takes less than a quarter gets more.
+/// A call that takes longer gets fewer rows next time, so that a limit of the time of a call means about the same as in
+/// the plan, and one that takes less than a quarter gets more.
 const CALL_TIME: Duration = Duration::from_millis(20);
 
-/// What an array takes while it is built from results: their bytes this often, because vectors grow, and for each row its offset or view.
+/// What an array takes while it is built from results: their bytes this often, because vectors grow, and for each row
+/// its offset or view.
 const COPIES: usize = 2;
 /// The same where the rows below are not counted.
 const NESTED_COPIES: usize = 4;
 const ROW_BYTES: usize = 32;
 
 /// A result's column whose values a function gives.
-struct Deferred {
+struct DeferredColumn {
     column: usize,
     definition: Arc<Definition>,
     /// The rows of the next call.
@@ -49,17 +52,17 @@ struct Deferred {
 }
 
 /// A result whose deferred calls are made batch by batch.
-pub(super) struct BesidePlan {
+pub(super) struct DeferredCalls {
     reader: RecordBatchStreamReader,
     schema: SchemaRef,
     session: Arc<Session>,
     worker: FunctionWorker,
-    deferred: Vec<Deferred>,
+    deferred: Vec<DeferredColumn>,
     /// The memory of the last batch's results.
     charge: MemoryCharge,
 }
 
-impl BesidePlan {
+impl DeferredCalls {
     /// `deferred`: columns and the functions whose calls they have.
     ///
     /// # Errors
@@ -79,7 +82,7 @@ impl BesidePlan {
         }
         let schema = Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()));
         let deferred =
-            deferred.into_iter().map(|(column, definition)| Deferred { column, definition, rows: FEWEST_ROWS });
+            deferred.into_iter().map(|(column, definition)| DeferredColumn { column, definition, rows: FEWEST_ROWS });
         let charge = session.budget().map_err(|error| error.text)?.empty_charge();
         Ok(Self { reader, schema, session: Arc::clone(session), worker, deferred: deferred.collect(), charge })
     }
@@ -126,7 +129,7 @@ fn result_type(field: &Field, mark: &str, definition: &Definition) -> Result<Dat
     definition.result.arrow().or_else(last).ok_or_else(|| format!("the column \"{}\" has no type", field.name()))
 }
 
-impl Deferred {
+impl DeferredColumn {
     fn evaluate(
         &mut self,
         session: &Session,

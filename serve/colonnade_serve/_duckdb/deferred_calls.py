@@ -1,8 +1,8 @@
-"""Functions beside the plan: which statements may run so, and how.
+"""Deferred calls: functions that run beside the plan. Which statements may run so, and how.
 
 Within a plan, a function is called for the rows of each vector. If a call is a whole item of the outermost SELECT list,
 nothing in the plan needs its result. Then the plan gives the arguments, and the function is called for whole batches of
-the result (`serve/bridge/src/duckdb_api/deferral.rs`, `beside.rs`).
+the result (`serve/bridge/src/duckdb_api/deferral.rs`, `deferred_calls.rs`).
 
 That needs proof that nothing else uses the result, because DuckDB would give it a STRUCT:
 
@@ -55,51 +55,52 @@ class Proof:
 
 
 @dataclass
-class NotedCalls:
-    """The calls of functions in a statement, which are noted while DuckDB binds it."""
+class BoundCalls:
+    """The calls of functions in Python that DuckDB binds for a statement, recorded while it binds."""
 
     #: The catalog that the session saw then; None if it is unknown.
     snapshot: CatalogSnapshot | None
-    calls: list[BoundFunction] = field(default_factory=list)
+    functions: list[BoundFunction] = field(default_factory=list)
 
     @property
     def names(self) -> str:
         """The functions that are called."""
-        return ", ".join(dict.fromkeys(call.name for call in self.calls))
+        return ", ".join(dict.fromkeys(function.name for function in self.functions))
 
     @property
     def is_decided(self) -> bool:
         """Whether the statement runs within its plan for another reason than that the catalog may be changing."""
-        return not self.calls or self.snapshot is not None
+        return not self.functions or self.snapshot is not None
 
 
-class BesidePlan:
-    """The functions beside the plans of one session."""
+class DeferredCalls:
+    """The deferred calls of one session: functions that run beside the plans of its statements."""
 
     def __init__(self, library: Library, workers: FunctionSession, epoch: SessionEpoch) -> None:
         self._library = library
         self._workers = workers
         self.epoch = epoch
-        #: How many statements have run so.
+        #: How many statements have run with deferred calls.
         self.runs = 0
 
     @contextmanager
-    def noting(self, is_begun: bool) -> Iterator[NotedCalls]:
-        """While a statement is bound. With `is_begun`, its transaction may be older than what `epoch` knows of."""
-        noted = NotedCalls(None if is_begun else self.epoch.now)
+    def recording(self, is_begun: bool) -> Iterator[BoundCalls]:
+        """Record the calls that are bound meanwhile. With `is_begun`, the transaction may be older than what `epoch`
+        knows of."""
+        calls = BoundCalls(None if is_begun else self.epoch.now)
         self._workers.begin_binding(False)
         try:
-            yield noted
+            yield calls
         finally:
-            noted.calls += self._workers.end_binding()
+            calls.functions += self._workers.end_binding()
 
     def proof(self, statement: Bound) -> Proof | None:
         """The proof that the functions of a statement can run beside its plan. None if they cannot, or if nobody
         knows."""
-        noted = statement.noted
-        if noted is None or not noted.calls or noted.snapshot is None or len(statement.sql) > MAX_CHARACTERS:
+        bound = statement.calls
+        if bound is None or not bound.functions or bound.snapshot is None or len(statement.sql) > MAX_CHARACTERS:
             return None
-        calls, snapshot = noted.calls, noted.snapshot
+        calls, snapshot = bound.functions, bound.snapshot
         if not all(call.is_deferrable for call in calls):
             return None
         try:
@@ -117,11 +118,11 @@ class BesidePlan:
 
     def explain(self, inner: str) -> None:
         """Tell the client where the functions of a statement run that EXPLAIN has bound just before."""
-        with self.noting(False) as noted:
+        with self.recording(False) as calls:
             bound = self._library.bind(inner)
-        if noted.names:
-            where = "within" if self.proof(replace(bound, noted=noted)) is None else "beside"
-            self._workers.note(f"functions run {where} the plan: {noted.names}")
+        if calls.names:
+            where = "within" if self.proof(replace(bound, calls=calls)) is None else "beside"
+            self._workers.note(f"functions run {where} the plan: {calls.names}")
 
     def submit(
         self, statement: tuple[str, dict[str, object] | None, int], types: Sequence[object], proof: Proof
@@ -147,7 +148,7 @@ class BesidePlan:
             result.close()
             return None
         self.runs += 1
-        return self._workers.beside_plan(Capsule(result.arrow_capsule()), columns)
+        return self._workers.call_deferred(Capsule(result.arrow_capsule()), columns)
 
     def _of_name(self, names: Sequence[str], snapshot: CatalogSnapshot) -> dict[str, frozenset[str] | None]:
         """The ids that the macros of these names call, by name; None if some macro of the name does something else."""

@@ -1,4 +1,4 @@
-//! Functions beside the plan for the package.
+//! Deferred calls for the package.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use pyo3::types::PyCapsule;
 
 use super::super::deferral::{Deferral, is_deferrable};
 use super::super::registry::Definition;
-use super::BesidePlan;
+use super::DeferredCalls;
 use crate::capsule::stream;
 use crate::ffi_stream;
 use crate::ffi_stream::struct_field;
@@ -43,16 +43,16 @@ impl BoundFunction {
 
 /// A result whose functions run beside its plan. It can be read once.
 #[pyclass(frozen, module = "colonnade_serve._core")]
-pub(in super::super) struct BesideStream(Mutex<Option<BesidePlan>>);
+pub(in super::super) struct DeferredStream(Mutex<Option<DeferredCalls>>);
 
-impl BesideStream {
-    pub fn new(plan: BesidePlan) -> Self {
-        Self(Mutex::new(Some(plan)))
+impl DeferredStream {
+    pub fn new(calls: DeferredCalls) -> Self {
+        Self(Mutex::new(Some(calls)))
     }
 }
 
 #[pymethods]
-impl BesideStream {
+impl DeferredStream {
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -61,10 +61,10 @@ impl BesideStream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // A producer may leave the wish out of account.
         drop(requested_schema);
-        let plan = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut plan = plan.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
-        let field = struct_field(&plan.schema());
-        let next = move || Ok(plan.next()?.map(|batch| Arc::new(StructArray::from(batch)) as ArrayRef));
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut calls = calls.ok_or_else(|| PyValueError::new_err("the stream was read already"))?;
+        let field = struct_field(&calls.schema());
+        let next = move || Ok(calls.next()?.map(|batch| Arc::new(StructArray::from(batch)) as ArrayRef));
         stream(py, ffi_stream::export(field, Box::new(next)))
     }
 }

@@ -55,7 +55,7 @@ impl<'t> Results<'t> {
     /// An array of this type without rows.
     ///
     /// # Errors
-    /// If no function beside a plan can give the type.
+    /// If no deferred call can give the type.
     pub fn new(type_: &DataType, sql: &'t SqlType, rows: usize) -> Result<Self, CallbackError> {
         let item = |type_: &DataType| -> Result<Box<Self>, CallbackError> {
             let item = sql.children.first().ok_or_else(wrong_layout)?;

@@ -4,7 +4,7 @@
 
 Statements of one row are measured by `udf_short.py`.
 
-CPU of this process and of the worker processes, in ns a row, the least of the rounds. One process has one database; all
+CPU of this process and the function processes, in ns a row, the least of the rounds. One process has one database; all
 ways take turns, so that all meet the same state of the machine. The table is one column INTEGER without NULLs.
 """
 
@@ -36,18 +36,18 @@ return y
 
 
 class Functions:
-    """A connection with functions in worker processes."""
+    """A connection whose functions run in processes of their own."""
 
     def __init__(self, connection: DuckDBPyConnection, isolation: str) -> None:
         self.connection = connection
-        self.workers = _core.FunctionWorkers(isolation="sandbox" if isolation == "sandbox" else "process")
+        self.processes = _core.FunctionProcesses(isolation="sandbox" if isolation == "sandbox" else "process")
         ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
-        self.session = _core.FunctionSession(self.workers, token)
+        self.session = _core.FunctionSession(self.processes, token)
         #: Another connection to the same database, whose functions run in this process.
         self.local = connection.cursor()
         ((token,),) = self.local.execute("SELECT colonnade_session()").fetchall()
-        self.local_workers = _core.FunctionWorkers(isolation="none")
-        self.local_session = _core.FunctionSession(self.local_workers, token)
+        self.local_processes = _core.FunctionProcesses(isolation="none")
+        self.local_session = _core.FunctionSession(self.local_processes, token)
 
     def define(self, name: str, parameters: str, result: str, source: str, kind: str = "scalar") -> None:
         identity = hashlib.sha256(f"{name}{source}{kind}".encode()).hexdigest()[:16]
@@ -66,7 +66,7 @@ class Functions:
         self.connection.execute(f"CREATE OR REPLACE MACRO {name}({parameters}) AS {call}")
 
     def cpu(self) -> float:
-        """Seconds of CPU of this process and the workers. Not in ticks, of which a round has few."""
+        """Seconds of CPU of this process and the function processes. Not in ticks, of which a round has few."""
         return time.process_time() + sum(map(thread_cpu_seconds, self.session.process_ids))
 
 
@@ -243,7 +243,9 @@ def calls(isolation: str) -> list[tuple[str, float]]:
         _, first = measure(
             warm,
             lambda: (
-                _core.FunctionSession(warm.workers, connection.execute("SELECT colonnade_session()").fetchall()[0][0]),
+                _core.FunctionSession(
+                    warm.processes, connection.execute("SELECT colonnade_session()").fetchall()[0][0]
+                ),
                 connection.execute("SELECT f(x::INTEGER) FROM range(2) t(x)").fetchall(),
             ),
         )

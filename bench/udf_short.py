@@ -3,7 +3,7 @@
     python bench/udf_short.py [--rounds 7] [--statements 1000] [--pairs 200] [--launches 5] [--models] [--markdown FILE]
 
 A server with functions and one without run at the same time and take turns. CPU is that of the threads of the server
-and of its worker processes, in us a statement; time is that of the client, the median of a round. Both are the least of
+and its function processes, in us a statement; time is that of the client, the median of a round. Both are the least of
 the rounds, so that other work on the machine counts as little as possible.
 
 What functions cost a statement that calls none is less than two rounds differ. So servers run it in turns of
@@ -71,10 +71,10 @@ class Way:
 
 def cpu(server: Server) -> float:
     """Seconds of CPU of the server's process and of the processes of functions."""
-    return thread_cpu_seconds(server.worker) + sum(map(thread_cpu_seconds, workers(server)))
+    return thread_cpu_seconds(server.worker) + sum(map(thread_cpu_seconds, function_processes(server)))
 
 
-def workers(server: Server) -> Iterator[int]:
+def function_processes(server: Server) -> Iterator[int]:
     """The processes that run functions."""
     for child in server.children:
         if b"_udf/__main__.py" in Path(f"/proc/{child}/cmdline").read_bytes():

@@ -160,8 +160,8 @@ def check_private(readable: Sequence[str | PathLike[str]], private: Sequence[tup
     """
 
 @final
-class FunctionWorkers:
-    """The worker processes for functions of this process, and the template that forks them."""
+class FunctionProcesses:
+    """The function processes of this process, and the template that forks them."""
 
     def __new__(
         cls,
@@ -170,17 +170,17 @@ class FunctionWorkers:
         isolation: Literal["sandbox", "process", "none"] = "sandbox",
         memory: int = 2 << 30,
         server_memory: int = 4 << 30,
-        workers: int = 8,
+        processes: int = 8,
         timeout: float | None = None,
         readable: Sequence[str | PathLike[str]] = ...,
         private: Sequence[tuple[str, str | PathLike[str]]] = ...,
         preload: Sequence[str] = ...,
-        session_workers: int | None = None,
-    ) -> FunctionWorkers:
-        """`memory` is in bytes for each worker, and for the rows and results of a session's functions in this process;
-        `server_memory` is that of all sessions. `timeout` is in seconds for each call. `python` is this interpreter if
-        None; with `Templates` the supervisor starts the interpreter, with the modules to preload. `private`: see
-        `check_private`.
+        session_processes: int | None = None,
+    ) -> FunctionProcesses:
+        """`memory` is in bytes for each function process, and for the rows and results of a session's functions in this
+        process; `server_memory` is that of all sessions. `timeout` is in seconds for each call. `python` is this
+        interpreter if None; with `Templates` the supervisor starts the interpreter, with the modules to preload.
+        `private`: see `check_private`.
 
         Raises:
             OSError: The kernel cannot isolate processes so.
@@ -188,7 +188,7 @@ class FunctionWorkers:
 
     @property
     def running(self) -> int:
-        """The number of worker processes."""
+        """The number of function processes."""
 
     @property
     def used_memory(self) -> int:
@@ -212,7 +212,8 @@ class FunctionFailure(TypedDict):
     unknown: str | None
 
 def column_type(name: str) -> str:
-    """How workers read a type of DuckDB, in JSON, as `_udf/inbound.py` takes it. NotImplementedError if they cannot."""
+    """How function processes read a type of DuckDB, in JSON, as `_udf/inbound.py` takes it. NotImplementedError if they
+    cannot."""
 
 @final
 class BoundFunction:
@@ -249,16 +250,16 @@ class DeferredStream:
 
 @final
 class FunctionSession:
-    """The worker processes of one connection of DuckDB, which its statements use from now on.
+    """The function processes of one connection of DuckDB, which its statements use from now on.
 
     `token` is what `SELECT colonnade_session()` gives on the connection.
     """
 
-    def __new__(cls, workers: FunctionWorkers, token: str) -> FunctionSession:
+    def __new__(cls, processes: FunctionProcesses, token: str) -> FunctionSession:
         """Raises ValueError if no connection has this token."""
 
     def sibling(self, token: str) -> FunctionSession:
-        """The same worker processes for another connection, which runs the queries of this one's functions. Its
+        """The same function processes for another connection, which runs the queries of this one's functions. Its
         `cancel` ends only what it runs. Raises ValueError if no connection has this token."""
 
     def begin_statement(self) -> None:
@@ -281,7 +282,7 @@ class FunctionSession:
         None without rows. ValueError if they do not fit together."""
 
     def cancel(self) -> None:
-        """Kill the workers that run a function. Their calls fail with the code 57014. From any thread."""
+        """Kill the processes that run a function. Their calls fail with the code 57014. From any thread."""
 
     def note(self, line: str) -> None:
         """Tell the client something, in addition to what functions print."""
@@ -304,14 +305,14 @@ class FunctionSession:
         from 0, and the ids of their functions. Raises ValueError if a column has no deferred calls of its function."""
 
     def end_idle(self, seconds: int) -> None:
-        """End worker processes that nobody has used for this time."""
+        """End function processes that nobody has used for this time."""
 
     @property
     def process_ids(self) -> list[int]:
-        """The ids of the worker processes."""
+        """The ids of the function processes."""
 
     def close(self) -> None:
-        """End the worker processes. Calls of the connection fail from now on."""
+        """End the function processes. Calls of the connection fail from now on."""
 
 @final
 class TableCall:

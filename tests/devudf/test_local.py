@@ -41,7 +41,7 @@ TYPES = {
 
 
 def test_arguments_are_those_of_the_server_for_each_type(connection: Session, project: Project) -> None:
-    """The function describes its arguments; the server's workers and this process must describe the same."""
+    """The function describes its arguments; the server's function processes and this process must describe the same."""
     parameters = ", ".join(f"x{number} {type_}" for number, type_ in enumerate(TYPES))
     body = "return [repr(row) for row in zip(*(column.tolist() for column in _columns.values()))]"
     connection.execute(

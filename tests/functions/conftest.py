@@ -1,4 +1,4 @@
-"""Worker processes for the tests that run DuckDB in this process."""
+"""Function processes for the tests that run DuckDB in this process."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.testbed.serving import Server
 
 
 @pytest.fixture(scope="package")
-def workers() -> Iterator[_core.FunctionWorkers]:
+def processes() -> Iterator[_core.FunctionProcesses]:
     with pool() as made:
         yield made
 
 
 @pytest.fixture(scope="package")
-def local() -> Iterator[_core.FunctionWorkers]:
+def local() -> Iterator[_core.FunctionProcesses]:
     """Functions in this process."""
     with pool(isolation="none") as made:
         yield made
@@ -34,16 +34,16 @@ def session(server: Server) -> Iterator[psycopg.Connection]:
 
 
 @pytest.fixture(params=[1, 2], ids=["one thread", "two threads"])
-def plans(request: pytest.FixtureRequest, workers: _core.FunctionWorkers) -> Iterator[Caller]:
+def plans(request: pytest.FixtureRequest, processes: _core.FunctionProcesses) -> Iterator[Caller]:
     """A database with functions."""
-    with caller(workers, threads=request.param) as made:
+    with caller(processes, threads=request.param) as made:
         yield made
 
 
 @pytest.fixture(params=["process", "none"])
 def anywhere(
-    request: pytest.FixtureRequest, workers: _core.FunctionWorkers, local: _core.FunctionWorkers
+    request: pytest.FixtureRequest, processes: _core.FunctionProcesses, local: _core.FunctionProcesses
 ) -> Iterator[Caller]:
-    """A database whose functions run in worker processes, or in this one."""
-    with caller(workers if request.param == "process" else local, threads=2) as made:
+    """A database whose functions run in processes of their own, or in this one."""
+    with caller(processes if request.param == "process" else local, threads=2) as made:
         yield made

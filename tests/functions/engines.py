@@ -85,10 +85,10 @@ class Client:
 
 
 @contextmanager
-def engine(workers: _core.FunctionWorkers) -> Iterator[Engine]:
+def engine(processes: _core.FunctionProcesses) -> Iterator[Engine]:
     """A database in memory."""
     with tempfile.TemporaryDirectory() as scratch:
-        made = Engine(":memory:", workers=workers, scratch=Path(scratch))
+        made = Engine(":memory:", processes=processes, scratch=Path(scratch))
         try:
             yield made
         finally:

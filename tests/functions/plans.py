@@ -16,13 +16,13 @@ Parameters = dict[str, str]
 
 
 class Caller:
-    """A connection that may call functions, with its worker processes."""
+    """A connection that may call functions, with its function processes."""
 
-    def __init__(self, connection: DuckDBPyConnection, workers: _core.FunctionWorkers) -> None:
+    def __init__(self, connection: DuckDBPyConnection, processes: _core.FunctionProcesses) -> None:
         self.connection = connection
         ((token,),) = connection.execute("SELECT colonnade_session()").fetchall()
         self.token: str = token
-        self.session = _core.FunctionSession(workers, token)
+        self.session = _core.FunctionSession(processes, token)
 
     def define(
         self,
@@ -73,20 +73,20 @@ def pool(
     *,
     memory: int = 1 << 30,
     timeout: float | None = None,
-    workers: int = 8,
+    processes: int = 8,
     isolation: Literal["process", "none"] = "process",
-) -> Iterator[_core.FunctionWorkers]:
-    """Worker processes with limits and without a sandbox: the tests of workers are in `serve/udf/tests`. With "none",
+) -> Iterator[_core.FunctionProcesses]:
+    """Function processes with limits and without a sandbox: the tests of them are in `serve/udf/tests`. With "none",
     functions run in this process."""
     _core.register_functions()
-    yield _core.FunctionWorkers(isolation=isolation, memory=memory, timeout=timeout, workers=workers)
+    yield _core.FunctionProcesses(isolation=isolation, memory=memory, timeout=timeout, processes=processes)
 
 
 @contextmanager
-def caller(workers: _core.FunctionWorkers, *, threads: int = 1) -> Iterator[Caller]:
+def caller(processes: _core.FunctionProcesses, *, threads: int = 1) -> Iterator[Caller]:
     """A new database in memory."""
     with duckdb.connect(config={"threads": threads}) as connection:
-        made = Caller(connection, workers)
+        made = Caller(connection, processes)
         try:
             yield made
         finally:

@@ -161,7 +161,7 @@ def test_values_that_arrow_has_not_are_refused(connection: psycopg.Connection) -
 
 
 def test_arguments_share_the_servers_memory(connection: psycopg.Connection) -> None:
-    """The buffers of an argument are in the memory that server and worker share, and not copies."""
+    """The buffers of an argument are in the memory that server and function process share, and not copies."""
     connection.execute(
         "CREATE FUNCTION shared(x BIGINT, t VARCHAR) RETURNS BOOLEAN LANGUAGE PYTHON_MAP PARAMETER STYLE ARROW AS $$\n"
         "maps = [line.split() for line in open('/proc/self/maps')]\n"

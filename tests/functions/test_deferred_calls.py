@@ -18,8 +18,8 @@ DEFERRED = [type_ for type_ in VALUES | NESTED if type_ not in ("UHUGEINT", "INT
 
 
 @pytest.fixture(scope="module")
-def database(workers: _core.FunctionWorkers) -> Iterator[Engine]:
-    with engine(workers) as made:
+def database(processes: _core.FunctionProcesses) -> Iterator[Engine]:
+    with engine(processes) as made:
         yield made
 
 
@@ -305,11 +305,11 @@ def test_a_stream_is_given_once(one: Client) -> None:
 
 def test_columns_that_are_no_deferred_calls_are_refused(one: Client) -> None:
     assert one.session.functions is not None
-    workers = one.session.functions.workers
+    processes = one.session.functions.processes
     with duckdb.connect() as connection, pytest.raises(ValueError, match="no deferred calls"):
-        workers.begin_binding(False)
+        processes.begin_binding(False)
         one.rows("SELECT f(1)")
-        workers.begin_binding(False)
+        processes.begin_binding(False)
         one.session.library.bind("SELECT f(1)")
-        (call,) = workers.end_binding()
-        workers.call_deferred(connection.sql("SELECT 1 AS x").to_arrow_reader(), [(0, call.id)])
+        (call,) = processes.end_binding()
+        processes.call_deferred(connection.sql("SELECT 1 AS x").to_arrow_reader(), [(0, call.id)])

@@ -37,8 +37,8 @@ def use(database: Engine) -> set[str]:
         return {type(found).__name__ for found in own_objects() if id(found) not in known}
 
 
-def test_no_object_of_an_ended_session_is_left(workers: _core.FunctionWorkers) -> None:
-    with engine(workers) as database:
+def test_no_object_of_an_ended_session_is_left(processes: _core.FunctionProcesses) -> None:
+    with engine(processes) as database:
         # What sessions share, such as the definitions of functions.
         use(database)
         before = own_objects()

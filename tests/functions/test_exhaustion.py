@@ -120,7 +120,7 @@ def test_threads_leave_half_of_them_to_others(server: Server, session: psycopg.C
 
 
 def test_threads_need_little_memory(session: psycopg.Connection) -> None:
-    """The memory of a worker counts the whole stack of each thread, and the server's own threads have large ones."""
+    """A process's memory counts the whole stack of each thread, and the server's own threads have large ones."""
     body = """
 import threading
 for _ in range(3):

@@ -16,8 +16,8 @@ def refusal(plans: Caller, query: str) -> str:
     return str(caught.value)
 
 
-def test_another_session_cannot_be_named(workers: _core.FunctionWorkers) -> None:
-    with caller(workers) as one, caller(workers) as other:
+def test_another_session_cannot_be_named(processes: _core.FunctionProcesses) -> None:
+    with caller(processes) as one, caller(processes) as other:
         identity = one.define("rest", {"x": "INTEGER"}, "INTEGER", "return x % 100")
         assert one.token != other.token
         for token in (
@@ -63,7 +63,7 @@ def test_a_definition_never_changes(plans: Caller) -> None:
     with pytest.raises(ValueError, match="no id"):
         _core.define_function("x", "main.rest", "scalar", [], "INTEGER", "return 1")
     with pytest.raises(ValueError, match="token"):
-        _core.FunctionSession(_core.FunctionWorkers(isolation="process"), "0" * 32)
+        _core.FunctionSession(_core.FunctionProcesses(isolation="process"), "0" * 32)
 
 
 def test_each_type_of_a_text_is_known_or_refused() -> None:

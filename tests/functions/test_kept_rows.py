@@ -22,8 +22,8 @@ NEWEST = "SELECT name, version FROM main.models WHERE name = 'm' ORDER BY versio
 
 
 @pytest.fixture
-def engine(workers: _core.FunctionWorkers) -> Iterator[Engine]:
-    made = Engine(":memory:", workers=workers)
+def engine(processes: _core.FunctionProcesses) -> Iterator[Engine]:
+    made = Engine(":memory:", processes=processes)
     session = made.session()
     run(session, "CREATE TABLE models (name VARCHAR, version BIGINT, made DATE DEFAULT current_date)")
     run(session, "INSERT INTO models (name, version) VALUES ('m', 1), ('n', 7)")

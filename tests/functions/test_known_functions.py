@@ -14,10 +14,10 @@ from tests.support.raw_client import wait_until
 
 
 @pytest.fixture
-def database(workers: _core.FunctionWorkers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+def database(processes: _core.FunctionProcesses, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     # Each CREATE looks for functions that can be forgotten.
     monkeypatch.setattr(known_functions, "CHECK_AFTER", -1_000_000)
-    with engine(workers) as made:
+    with engine(processes) as made:
         yield made
 
 
@@ -90,25 +90,25 @@ def test_few_functions_are_not_looked_for(database: Engine, monkeypatch: pytest.
 
 
 def test_processes_end_when_nobody_uses_them(
-    database: Engine, monkeypatch: pytest.MonkeyPatch, workers: _core.FunctionWorkers
+    database: Engine, monkeypatch: pytest.MonkeyPatch, processes: _core.FunctionProcesses
 ) -> None:
     with client(database) as one:
         defined(one, 1)
         assert one.rows("SELECT f(1)") == [(2,)]
         assert one.session.functions is not None
-        (first,) = one.session.functions.workers.process_ids
-        one.session.functions.workers.end_idle(60)
-        assert one.session.functions.workers.process_ids == [first]
-        one.session.functions.workers.end_idle(0)
-        assert one.session.functions.workers.process_ids == []
+        (first,) = one.session.functions.processes.process_ids
+        one.session.functions.processes.end_idle(60)
+        assert one.session.functions.processes.process_ids == [first]
+        one.session.functions.processes.end_idle(0)
+        assert one.session.functions.processes.process_ids == []
         assert one.rows("SELECT f(1)") == [(2,)]
         # A thread of the server looks for them.
         monkeypatch.setattr(function_store, "IDLE_CHECK", 0.01)
         monkeypatch.setattr(function_store, "IDLE_TIME", 0)
-        with engine(workers) as other_database, client(other_database) as other:
+        with engine(processes) as other_database, client(other_database) as other:
             defined(other, 1)
             assert other.rows("SELECT f(1)") == [(2,)]
             functions = other.session.functions
             assert functions is not None
-            wait_until(lambda: functions.workers.process_ids == [])
+            wait_until(lambda: functions.processes.process_ids == [])
             assert other.rows("SELECT f(1)") == [(2,)]

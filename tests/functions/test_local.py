@@ -1,4 +1,4 @@
-"""Functions in the server's own process: the same as in worker processes, and only where nobody else can call them."""
+"""Functions in the server's own process: the same as in other processes, and only where nobody else can call them."""
 
 from __future__ import annotations
 

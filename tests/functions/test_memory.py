@@ -155,10 +155,10 @@ def test_all_sessions_share_a_limit() -> None:
 
 
 def test_everything_is_released() -> None:
-    with pool(memory=MEMORY) as workers, engine(workers) as made, client(made) as session:
+    with pool(memory=MEMORY) as processes, engine(processes) as made, client(made) as session:
         session.define("plus", {"i": "BIGINT"}, "BIGINT", "return i + 1")
         session.define("total", {"x": "DOUBLE"}, "DOUBLE", "return numpy.bincount(aggr_group, x)", kind="aggregate")
         assert session.rows("SELECT plus(sum(plus(i))::BIGINT), total(i) FROM range(1000000) t(i)")
         assert session.rows("SELECT i % 3 AS g, total(i) OVER (PARTITION BY i % 3) FROM range(1000) t(i)")
         assert len(session.table("SELECT plus(i) FROM range(300000) t(i)")) == 300_000
-        assert workers.used_memory == 0
+        assert processes.used_memory == 0

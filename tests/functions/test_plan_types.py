@@ -47,8 +47,8 @@ def test_a_union_comes_back(plans: Caller) -> None:
     assert plans.value(query) == 0
 
 
-def test_what_a_type_cannot_have_is_an_error(workers: _core.FunctionWorkers) -> None:
-    with caller(workers) as plans:
+def test_what_a_type_cannot_have_is_an_error(processes: _core.FunctionProcesses) -> None:
+    with caller(processes) as plans:
         plans.define("label", {"x": "INTEGER"}, "ENUM('a', 'b')", "return ['c'] * len(x)")
         assert plans.failure("SELECT label(1)")["code"] == "22023"
         plans.define("endless", {"x": "DATE"}, "DATE", "return x")

@@ -102,7 +102,7 @@ def test_an_error_in_the_plan_has_its_full_record(plans: Caller) -> None:
     assert failure["context"] == 'function "main.bad", line 2'
     assert (failure["line"], failure["source"].splitlines()[1]) == (2, failure["detail"])
     assert plans.session.take_failure("colonnade function error 1: again") is None
-    # The database is still open, and the worker process too.
+    # The database is still open, and the function process too.
     plans.define("rest", {"x": "INTEGER"}, "INTEGER", REST)
     assert plans.value("SELECT rest(101)") == 1
 
@@ -127,9 +127,9 @@ def test_a_wrong_result_is_an_error(plans: Caller, result: str, source: str, cod
     assert plans.value("SELECT 1") == 1
 
 
-def test_cancelling_and_the_time_limit_end_a_call(workers: _core.FunctionWorkers) -> None:
+def test_cancelling_and_the_time_limit_end_a_call(processes: _core.FunctionProcesses) -> None:
     loop = "print('begun')\nwhile True: pass"
-    with caller(workers) as plans:
+    with caller(processes) as plans:
         plans.define("loop", {"x": "INTEGER"}, "INTEGER", loop)
         plans.define("rest", {"x": "INTEGER"}, "INTEGER", REST)
         assert plans.value("SELECT rest(101)") == 1
@@ -146,9 +146,9 @@ def test_cancelling_and_the_time_limit_end_a_call(workers: _core.FunctionWorkers
         assert (failure["code"], "--udf-timeout" in failure["message"]) == ("57014", True)
 
 
-def test_sessions_at_once_have_workers_of_their_own(workers: _core.FunctionWorkers) -> None:
+def test_sessions_at_once_have_processes_of_their_own(processes: _core.FunctionProcesses) -> None:
     source = "import os\nreturn numpy.full(len(x), os.getpid())"
-    with caller(workers, threads=2) as one, caller(workers, threads=2) as other:
+    with caller(processes, threads=2) as one, caller(processes, threads=2) as other:
         found: dict[str, set[object]] = {}
 
         def call(name: str, plans: Caller) -> None:
@@ -179,8 +179,8 @@ def test_printed_text_of_a_statement_has_a_limit(plans: Caller) -> None:
         assert 64_000 < len(plans.session.take_notices()) <= 65_536
 
 
-def test_a_statement_without_workers_is_refused(workers: _core.FunctionWorkers) -> None:
-    with caller(workers) as plans:
+def test_a_statement_without_processes_is_refused(processes: _core.FunctionProcesses) -> None:
+    with caller(processes) as plans:
         plans.define("rest", {"x": "INTEGER"}, "INTEGER", REST)
         cursor = plans.connection.cursor()
         with pytest.raises(duckdb.Error, match="this connection has no functions"):

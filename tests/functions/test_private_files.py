@@ -161,7 +161,7 @@ CALL = "SELECT f(i::INTEGER) FROM range(1) t(i)"
 
 
 def call_fails(connection: psycopg.Connection, text: str) -> bool:
-    """Whether a call fails with this text, because there is no template for it. Earlier calls may still meet the worker
+    """Whether a call fails with this text, because there is no template for it. Earlier calls may meet the process
     that ends with the last one."""
     try:
         value(connection, CALL)

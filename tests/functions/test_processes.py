@@ -102,7 +102,7 @@ def test_a_function_is_contained(server: Server, body: str, code: str, text: str
 
 
 def test_a_worker_is_confined_before_a_function_runs(server: Server) -> None:
-    """What the kernel says of a worker (prctl(2), proc(5))."""
+    """What the kernel says of a function process (prctl(2), proc(5))."""
     body = """
 import ctypes, os, resource, sys
 libc, signal = ctypes.CDLL(None), ctypes.c_int()
@@ -179,7 +179,7 @@ def test_a_dead_template_is_replaced(server: Server) -> None:
         os.kill(template, signal.SIGKILL)
 
         def works() -> bool:
-            # The worker process ends with its template, some time after it. A call that meets its death fails.
+            # The function process ends with its template, some time after it. A call that meets its death fails.
             with contextlib.suppress(psycopg.errors.SystemError):
                 return call(connection, "f") == call(other, "f") == 7
             return False

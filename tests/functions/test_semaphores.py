@@ -1,4 +1,4 @@
-"""How worker processes wait for requests (`_udf/system.py`), with and without Python's class of semaphores."""
+"""How function processes wait for requests (`_udf/system.py`), with and without Python's class of semaphores."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_queries_with_other_numbers_of_rows(session: psycopg.Connection) -> None
         ("no_number", "a column is an argument that there is not"),
     ],
 )
-def test_a_worker_that_lies_is_refused(session: psycopg.Connection, name: str, fault: str) -> None:
+def test_a_process_that_lies_is_refused(session: psycopg.Connection, name: str, fault: str) -> None:
     for rows_of in ("range(3) t(i)", "given"):
         with pytest.raises(psycopg.Error, match=fault) as refused:
             session.execute(f"SELECT * FROM {name}((SELECT i FROM {rows_of}), 1)".encode())

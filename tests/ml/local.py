@@ -1,4 +1,4 @@
-"""The installed functions in this process: bodies as a worker compiles them, over a database of DuckDB's."""
+"""The installed functions in this process: bodies as a function process compiles them, over a database of DuckDB's."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from tests.ml.pickles import changing
 
 @pytest.mark.parametrize("function", functions(), ids=lambda one: one.name)
 def test_a_body_is_whole(function: Any) -> None:
-    """It compiles as in a worker, and imports nothing of this package."""
+    """It compiles as in a function process, and imports nothing of this package."""
     text = body(function.part, function.last, "main.models", ALLOWED)
     compile_body(text, "<function>", ["features", "model"])
     imports = [node for node in ast.walk(ast.parse(f"def f():\n{indented(text)}")) if isinstance(node, ast.ImportFrom)]

@@ -239,7 +239,7 @@ def test_what_stands_in_no_room_is_little() -> None:
         assert len([path for path in folder.iterdir() if path.suffix in (".py", ".pyi")]) <= 9
 
 
-def test_the_program_of_workers_needs_only_numpy() -> None:
+def test_the_program_of_function_processes_needs_only_numpy() -> None:
     """Another interpreter may run it. Only what makes arrays of pyarrow imports pyarrow."""
     for path in sorted((PACKAGES["colonnade_serve"] / "_udf").glob("*.py")):
         tree = ast.parse(path.read_text())

@@ -30,7 +30,8 @@ from tests.support.raw_client import wait_until
 from tests.testbed.serving import Server, children, function_options, serve
 
 MB = 1 << 20
-#: Bytes of a worker's memory, and seconds of a call: many, because the load shares the processors with other programs.
+#: Bytes of a function process's memory, and seconds of a call: many, because the load shares the processors with other
+#: programs.
 LIMITS = ("--udf-memory", "256MB", "--udf-timeout", "30", "--threads", "2")
 
 SETUP = """
@@ -93,7 +94,7 @@ WRONG = {
 }
 #: Statements that end when they are cancelled.
 ENDLESS = ("SELECT max(waits(i)) FROM t", "SELECT waits_below(1)", "SELECT * FROM doubled((SELECT waits(i) FROM t))")
-#: What a statement may fail with when a process was killed: its worker, or the template.
+#: What a statement may fail with when a process was killed: that of the function, or the template.
 AFTER_KILL = ("38000", "58000")
 #: What concurrent changes of the same function may fail with.
 CONFLICTS = ("40001", "42723", "42883", "55006", "25P02")
@@ -177,7 +178,7 @@ class Load:
         self.done[kind] += 1
 
     def killer(self, seed: int, end: float) -> None:
-        """Kill a worker process now and then, and sometimes their template."""
+        """Kill a function process now and then, and sometimes their template."""
         chance = random.Random(seed)
         while time.monotonic() < end:
             time.sleep(chance.random() * 2)
@@ -223,12 +224,12 @@ class Resources:
     def of(cls, server: Server) -> Resources:
         # Sessions end after their clients have gone, and a killed process is waited for later.
         wait_until(lambda: server.connections() == 0)
-        wait_until(lambda: not workers(server))
+        wait_until(lambda: not function_processes(server))
         with psycopg.connect(server.dsn, autocommit=True) as connection:
             connection.execute("SELECT plus_one(1)")
             query = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND database_name <> 'colonnade_catalog'"
             names = [name for (name,) in connection.execute(query).fetchall()]
-        wait_until(lambda: server.connections() == 0 and not workers(server))
+        wait_until(lambda: server.connections() == 0 and not function_processes(server))
         return cls(
             descriptors=count(f"/proc/{server.worker}/fd") + count(f"/proc/{server.template}/fd"),
             processes=len(server.children) + count(f"/proc/{server.worker}/task"),
@@ -249,8 +250,8 @@ def count(directory: str) -> int:
     return len(list(Path(directory).iterdir()))
 
 
-def workers(server: Server) -> list[int]:
-    """The worker processes. The template may be starting."""
+def function_processes(server: Server) -> list[int]:
+    """The function processes. The template may be starting."""
     try:
         return children(server.template)
     except (ValueError, FileNotFoundError):

@@ -44,7 +44,7 @@ class Server:
 
     @property
     def template(self) -> int:
-        """The process that forks workers for functions."""
+        """The process that forks function processes."""
         (template,) = (child for child in self.children if b"_udf/__main__.py" in command_line(child))
         return template
 

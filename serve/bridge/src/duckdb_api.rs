@@ -1,13 +1,13 @@
 //! Functions in Python inside DuckDB's plans.
 //!
-//! `client/duckdb_api/` has DuckDB's C interface. `entry.rs` registers dispatchers, DuckDB functions that take the id of a
-//! function in Python, the caller's token, and the arguments. `registry.rs` knows what an id means, `session.rs` whose
-//! worker processes a token means.
+//! `client/duckdb_api/` has DuckDB's C interface. `entry.rs` registers dispatchers, DuckDB functions that take the id
+//! of a function in Python, the caller's token, and the arguments. `registry.rs` knows what an id means, `session.rs`
+//! whose function processes a token means.
 //!
 //! ```text
-//! bind     bound.rs      id and token are constants: which function, which workers, which types
-//! execute  arguments.rs  vectors of DuckDB to a worker's ring      (map.rs, or aggregate.rs after it has gathered groups)
-//!          results.rs    checked results of the worker to a vector of DuckDB
+//! bind     bound.rs      id and token are constants: which function, whose processes, which types
+//! execute  arguments.rs  vectors of DuckDB to a process's ring     (map.rs, or aggregate.rs after it has gathered groups)
+//!          results.rs    checked results of the process to a vector of DuckDB
 //! ```
 //!
 //! Table functions are called between two statements (`table.rs`).
@@ -30,8 +30,8 @@ mod session;
 mod sql_type;
 mod table;
 
+use classes::FunctionProcesses;
 pub(crate) use classes::FunctionSession;
-use classes::FunctionWorkers;
 use colonnade_duckdb_api::{handles, symbols};
 use deferred_calls::{BoundFunction, DeferredStream};
 use pyo3::exceptions::PyNotImplementedError;
@@ -50,7 +50,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(classes::has_function, module)?)?;
     module.add_function(wrap_pyfunction!(classes::column_type, module)?)?;
     module.add_function(wrap_pyfunction!(classes::check_private, module)?)?;
-    module.add_class::<FunctionWorkers>()?;
+    module.add_class::<FunctionProcesses>()?;
     module.add_class::<BoundFunction>()?;
     module.add_class::<DeferredStream>()?;
     module.add_class::<FunctionSession>()?;

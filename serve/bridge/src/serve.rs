@@ -117,9 +117,9 @@ impl Engine for PyEngine {
                 .map_err(|error| engine_error(py, &error, &Translated::default()))?;
             }
             #[cfg(target_os = "linux")]
-            let workers = self.has_functions.then(|| functions::workers_of(&session)).transpose();
+            let processes = self.has_functions.then(|| functions::processes_of(&session)).transpose();
             #[cfg(target_os = "linux")]
-            let workers = workers.map_err(|error| engine_error(py, &error, &Translated::default()))?;
+            let processes = processes.map_err(|error| engine_error(py, &error, &Translated::default()))?;
             let session = Arc::new(PySession(session.unbind()));
             let connection = PyConnection {
                 session,
@@ -130,7 +130,7 @@ impl Engine for PyEngine {
                 ends_transaction: false,
                 is_owner: true,
                 #[cfg(target_os = "linux")]
-                workers,
+                processes,
             };
             Ok(Box::new(TranslatingSession::new(connection, self.served.clone(), self.fence_for(!is_read_only)))
                 as Box<dyn EngineSession>)
@@ -168,7 +168,7 @@ struct PyConnection {
     is_owner: bool,
     /// The processes of functions, which have what functions print.
     #[cfg(target_os = "linux")]
-    workers: Option<colonnade_udf::SessionWorkers>,
+    processes: Option<colonnade_udf::SessionProcesses>,
 }
 
 /// An `engine.Answer`.
@@ -408,7 +408,7 @@ impl LibraryConnection for PyConnection {
 
     fn take_notices(&mut self) -> Vec<String> {
         #[cfg(target_os = "linux")]
-        return self.workers.iter().flat_map(|workers| lines(&workers.take_notices())).collect();
+        return self.processes.iter().flat_map(|processes| lines(&processes.take_notices())).collect();
         #[cfg(not(target_os = "linux"))]
         Vec::new()
     }

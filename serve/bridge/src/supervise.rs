@@ -52,9 +52,9 @@ impl PySupervisor {
 
 #[pymethods]
 impl PySupervisor {
-    /// Listens as a `colonnade_serve._serve.options.Listening` says, and starts the first worker: `command`, with `environment` in addition
-    /// to its own environment. The worker receives the bytes of `settings`. `template` is the program that forks workers for functions,
-    /// with its environment, and its user and group.
+    /// Listens as a `colonnade_serve._serve.options.Listening` says, and starts the first worker: `command`, with
+    /// `environment` in addition to its own environment. The worker receives the bytes of `settings`. `template` is the
+    /// program that forks function processes, with its environment, and its user and group.
     #[new]
     #[pyo3(signature = (listening, command, environment, settings, template=None))]
     fn new(

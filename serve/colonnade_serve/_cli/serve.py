@@ -174,7 +174,7 @@ def _functions(args: argparse.Namespace) -> Functions | None:
 
 
 def check_local(args: argparse.Namespace) -> None:
-    """Refuse functions in the server's process where others than this user could call them, and options of worker
+    """Refuse functions in the server's process where others than this user could call them, and options of function
     processes."""
     if args.users is not None:
         raise SystemExit(

@@ -76,9 +76,9 @@ class BoundCalls:
 class DeferredCalls:
     """The deferred calls of one session: functions that run beside the plans of its statements."""
 
-    def __init__(self, library: Library, workers: FunctionSession, epoch: SessionEpoch) -> None:
+    def __init__(self, library: Library, processes: FunctionSession, epoch: SessionEpoch) -> None:
         self._library = library
-        self._workers = workers
+        self._processes = processes
         self.epoch = epoch
         #: How many statements have run with deferred calls.
         self.runs = 0
@@ -88,11 +88,11 @@ class DeferredCalls:
         """Record the calls that are bound meanwhile. With `is_begun`, the transaction may be older than what `epoch`
         knows of."""
         calls = BoundCalls(None if is_begun else self.epoch.now)
-        self._workers.begin_binding(False)
+        self._processes.begin_binding(False)
         try:
             yield calls
         finally:
-            calls.functions += self._workers.end_binding()
+            calls.functions += self._processes.end_binding()
 
     def proof(self, statement: Bound) -> Proof | None:
         """The proof that the functions of a statement can run beside its plan. None if they cannot, or if nobody
@@ -122,7 +122,7 @@ class DeferredCalls:
             bound = self._library.bind(inner)
         if calls.names:
             where = "within" if self.proof(replace(bound, calls=calls)) is None else "beside"
-            self._workers.note(f"functions run {where} the plan: {calls.names}")
+            self._processes.note(f"functions run {where} the plan: {calls.names}")
 
     def submit(
         self, statement: tuple[str, dict[str, object] | None, int], types: Sequence[object], proof: Proof
@@ -132,7 +132,7 @@ class DeferredCalls:
         sql, parameters, rows = statement
         if proof.snapshot != self.epoch.now:
             return None
-        self._workers.begin_binding(True)
+        self._processes.begin_binding(True)
         try:
             result = self._library.rows(sql, parameters, rows)
         except duckdb.InterruptException:
@@ -141,14 +141,14 @@ class DeferredCalls:
             # The statement runs again within the plan, and reports its error.
             return None
         finally:
-            calls = self._workers.end_binding()
+            calls = self._processes.end_binding()
         columns = marked(calls, result.description, types)
         is_proved = tuple(call.id for call in calls) == proof.ids and proof.snapshot == self.epoch.now
         if columns is None or not is_proved:
             result.close()
             return None
         self.runs += 1
-        return self._workers.call_deferred(Capsule(result.arrow_capsule()), columns)
+        return self._processes.call_deferred(Capsule(result.arrow_capsule()), columns)
 
     def _of_name(self, names: Sequence[str], snapshot: CatalogSnapshot) -> dict[str, frozenset[str] | None]:
         """The ids that the macros of these names call, by name; None if some macro of the name does something else."""

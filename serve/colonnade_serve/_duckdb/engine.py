@@ -31,7 +31,7 @@ from .table_functions import TableFunctions
 from .table_lookup import TableLookup
 
 if TYPE_CHECKING:
-    from colonnade_serve._core import FunctionWorkers
+    from colonnade_serve._core import FunctionProcesses
 
 
 class Engine:
@@ -44,10 +44,10 @@ class Engine:
         read_only: bool = False,
         limits: ResourceLimits | None = None,
         scratch: Path | None = None,
-        workers: FunctionWorkers | None = None,
+        processes: FunctionProcesses | None = None,
     ) -> None:
         self._limits = limits or ResourceLimits()
-        if workers is not None:
+        if processes is not None:
             register_functions()
         self._root = opened(path, NO_EXTENSIONS | ({"access_mode": "read_only"} if read_only else {}))
         ((self._database,),) = self._root.execute("SELECT system.main.current_database()").fetchall()
@@ -68,9 +68,9 @@ class Engine:
         #: What clients may name with the schema `pg_catalog`.
         self.catalog_names = catalog_names(self._root)
         configure(self._root, self._limits)
-        #: Whether sessions have functions in Python: whether there are `workers`, which run them.
-        self.has_functions = workers is not None
-        self._store = None if workers is None else FunctionStore(None if path == ":memory:" else path, workers)
+        #: Whether sessions have functions in Python: whether there are `processes`, which run them.
+        self.has_functions = processes is not None
+        self._store = None if processes is None else FunctionStore(None if path == ":memory:" else path, processes)
         self._epoch = CatalogEpoch()
         #: The names of aggregates in Python, and of table functions.
         self.aggregates: list[str] = []
@@ -85,7 +85,7 @@ class Engine:
 
     def sibling(self, caller: Session) -> Session:
         """A connection on which the caller's functions run their queries: read-only, for the same user, with the same
-        worker processes."""
+        function processes."""
         session = self._open(caller.user, True, caller)
         session.follow(caller)
         return session
@@ -106,21 +106,21 @@ class Engine:
         )
         if self._store is not None:
             if caller is not None and caller.functions is not None:
-                workers = self._store.sibling(caller.functions.workers, connection)
+                processes = self._store.sibling(caller.functions.processes, connection)
             else:
-                workers = self._store.session(connection)
+                processes = self._store.session(connection)
             own, lifetime = session._connection, session.lifetime
             names = (user, self._database, self._main_name)
             self._store.watch(lifetime)
             epoch = SessionEpoch(self._epoch)
             library, check = session.library, session.statement_check
-            functions = SessionFunctions(self._store, workers, library, check, epoch, *names)
+            functions = SessionFunctions(self._store, processes, library, check, epoch, *names)
             lookup = TableLookup(functions, library, check, lifetime.transactions, epoch)
             functions.tables = TableFunctions(functions, own, lookup, self._threads)
             session.include(
                 functions,
                 functions.tables,
-                DeferredCalls(library, workers, epoch),
+                DeferredCalls(library, processes, epoch),
                 reads=SnapshotCache(epoch, MAX_STATEMENTS),
                 kept=KeptRows(own, parser, epoch, self._database),
             )

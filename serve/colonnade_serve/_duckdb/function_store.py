@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from colonnade_serve._core import FunctionWorkers, Refused
+    from colonnade_serve._core import FunctionProcesses, Refused
 
     from .function_entry import Definition, Entry, Macro
     from .lifetime import StatementLifetime
 
 
-#: Seconds after which a worker process that nobody has used ends, and those between two searches for such processes.
+#: Seconds after which a function process that nobody has used ends, and those between two searches for such processes.
 IDLE_TIME = 60
 IDLE_CHECK = 15
 
@@ -45,10 +45,10 @@ class TableMacro:
 class FunctionStore:
     """The functions of one database, which all sessions share."""
 
-    def __init__(self, database: str | None, workers: FunctionWorkers) -> None:
+    def __init__(self, database: str | None, processes: FunctionProcesses) -> None:
         #: The database's file; None in memory.
         self.database = database
-        self._workers = workers
+        self._processes = processes
         self._lock = threading.Lock()
         self._key = server_key(database, make=False)
         #: The sessions that are open, by their numbers in Python.
@@ -88,24 +88,24 @@ class FunctionStore:
         self.known.watch(session)
 
     def session(self, connection: DuckDBPyConnection) -> FunctionSession:
-        """The worker processes of a connection."""
+        """The function processes of a connection."""
         ((token,),) = connection.execute("SELECT system.main.colonnade_session()").fetchall()
-        session = FunctionSession(self._workers, token)
+        session = FunctionSession(self._processes, token)
         self._sessions[id(session)] = session
         return session
 
     def sibling(self, caller: FunctionSession, connection: DuckDBPyConnection) -> FunctionSession:
-        """The worker processes of another session, for a connection that runs the queries of its functions."""
+        """The function processes of another session, for a connection that runs the queries of its functions."""
         ((token,),) = connection.execute("SELECT system.main.colonnade_session()").fetchall()
         return caller.sibling(token)
 
     def close(self, session: FunctionSession) -> None:
-        """End the worker processes of a session."""
+        """End the function processes of a session."""
         self._sessions.pop(id(session), None)
         session.close()
 
     def _end_idle(self) -> None:
-        """End the worker processes that have been idle for `IDLE_TIME`, until this process ends."""
+        """End the function processes that have been idle for `IDLE_TIME`, until this process ends."""
         while True:
             time.sleep(IDLE_CHECK)
             for session in list(self._sessions.values()):

@@ -51,8 +51,8 @@ class SessionFunctions:
     """The functions of one session. All changes are a part of its transaction, which the caller has begun."""
 
     store: FunctionStore
-    #: The worker processes that run the functions.
-    workers: FunctionSession
+    #: The function processes that run the functions.
+    processes: FunctionSession
     library: Library
     statement_check: StatementCheck
     epoch: SessionEpoch
@@ -169,7 +169,7 @@ class SessionFunctions:
 
     def failure(self, text: str) -> Failure | None:
         """The failure of a function that DuckDB has reported with this text."""
-        found = self.workers.take_failure(text)
+        found = self.processes.take_failure(text)
         if found is None:
             return None
         if found["unknown"] is not None:
@@ -209,7 +209,7 @@ class SessionFunctions:
             self.store.define(definition)
         except NotImplementedError as error:
             raise Refused(str(error), "0A000", None) from None
-        found = self.workers.check(definition.id)
+        found = self.processes.check(definition.id)
         if found is not None:
             raise not_python(found)
 

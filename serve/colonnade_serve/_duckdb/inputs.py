@@ -36,7 +36,7 @@ class FunctionInputs:
     """The inputs of a function."""
 
     def __init__(self, functions: SessionFunctions, named: NamedFunction) -> None:
-        self._workers = functions.workers
+        self._processes = functions.processes
         self._definition = functions.definition(*named)
         if self._definition.is_variadic and self._definition.kind != "table":
             raise Refused(
@@ -107,11 +107,11 @@ class FunctionInputs:
         self._check_sample(sample)
         count, by_groups = sample or (None, False)
         seed = secrets.randbits(64) if seed is None else seed
-        self._workers.begin_capture(identity, call, count, by_groups=by_groups, seed=seed)
+        self._processes.begin_capture(identity, call, count, by_groups=by_groups, seed=seed)
         try:
             drop_rows(library.rows(sql, parameters, DROPPED_ROWS))
         finally:
-            calls, table = self._workers.end_capture()
+            calls, table = self._processes.end_capture()
         self._check_calls(calls, call)
         assert self.columns is not None
         if table is None:

@@ -36,9 +36,9 @@ class StatementLifetime:
         self.transactions_begun = 0
         self.binding_calls = 0
 
-    def include(self, epoch: SessionEpoch, workers: FunctionSession, tables: TableFunctions) -> None:
+    def include(self, epoch: SessionEpoch, processes: FunctionSession, tables: TableFunctions) -> None:
         """Begin and end statements for these too."""
-        self._functions = (epoch, workers, tables)
+        self._functions = (epoch, processes, tables)
 
     @property
     def may_bind_in_transaction(self) -> bool:

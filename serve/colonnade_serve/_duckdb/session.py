@@ -99,7 +99,7 @@ class Session:
         """Have functions in Python."""
         self.functions, self.tables, self.reads, self.kept = functions, tables, reads, kept
         self._runner.deferred_calls = deferred_calls
-        self.lifetime.include(deferred_calls.epoch, functions.workers, tables)
+        self.lifetime.include(deferred_calls.epoch, functions.processes, tables)
 
     @binding
     def execute(
@@ -344,11 +344,11 @@ class Session:
         finally:
             # Also if the connection is closed.
             if self.functions is not None:
-                self.functions.workers.cancel()
+                self.functions.processes.cancel()
 
     def close(self) -> None:
         if self.functions is not None:
-            self.functions.store.close(self.functions.workers)
+            self.functions.store.close(self.functions.processes)
         self.library.parser.close()
         self._connection.close()
         if self.deferred_calls is not None:

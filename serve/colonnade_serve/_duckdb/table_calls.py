@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def block_call(
     definition: Definition, parameters: list[tuple[str, str, bool, int]]
 ) -> tuple[str, str, list[tuple[str, str, bool, int]], str, str, bool, bool]:
-    """A call in a block as `TableCall.block` takes it. Workers keep a function for each way in which it is called."""
+    """A call in a block as `TableCall.block` takes it. Processes keep a function for each way in which it is called."""
     identity = definition.id
     if definition.is_variadic:
         types = [type_ for _, type_, _, _ in parameters]

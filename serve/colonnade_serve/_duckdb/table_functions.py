@@ -1,7 +1,7 @@
 """Calls of table functions in Python.
 
 A call runs before its statement, on the session's connection and in the same transaction. The rows of its queries are
-collected, the worker is called, and the statement reads the result under a random name
+collected, the function is called, and the statement reads the result under a random name
 (`serve/bridge/src/duckdb_api/table.rs`).
 """
 
@@ -57,7 +57,7 @@ class TableFunctions:
     functions: SessionFunctions
     connection: DuckDBPyConnection | ReadOnlyConnection
     lookup: TableLookup
-    #: How many workers a function in LANGUAGE PYTHON_MAP gets.
+    #: How many function processes a function in LANGUAGE PYTHON_MAP gets.
     threads: int
     #: Of EXPLAIN (INPUTS …), while the calls of its query run.
     capture: TableCapture | None = None
@@ -259,7 +259,7 @@ class TableFunctions:
             calls.append(block_call(definition, parameters))
         try:
             block = TableCall.block(
-                self.functions.workers,
+                self.functions.processes,
                 [(name, type_) for name, type_, _ in collected],
                 calls,
                 # A SELECT may have several columns of a name.
@@ -317,12 +317,12 @@ class TableFunctions:
             for argument in arguments
         ]
         results = [] if definition.has_any_columns else list(definition.results)
-        # A worker keeps a function for each way in which it is called.
+        # A function process keeps a function for each way in which it is called.
         identity = hashlib.sha256(canonical([definition.id, given])).hexdigest()[:16]
         name = f"{definition.schema}.{definition.name}"
         try:
             return TableCall(
-                self.functions.workers,
+                self.functions.processes,
                 identity,
                 name,
                 given,

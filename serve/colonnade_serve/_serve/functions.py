@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from colonnade_serve._core import FunctionWorkers, Worker
+    from colonnade_serve._core import FunctionProcesses, Worker
 
     from .private import PrivatePaths
 
@@ -53,14 +53,14 @@ class Functions:
 
     #: The interpreter; None is this one.
     python: str | None
-    #: Modules that are imported before a worker is forked.
+    #: Modules that are imported before a function process is forked.
     preload: list[str]
     isolation: Literal["sandbox", "process", "none"]
-    #: The most worker processes of all sessions.
+    #: The most function processes of all sessions.
     max_workers: int
-    #: The most worker processes of a session; None is `max_workers`.
+    #: The most function processes of a session; None is `max_workers`.
     workers: int | None
-    #: In bytes, for each worker.
+    #: In bytes, for each function process.
     memory: int
     #: Seconds of one call; 0 is no limit.
     timeout: float
@@ -83,7 +83,7 @@ Program = tuple[list[str], list[tuple[str, str]], tuple[int, int] | None]
 
 
 def template(functions: Functions) -> tuple[Program, list[str]]:
-    """How the supervisor starts the process that forks workers, and what its interpreter reads. SystemExit if it cannot
+    """How the supervisor starts the template, and what its interpreter reads. SystemExit if it cannot
     run."""
     user = None
     if functions.user is not None:
@@ -156,28 +156,28 @@ def way_to(path: Path) -> list[tuple[str, Path]]:
     return [("x", folder) for folder in reversed(path.parents)]
 
 
-def workers(functions: Functions, worker: Worker, private: PrivatePaths, server_memory: int) -> FunctionWorkers:
-    """The worker processes of this server. In the sandbox they read nothing of `private`. `server_memory` is in bytes,
-    for all sessions' functions in this process."""
+def processes(functions: Functions, worker: Worker, private: PrivatePaths, server_memory: int) -> FunctionProcesses:
+    """The function processes of this server. In the sandbox, they read nothing of `private`. `server_memory` is in
+    bytes, for all sessions' functions in this process."""
     # Only Linux has them.
-    from colonnade_serve._core import FunctionWorkers
+    from colonnade_serve._core import FunctionProcesses
 
     timeout = functions.timeout or None
     if functions.isolation == "none":
-        return FunctionWorkers(
+        return FunctionProcesses(
             isolation="none",
             memory=functions.memory,
             server_memory=server_memory,
-            workers=MOST_LOCAL,
+            processes=MOST_LOCAL,
             timeout=timeout,
         )
-    return FunctionWorkers(
+    return FunctionProcesses(
         worker.templates(str(functions)),
         isolation=functions.isolation,
         memory=functions.memory,
         server_memory=server_memory,
-        workers=functions.max_workers,
-        session_workers=functions.workers,
+        processes=functions.max_workers,
+        session_processes=functions.workers,
         timeout=timeout,
         readable=functions.read,
         private=private,
@@ -201,5 +201,5 @@ def begin_local(functions: Functions) -> list[Path]:
     from colonnade_serve._udf import local
     from colonnade_serve._udf.template import readable
 
-    assert local.LocalWorker
+    assert local.LocalInterpreter
     return [Path(path) for path in readable()]

@@ -15,7 +15,7 @@ from colonnade._sources.uri import client_uri, open_source
 from colonnade_serve._core import SourceEngine, Worker
 
 from .functions import begin_local
-from .functions import workers as function_workers
+from .functions import processes as function_processes
 from .settings import STACK_BYTES, Database, Settings
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ def duckdb_engine(database: Database, settings: Settings, worker: Worker, spools
         # A session has a half of it at most, so that one alone cannot take all.
         function_memory = max(2 * functions.memory, size(memory) // 4)
     Worker.limit_memory(int(size(memory) * 1.25) + MEMORY_OVERHEAD + function_memory + threads * STACK_BYTES)
-    workers = None if functions is None else function_workers(functions, worker, settings.private, function_memory)
+    processes = None if functions is None else function_processes(functions, worker, settings.private, function_memory)
     path = database.path or ":memory:"
     try:
-        return Engine(path, read_only=database.read_only, limits=limits, scratch=scratch, workers=workers)
+        return Engine(path, read_only=database.read_only, limits=limits, scratch=scratch, processes=processes)
     except Exception as error:
         if "set lock on file" in str(error):
             error.add_note(

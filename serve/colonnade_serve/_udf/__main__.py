@@ -1,5 +1,5 @@
 """Starts the template: `PYTHON -I -B …/colonnade_serve/_udf/__main__.py [MODULE…]`, with a socket as its standard
-input. The modules are imported before the first worker is forked."""
+input. The modules are imported before the first function process is forked."""
 
 from __future__ import annotations
 

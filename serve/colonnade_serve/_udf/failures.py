@@ -108,7 +108,7 @@ def text_of(error: BaseException, level: int = 1) -> str:
 
 
 class Failures:
-    """Makes records, with the source of each function that the worker has."""
+    """Makes records, with the source of each function that the process has."""
 
     def __init__(self) -> None:
         #: By the file name of their code.

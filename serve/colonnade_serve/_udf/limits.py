@@ -1,4 +1,4 @@
-"""What a worker may use at most: memory, and what it shares with all processes of its user or of the machine."""
+"""What a function process may use at most: memory, and what it shares with all processes of its user or machine."""
 
 from __future__ import annotations
 

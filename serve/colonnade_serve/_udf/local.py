@@ -1,6 +1,6 @@
 """Functions in the server's own process (`--udf-isolation none`): nothing is between them and the server.
 
-The ring, the conversions and the records of errors are those of worker processes. Neither side waits: the caller runs
+The ring, the conversions and the records of errors are those of function processes. Neither side waits: the caller runs
 the interpreter on its own thread. The ring has its largest size from the start, and `_conn` is refused, because nobody
 could enlarge the ring or run a query during a call.
 """
@@ -38,14 +38,14 @@ class NoConnection:
         raise RuntimeError("functions run no queries with --udf-isolation=none; start the server with =sandbox")
 
 
-class LocalWorker:
-    """A worker of this process, over the memory at an address."""
+class LocalInterpreter:
+    """An interpreter in the server's process, over the memory at an address."""
 
     def __init__(self, address: int, size: int) -> None:
         self.ring = LocalRing(address, size)
         self.numbers = self.ring.numbers
-        # The server's own output is nothing for users.
-        # As in worker processes: a division by zero in a function warns nobody. Their code has this module's name.
+        # The server's own output is nothing for users. As in function processes: a division by zero in a function warns
+        # nobody. Their code has this module's name.
         warnings.filterwarnings("ignore", category=RuntimeWarning, module="__main__")
         own_print = functools.partial(print, file=Printed(self.ring))
         names: dict[str, Any] = {"print": own_print, "_conn": NoConnection()}

@@ -1,4 +1,4 @@
-"""What a worker does with the requests in its ring."""
+"""What a function process does with the requests in its ring."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Requests:
-    """The functions of a worker, which it defines and calls as the server asks."""
+    """The functions of this process, which it defines and calls as the server asks."""
 
     def __init__(self, ring: Ring, failures: Failures, names: dict[str, Any]) -> None:
         self.ring = ring

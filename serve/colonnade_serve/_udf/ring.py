@@ -1,4 +1,4 @@
-"""The memory that a worker shares with the server. The layout is that of `serve/udf/src/layout.rs`."""
+"""The memory that a function process shares with the server. The layout is that of `serve/udf/src/layout.rs`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FailedReply(Exception):
 
 
 class Ring:
-    """The ring, from the worker's side. `memory` is longer than the file: `capacity` is where the file ends."""
+    """The ring, from the side of the function process. `memory` is longer than the file, which ends at `capacity`."""
 
     def __init__(self, address: int, limit: int) -> None:
         self.memory = memoryview((ctypes.c_char * limit).from_address(address)).cast("B")

@@ -30,8 +30,8 @@ SECCOMP_MODE_FILTER = 2
 LANDLOCK_RULE_PATH_BENEATH = 1
 LANDLOCK_ACCESS_FS_READ_FILE = 1 << 2
 LANDLOCK_ACCESS_FS_READ_DIR = 1 << 3
-#: What a worker reads of its own directory in /proc: its memory, its threads, its time, the name of its control group.
-#: A rule for the directory would also give the network's state, the mounts and the first environment.
+#: What a function process reads of its own directory in /proc: its memory, its threads, its time, the name of its
+#: control group. A rule for the directory would also give the network's state, the mounts and the first environment.
 OWN_FILES = ("cgroup", "maps", "stat", "statm", "status")
 #: The version of the structures of capset(2).
 CAPABILITY_VERSION = 0x20080522

@@ -1,4 +1,4 @@
-"""The template process. It imports libraries, and forks a worker at each request of the server. It runs no code of
+"""The template process. It imports libraries, and forks a function process at each request. It runs no code of
 a user.
 
 Messages are those of `serve/udf/src/template.rs`."""
@@ -25,7 +25,7 @@ MAX_MESSAGE = 64 << 10
 CPU_LIMITS = ("cpu.max", "cpu.cfs_quota_us", "cpu.cfs_period_us")
 #: The prefixes of the system's interpreters. Their directories belong to all programs.
 SYSTEM_PREFIXES = {"/", "/usr", "/usr/local"}
-#: How often the threads of a worker are listed until there are no new ones.
+#: How often the threads of a function process are listed until there are no new ones.
 FREE_ROUNDS = 5
 
 
@@ -43,30 +43,30 @@ def main(modules: list[str]) -> None:
         for name in ("numpy", *modules):
             importlib.import_module(name)
         # Not above: these modules import numpy, whose absence is reported here.
-        importlib.import_module(".worker", __package__)
-        workers = Workers()
+        importlib.import_module(".process", __package__)
+        processes = Processes()
         files = readable()
     except BaseException as error:
         server.send(b"e" + f"{type(error).__name__}: {error}".encode()[:1000])
         raise SystemExit(1) from None
-    # What exists now is never collected: a collection in a worker would copy its pages.
+    # What exists now is never collected: a collection in a function process would copy its pages.
     gc.collect()
     gc.freeze()
     server.send(b"h" + b"\0".join(os.fsencode(path) for path in files))
     while True:
         message, descriptors = receive(server)
         if not message:
-            workers.end_all()
+            processes.end_all()
             return
         kind, text = message[:1], message[1:]
         if kind == b"F":
-            workers.fork(server, text, descriptors)
+            processes.fork(server, text, descriptors)
         elif kind == b"K":
-            workers.end(int.from_bytes(text, "little"))
+            processes.end(int.from_bytes(text, "little"))
         elif kind == b"A":
-            workers.free_threads(int.from_bytes(text, "little"))
+            processes.free_threads(int.from_bytes(text, "little"))
         elif kind == b"S":
-            server.send(b"s" + struct.pack("<i", workers.status(int.from_bytes(text, "little"))))
+            server.send(b"s" + struct.pack("<i", processes.status(int.from_bytes(text, "little"))))
 
 
 def readable() -> list[str]:
@@ -102,8 +102,8 @@ def receive(server: socket.socket) -> tuple[bytes, list[int]]:
     return message, list(descriptors)
 
 
-class Workers:
-    """The workers of this template, by the server's numbers."""
+class Processes:
+    """The function processes of this template, by the server's numbers."""
 
     def __init__(self) -> None:
         self.processes: dict[int, int] = {}
@@ -113,8 +113,8 @@ class Workers:
         self.statuses: dict[int, int] = {}
 
     def fork(self, server: socket.socket, request: bytes, descriptors: list[int]) -> None:
-        """Fork a worker, and send its process id and a descriptor of it."""
-        from . import worker
+        """Fork a function process, and send its process id and a descriptor of it."""
+        from . import process as function_process
 
         number, ring_limit, memory = FORK_HEAD.unpack_from(request)
         try:
@@ -124,10 +124,11 @@ class Workers:
             if process == 0:
                 try:
                     own = request[FORK_HEAD.size :]
-                    start = worker.Start(template, ring, ring_limit, memory, self.threads, *rules[:1], filter=own)
-                    worker.main(start)
+                    limits = ring_limit, memory, self.threads
+                    start = function_process.Start(template, ring, *limits, *rules[:1], filter=own)
+                    function_process.main(start)
                 finally:
-                    # A worker never returns into the template's code.
+                    # A function process never returns into the template's code.
                     os._exit(1)
             # A group of its own, with what it may start.
             os.setpgid(process, process)
@@ -143,7 +144,7 @@ class Workers:
         os.close(descriptor)
 
     def status(self, number: int) -> int:
-        """The exit status of a worker, or its signal as a negative number. Kills it, unless it has ended, and the
+        """The exit status of a process, or its signal as a negative number. Kills it, unless it has ended, and the
         processes that it has started."""
         if number not in self.statuses and number in self.processes:
             # Before it is waited for: afterwards another process may have its number.
@@ -153,13 +154,13 @@ class Workers:
         return self.statuses.get(number, 0)
 
     def end(self, number: int) -> None:
-        """Kill a worker, unless it has ended, and forget it."""
+        """Kill a function process, unless it has ended, and forget it."""
         self.status(number)
         self.processes.pop(number, None)
         self.statuses.pop(number, None)
 
     def free_threads(self, number: int) -> None:
-        """Let all threads of a worker but the first one run on all CPUs."""
+        """Let all threads of a function process but the first one run on all CPUs."""
         process = self.processes.get(number)
         if process is None or number in self.statuses:
             return

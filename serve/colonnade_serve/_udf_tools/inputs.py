@@ -79,7 +79,7 @@ class Description:
         """The metadata of the schema of a file of inputs."""
         return {METADATA: json.dumps(asdict(self)).encode()}
 
-    def for_worker(self, source: str) -> dict[str, Any]:
+    def for_process(self, source: str) -> dict[str, Any]:
         """What `_udf/calls.py` takes."""
         kind = "aggregate per group" if self.has_groups and self.language == "python_map" else self.kind
         if self.has_any_columns:

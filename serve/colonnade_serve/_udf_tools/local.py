@@ -1,5 +1,5 @@
 """Calls of a function's file in this process. The file is compiled under its own path, so that breakpoints, coverage
-and profilers find its lines. Conversions of arguments and results are those of the server's workers."""
+and profilers find its lines. Conversions of arguments and results are those of the server's function processes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LocalFunction:
                 "the function and fetch its inputs again"
             )
         try:
-            self.call: Call = define(description.for_worker(self.file.body), Failures())
+            self.call: Call = define(description.for_process(self.file.body), Failures())
         except SourceError as error:
             raise ValueError(f"{path}: line {self.file.def_line + error.line}: {error}") from None
         self.call.globals["_conn"] = queries
@@ -53,7 +53,7 @@ class LocalFunction:
         self.call.needs_columns = True
 
     def _adapted(self, function: FunctionType) -> Callable[..., Any]:
-        """The function with arguments in the order of a worker's call. It may take more that a body has by name."""
+        """The function with arguments in the order of the server's calls. It may take more that a body has by name."""
         given = [*self.call.parameters, *(name for name in self.call.specials if name not in self.call.parameters)]
         wanted = function.__code__.co_varnames[: function.__code__.co_argcount]
         known = {*given, "_columns", "_types", "_conn"}
@@ -75,7 +75,7 @@ class LocalFunction:
         ring = memory.LocalRing()
         results: list[Any] = []
         calls = table_calls(inputs) if self.description.is_table else batches(inputs.table)
-        # Workers divide by zero without a warning, too.
+        # Function processes divide by zero without a warning, too.
         with np.errstate(all="ignore"):
             for rows in calls:
                 results += self._call_table(ring, rows) if isinstance(rows, TableArguments) else self._call(ring, rows)

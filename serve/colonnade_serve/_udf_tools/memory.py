@@ -1,4 +1,4 @@
-"""From Arrow to the memory that a worker's conversions read (`_udf/inbound.py`), and from what they write."""
+"""From Arrow to the memory that a function process's conversions read (`_udf/inbound.py`), and from what they write."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SPACE = 1 << 34
 
 
 class LocalRing(Ring):
-    """The memory of calls in this process. It has the layout of the one that a worker shares with the server."""
+    """The memory of calls in this process. It has the layout of the ring that a function process has."""
 
     def __init__(self) -> None:
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)

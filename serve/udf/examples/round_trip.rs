@@ -1,4 +1,5 @@
-//! What a call costs: `x % 100` over vectors of 2,048 INTEGERs in a sandboxed worker, in CPU time of this process and the worker.
+//! What a call costs: `x % 100` over vectors of 2,048 INTEGERs in a sandboxed function process, in CPU time of both
+//! processes.
 //!
 //! `cargo run --release -p colonnade-udf --example round_trip [MILLIONS OF ROWS]`
 
@@ -12,7 +13,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use colonnade_udf::{CallError, ColumnType, Form, Function, FunctionWorker, NodeSize};
+use colonnade_udf::{CallError, ColumnType, Form, Function, FunctionCaller, NodeSize};
 
 const ROWS: usize = 2048;
 
@@ -23,12 +24,12 @@ fn cpu(process: i32) -> Duration {
 }
 
 fn call(
-    worker: &mut FunctionWorker,
+    caller: &mut FunctionCaller,
     function: &Arc<Function>,
     values: &[u8],
     into: &mut [u8],
 ) -> Result<(), CallError> {
-    let mut inputs = worker.prepare(function, ROWS)?;
+    let mut inputs = caller.prepare(function, ROWS)?;
     inputs.parameter(Form::Array)?;
     inputs.node(NodeSize { length: ROWS, values: values.len(), ..NodeSize::default() })?.values.write(0, values);
     let output = inputs.call()?;
@@ -52,16 +53,16 @@ fn main() {
         function.parameters[0].name = "x".to_owned();
         let function = Arc::new(function);
         let session = pool.session();
-        let mut worker = session.worker();
+        let mut caller = session.caller();
         let begun = Instant::now();
-        call(&mut worker, &function, &values, &mut into).unwrap();
+        call(&mut caller, &function, &values, &mut into).unwrap();
         println!("{body}: first call {:?}", begun.elapsed());
         let (own, other) = (std::process::id() as i32, session.process_ids()[0]);
         let calls = millions * 1_000_000 / ROWS;
         for _ in 0..3 {
             let (before, begun) = (cpu(own) + cpu(other), Instant::now());
             for _ in 0..calls {
-                call(&mut worker, &function, &values, &mut into).unwrap();
+                call(&mut caller, &function, &values, &mut into).unwrap();
             }
             let (used, passed) = (cpu(own) + cpu(other) - before, begun.elapsed());
             let rows = (calls * ROWS) as f64;

@@ -1,5 +1,5 @@
-//! Checks of what a worker has written. A worker may be hostile: everything is copied out of the ring first and then checked, except for
-//! numbers, of which any bytes are a value.
+//! Checks of what a function process has written. The process may be hostile: everything is copied out of the ring
+//! first and then checked, except for numbers, of which any bytes are a value.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! Which functions a worker process has compiled.
+//! Which functions a function process has compiled.
 
 use std::collections::{HashSet, VecDeque};
 

@@ -1,4 +1,4 @@
-//! A function as JSON, for the worker.
+//! A function as JSON, for the function process.
 
 use std::fmt::Write as _;
 
@@ -48,7 +48,7 @@ fn column(json: &mut String, column: &FunctionColumn) {
     let _ = write!(json, ",{}]", column.is_scalar);
 }
 
-/// A type as workers read it, in JSON.
+/// A type as function processes read it, in JSON.
 #[must_use]
 pub fn describe_type(column_type: &ColumnType) -> String {
     let mut json = String::new();

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::function::Function;
 use crate::memory::MemoryExceeded;
 
-/// Why a call has failed. The session survives; a worker that was killed is replaced at the next call.
+/// Why a call has failed. The session survives; a process that was killed is replaced at the next call.
 #[derive(Debug, Error)]
 pub enum CallError {
     /// The body is not valid Python.
@@ -23,7 +23,7 @@ pub enum CallError {
     /// A value does not fit into its type; the class says how.
     #[error("{1}")]
     Value(ValueFault, Box<FunctionError>),
-    /// What the worker has written is not valid. The worker was killed.
+    /// What the function process has written is not valid. It was killed.
     #[error("function \"{function}\": the answer of its worker process is not valid: {fault}")]
     Broken {
         /// The function.
@@ -31,7 +31,7 @@ pub enum CallError {
         /// What is wrong.
         fault: &'static str,
     },
-    /// The worker or its ring needed more memory than `--udf-memory`.
+    /// The function process or its ring needed more memory than `--udf-memory`.
     #[error("function \"{function}\" needs more memory than --udf-memory={limit} bytes")]
     Memory {
         /// The function.
@@ -63,7 +63,7 @@ pub enum CallError {
         /// The function.
         function: String,
     },
-    /// The worker process ended by a signal.
+    /// The function process ended by a signal.
     #[error("the worker process of function \"{function}\" was ended by signal {signal}{}", signal_name(*signal))]
     Signal {
         /// The function.
@@ -71,7 +71,7 @@ pub enum CallError {
         /// The signal's number.
         signal: i32,
     },
-    /// The worker process exited.
+    /// The function process exited.
     #[error("function \"{function}\" ended its worker process with exit status {status}; raise an exception instead")]
     Exit {
         /// The function.
@@ -90,18 +90,18 @@ pub enum CallError {
     /// The function has refused, because something that it needs is in a wrong state.
     #[error("{0}")]
     State(Box<FunctionError>),
-    /// There are as many workers as `--udf-max-workers` allows.
+    /// There are as many function processes as `--udf-max-workers` allows.
     #[error(
         "all {0} worker processes for functions are in use: try again later, or start the server with a larger --udf-max-workers"
     )]
-    TooManyWorkers(usize),
-    /// The session has as many workers as `--udf-workers` allows.
+    TooManyProcesses(usize),
+    /// The session has as many function processes as `--udf-workers` allows.
     #[error(
         "all {0} worker processes of this session are in use: start the server with a larger --udf-workers, or run the statement with \
          fewer functions"
     )]
-    TooManySessionWorkers(usize),
-    /// No worker could be started.
+    TooManySessionProcesses(usize),
+    /// No function process could be started.
     #[error("no worker process for functions could be started: {0}")]
     Start(String),
     /// The caller did not write the arguments as the function's parameters say.
@@ -171,7 +171,7 @@ impl CallError {
             Self::State(_) => "55000",
             Self::Memory { .. } | Self::ServerMemory { .. } => "53200",
             Self::Timeout { .. } | Self::Cancelled { .. } => "57014",
-            Self::TooManyWorkers(_) | Self::TooManySessionWorkers(_) => "53300",
+            Self::TooManyProcesses(_) | Self::TooManySessionProcesses(_) => "53300",
             Self::Start(_) => "58000",
             Self::Misuse { .. } => "XX000",
         }

@@ -1,9 +1,9 @@
-//! What a worker process has to know of a function: its parameters, its result and its text.
+//! What a function process has to know of a function: its parameters, its result and its text.
 
-/// A function that a worker process can run. It never changes: another definition has another id.
+/// A function that a function process can run. It never changes: another definition has another id.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// The number under which workers keep the compiled function.
+    /// The number under which function processes keep the compiled function.
     pub id: u64,
     /// The name with its schema, for messages: `main.f`.
     pub name: String,
@@ -135,7 +135,8 @@ pub enum TimestampUnit {
 }
 
 impl ColumnType {
-    /// The type with one of the SQL names that a worker may give to a column of `TABLE(*)`: those without fields, and lists of them.
+    /// The type with one of the SQL names that a function process may give to a column of `TABLE(*)`: those without
+    /// fields, and lists of them.
     pub(crate) fn named(name: &str) -> Option<Self> {
         if let Some(item) = name.strip_suffix("[]") {
             let depth = name.len() - name.trim_end_matches("[]").len();

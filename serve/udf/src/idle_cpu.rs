@@ -1,4 +1,4 @@
-//! Ends worker processes that compute without a call.
+//! Ends function processes that compute without a call.
 //!
 //! Threads and timers of a function outlive its call, and nobody waits for them: they would use CPUs for which no limit counts. So a thread
 //! reads the CPU clocks of all processes from time to time, also of those that a thread of the engine keeps between two vectors. Libraries

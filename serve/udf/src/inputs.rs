@@ -65,7 +65,7 @@ pub struct CallInputs<'w> {
     at: usize,
 }
 
-/// Whose memory has the arguments: a worker, which is called with them, or rows that are collected.
+/// Whose memory has the arguments: a function process, which is called with them, or rows that are collected.
 pub(crate) trait InputTarget: fmt::Debug + Send + Sync {
     /// The memory that the session's functions may use in this process.
     fn budget(&self) -> &Arc<MemoryBudget>;

@@ -44,7 +44,7 @@ pub(crate) enum Request {
     Define = 1,
     /// Call a function.
     Call = 2,
-    /// The ring has grown as the worker has asked.
+    /// The ring has grown as the function process has asked.
     Grown = 3,
     /// The ring has not grown, because of its limit.
     Refused = 4,
@@ -53,8 +53,8 @@ pub(crate) enum Request {
     Rows = 5,
     /// A query has failed: `groups_at` and `groups` are the place and the bytes of its error.
     QueryFailed = 6,
-    /// Call a function, and everything is as at the last call, which is done, except for the bytes of values. So the worker need not read
-    /// the head and the words again.
+    /// Call a function, and everything is as at the last call, which is done, except for the bytes of values. So the
+    /// function process need not read the head and the words again.
     CallAgain = 7,
 }
 
@@ -115,7 +115,7 @@ impl RequestHead {
     }
 }
 
-/// The head of an answer, as the worker wrote it: nothing is checked.
+/// The head of an answer, as the function process wrote it: nothing is checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerHead {
     pub answer: u64,

@@ -1,15 +1,16 @@
-//! Python functions in worker processes that cannot harm the server.
+//! Python functions in function processes that cannot harm the server.
 //!
-//! A [`WorkerPool`] has a template process, which forks a worker on request. A session's workers are its [`SessionWorkers`]. Server and
-//! worker share a ring of memory: the server writes the arguments of a call there, and the worker answers there.
+//! A [`ProcessPool`] has a template process, which forks a function process on request. A session's function processes
+//! are its [`SessionProcesses`]. Server and process share a ring of memory: the server writes the arguments of a call
+//! there, and the process answers there.
 //!
 //! # The way of a call
 //!
 //! ```text
-//! let session: SessionWorkers = pool.session();             // one for each SQL session; Clone is a handle
+//! let session: SessionProcesses = pool.session();           // one for each SQL session; Clone is a handle
 //! session.begin_statement();                                // forgets cancel() and the notices of the statement before
-//! let mut worker: FunctionWorker = session.worker();        // one for each engine thread; dropping gives it back
-//! let mut inputs: CallInputs = worker.prepare(&function, rows)?;          // function: &Arc<Function>
+//! let mut caller: FunctionCaller = session.caller();        // one for each engine thread; dropping gives it back
+//! let mut inputs: CallInputs = caller.prepare(&function, rows)?;          // function: &Arc<Function>
 //! for each parameter, for each node of its type (pre-order, ColumnType::nodes):
 //!     inputs.parameter(Form::Array)?;                       // once a parameter; Repeated: one row; Dictionary: see there
 //!     let node: NodeBuffers = inputs.node(NodeSize { length, has_validity, values: bytes, heap: bytes })?;
@@ -22,10 +23,10 @@
 //!     column.data: OutputData::{Fixed(f), Bytes{offsets, bytes}, List{offsets, items}, Array(items), Struct(fields), Union{tags, members}}
 //!     column.into_owned(), column.slice(first, rows)        // columns that outlive the call
 //!     f.copy_to(at_row, &mut [u8])                          // from the ring or from checked memory into the caller's
-//! worker.with_loopback(queries, stop_flag)                  // who runs the queries of functions: an Arc<dyn Loopback>
-//! session.cancel();                                         // from any thread: kills the workers, calls return Cancelled
+//! caller.with_loopback(queries, stop_flag)                  // who runs the queries of functions: an Arc<dyn Loopback>
+//! session.cancel();                                         // from any thread: kills the processes, calls return Cancelled
 //! session.take_notices() -> String                          // printed text
-//! worker.check(&function)?                                  // at CREATE: CallError::Syntax with line and position
+//! caller.check(&function)?                                  // at CREATE: CallError::Syntax with line and position
 //! ```
 
 #![warn(missing_docs)]
@@ -35,6 +36,7 @@
 #[cfg(not(target_endian = "little"))]
 compile_error!("the layout of the ring is that of little-endian processors");
 
+mod caller;
 mod check;
 mod collected;
 mod compiled;
@@ -60,8 +62,8 @@ mod session;
 mod source;
 mod stop;
 mod template;
-mod worker;
 
+pub use caller::FunctionCaller;
 #[doc(hidden)]
 pub use check::hostile::check_bytes;
 pub use collected::{CollectedRows, Collector};
@@ -69,15 +71,14 @@ pub use description::describe_type;
 pub use error::{CallError, FunctionError, ValueFault};
 pub use function::{ColumnType, Function, FunctionColumn, FunctionKind, TimestampUnit};
 pub use inputs::{CallInputs, Form, NodeBuffers, NodeSize};
-pub use local::{LocalSource, LocalWorker};
+pub use local::{LocalInterpreter, LocalSource};
 pub use loopback::{Loopback, LoopbackConnection, LoopbackError, LoopbackReply, LoopbackRows, ReplyError};
 pub use memory::{MemoryBudget, MemoryCharge, MemoryExceeded, MemoryVec};
 pub use output::{CallOutput, ColumnSource, FixedValues, OutputColumn, OutputData};
-pub use pool::WorkerPool;
+pub use pool::ProcessPool;
 pub use ring::RingSlice;
 pub use sandbox::{Exposure, PrivatePath, check_private};
-pub use session::SessionWorkers;
-pub use source::{Isolation, WorkerLimits};
+pub use session::SessionProcesses;
+pub use source::{Isolation, ProcessLimits};
 pub use stop::StopFlag;
 pub use template::TemplateSource;
-pub use worker::FunctionWorker;

@@ -3,17 +3,17 @@
 use std::fmt;
 use std::io;
 
-/// Starts workers in this process.
+/// Starts interpreters in this process.
 pub trait LocalSource: Send + Sync {
-    /// A worker over a ring: its address and its bytes. The memory outlives the worker.
+    /// An interpreter over a ring: the ring's address and its bytes. The memory outlives the interpreter.
     ///
     /// # Errors
     /// If it cannot be started. The text is for the user of a function.
-    fn start(&self, address: usize, size: usize) -> io::Result<Box<dyn LocalWorker>>;
+    fn start(&self, address: usize, size: usize) -> io::Result<Box<dyn LocalInterpreter>>;
 }
 
-/// A worker in this process. One thread at a time uses it.
-pub trait LocalWorker: fmt::Debug + Send + Sync {
+/// An interpreter in this process, which answers as a function process does. One thread at a time uses it.
+pub trait LocalInterpreter: fmt::Debug + Send + Sync {
     /// Does what the request in the ring asks, and writes the answer there.
     fn handle(&self);
 }

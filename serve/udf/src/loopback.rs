@@ -1,8 +1,9 @@
 //! Queries that a function runs while it is called: `_conn.execute(sql)`.
 //!
-//! The worker asks over the ring, as it does for more memory. The thread that waits for its answer has the query run, writes rows into the
-//! ring, and waits again. It writes one batch at a time, and the worker keeps the rows in its own memory, which is limited. Everything that
-//! the worker asks is checked: it may send any text, as often as its time allows.
+//! The function process asks over the ring, as it does for more memory. The thread that waits for its answer has the
+//! query run, writes rows into the ring, and waits again. It writes one batch at a time, and the function process keeps
+//! the rows in its own memory, which is limited. Everything that it asks is checked: it may send any text, as often as
+//! its time allows.
 
 mod reply;
 mod watch;
@@ -81,7 +82,8 @@ impl LoopbackError {
         Self { code: code.to_owned(), message: message.into(), ..Self::default() }
     }
 
-    /// The bytes that the worker reads: each text after its length of 4 bytes, cut to what fits into an error's record.
+    /// The bytes that the function process reads: each text after its length of 4 bytes, cut to what fits into an
+    /// error's record.
     fn record(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for text in [&self.code, &self.message, &self.detail, &self.hint, &self.context] {
@@ -117,12 +119,13 @@ impl Queries {
         Self { end, loopback, connection: None, failed: Vec::new() }
     }
 
-    /// Whether a query has failed with this SQLSTATE. Then the function may fail with it too; a worker cannot invent one.
+    /// Whether a query has failed with this SQLSTATE. Then the function may fail with it too; a function process cannot
+    /// invent one.
     pub fn has_failed_with(&self, code: &str) -> bool {
         self.failed.iter().any(|known| known == code)
     }
 
-    /// Serves what a worker asks, and gives the next request to it.
+    /// Serves what a function process asks, and gives the next request to it.
     pub fn serve(
         &mut self,
         process: &Arc<Process>,
@@ -149,7 +152,7 @@ impl Queries {
                 }
                 let bytes = error.record();
                 let place = if ring.grow(at.saturating_add(bytes.len())) { ring.slice(at, bytes.len()) } else { None };
-                // Without room, the worker raises an error without a text.
+                // Without room, the function process raises an error without a text.
                 let length = place.inspect(|place| place.write(0, &bytes)).map_or(0, |place| place.len());
                 (Request::QueryFailed, 0, (at, length), 0, at, false)
             }

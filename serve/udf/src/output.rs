@@ -4,7 +4,7 @@ use crate::function::ColumnType;
 use crate::memory::MemoryCharge;
 use crate::ring::RingSlice;
 
-/// The result of a call. It borrows the worker, because numbers are still in its ring.
+/// The result of a call. It borrows the caller, because numbers are still in its ring.
 #[derive(Debug)]
 pub struct CallOutput<'w> {
     /// The number of rows.
@@ -18,7 +18,7 @@ pub struct CallOutput<'w> {
 }
 
 impl CallOutput<'_> {
-    /// Takes the columns out of the worker, with what is charged for them.
+    /// Takes the columns out of the caller, with what is charged for them.
     pub fn take_columns(&mut self) -> (Vec<OutputColumn<'static>>, MemoryCharge) {
         let columns = std::mem::take(&mut self.columns).into_iter().map(OutputColumn::into_owned).collect();
         (columns, self.charge.take())
@@ -146,7 +146,7 @@ impl OutputColumn<'_> {
 }
 
 impl OutputColumn<'_> {
-    /// The same values, which need no worker.
+    /// The same values, which need no caller.
     pub fn into_owned(self) -> OutputColumn<'static> {
         let data = match self.data {
             OutputData::Fixed(FixedValues { source, width }) => {

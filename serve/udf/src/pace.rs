@@ -1,13 +1,14 @@
-//! On which CPU a worker runs.
+//! On which CPU a function process runs.
 //!
-//! Waking a process on another CPU costs ten times a wake on the same one, so a worker of short calls follows the
-//! thread that calls it. A worker of long calls runs on any CPU, concurrently with that thread.
+//! Waking a process on another CPU costs ten times a wake on the same one, so a function process of short calls follows
+//! the thread that calls it. One of long calls runs on any CPU, concurrently with that thread.
 //!
-//! The kernel may wake the calling thread on a CPU that is idle, because the worker still runs where it was, and then the worker would have to
-//! follow at each call. A thread that has moved is therefore kept on its CPU for some calls. Binding it at each call would cost as much.
+//! The kernel may wake the calling thread on a CPU that is idle, because the function process still runs where it was,
+//! and then the process would have to follow at each call. A thread that has moved is therefore kept on its CPU for
+//! some calls. Binding it at each call would cost as much.
 //!
-//! Threads inherit the CPU to which the thread that starts them is bound. Such threads are freed with the worker: when its calls become
-//! long, or one takes longer than `process.rs` waits without a look.
+//! Threads inherit the CPU to which the thread that starts them is bound. Such threads are freed with the function
+//! process: when its calls become long, or one takes longer than `process.rs` waits without a look.
 
 use std::time::Duration;
 
@@ -16,9 +17,9 @@ use rustix::thread::{CpuSet, gettid, sched_getaffinity, sched_getcpu, sched_seta
 
 use crate::process::Process;
 
-/// A worker that is free begins to follow if its calls are shorter than this, which includes a wake on another CPU.
+/// A process that is free begins to follow if its calls are shorter than this, which includes a wake on another CPU.
 const FOLLOW_BELOW: Duration = Duration::from_micros(100);
-/// A worker that follows becomes free if its calls are longer than this.
+/// A process that follows becomes free if its calls are longer than this.
 const FREE_ABOVE: Duration = Duration::from_micros(50);
 /// The weight of the last call in the moving average: one in this number.
 const AVERAGED_CALLS: u32 = 4;
@@ -93,7 +94,7 @@ impl Pace {
         }
     }
 
-    /// The worker is no longer that of this thread.
+    /// The function process is no longer that of this thread.
     pub fn end_calls(&mut self) {
         self.kept = None;
     }

@@ -1,4 +1,4 @@
-//! The places for worker processes of all sessions, and the workers that hold them.
+//! The places for function processes of all sessions, and the idle processes that hold them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,8 +10,8 @@ use crate::layout::RequestHead;
 use crate::pace::Pace;
 use crate::process::Process;
 
-/// The places of a server. One lock guards the free ones and the idle workers: so whoever finds no place has seen that all are in use at
-/// one moment.
+/// The places of a server. One lock guards the free ones and the idle processes: so whoever finds no place has seen
+/// that all are in use at one moment.
 #[derive(Debug)]
 pub(crate) struct Places {
     limit: usize,
@@ -21,18 +21,19 @@ pub(crate) struct Places {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// The workers that wait for their session's next call, the least recently used one first. Each holds a place, so there are not many.
-    idle: VecDeque<IdleWorker>,
+    /// The processes that wait for their session's next call, the least recently used one first. Each holds a place, so
+    /// there are not many.
+    idle: VecDeque<IdleProcess>,
 }
 
 #[derive(Debug)]
-struct IdleWorker {
+struct IdleProcess {
     session: u64,
     since: Instant,
-    state: WorkerState,
+    state: ProcessState,
 }
 
-/// The right to one worker process.
+/// The right to one function process.
 #[derive(Debug)]
 pub(crate) struct Place(Arc<Places>);
 
@@ -61,9 +62,9 @@ impl Drop for SessionPlace {
     }
 }
 
-/// A worker process and the server's record of its state.
+/// A function process and the server's record of its state.
 #[derive(Debug, Default)]
-pub(crate) struct WorkerState {
+pub(crate) struct ProcessState {
     pub process: Option<Arc<Process>>,
     /// The process's place among those of all sessions, and among those of its own. They are dropped after it.
     pub place: Option<Place>,
@@ -74,7 +75,7 @@ pub(crate) struct WorkerState {
     pub last: Option<(RequestHead, Vec<u64>)>,
 }
 
-impl WorkerState {
+impl ProcessState {
     pub fn new(process: Arc<Process>, place: Place, session_place: SessionPlace) -> Self {
         Self { process: Some(process), place: Some(place), _session_place: Some(session_place), ..Self::default() }
     }
@@ -94,8 +95,8 @@ impl Places {
         self.limit - self.lock().free
     }
 
-    /// Takes a free place, or that of the least recently used idle worker, whichever session it belongs to. That worker ends: what a
-    /// session has left in a process must never be there for another one.
+    /// Takes a free place, or that of the least recently used idle process, whichever session it belongs to. That
+    /// process ends: what a session has left in a process must never be there for another one.
     pub fn take(self: &Arc<Self>) -> Option<Place> {
         let mut state = self.lock();
         if state.free > 0 {
@@ -108,36 +109,36 @@ impl Places {
         ended.and_then(|mut idle| idle.state.place.take())
     }
 
-    /// The session's most recently used idle worker.
-    pub fn take_idle(&self, session: u64) -> Option<WorkerState> {
+    /// The session's most recently used idle process.
+    pub fn take_idle(&self, session: u64) -> Option<ProcessState> {
         let mut state = self.lock();
         let at = state.idle.iter().rposition(|idle| idle.session == session)?;
         state.idle.remove(at).map(|idle| idle.state)
     }
 
-    /// Keeps a worker for the next call of its session, if that `continues`.
-    pub fn give_back(&self, session: u64, worker: WorkerState, continues: impl FnOnce() -> bool) {
+    /// Keeps a process for the next call of its session, if that `continues`.
+    pub fn give_back(&self, session: u64, caller: ProcessState, continues: impl FnOnce() -> bool) {
         let mut state = self.lock();
-        // Asked under the lock: a session that ends says so before it ends its idle workers, and then none is missed.
+        // Asked under the lock: a session that ends says so before it ends its idle processes, and then none is missed.
         if continues() {
-            state.idle.push_back(IdleWorker { session, since: Instant::now(), state: worker });
+            state.idle.push_back(IdleProcess { session, since: Instant::now(), state: caller });
         } else {
             drop(state);
-            drop(worker);
+            drop(caller);
         }
     }
 
-    /// Ends the session's workers that have been idle for this time.
+    /// Ends the session's processes that have been idle for this time.
     pub fn end_idle(&self, session: u64, time: Duration) {
         self.end(|idle| idle.session == session && idle.since.elapsed() >= time);
     }
 
-    /// Gives up the places of idle workers whose processes were killed.
+    /// Gives up the places of idle processes that were killed.
     pub fn end_killed(&self) {
         self.end(|idle| idle.state.process.as_ref().is_some_and(|process| process.is_killed()));
     }
 
-    fn end(&self, ends: impl Fn(&IdleWorker) -> bool) {
+    fn end(&self, ends: impl Fn(&IdleProcess) -> bool) {
         // Outside of the lock, because ending a process takes longer.
         let mut ended = Vec::new();
         self.lock().idle.retain_mut(|idle| {

@@ -1,4 +1,4 @@
-//! All worker processes of a server.
+//! All function processes of a server.
 
 pub(crate) mod state;
 
@@ -10,21 +10,22 @@ use state::PoolState;
 use crate::CallError;
 use crate::local::LocalSource;
 use crate::sandbox;
-use crate::session::SessionWorkers;
-use crate::source::{Isolation, SourceKind, WorkerLimits, WorkerSource};
+use crate::session::SessionProcesses;
+use crate::source::{Isolation, ProcessLimits, ProcessSource, SourceKind};
 use crate::template::TemplateSource;
 
-/// All worker processes of a server, and the template that forks them. Dropping it does not end the workers of sessions.
+/// All function processes of a server, and the template that forks them. Dropping it does not end the processes of
+/// sessions.
 #[derive(Clone)]
-pub struct WorkerPool(Arc<PoolState>);
+pub struct ProcessPool(Arc<PoolState>);
 
-impl WorkerPool {
+impl ProcessPool {
     /// A pool that runs functions in this process. Of the limits, `memory` is that of the values of calls, and a call that takes longer than
     /// `call` fails when it returns.
     ///
     /// # Errors
     /// The system's.
-    pub fn local(source: Box<dyn LocalSource>, limits: WorkerLimits) -> io::Result<Self> {
+    pub fn local(source: Box<dyn LocalSource>, limits: ProcessLimits) -> io::Result<Self> {
         Self::with_source(SourceKind::Local(source), limits)
     }
 
@@ -32,7 +33,7 @@ impl WorkerPool {
     ///
     /// # Errors
     /// With `Isolation::Sandbox` if the kernel has no Landlock.
-    pub fn new(source: Box<dyn TemplateSource>, limits: WorkerLimits) -> io::Result<Self> {
+    pub fn new(source: Box<dyn TemplateSource>, limits: ProcessLimits) -> io::Result<Self> {
         if limits.isolation == Isolation::Sandbox && sandbox::ruleset(&[])?.is_none() {
             let text = "this kernel has no Landlock, which --udf-isolation=sandbox needs; --udf-isolation=process runs functions \
                         in processes without a sandbox, if you trust all who may create functions";
@@ -41,8 +42,8 @@ impl WorkerPool {
         Self::with_source(SourceKind::Templates(source), limits)
     }
 
-    fn with_source(kind: SourceKind, limits: WorkerLimits) -> io::Result<Self> {
-        Ok(Self(Arc::new(PoolState::new(WorkerSource::new(kind, limits)?))))
+    fn with_source(kind: SourceKind, limits: ProcessLimits) -> io::Result<Self> {
+        Ok(Self(Arc::new(PoolState::new(ProcessSource::new(kind, limits)?))))
     }
 
     /// Starts the template, if none runs, so that the first call does not wait for it.
@@ -53,9 +54,9 @@ impl WorkerPool {
         self.0.source.template().map(drop)
     }
 
-    /// The workers of a new session.
-    pub fn session(&self) -> SessionWorkers {
-        SessionWorkers::new(Arc::clone(&self.0))
+    /// The function processes of a new session.
+    pub fn session(&self) -> SessionProcesses {
+        SessionProcesses::new(Arc::clone(&self.0))
     }
 
     /// The bytes that functions use in this process.
@@ -63,8 +64,8 @@ impl WorkerPool {
         self.0.budget.used()
     }
 
-    /// The number of worker processes.
-    pub fn workers(&self) -> usize {
+    /// The number of function processes.
+    pub fn processes(&self) -> usize {
         self.0.places.taken()
     }
 }

@@ -1,4 +1,4 @@
-//! One worker process and its ring, as the server sees them.
+//! One function process and its ring, as the server sees them.
 
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 use crate::CallError;
 use crate::cpu_time;
 use crate::layout::{AnswerHead, RequestHead};
-use crate::local::LocalWorker;
+use crate::local::LocalInterpreter;
 use crate::ring::Ring;
-use crate::source::{SourceKind, WorkerSource};
+use crate::source::{ProcessSource, SourceKind};
 use crate::template::{EndStatus, ForkRequest, Template};
 
-/// How often a waiting thread looks whether the worker lives and the time is over.
+/// How often a waiting thread looks whether the process lives and the time is over.
 pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A process that runs functions, or the server's own process, with a ring.
@@ -41,7 +41,7 @@ fn is_call(calls: u64) -> bool {
 enum Runner {
     Forked(ForkedProcess),
     /// The server itself, which cannot be killed.
-    Local(Box<dyn LocalWorker>),
+    Local(Box<dyn LocalInterpreter>),
 }
 
 /// A process that the template has forked.
@@ -60,7 +60,7 @@ struct ForkedProcess {
 
 impl ForkedProcess {
     /// Has the template fork a process. If the template has died meanwhile, which is noticed only now, another one does it.
-    fn start(source: &WorkerSource, ring: &Ring) -> Result<Self, CallError> {
+    fn start(source: &ProcessSource, ring: &Ring) -> Result<Self, CallError> {
         let template = source.template()?;
         match Self::fork(source, Arc::clone(&template), ring) {
             Err(_) if template.is_dead() => Self::fork(source, source.template()?, ring),
@@ -68,7 +68,7 @@ impl ForkedProcess {
         }
     }
 
-    fn fork(source: &WorkerSource, template: Arc<Template>, ring: &Ring) -> Result<Self, CallError> {
+    fn fork(source: &ProcessSource, template: Arc<Template>, ring: &Ring) -> Result<Self, CallError> {
         let rules = source.rules(&template)?;
         let id = source.next_id();
         let request = ForkRequest {
@@ -120,8 +120,8 @@ pub(crate) enum NoAnswer {
 }
 
 impl Process {
-    /// Starts a worker, whose first call has begun.
-    pub fn start(source: &WorkerSource) -> Result<Self, CallError> {
+    /// Starts a function process, whose first call has begun.
+    pub fn start(source: &ProcessSource) -> Result<Self, CallError> {
         let ring = Ring::new(usize::try_from(source.limits.memory).unwrap_or(usize::MAX / 4))?;
         let runner = match &source.kind {
             SourceKind::Templates(_) => Runner::Forked(ForkedProcess::start(source, &ring)?),
@@ -162,9 +162,9 @@ impl Process {
                 let number = self.ring.send(head);
                 self.wait(forked, number, deadline, is_cancelled)
             }
-            Runner::Local(worker) if !is_cancelled() => {
+            Runner::Local(caller) if !is_cancelled() => {
                 let number = self.ring.write_request(head);
-                worker.handle();
+                caller.handle();
                 match deadline {
                     _ if !self.ring.has_answer(number) => Err(NoAnswer::Died),
                     _ if is_cancelled() => Err(NoAnswer::Cancelled),
@@ -186,19 +186,20 @@ impl Process {
     ) -> Result<(), NoAnswer> {
         let begun = Instant::now();
         let mut next_look = begun + LOOK_INTERVAL;
-        // A worker may answer each request at once with another wish.
+        // The process may answer each request at once with another wish.
         if deadline.is_some_and(|deadline| begun >= deadline) {
             return Err(NoAnswer::Late);
         }
         loop {
-            // The flag first: a worker that is killed afterwards cannot answer, and `cancel` wakes this thread after setting the flag.
+            // The flag first: a process that is killed afterwards cannot answer, and `cancel` wakes this thread after
+            // setting the flag.
             if is_cancelled() {
                 return Err(NoAnswer::Cancelled);
             }
             if self.ring.wait(number, LOOK_INTERVAL) {
                 return Ok(());
             }
-            // The worker may wake this thread as often as it likes.
+            // The process may wake this thread as often as it likes.
             let now = Instant::now();
             if deadline.is_some_and(|deadline| now >= deadline) {
                 return Err(NoAnswer::Late);
@@ -246,7 +247,7 @@ impl Process {
         }
     }
 
-    /// How the process has ended. `None` if the template has ended too, and all its workers with it.
+    /// How the process has ended. `None` if the template has ended too, and all its function processes with it.
     pub fn end_status(&self) -> Option<EndStatus> {
         match &self.runner {
             Runner::Forked(forked) => forked.template.status(forked.id).ok(),

@@ -1,7 +1,8 @@
-//! Memory that the server shares with one worker process.
+//! Memory that the server shares with one function process.
 //!
-//! The worker may write anything there at any time. So the server never makes a reference to the memory: it copies bytes out, and checks
-//! the copies. The file's size is sealed against shrinking, so that no access in the server meets a missing page.
+//! The process may write anything there at any time. So the server never makes a reference to the memory: it copies
+//! bytes out, and checks the copies. The file's size is sealed against shrinking, so that no access in the server meets
+//! a missing page.
 
 use std::ffi::c_void;
 use std::io;
@@ -116,14 +117,14 @@ impl Ring {
         unsafe { Semaphore::new(self.memory.add(at).cast()) }
     }
 
-    /// Writes the head of a request, and wakes the worker. Gives the number that its answer will have.
+    /// Writes the head of a request, and wakes the function process. Gives the number that its answer will have.
     pub fn send(&self, head: &RequestHead) -> u32 {
         let next = self.write_request(head);
         self.semaphore(REQUEST_SEMAPHORE).post();
         next
     }
 
-    /// As `send`, for a worker that does not wait, because it is in this process.
+    /// As `send`, for a function process that does not wait, because it is in this process.
     pub fn write_request(&self, head: &RequestHead) -> u32 {
         if let Some(place) = self.slice(REQUEST_HEAD, HEAD_WORDS * 8) {
             place.write_words(&head.words());

@@ -1,7 +1,8 @@
-//! What a worker process may do: a Landlock ruleset for files, network and signals, and a seccomp filter for system calls.
+//! What a function process may do: a Landlock ruleset for files, network and signals, and a seccomp filter for system
+//! calls.
 //!
-//! Both are made here, in the server. The worker puts them on itself before it runs a user's code. The ruleset travels as a descriptor,
-//! the filter as bytes.
+//! Both are made here, in the server. The process puts them on itself before it runs a user's code. The ruleset travels
+//! as a descriptor, the filter as bytes.
 
 mod calls;
 mod exposure;

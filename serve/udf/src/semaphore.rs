@@ -1,7 +1,8 @@
-//! Semaphores of the C library (`sem_t`) in memory that a worker shares.
+//! Semaphores of the C library (`sem_t`) in memory that a function process shares.
 //!
-//! Python's standard library waits for one and posts it in C, which takes a third of a futex by ctypes. The worker may write anything there:
-//! then a wait may end too early or only after its timeout, and a post may wake nobody. So callers look at the ring's numbers.
+//! Python's standard library waits for one and posts it in C, which takes a third of a futex by ctypes. The function
+//! process may write anything there: then a wait may end too early or only after its timeout, and a post may wake
+//! nobody. So callers look at the ring's numbers.
 
 use std::io;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! The worker processes of one SQL session.
+//! The function processes of one SQL session.
 
 pub(crate) mod state;
 
@@ -7,15 +7,15 @@ use std::time::Duration;
 
 use state::SessionState;
 
+use crate::caller::FunctionCaller;
 use crate::memory::MemoryBudget;
 use crate::pool::state::PoolState;
-use crate::worker::FunctionWorker;
 
-/// The worker processes of one SQL session. No other session ever uses them. Clones are handles to the same.
+/// The function processes of one SQL session. No other session ever uses them. Clones are handles to the same.
 #[derive(Clone)]
-pub struct SessionWorkers(Arc<SessionState>);
+pub struct SessionProcesses(Arc<SessionState>);
 
-impl SessionWorkers {
+impl SessionProcesses {
     pub(crate) fn new(pool: Arc<PoolState>) -> Self {
         Self(Arc::new(SessionState::new(pool)))
     }
@@ -25,9 +25,10 @@ impl SessionWorkers {
         self.0.begin_statement();
     }
 
-    /// A worker for one thread. Its process is an idle one of the session, or is forked at the first call. Dropping it gives it back.
-    pub fn worker(&self) -> FunctionWorker {
-        FunctionWorker::new(Arc::clone(&self.0))
+    /// A caller for one thread. Its process is an idle one of the session, or is forked at the first call. Dropping it
+    /// gives it back.
+    pub fn caller(&self) -> FunctionCaller {
+        FunctionCaller::new(Arc::clone(&self.0))
     }
 
     /// The memory that its functions may use in this process (`--udf-memory`): rows that are collected, results, rows of groups.
@@ -60,7 +61,7 @@ impl SessionWorkers {
         self.0.end_idle(time);
     }
 
-    /// The ids of the session's worker processes.
+    /// The ids of the session's function processes.
     pub fn process_ids(&self) -> Vec<i32> {
         self.0.process_ids()
     }

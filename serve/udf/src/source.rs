@@ -1,4 +1,4 @@
-//! What new workers are started with: the template or this process, and the limits.
+//! What new function processes are started with: the template or this process, and the limits.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -14,28 +14,28 @@ use crate::local::LocalSource;
 use crate::sandbox::{self, PrivatePath, SeccompFilter};
 use crate::template::{Template, TemplateSource};
 
-/// The limits of workers.
+/// The limits of function processes.
 #[derive(Clone, Debug)]
-pub struct WorkerLimits {
-    /// The most bytes of a worker's own memory, and of its ring (`--udf-memory`).
+pub struct ProcessLimits {
+    /// The most bytes of a function process's own memory, and of its ring (`--udf-memory`).
     pub memory: u64,
     /// The most bytes of the rows and results of all sessions' functions in this process. `memory` is that of one session's.
     pub server_memory: u64,
-    /// The most workers at a time (`--udf-max-workers`).
-    pub workers: usize,
-    /// The most workers of a session at a time (`--udf-workers`); `None`: as many as there are.
-    pub session_workers: Option<usize>,
+    /// The most function processes at a time (`--udf-max-workers`).
+    pub processes: usize,
+    /// The most function processes of a session at a time (`--udf-workers`); `None`: as many as there are.
+    pub session_processes: Option<usize>,
     /// The longest time of one call (`--udf-timeout`).
     pub call: Option<Duration>,
-    /// What workers may read besides the interpreter and its libraries (`--udf-read`).
+    /// What function processes may read besides the interpreter and its libraries (`--udf-read`).
     pub readable: Vec<PathBuf>,
-    /// What of the server a worker in the sandbox must not read. No template is used whose workers could.
+    /// What of the server a function process in the sandbox must not read. No template is used whose processes could.
     pub private: Vec<PrivatePath>,
-    /// What a worker may do (`--udf-isolation`).
+    /// What a function process may do (`--udf-isolation`).
     pub isolation: Isolation,
 }
 
-/// What a worker may do.
+/// What a function process may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
     /// It reads its libraries, and reaches nothing else: Landlock and seccomp.
@@ -51,19 +51,19 @@ pub(crate) enum SourceKind {
     Local(Box<dyn LocalSource>),
 }
 
-/// Where new workers come from.
-pub(crate) struct WorkerSource {
+/// Where new function processes come from.
+pub(crate) struct ProcessSource {
     pub kind: SourceKind,
-    pub limits: WorkerLimits,
+    pub limits: ProcessLimits,
     template: Mutex<Option<Arc<Template>>>,
     pub filter: SeccompFilter,
-    /// The CPUs of this process, to which workers return.
+    /// The CPUs of this process, to which function processes return.
     pub processors: CpuSet,
     last_id: AtomicU64,
 }
 
-impl WorkerSource {
-    pub fn new(kind: SourceKind, limits: WorkerLimits) -> io::Result<Self> {
+impl ProcessSource {
+    pub fn new(kind: SourceKind, limits: ProcessLimits) -> io::Result<Self> {
         Ok(Self {
             kind,
             limits,
@@ -104,7 +104,7 @@ impl WorkerSource {
         }
     }
 
-    /// The rules for files of a new worker. Each worker has its own, because it adds its own files in /proc.
+    /// The rules for files of a new function process. Each has its own, because it adds its own files in /proc.
     pub fn rules(&self, template: &Template) -> Result<Option<OwnedFd>, CallError> {
         if self.limits.isolation == Isolation::Process {
             return Ok(None);
@@ -117,7 +117,7 @@ impl WorkerSource {
         template.readable.iter().chain(&self.limits.readable).cloned().collect()
     }
 
-    /// A number that no other worker and no other session has.
+    /// A number that no other function process and no other session has.
     pub fn next_id(&self) -> u64 {
         self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }

@@ -1,7 +1,8 @@
-//! The template process: Python with its libraries loaded, which forks a worker on request and runs no code of a user.
+//! The template process: Python with its libraries loaded, which forks a function process on request and runs no code
+//! of a user.
 //!
-//! Requests and answers are messages over a socket pair, one at a time; only requests to end a worker, and to free its threads, have no
-//! answer.
+//! Requests and answers are messages over a socket pair, one at a time; only requests to end a function process, and to
+//! free its threads, have no answer.
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
@@ -64,20 +65,20 @@ pub(crate) struct Template {
     pub readable: Vec<PathBuf>,
 }
 
-/// A new worker.
+/// A new function process.
 pub(crate) struct Forked {
     pub process: Pid,
     /// Readable when the process has ended.
     pub descriptor: OwnedFd,
 }
 
-/// What the template has to know to fork a worker.
+/// What the template has to know to fork a function process.
 pub(crate) struct ForkRequest<'a> {
     pub id: u64,
     pub ring: BorrowedFd<'a>,
     /// The largest size of the ring.
     pub ring_limit: usize,
-    /// The limit of the worker's own memory in bytes.
+    /// The limit of the function process's own memory in bytes.
     pub memory: u64,
     /// The rules for files and the filter for system calls; `None` without a sandbox.
     pub sandbox: Option<(BorrowedFd<'a>, &'a SeccompFilter)>,
@@ -120,7 +121,7 @@ impl Template {
         self.is_dead.load(Ordering::Relaxed)
     }
 
-    /// Forks a worker.
+    /// Forks a function process.
     pub fn fork(&self, request: &ForkRequest<'_>) -> io::Result<Forked> {
         let mut bytes = vec![FORK];
         for number in [request.id, request.ring_limit as u64, request.memory] {
@@ -143,7 +144,7 @@ impl Template {
         }
     }
 
-    /// How a worker that is dead has ended.
+    /// How a function process that is dead has ended.
     pub fn status(&self, id: u64) -> io::Result<EndStatus> {
         let mut bytes = vec![STATUS];
         bytes.extend(id.to_le_bytes());
@@ -156,17 +157,18 @@ impl Template {
         Ok(if status < 0 { EndStatus::Signal(-status) } else { EndStatus::Exit(status) })
     }
 
-    /// Kills a worker if it runs, and forgets it.
+    /// Kills a function process if it runs, and forgets it.
     pub fn end(&self, id: u64) {
         let mut bytes = vec![END];
         bytes.extend(id.to_le_bytes());
-        // If the template is dead, the kernel has killed its workers.
+        // If the template is dead, the kernel has killed its function processes.
         if self.send(&bytes, &[]).is_err() {
             self.is_dead.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Lets all threads of a worker but its first one run on all CPUs. The server's own sandbox hides threads of other processes.
+    /// Lets all threads of a function process but its first one run on all CPUs. The server's own sandbox hides threads
+    /// of other processes.
     pub fn free_threads(&self, id: u64) {
         let mut bytes = vec![FREE];
         bytes.extend(id.to_le_bytes());

@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use colonnade_udf::{ColumnType, Function, WorkerLimits};
+use colonnade_udf::{ColumnType, Function, ProcessLimits};
 use support::{call, function, limits, nodes, numbers, pool_with};
 
 /// `ring` is an array of the ring's first 4 MiB as words of 4 bytes.
@@ -28,8 +28,8 @@ fn calls() -> u32 {
 
 #[test]
 fn a_ring_that_is_written_meanwhile_harms_nobody() {
-    let session = pool_with(WorkerLimits { call: Some(support::SHORT), ..limits() }).session();
-    let mut worker = session.worker();
+    let session = pool_with(ProcessLimits { call: Some(support::SHORT), ..limits() }).session();
+    let mut caller = session.caller();
     let scribble = "
 def scribble():
     while True:
@@ -41,7 +41,7 @@ return ['x' * random.randrange(5) for _ in a]";
     let (mut valid, mut broken) = (0, 0);
     for _ in 0..calls() {
         let given = vec![numbers([1_i64, 2, 3].map(i64::to_le_bytes))];
-        match call(&mut worker, &own, 3, &[given], None) {
+        match call(&mut caller, &own, 3, &[given], None) {
             Ok(output) => {
                 valid += 1;
                 assert_eq!(nodes(&output.columns[0], 3)[0].length, 3);
@@ -57,8 +57,8 @@ return ['x' * random.randrange(5) for _ in a]";
 
 #[test]
 fn an_answer_that_never_comes_ends_with_the_call_s_time() {
-    let session = pool_with(WorkerLimits { call: Some(support::SHORT), ..limits() }).session();
-    let mut worker = session.worker();
+    let session = pool_with(ProcessLimits { call: Some(support::SHORT), ..limits() }).session();
+    let mut caller = session.caller();
     // Other numbers than that of the request, as fast as possible; and the ring to be larger, again and again.
     for source in [
         "libc = ctypes.CDLL(None)\nwhile True:\n    ring[16] = random.getrandbits(31) | 2**31\n    libc.syscall(202, start + 64, 1, 1, 0, 0, 0)",
@@ -66,17 +66,17 @@ fn an_answer_that_never_comes_ends_with_the_call_s_time() {
         "words[32:40] = (3, 0, 0, 0, 0, 2**62, 0, 0)\nwhile True: ring[16] = ring[0]",
     ] {
         let given = vec![numbers([1_i64.to_le_bytes()])];
-        let error = call(&mut worker, &body(source), 1, &[given], None).map(drop).unwrap_err();
+        let error = call(&mut caller, &body(source), 1, &[given], None).map(drop).unwrap_err();
         assert_eq!(error.sqlstate(), "57014", "{error:?}");
     }
     let own = function(&[ColumnType::Int64], ColumnType::Int64, "return a");
-    call(&mut worker, &own, 1, &[vec![numbers([1_i64.to_le_bytes()])]], None).map(drop).unwrap();
+    call(&mut caller, &own, 1, &[vec![numbers([1_i64.to_le_bytes()])]], None).map(drop).unwrap();
 }
 
 #[test]
 fn a_ring_cannot_be_cut() {
     let session = pool_with(limits()).session();
-    let mut worker = session.worker();
+    let mut caller = session.caller();
     // No descriptor of it is left, and its file in /proc cannot be opened again.
     let source = "
 import os
@@ -90,5 +90,5 @@ except OSError: pass
 else: raise AssertionError('it was opened')
 assert ctypes.CDLL(None).ftruncate(3, 0) == -1
 return ['x']";
-    call(&mut worker, &body(source), 1, &[vec![numbers([1_i64.to_le_bytes()])]], None).map(drop).unwrap();
+    call(&mut caller, &body(source), 1, &[vec![numbers([1_i64.to_le_bytes()])]], None).map(drop).unwrap();
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use colonnade_udf::{
     CallError, ColumnType, Function, FunctionColumn, Loopback, LoopbackConnection, LoopbackError, LoopbackReply,
-    LoopbackRows, NodeSize, SessionWorkers, StopFlag, WorkerLimits,
+    LoopbackRows, NodeSize, ProcessLimits, SessionProcesses, StopFlag,
 };
 use support::{call, function, limits, nodes, pool, pool_with};
 
@@ -98,11 +98,11 @@ fn body(source: &str) -> Arc<Function> {
 }
 
 /// Calls a function with one row; its result.
-fn run(session: &SessionWorkers, numbers: &Arc<Numbers>, function: &Arc<Function>) -> Result<i64, CallError> {
+fn run(session: &SessionProcesses, numbers: &Arc<Numbers>, function: &Arc<Function>) -> Result<i64, CallError> {
     let loopback: Arc<dyn Loopback> = Arc::<Numbers>::clone(numbers);
     numbers.stop.reset();
-    let mut worker = session.worker().with_loopback(Some(loopback), numbers.stop.clone());
-    let output = call(&mut worker, function, 1, &[vec![support::numbers([7_i64.to_le_bytes()])]], None)?;
+    let mut caller = session.caller().with_loopback(Some(loopback), numbers.stop.clone());
+    let output = call(&mut caller, function, 1, &[vec![support::numbers([7_i64.to_le_bytes()])]], None)?;
     let result = nodes(&output.columns[0], 1);
     Ok(i64::from_le_bytes(result[0].values[..8].try_into().unwrap()))
 }
@@ -117,7 +117,7 @@ fn rows_of_all_batches_are_joined() {
     assert_eq!(numbers.connections.load(Ordering::SeqCst), 1);
     assert_eq!(run(&session, &numbers, &body("return a")).unwrap(), 7);
     assert_eq!(numbers.connections.load(Ordering::SeqCst), 1, "a call without queries has taken a connection");
-    // More than the ring and the worker may have.
+    // More than the ring and the function process may have.
     let error = run(&session, &numbers, &body("return len(_conn.execute('rows 1000000 1000')['n'])")).unwrap_err();
     assert_eq!(error.sqlstate(), "53200", "{error:?}");
     let error = run(&session, &numbers, &body("return len(_conn.execute('rows 100000000 1')['n'])")).unwrap_err();
@@ -137,15 +137,15 @@ fn errors_have_the_querys_code_and_the_functions_place() {
     let caught = "try:\n  _conn.execute('nonsense')\nexcept _conn.Error as e:\n  return len(e.sqlstate)";
     assert_eq!(run(&session, &numbers, &body(caught)).unwrap(), 5);
     // Without anybody who runs queries.
-    let mut worker = session.worker();
+    let mut caller = session.caller();
     let argument = vec![support::numbers([7_i64.to_le_bytes()])];
-    let error = call(&mut worker, &body("return _conn.execute('rows 1 1')['n']"), 1, &[argument], None);
+    let error = call(&mut caller, &body("return _conn.execute('rows 1 1')['n']"), 1, &[argument], None);
     assert_eq!(error.map(drop).unwrap_err().sqlstate(), "0A000");
 }
 
 #[test]
 fn a_query_ends_when_its_call_has_to() {
-    let pool = pool_with(WorkerLimits { call: Some(Duration::from_millis(300)), ..limits() });
+    let pool = pool_with(ProcessLimits { call: Some(Duration::from_millis(300)), ..limits() });
     let (session, numbers) = (pool.session(), Arc::<Numbers>::default());
     let begun = Instant::now();
     let error = run(&session, &numbers, &body("_conn.execute('wait')")).unwrap_err();
@@ -166,7 +166,7 @@ fn a_query_ends_when_its_call_has_to() {
 }
 
 #[test]
-fn a_query_ends_with_its_worker() {
+fn a_query_ends_with_its_process() {
     let (session, numbers) = (pool().session(), Arc::default());
     let source = "import os, threading\nthreading.Timer(0.2, os._exit, (3,)).start()\n_conn.execute('wait')";
     let error = run(&session, &numbers, &body(source)).unwrap_err();
@@ -175,7 +175,7 @@ fn a_query_ends_with_its_worker() {
 }
 
 #[test]
-fn hostile_requests_end_the_worker_only() {
+fn hostile_requests_end_the_process_only() {
     let (session, numbers) = (pool().session(), Arc::default());
     for answer in [
         "4, record=2**63, wanted=2**20",
@@ -194,7 +194,7 @@ fn hostile_requests_end_the_worker_only() {
         assert!(matches!(error, CallError::Broken { .. }), "{answer}: {error:?}");
     }
     // Requests in a wrong order, whose replies nobody waits for. The call may end in any way, at the latest by its limit.
-    let limited = pool_with(WorkerLimits { call: Some(support::SHORT), ..limits() }).session();
+    let limited = pool_with(ProcessLimits { call: Some(support::SHORT), ..limits() }).session();
     let requests = "ring = _conn._ring\nring.number += 1\nring.answer(5, wanted=2**20)\nring.number += 1";
     let _ = run(&limited, &numbers, &body(&format!("{requests}\nring.answer(4, record=4, wanted=2**20)\nreturn a")));
     let source = "import os\nring = _conn._ring\nring.memory[ring.at:ring.at + 4] = b'\\xff\\xfe\\x00x'\n\

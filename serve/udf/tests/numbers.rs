@@ -33,13 +33,13 @@ fn extremes() -> Vec<(ColumnType, Node)> {
 #[test]
 fn every_number_comes_back_the_same() {
     let session = pool().session();
-    let mut worker = session.worker();
+    let mut caller = session.caller();
     for (column_type, node) in extremes() {
         let own = function(std::slice::from_ref(&column_type), column_type.clone(), "return a");
         // Twice: the second call of numbers takes the short way.
         for nulls in [&[][..], &[], &[1], &[0, 1, 2]] {
             let given = node.clone().with_nulls(nulls);
-            let output = call(&mut worker, &own, 3, &[vec![given.clone()]], None).unwrap();
+            let output = call(&mut caller, &own, 3, &[vec![given.clone()]], None).unwrap();
             let found = nodes(&output.columns[0], output.rows).remove(0);
             assert_eq!(found.nulls, nulls, "{column_type:?}");
             let width = column_type.width().unwrap();
@@ -67,16 +67,16 @@ fn a_strict_function_sees_no_null() {
     own.is_strict = true;
     let own = std::sync::Arc::new(own);
     let session = pool().session();
-    let mut worker = session.worker();
+    let mut caller = session.caller();
     let a = numbers([1_i32, 2, 3].map(i32::to_le_bytes)).with_nulls(&[0]);
     let b = numbers([10_i32, 20, 30].map(i32::to_le_bytes)).with_nulls(&[2]);
-    let output = call(&mut worker, &own, 3, &[vec![a.clone()], vec![b.clone()]], None).unwrap();
+    let output = call(&mut caller, &own, 3, &[vec![a.clone()], vec![b.clone()]], None).unwrap();
     let found = nodes(&output.columns[0], 3).remove(0);
     assert_eq!(found.nulls, [0, 2]);
     assert_eq!(found.values[8..16], 22_i64.to_le_bytes());
     drop(output);
     assert_eq!(session.take_notices(), "[2] [20]\n");
-    let output = call(&mut worker, &own, 3, &[vec![a.with_nulls(&[0, 1, 2])], vec![b]], None).unwrap();
+    let output = call(&mut caller, &own, 3, &[vec![a.with_nulls(&[0, 1, 2])], vec![b]], None).unwrap();
     assert_eq!(nodes(&output.columns[0], 3)[0].nulls, [0, 1, 2]);
     drop(output);
     assert_eq!(session.take_notices(), "");
@@ -86,7 +86,7 @@ fn a_strict_function_sees_no_null() {
 fn results_of_other_types_are_exact_or_refused() {
     use ColumnType::{Boolean, Decimal, Float32, Float64, Int8, Int32, Int64, Int128, UInt8, UInt64};
     let session = pool().session();
-    let mut worker = session.worker();
+    let mut caller = session.caller();
     let decimal = Decimal { width: 5, scale: 2 };
     let accepted: &[(&str, &ColumnType, &[u8])] = &[
         ("numpy.array([1, 200], 'i8')", &UInt8, &[1, 200]),
@@ -104,7 +104,7 @@ fn results_of_other_types_are_exact_or_refused() {
     for (expression, result, bytes) in accepted {
         let own = function(&[Int8], (*result).clone(), &format!("return {expression}"));
         let output =
-            call(&mut worker, &own, 2, &[zeros()], None).unwrap_or_else(|error| panic!("{expression}: {error}"));
+            call(&mut caller, &own, 2, &[zeros()], None).unwrap_or_else(|error| panic!("{expression}: {error}"));
         assert_eq!(nodes(&output.columns[0], 2)[0].values, *bytes, "{expression}");
     }
     let refused: &[(&str, &ColumnType, &str, &str)] = &[
@@ -139,12 +139,12 @@ fn results_of_other_types_are_exact_or_refused() {
     ];
     for (expression, result, code, message) in refused {
         let own = function(&[Int8], (*result).clone(), &format!("return {expression}"));
-        let error = call(&mut worker, &own, 2, &[zeros()], None).map(drop).unwrap_err();
+        let error = call(&mut caller, &own, 2, &[zeros()], None).map(drop).unwrap_err();
         assert_eq!(error.sqlstate(), *code, "{expression}: {error}");
         assert!(error.to_string().contains(message), "{expression}: {error}");
     }
     let own = function(&[Int8], decimal, "from decimal import Decimal\nreturn [Decimal('1.20'), 0.25]");
-    let output = call(&mut worker, &own, 2, &[zeros()], None).unwrap();
+    let output = call(&mut caller, &own, 2, &[zeros()], None).unwrap();
     let expected: Vec<u8> = [120_i128, 25].iter().flat_map(|value| value.to_le_bytes()).collect();
     assert_eq!(nodes(&output.columns[0], 2)[0].values, expected);
     let _ = CallError::Value(ValueFault::Other, Box::default());

@@ -1,4 +1,4 @@
-//! The places of worker processes that sessions share.
+//! The places of function processes that sessions share.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use colonnade_udf::{CallError, ColumnType, Function, FunctionWorker, SessionWorkers, WorkerLimits, WorkerPool};
+use colonnade_udf::{CallError, ColumnType, Function, FunctionCaller, ProcessLimits, ProcessPool, SessionProcesses};
 use support::{call, function, limits, numbers, pool_with};
 
 fn own() -> Arc<Function> {
@@ -18,17 +18,17 @@ fn own() -> Arc<Function> {
 }
 
 /// Adds a number in the session's process, and gives the sum there.
-fn add(worker: &mut FunctionWorker, number: i64) -> Result<i64, CallError> {
-    let output = call(worker, &own(), 1, &[vec![numbers([number.to_le_bytes()])]], None)?;
+fn add(caller: &mut FunctionCaller, number: i64) -> Result<i64, CallError> {
+    let output = call(caller, &own(), 1, &[vec![numbers([number.to_le_bytes()])]], None)?;
     let nodes = support::nodes(&output.columns[0], 1);
     Ok(i64::from_le_bytes(nodes[0].values[..8].try_into().unwrap()))
 }
 
-fn with_places(workers: usize) -> WorkerPool {
-    pool_with(WorkerLimits { workers, ..limits() })
+fn with_places(processes: usize) -> ProcessPool {
+    pool_with(ProcessLimits { processes, ..limits() })
 }
 
-fn sessions(pool: &WorkerPool, count: usize) -> Vec<SessionWorkers> {
+fn sessions(pool: &ProcessPool, count: usize) -> Vec<SessionProcesses> {
     (0..count).map(|_| pool.session()).collect()
 }
 
@@ -36,7 +36,7 @@ fn sessions(pool: &WorkerPool, count: usize) -> Vec<SessionWorkers> {
 fn the_least_recently_used_idle_process_gives_up_its_place() {
     let pool = with_places(2);
     let sessions = sessions(&pool, 3);
-    let add_in = |session: usize, number| add(&mut sessions[session].worker(), number).unwrap();
+    let add_in = |session: usize, number| add(&mut sessions[session].caller(), number).unwrap();
     assert_eq!((add_in(0, 1), add_in(1, 10), add_in(0, 1)), (1, 10, 2));
     let (kept, ended) = (sessions[0].process_ids(), sessions[1].process_ids());
     // A session that has another one's place has nothing of what that left behind.
@@ -45,7 +45,7 @@ fn the_least_recently_used_idle_process_gives_up_its_place() {
     assert!(!sessions[2].process_ids().iter().any(|id| ended.contains(id) || kept.contains(id)));
     assert_eq!(add_in(0, 1), 3);
     // The session whose process has ended begins anew. Now the third one's process has waited the longest.
-    assert_eq!((add_in(1, 10), pool.workers()), (10, 2));
+    assert_eq!((add_in(1, 10), pool.processes()), (10, 2));
     assert_eq!((sessions[0].process_ids(), sessions[2].process_ids()), (kept, Vec::new()));
     assert_eq!((add_in(0, 1), add_in(1, 10)), (4, 20));
 }
@@ -54,15 +54,15 @@ fn the_least_recently_used_idle_process_gives_up_its_place() {
 fn a_process_in_use_keeps_its_place() {
     let pool = with_places(2);
     let sessions = sessions(&pool, 3);
-    let mut first = sessions[0].worker();
-    let mut second = sessions[1].worker();
+    let mut first = sessions[0].caller();
+    let mut second = sessions[1].caller();
     assert_eq!((add(&mut first, 1).unwrap(), add(&mut second, 1).unwrap()), (1, 1));
     // Both wait for the next rows of their statements.
-    let error = add(&mut sessions[2].worker(), 1).unwrap_err();
-    assert!(matches!(error, CallError::TooManyWorkers(2)), "{error}");
+    let error = add(&mut sessions[2].caller(), 1).unwrap_err();
+    assert!(matches!(error, CallError::TooManyProcesses(2)), "{error}");
     assert_eq!((add(&mut first, 1).unwrap(), add(&mut second, 1).unwrap()), (2, 2));
     drop(first);
-    assert_eq!(add(&mut sessions[2].worker(), 1).unwrap(), 1);
+    assert_eq!(add(&mut sessions[2].caller(), 1).unwrap(), 1);
     assert_eq!(add(&mut second, 1).unwrap(), 3);
 }
 
@@ -97,7 +97,7 @@ fn no_call_is_refused_while_there_are_fewer_than_places() {
                 let mut sum = 0;
                 for round in 0..40 {
                     let found = turns.run(PLACES, || {
-                        let found = add(&mut session.worker(), number as i64 + 1);
+                        let found = add(&mut session.caller(), number as i64 + 1);
                         // Sessions that end, are cancelled or look after their processes do so between the calls of others.
                         match round % 8 {
                             3 => session.end_idle(Duration::ZERO),
@@ -119,5 +119,5 @@ fn no_call_is_refused_while_there_are_fewer_than_places() {
             });
         }
     });
-    assert_eq!(pool.workers(), 0);
+    assert_eq!(pool.processes(), 0);
 }

@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::Arc;
 
-use colonnade_udf::{ColumnType, Function, Isolation, PrivatePath, SessionWorkers, WorkerLimits, WorkerPool};
+use colonnade_udf::{ColumnType, Function, Isolation, PrivatePath, ProcessLimits, ProcessPool, SessionProcesses};
 use support::{Templates, call, function, limits, numbers};
 
 /// What fails with EPERM or EACCES.
@@ -194,9 +194,9 @@ fn body(source: &str) -> Arc<Function> {
     function(&[ColumnType::Int8], ColumnType::Int8, &format!("{SETUP}{source}\nreturn a"))
 }
 
-fn try_all(session: &SessionWorkers) {
-    let mut worker = session.worker();
-    let mut run = |source: &str| call(&mut worker, &body(source), 1, &[vec![numbers([[0_u8]])]], None).map(drop);
+fn try_all(session: &SessionProcesses) {
+    let mut caller = session.caller();
+    let mut run = |source: &str| call(&mut caller, &body(source), 1, &[vec![numbers([[0_u8]])]], None).map(drop);
     for source in ALLOWED {
         run(source).unwrap_or_else(|error| panic!("{source}: {error} {:?}", error.record()));
     }
@@ -232,7 +232,7 @@ fn a_function_reaches_nothing() {
     if !support::has_sandbox() {
         return;
     }
-    let pool = WorkerPool::new(Box::new(Templates::default()), limits()).unwrap();
+    let pool = ProcessPool::new(Box::new(Templates::default()), limits()).unwrap();
     try_all(&pool.session());
 }
 
@@ -248,7 +248,7 @@ fn a_function_of_another_user_reaches_nothing() {
     let folder = std::env::temp_dir().join(format!("colonnade-udf-{}", std::process::id()));
     if support::environment(&folder).is_some() {
         let templates = Templates { user: Some(65534), environment: Some(folder.clone()), ..Templates::default() };
-        let pool = WorkerPool::new(Box::new(templates), limits()).unwrap();
+        let pool = ProcessPool::new(Box::new(templates), limits()).unwrap();
         let session = pool.session();
         let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| try_all(&session)));
         std::fs::remove_dir_all(&folder).unwrap();
@@ -264,34 +264,34 @@ fn more_files_can_be_read() {
     if !support::has_sandbox() {
         return;
     }
-    let limits = WorkerLimits { readable: vec!["/etc/passwd".into()], ..limits() };
-    let session = WorkerPool::new(Box::new(Templates::default()), limits).unwrap().session();
-    let mut worker = session.worker();
+    let limits = ProcessLimits { readable: vec!["/etc/passwd".into()], ..limits() };
+    let session = ProcessPool::new(Box::new(Templates::default()), limits).unwrap().session();
+    let mut caller = session.caller();
     let own =
         body("assert open('/etc/passwd').read()\ntry: open('/etc/group')\nexcept PermissionError: pass\nelse: 1 / 0");
-    call(&mut worker, &own, 1, &[vec![numbers([[0_u8]])]], None).map(drop).unwrap();
+    call(&mut caller, &own, 1, &[vec![numbers([[0_u8]])]], None).map(drop).unwrap();
 }
 
 #[test]
-fn no_worker_starts_that_could_read_what_is_private() {
+fn no_process_starts_that_could_read_what_is_private() {
     if !support::has_sandbox() {
         return;
     }
     let private = vec![PrivatePath { what: "database".to_owned(), path: "/etc/passwd".into() }];
-    let limits = WorkerLimits { readable: vec!["/etc".into()], private, ..limits() };
-    let pool = WorkerPool::new(Box::new(Templates::default()), limits.clone()).unwrap();
+    let limits = ProcessLimits { readable: vec!["/etc".into()], private, ..limits() };
+    let pool = ProcessPool::new(Box::new(Templates::default()), limits.clone()).unwrap();
     let error = pool.warm_up().unwrap_err();
     assert_eq!(error.sqlstate(), "58000");
     assert!(error.to_string().contains("the server's database /etc/passwd, because they read /etc:"), "{error}");
-    let limits = WorkerLimits { readable: Vec::new(), ..limits };
-    WorkerPool::new(Box::new(Templates::default()), limits).unwrap().warm_up().unwrap();
+    let limits = ProcessLimits { readable: Vec::new(), ..limits };
+    ProcessPool::new(Box::new(Templates::default()), limits).unwrap().warm_up().unwrap();
 }
 
 #[test]
 fn without_a_sandbox_there_are_limits_only() {
-    let limits = WorkerLimits { isolation: Isolation::Process, ..limits() };
-    let session = WorkerPool::new(Box::new(Templates::default()), limits).unwrap().session();
-    let mut worker = session.worker();
+    let limits = ProcessLimits { isolation: Isolation::Process, ..limits() };
+    let session = ProcessPool::new(Box::new(Templates::default()), limits).unwrap().session();
+    let mut caller = session.caller();
     let own = body("assert open('/etc/passwd').read()\nassert resource.getrlimit(resource.RLIMIT_FSIZE) == (0, 0)");
-    call(&mut worker, &own, 1, &[vec![numbers([[0_u8]])]], None).map(drop).unwrap();
+    call(&mut caller, &own, 1, &[vec![numbers([[0_u8]])]], None).map(drop).unwrap();
 }

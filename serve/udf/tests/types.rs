@@ -4,13 +4,13 @@
 
 mod support;
 
-use colonnade_udf::{ColumnType, FunctionWorker, TimestampUnit};
+use colonnade_udf::{ColumnType, FunctionCaller, TimestampUnit};
 use support::{Node, call, function, nodes, numbers, offsets, pool, texts};
 
-fn returned(worker: &mut FunctionWorker, column_type: &ColumnType, given: &[Node], body: &str) -> Vec<Node> {
+fn returned(caller: &mut FunctionCaller, column_type: &ColumnType, given: &[Node], body: &str) -> Vec<Node> {
     let own = function(std::slice::from_ref(column_type), column_type.clone(), body);
     let rows = given[0].length;
-    let output = call(worker, &own, rows, &[given.to_vec()], None)
+    let output = call(caller, &own, rows, &[given.to_vec()], None)
         .unwrap_or_else(|error| panic!("{column_type:?}: {error} {:?}", error.record()));
     nodes(&output.columns[0], output.rows)
 }
@@ -81,23 +81,23 @@ fn columns() -> Vec<(ColumnType, Vec<Node>)> {
 #[test]
 fn every_type_comes_back_the_same() {
     let session = pool().session();
-    let mut worker = session.worker();
+    let mut caller = session.caller();
     for (column_type, given) in columns() {
-        assert_eq!(returned(&mut worker, &column_type, &given, "return a"), given, "{column_type:?}");
-        assert_eq!(returned(&mut worker, &column_type, &given, "return list(a)"), given, "{column_type:?}");
+        assert_eq!(returned(&mut caller, &column_type, &given, "return a"), given, "{column_type:?}");
+        assert_eq!(returned(&mut caller, &column_type, &given, "return list(a)"), given, "{column_type:?}");
         let mut masked = given.clone();
         masked[0].nulls = vec![1];
-        let found = returned(&mut worker, &column_type, &masked, "assert type(a) is numpy.ma.MaskedArray\nreturn a");
+        let found = returned(&mut caller, &column_type, &masked, "assert type(a) is numpy.ma.MaskedArray\nreturn a");
         assert_eq!(found[0].nulls, [1], "{column_type:?}");
         let nothing = "return [None] * len(a)";
-        assert_eq!(returned(&mut worker, &column_type, &given, nothing)[0].nulls, [0, 1, 2], "{column_type:?}");
+        assert_eq!(returned(&mut caller, &column_type, &given, nothing)[0].nulls, [0, 1, 2], "{column_type:?}");
     }
 }
 
 #[test]
 fn arguments_are_what_the_documentation_says() {
     let session = pool().session();
-    let mut worker = session.worker();
+    let mut caller = session.caller();
     let int8 = || vec![numbers([[1_u8]])];
     let micros = |value: i64| vec![numbers([value.to_le_bytes()])];
     let text = vec![texts(&[Some("é")])];
@@ -152,13 +152,13 @@ fn arguments_are_what_the_documentation_says() {
     ];
     for (column_type, given, condition) in cases {
         let own = function(&[column_type], ColumnType::Boolean, &format!("assert {condition}, repr(a)\nreturn True"));
-        call(&mut worker, &own, 1, &[given], None).map(drop).unwrap_or_else(|error| panic!("{condition}: {error}"));
+        call(&mut caller, &own, 1, &[given], None).map(drop).unwrap_or_else(|error| panic!("{condition}: {error}"));
     }
     for (column_type, value) in
         [(ColumnType::Date, vec![numbers([i32::MAX.to_le_bytes()])]), (ColumnType::TimestampTz, micros(-i64::MAX))]
     {
         let own = function(&[column_type], ColumnType::Boolean, "return True");
-        assert_eq!(call(&mut worker, &own, 1, &[value], None).map(drop).unwrap_err().sqlstate(), "22008");
+        assert_eq!(call(&mut caller, &own, 1, &[value], None).map(drop).unwrap_err().sqlstate(), "22008");
     }
 }
 
@@ -166,7 +166,7 @@ fn arguments_are_what_the_documentation_says() {
 fn results_are_exact_or_refused() {
     use ColumnType::{Array, Blob, Date, Interval, List, Struct, Text, Time, TimestampTz, Union, Uuid};
     let session = pool().session();
-    let mut worker = session.worker();
+    let mut caller = session.caller();
     let list = List(Box::new(ColumnType::Int8));
     let array = Array { item: Box::new(ColumnType::Int8), size: 2 };
     let record = Struct(vec![("n".to_owned(), ColumnType::Int8)]);
@@ -205,7 +205,7 @@ fn results_are_exact_or_refused() {
     let given = || vec![numbers([[0_u8]])];
     for (expression, result, code, message) in refused {
         let own = function(&[ColumnType::Int8], result.clone(), &format!("return {expression}"));
-        let error = call(&mut worker, &own, 1, &[given()], None).map(drop).unwrap_err();
+        let error = call(&mut caller, &own, 1, &[given()], None).map(drop).unwrap_err();
         assert_eq!(error.sqlstate(), code, "{expression}: {error}");
         assert!(error.to_string().contains(message), "{expression}: {error}");
     }
@@ -236,7 +236,7 @@ fn results_are_exact_or_refused() {
     for (expression, result, expected) in accepted {
         let body = if expression.contains("return") { expression.to_owned() } else { format!("return {expression}") };
         let own = function(&[ColumnType::Int8], result.clone(), &body);
-        let output = call(&mut worker, &own, 1, &[given()], None)
+        let output = call(&mut caller, &own, 1, &[given()], None)
             .unwrap_or_else(|error| panic!("{expression}: {error} {:?}", error.record()));
         assert_eq!(nodes(&output.columns[0], 1), expected, "{expression}");
     }
@@ -245,14 +245,14 @@ fn results_are_exact_or_refused() {
 #[test]
 fn there_may_be_no_rows() {
     let session = pool().session();
-    let mut worker = session.worker();
+    let mut caller = session.caller();
     for (column_type, given) in columns() {
         let first = &given[0];
         let values = if first.values.len() == 8 * 4 { vec![0; 8] } else { Vec::new() };
         let is_fixed = column_type.width().is_some();
         if is_fixed || given.len() == 1 {
             let empty = [Node::new(0, if is_fixed { Vec::new() } else { values })];
-            assert_eq!(returned(&mut worker, &column_type, &empty, "return a"), empty, "{column_type:?}");
+            assert_eq!(returned(&mut caller, &column_type, &empty, "return a"), empty, "{column_type:?}");
         }
     }
 }

@@ -260,8 +260,8 @@ unsafe fn aggregate(
         }
     }
     let failed = |error: CallError| bound.session.call_failed(&error, function);
-    let mut worker = bound.session.worker()?;
-    let mut inputs = worker.prepare(function, rows).map_err(failed)?;
+    let mut caller = bound.session.caller()?;
+    let mut inputs = caller.prepare(function, rows).map_err(failed)?;
     for (index, parameter) in function.parameters.iter().enumerate() {
         let type_ = &bound.definition.parameters[index];
         if !parameter.is_scalar && !type_.storage.is_nested() {

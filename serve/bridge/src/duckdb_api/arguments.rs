@@ -1,4 +1,4 @@
-//! From vectors of DuckDB to a worker's ring.
+//! From vectors of DuckDB to a function process's ring.
 
 pub(super) mod encoded;
 mod nested;
@@ -20,7 +20,7 @@ const UUID_ORDER: u128 = 1 << 127;
 /// Why arguments cannot be written.
 #[derive(Debug)]
 pub(super) enum WriteError {
-    /// The worker has no room for them.
+    /// The function process has no room for them.
     Call(CallError),
     /// DuckDB does not give them.
     Engine(CallbackError),
@@ -199,7 +199,8 @@ pub(super) fn valid(values: &VectorValues, entries: &[usize]) -> Vec<bool> {
     entries.iter().map(|entry| values.is_valid(*entry)).collect()
 }
 
-/// Appends the bytes that workers read for these entries. Those of NULL are zero: the memory behind a NULL may have values of others.
+/// Appends the bytes that function processes read for these entries. Those of NULL are zero: the memory behind a NULL
+/// may have values of others.
 pub(super) fn append_fixed(storage: Storage, values: &VectorValues, entries: &[usize], bytes: &mut Vec<u8>) {
     fn append<const WIDTH: usize, T: Copy>(
         values: &VectorValues,
@@ -254,8 +255,8 @@ pub(super) fn with_text<T>(type_: &SqlType, values: &VectorValues, entry: usize,
     take(unsafe { std::slice::from_raw_parts(address, length) })
 }
 
-/// Writes texts as a node, whose bitmap the caller writes. `entries` gives them; NULL is `None`. Their bytes are written to where the worker
-/// reads them: together they may be larger than the memory of a call.
+/// Writes texts as a node, whose bitmap the caller writes. `entries` gives them; NULL is `None`. Their bytes are
+/// written to where the function process reads them: together they may be larger than the memory of a call.
 fn write_texts<'i, I: Iterator<Item = Option<usize>>>(
     inputs: &'i mut CallInputs<'_>,
     type_: &SqlType,

@@ -137,7 +137,7 @@ impl BoundCall {
                 return Err(CallbackError::bind(text));
             }
         }
-        session.workers()?;
+        session.processes()?;
         let is_deferred = session.deferral.is_on() && deferral::is_deferrable(&definition) && !is_unresolved;
         Ok(Self { session, definition, is_deferred, is_unresolved, captured: None, scalars: Mutex::default() })
     }

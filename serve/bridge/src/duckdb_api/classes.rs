@@ -1,4 +1,4 @@
-//! Functions in Python for the package: definitions, worker processes, sessions.
+//! Functions in Python for the package: definitions, function processes, sessions.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use arrow_array::RecordBatch;
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use colonnade_udf::{
-    Function, FunctionColumn, FunctionKind, Isolation, PrivatePath, SessionWorkers, StopFlag, TemplateSource,
-    WorkerLimits, WorkerPool,
+    Function, FunctionColumn, FunctionKind, Isolation, PrivatePath, ProcessLimits, ProcessPool, SessionProcesses,
+    StopFlag, TemplateSource,
 };
 use pyo3::exceptions::{PyNotImplementedError, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -166,14 +166,14 @@ enum Interpreter {
 }
 
 #[pyclass(frozen, module = "colonnade_serve._core")]
-pub(crate) struct FunctionWorkers {
-    pool: WorkerPool,
+pub(crate) struct FunctionProcesses {
+    pool: ProcessPool,
 }
 
 #[pymethods]
-impl FunctionWorkers {
+impl FunctionProcesses {
     #[new]
-    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, server_memory=4 << 30, workers=8, timeout=None, readable=Vec::new(), private=Vec::new(), preload=Vec::new(), session_workers=None))]
+    #[pyo3(signature = (python=None, *, isolation="sandbox", memory=2 << 30, server_memory=4 << 30, processes=8, timeout=None, readable=Vec::new(), private=Vec::new(), preload=Vec::new(), session_processes=None))]
     #[allow(clippy::too_many_arguments, reason = "the parameters of a Python class")]
     fn new(
         py: Python<'_>,
@@ -181,12 +181,12 @@ impl FunctionWorkers {
         isolation: &str,
         memory: u64,
         server_memory: u64,
-        workers: usize,
+        processes: usize,
         timeout: Option<f64>,
         readable: Vec<PathBuf>,
         private: Vec<(String, PathBuf)>,
         preload: Vec<String>,
-        session_workers: Option<usize>,
+        session_processes: Option<usize>,
     ) -> PyResult<Self> {
         let (isolation, is_local) = match isolation {
             "sandbox" => (Isolation::Sandbox, false),
@@ -202,9 +202,9 @@ impl FunctionWorkers {
         let call = call.map_err(|error| PyValueError::new_err(format!("the timeout is no time: {error}")))?;
         let private = private_paths(private);
         let limits =
-            WorkerLimits { memory, server_memory, workers, session_workers, call, readable, private, isolation };
+            ProcessLimits { memory, server_memory, processes, session_processes, call, readable, private, isolation };
         if is_local {
-            let pool = WorkerPool::local(Box::new(LocalFunctions), limits);
+            let pool = ProcessPool::local(Box::new(LocalFunctions), limits);
             return Ok(Self { pool: pool.map_err(|error| PyOSError::new_err(error.to_string()))? });
         }
         let source: Box<dyn TemplateSource> = match python {
@@ -219,14 +219,14 @@ impl FunctionWorkers {
                 Box::new(ChildTemplates { python, main, preload, children: Mutex::default() })
             }
         };
-        let pool = WorkerPool::new(source, limits);
+        let pool = ProcessPool::new(source, limits);
         let pool = pool.map_err(|error| PyOSError::new_err(error.to_string()))?;
         Ok(Self { pool })
     }
 
     #[getter]
     fn running(&self) -> usize {
-        self.pool.workers()
+        self.pool.processes()
     }
 
     #[getter]
@@ -238,8 +238,8 @@ impl FunctionWorkers {
 #[pyclass(frozen, module = "colonnade_serve._core")]
 pub(crate) struct FunctionSession {
     pub(super) session: Arc<Session>,
-    pub(super) workers: SessionWorkers,
-    /// Whether the workers, and the statement for which they work, are those of another session.
+    pub(super) processes: SessionProcesses,
+    /// Whether the function processes, and the statement for which they work, are those of another session.
     is_sibling: bool,
 }
 
@@ -250,8 +250,8 @@ impl FunctionSession {
     }
 
     /// The processes of the session.
-    pub(crate) fn workers(&self) -> &SessionWorkers {
-        &self.workers
+    pub(crate) fn processes(&self) -> &SessionProcesses {
+        &self.processes
     }
 
     /// What ends the calls of this connection, and no others of the session.
@@ -263,24 +263,24 @@ impl FunctionSession {
 #[pymethods]
 impl FunctionSession {
     #[new]
-    fn new(workers: &FunctionWorkers, token: &str) -> PyResult<Self> {
+    fn new(processes: &FunctionProcesses, token: &str) -> PyResult<Self> {
         let found = Session::find(token);
         let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
-        let workers = workers.pool.session();
-        session.set_workers(Some(workers.clone()));
-        Ok(Self { session, workers, is_sibling: false })
+        let processes = processes.pool.session();
+        session.set_processes(Some(processes.clone()));
+        Ok(Self { session, processes, is_sibling: false })
     }
 
     fn sibling(&self, token: &str) -> PyResult<Self> {
         let found = Session::find(token);
         let session = found.ok_or_else(|| PyValueError::new_err("no connection of DuckDB has this token"))?;
-        session.set_workers(Some(self.workers.clone()));
-        Ok(Self { session, workers: self.workers.clone(), is_sibling: true })
+        session.set_processes(Some(self.processes.clone()));
+        Ok(Self { session, processes: self.processes.clone(), is_sibling: true })
     }
 
     fn begin_statement(&self) {
         if !self.is_sibling {
-            self.workers.begin_statement();
+            self.processes.begin_statement();
         }
         self.session.begin_statement();
     }
@@ -288,7 +288,7 @@ impl FunctionSession {
     fn check<'py>(&self, py: Python<'py>, id: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
         let definition = registry::find(id_number(id)?);
         let definition = definition.ok_or_else(|| PyValueError::new_err(format!("no function has the id {id}")))?;
-        let checked = py.detach(|| self.workers.worker().check(&definition.function));
+        let checked = py.detach(|| self.processes.caller().check(&definition.function));
         checked.err().map(|error| failure_dict(py, Failure::of(&error, &definition.function))).transpose()
     }
 
@@ -296,7 +296,7 @@ impl FunctionSession {
     #[pyo3(signature = (id, call, count=None, *, by_groups=false, seed=0))]
     fn begin_capture(&self, id: &str, call: usize, count: Option<usize>, by_groups: bool, seed: u64) -> PyResult<()> {
         let sampling = count.map(|count| Sampling { count, by_groups, seed });
-        let capture = Capture::new(id_number(id)?, call, sampling, self.workers.budget());
+        let capture = Capture::new(id_number(id)?, call, sampling, self.processes.budget());
         self.session.set_capture(Some(Arc::new(capture)));
         Ok(())
     }
@@ -314,15 +314,15 @@ impl FunctionSession {
     }
 
     fn cancel(&self, py: Python<'_>) {
-        py.detach(|| if self.is_sibling { self.session.stop.stop() } else { self.workers.cancel() });
+        py.detach(|| if self.is_sibling { self.session.stop.stop() } else { self.processes.cancel() });
     }
 
     fn note(&self, line: &str) {
-        self.workers.note(line);
+        self.processes.note(line);
     }
 
     fn take_notices(&self) -> String {
-        self.workers.take_notices()
+        self.processes.take_notices()
     }
 
     fn take_failure<'py>(&self, py: Python<'py>, message: &str) -> PyResult<Option<Bound<'py, PyDict>>> {
@@ -347,24 +347,24 @@ impl FunctionSession {
             Ok((column, definition.ok_or_else(|| wrong(format!("no function has the id {id}")))?))
         };
         let columns = columns.into_iter().map(definition).collect::<PyResult<_>>()?;
-        let worker = self.session.worker().map_err(|error| wrong(error.text))?;
-        DeferredCalls::new(&self.session, worker, reader, columns).map(DeferredStream::new).map_err(wrong)
+        let caller = self.session.caller().map_err(|error| wrong(error.text))?;
+        DeferredCalls::new(&self.session, caller, reader, columns).map(DeferredStream::new).map_err(wrong)
     }
 
     fn end_idle(&self, py: Python<'_>, seconds: u64) {
-        py.detach(|| self.workers.end_idle(Duration::from_secs(seconds)));
+        py.detach(|| self.processes.end_idle(Duration::from_secs(seconds)));
     }
 
     #[getter]
     fn process_ids(&self) -> Vec<i32> {
-        self.workers.process_ids()
+        self.processes.process_ids()
     }
 
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
             self.session.close();
             if !self.is_sibling {
-                self.workers.end();
+                self.processes.end();
             }
         });
     }

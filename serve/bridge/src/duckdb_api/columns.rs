@@ -1,4 +1,4 @@
-//! From Arrow's arrays to a worker's ring: the rows of a query.
+//! From Arrow's arrays to a function process's ring: the rows of a query.
 
 mod layout;
 
@@ -205,7 +205,7 @@ fn clear_nulls(bytes: &mut [u8], array: &ArrayRef, width: usize) {
     }
 }
 
-/// Decimals of this width, as those of 16 bytes that workers read.
+/// Decimals of this width, as those of 16 bytes that function processes read.
 fn decimals<N: Nodes>(nodes: &mut N, array: &ArrayRef, width: usize) -> Result<(), N::Error> {
     let data = array.to_data();
     let narrow = values(&data, width).ok_or_else(|| unexpected(array))?;

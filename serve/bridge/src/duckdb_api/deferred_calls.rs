@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchReader as _, StructArray};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
-use colonnade_udf::{FunctionWorker, MemoryCharge};
+use colonnade_udf::{FunctionCaller, MemoryCharge};
 
 use self::arguments::Chosen;
 use self::results::Results;
@@ -56,7 +56,7 @@ pub(super) struct DeferredCalls {
     reader: RecordBatchStreamReader,
     schema: SchemaRef,
     session: Arc<Session>,
-    worker: FunctionWorker,
+    caller: FunctionCaller,
     deferred: Vec<DeferredColumn>,
     /// The memory of the last batch's results.
     charge: MemoryCharge,
@@ -69,7 +69,7 @@ impl DeferredCalls {
     /// If a column has not the arguments of its function.
     pub fn new(
         session: &Arc<Session>,
-        worker: FunctionWorker,
+        caller: FunctionCaller,
         reader: RecordBatchStreamReader,
         deferred: Vec<(usize, Arc<Definition>)>,
     ) -> Result<Self, String> {
@@ -84,7 +84,7 @@ impl DeferredCalls {
         let deferred =
             deferred.into_iter().map(|(column, definition)| DeferredColumn { column, definition, rows: FEWEST_ROWS });
         let charge = session.budget().map_err(|error| error.text)?.empty_charge();
-        Ok(Self { reader, schema, session: Arc::clone(session), worker, deferred: deferred.collect(), charge })
+        Ok(Self { reader, schema, session: Arc::clone(session), caller, deferred: deferred.collect(), charge })
     }
 
     pub fn schema(&self) -> SchemaRef {
@@ -107,7 +107,7 @@ impl DeferredCalls {
                 return Err("a deferred call has no arguments in some row".to_owned());
             }
             let type_ = self.schema.field(deferred.column).data_type();
-            let column = deferred.evaluate(&self.session, &mut self.worker, arguments, type_, &mut self.charge)?;
+            let column = deferred.evaluate(&self.session, &mut self.caller, arguments, type_, &mut self.charge)?;
             columns[deferred.column] = column;
         }
         RecordBatch::try_new(self.schema(), columns).map(Some).map_err(|error| error.to_string())
@@ -133,7 +133,7 @@ impl DeferredColumn {
     fn evaluate(
         &mut self,
         session: &Session,
-        worker: &mut FunctionWorker,
+        caller: &mut FunctionCaller,
         arguments: &StructArray,
         type_: &DataType,
         charge: &mut MemoryCharge,
@@ -144,7 +144,7 @@ impl DeferredColumn {
         while first < arguments.len() {
             let rows = self.rows.min(rows_within(arguments)).min(arguments.len() - first);
             let begun = Instant::now();
-            call(&self.definition, session, worker, &arguments.slice(first, rows), &mut results, charge)?;
+            call(&self.definition, session, caller, &arguments.slice(first, rows), &mut results, charge)?;
             let time = begun.elapsed();
             if time > CALL_TIME {
                 self.rows = (rows / 2).max(FEWEST_ROWS);
@@ -161,7 +161,7 @@ impl DeferredColumn {
 fn call(
     definition: &Definition,
     session: &Session,
-    worker: &mut FunctionWorker,
+    caller: &mut FunctionCaller,
     arguments: &StructArray,
     results: &mut Results<'_>,
     charge: &mut MemoryCharge,
@@ -175,7 +175,7 @@ fn call(
         return Ok(());
     }
     let failed = |error| session.call_failed(&error, function).text;
-    let mut inputs = worker.prepare(function, called).map_err(failed)?;
+    let mut inputs = caller.prepare(function, called).map_err(failed)?;
     for (column, type_) in columns.iter().zip(&definition.parameters) {
         arguments::write(&mut inputs, &type_.column_type, column, &chosen).map_err(|error| match error {
             WriteError::Ring(error) => failed(error),

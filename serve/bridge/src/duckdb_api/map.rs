@@ -1,7 +1,7 @@
 //! The callbacks of `colonnade_map`: one result for each row.
 
 use arrow_array::ArrayRef;
-use colonnade_udf::{CallError, FunctionWorker};
+use colonnade_udf::{CallError, FunctionCaller};
 
 use super::arguments::runs::Runs;
 use super::arguments::{self, Rows, WriteError};
@@ -14,9 +14,9 @@ use super::registry::TYPES;
 use super::results::{self, NONE, Place};
 use super::symbols::{Api, Handle};
 
-/// What a thread of DuckDB has for a call: a worker process that no other thread uses.
+/// What a thread of DuckDB has for a call: a function process that no other thread uses.
 struct ThreadState {
-    worker: FunctionWorker,
+    caller: FunctionCaller,
 }
 
 /// Decides the type of the result.
@@ -47,7 +47,7 @@ pub(super) unsafe extern "C" fn bind(info: Handle, own_info: Handle, context: Ha
     }
 }
 
-/// Takes a worker for this thread.
+/// Takes a caller for this thread.
 pub(super) unsafe extern "C" fn begin(info: Handle, _: Handle, error: *mut Handle) {
     // SAFETY: DuckDB calls this with the handles of an initialization, whose data is that of `bind`.
     unsafe {
@@ -55,7 +55,7 @@ pub(super) unsafe extern "C" fn begin(info: Handle, _: Handle, error: *mut Handl
             let call: &BoundCall =
                 object(api, |out, error| (api.v2_scalar_function_init_get_bind_data)(info, out, error))?;
             call.check_resolved()?;
-            let mut state = owned(ThreadState { worker: call.session.worker()? });
+            let mut state = owned(ThreadState { caller: call.session.caller()? });
             checked(api, |error| (api.v2_scalar_function_init_set_init_data)(info, &raw mut state, error))
         });
     }
@@ -88,7 +88,7 @@ pub(super) unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Han
                 VectorValues::new(api, vector)
             });
             let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
-            map(api, call, &mut state.worker, &arguments, rows as usize, result)
+            map(api, call, &mut state.caller, &arguments, rows as usize, result)
         });
     }
 }
@@ -98,7 +98,7 @@ pub(super) unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Han
 unsafe fn map(
     api: &Api,
     call: &BoundCall,
-    worker: &mut FunctionWorker,
+    caller: &mut FunctionCaller,
     arguments: &[VectorValues],
     rows: usize,
     result: Handle,
@@ -150,7 +150,7 @@ unsafe fn map(
         WriteError::Engine(error) => error,
         WriteError::Memory(exceeded) => call.session.exceeded(exceeded, function),
     };
-    let mut inputs = worker.prepare(function, called.len()).map_err(failed)?;
+    let mut inputs = caller.prepare(function, called.len()).map_err(failed)?;
     for ((values, type_), parameter) in arguments.iter().zip(&call.definition.parameters).zip(&function.parameters) {
         if parameter.is_scalar {
             let value = arguments::one_value(inputs.budget(), type_, values, called).map_err(not_written)?;

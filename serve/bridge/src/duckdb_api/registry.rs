@@ -139,8 +139,8 @@ pub(super) fn variant(definition: &Arc<Definition>, types: Vec<String>) -> Resul
 }
 
 fn specialized(definition: &Definition, types: &[String]) -> Result<Definition, UnsupportedType> {
-    /// Workers keep functions by their ids. Those of declarations are parts of digests, so a multiple of an odd number that is added to
-    /// one is as unlikely to be another one's as any.
+    /// Function processes keep functions by their ids. Those of declarations are parts of digests, so a multiple of an
+    /// odd number that is added to one is as unlikely to be another one's as any.
     static VARIANTS: AtomicU64 = AtomicU64::new(1);
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
     let parameters = types.iter().map(|name| SqlType::parse(name)).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! From the checked results of a worker to a vector of DuckDB.
+//! From the checked results of a function process to a vector of DuckDB.
 
 mod nested;
 

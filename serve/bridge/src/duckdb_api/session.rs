@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use colonnade_udf::{
-    CallError, Function, FunctionWorker, Loopback, MemoryBudget, MemoryCharge, MemoryExceeded, SessionWorkers, StopFlag,
+    CallError, Function, FunctionCaller, Loopback, MemoryBudget, MemoryCharge, MemoryExceeded, SessionProcesses,
+    StopFlag,
 };
 
 use super::capture::{Capture, StoreError};
@@ -48,7 +49,7 @@ pub(crate) struct Queries {
 /// What belongs to a connection of DuckDB.
 pub(super) struct Session {
     pub token: String,
-    workers: Mutex<Option<SessionWorkers>>,
+    processes: Mutex<Option<SessionProcesses>>,
     /// The memory of the last inputs of a function that were captured.
     inputs: Mutex<Vec<MemoryCharge>>,
     failures: Mutex<VecDeque<(u64, Failure)>>,
@@ -100,7 +101,7 @@ impl Session {
         let token = random_token()?;
         let session = Arc::new(Self {
             token: token.clone(),
-            workers: Mutex::default(),
+            processes: Mutex::default(),
             inputs: Mutex::default(),
             failures: Mutex::default(),
             deferral: Deferral::new(random_token()?),
@@ -114,7 +115,8 @@ impl Session {
         Ok(session)
     }
 
-    /// Forgets the token, and the workers if they are others' too. Calls that are bound keep the session until they end.
+    /// Forgets the token, and the function processes if they are others' too. Calls that are bound keep the session
+    /// until they end.
     pub fn close(&self) {
         let mut sessions = lock(&SESSIONS);
         if let Some(place) = sessions.by_token.remove(&self.token) {
@@ -125,13 +127,13 @@ impl Session {
         let loopback = lock(&self.loopback).take();
         drop(loopback);
         lock(&self.inputs).clear();
-        *lock(&self.workers) = None;
+        *lock(&self.processes) = None;
     }
 
-    /// Sets the workers.
-    pub fn set_workers(&self, workers: Option<SessionWorkers>) {
-        let before = std::mem::replace(&mut *lock(&self.workers), workers);
-        before.inspect(SessionWorkers::cancel);
+    /// Sets the function processes.
+    pub fn set_processes(&self, processes: Option<SessionProcesses>) {
+        let before = std::mem::replace(&mut *lock(&self.processes), processes);
+        before.inspect(SessionProcesses::cancel);
     }
 
     /// Sets where functions run their queries.
@@ -139,38 +141,38 @@ impl Session {
         *lock(&self.loopback) = Some(queries);
     }
 
-    /// A worker for a call between two statements of the connection, whose queries run on the connection itself.
+    /// A caller for a call between two statements of the connection, whose queries run on the connection itself.
     ///
     /// # Errors
     /// If the session has none.
-    pub fn worker_between_statements(&self) -> Result<FunctionWorker, CallbackError> {
+    pub fn caller_between_statements(&self) -> Result<FunctionCaller, CallbackError> {
         let loopback = lock(&self.loopback).as_ref().map(|queries| Arc::clone(&queries.between_statements));
-        Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
+        Ok(self.processes()?.caller().with_loopback(loopback, self.stop.clone()))
     }
 
-    /// A worker for a thread that executes a statement.
+    /// A caller for a thread that executes a statement.
     ///
     /// # Errors
     /// If the session has none.
-    pub fn worker(&self) -> Result<FunctionWorker, CallbackError> {
+    pub fn caller(&self) -> Result<FunctionCaller, CallbackError> {
         let loopback = lock(&self.loopback).as_ref().map(|queries| Arc::clone(&queries.within_statements));
-        Ok(self.workers()?.worker().with_loopback(loopback, self.stop.clone()))
+        Ok(self.processes()?.caller().with_loopback(loopback, self.stop.clone()))
     }
 
     /// The memory that the session's functions may use in this process.
     ///
     /// # Errors
-    /// If the session has no workers.
+    /// If the session has no function processes.
     pub fn budget(&self) -> Result<Arc<MemoryBudget>, CallbackError> {
-        Ok(Arc::clone(self.workers()?.budget()))
+        Ok(Arc::clone(self.processes()?.budget()))
     }
 
-    /// The session's workers.
+    /// The session's function processes.
     ///
     /// # Errors
     /// If it has none.
-    pub fn workers(&self) -> Result<SessionWorkers, CallbackError> {
-        lock(&self.workers).clone().ok_or_else(|| CallbackError::bind("this connection has no functions in Python"))
+    pub fn processes(&self) -> Result<SessionProcesses, CallbackError> {
+        lock(&self.processes).clone().ok_or_else(|| CallbackError::bind("this connection has no functions in Python"))
     }
 
     /// The capture of the statement that runs.

@@ -10,7 +10,7 @@ use colonnade_udf::{ColumnType, TimestampUnit};
 pub(super) struct SqlType {
     /// Its name: what `typeof` gives.
     pub name: String,
-    /// Its layout for workers.
+    /// Its layout for function processes.
     pub column_type: ColumnType,
     /// How DuckDB stores a value.
     pub storage: Storage,
@@ -23,7 +23,7 @@ pub(super) struct SqlType {
 /// How DuckDB stores the values of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Storage {
-    /// As workers read them, with this width in bytes.
+    /// As function processes read them, with this width in bytes.
     Same(usize),
     /// A decimal of fewer bytes than 16.
     Decimal16,

@@ -1,7 +1,7 @@
 //! Table functions. DuckDB has no table functions over a subquery in its C interface, so a call is made between two statements:
 //!
 //! 1. `colonnade_collect` collects the rows of each input query, in their order (`collect.rs`).
-//! 2. The worker is called (`run.rs`, `batches.rs`).
+//! 2. The function is called (`run.rs`, `batches.rs`).
 //! 3. `colonnade_rows` gives the rows of the result to the outer statement (`rows.rs`).
 //!
 //! The two functions find a call by a random name, which only the session knows that has made it. The calls of its next statement have the
@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use colonnade_udf::{
     CallError, CollectedRows, Collector, Function, FunctionKind, MemoryBudget, MemoryCharge, OutputColumn,
-    SessionWorkers,
+    SessionProcesses,
 };
 
 use super::handles::CallbackError;
@@ -45,7 +45,7 @@ struct Argument {
 /// A call of a table function.
 struct Call {
     session: Arc<Session>,
-    workers: SessionWorkers,
+    processes: SessionProcesses,
     /// What is called.
     function: Arc<Function>,
     arguments: Vec<Argument>,

@@ -36,13 +36,13 @@ struct PyFailure {
 /// The `FunctionSession` of an `engine.Session`.
 #[cfg(target_os = "linux")]
 pub(super) fn session_of<'py>(session: &Bound<'py, PyAny>) -> PyResult<Bound<'py, FunctionSession>> {
-    Ok(session.getattr("functions")?.getattr("workers")?.cast_into()?)
+    Ok(session.getattr("functions")?.getattr("processes")?.cast_into()?)
 }
 
 /// The processes of a session's functions.
 #[cfg(target_os = "linux")]
-pub(super) fn workers_of(session: &Bound<'_, PyAny>) -> PyResult<colonnade_udf::SessionWorkers> {
-    Ok(session_of(session)?.get().workers().clone())
+pub(super) fn processes_of(session: &Bound<'_, PyAny>) -> PyResult<colonnade_udf::SessionProcesses> {
+    Ok(session_of(session)?.get().processes().clone())
 }
 
 /// The error of a function, if that is what the text of an error of DuckDB's means.

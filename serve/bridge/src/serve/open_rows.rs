@@ -1,4 +1,4 @@
-//! The rows of a function's query on their way to its worker.
+//! The rows of a function's query on their way to its process.
 
 use arrow_array::RecordBatch;
 use colonnade_server::{BatchSize, EngineAnswer, EngineError, Rows};
@@ -6,7 +6,7 @@ use colonnade_udf::{FunctionColumn, LoopbackError, LoopbackReply, LoopbackRows};
 
 use crate::duckdb_api::{WriteError, column, write_column};
 
-/// The rows are sent to the worker in batches of this size.
+/// The rows are sent to the function process in batches of this size.
 pub(super) const BATCH: BatchSize = BatchSize { rows: 122_880, bytes: 4 << 20, columns: usize::MAX };
 
 /// A query that runs.

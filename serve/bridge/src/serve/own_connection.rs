@@ -45,7 +45,7 @@ impl OwnConnection {
             tables: tables.clone(),
             ends_transaction: false,
             is_owner: false,
-            workers: None,
+            processes: None,
         };
         let session = TranslatingSession::new(connection, served.clone(), fence);
         let stop = functions::session_of(caller)?.get().stop_flag();

@@ -93,7 +93,7 @@ impl Siblings {
                     tables: self.tables.clone(),
                     ends_transaction: false,
                     is_owner: true,
-                    workers: None,
+                    processes: None,
                 };
                 let session = TranslatingSession::new(connection, self.served.clone(), self.fence.clone());
                 Ok(Sibling { session, handle, stop })
@@ -112,7 +112,7 @@ impl Siblings {
     }
 }
 
-/// The siblings of a session, as the session's workers know them.
+/// The siblings of a session, as the session's function processes know them.
 struct Shared(Arc<Siblings>);
 
 impl Loopback for Shared {

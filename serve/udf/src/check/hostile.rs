@@ -1,4 +1,4 @@
-//! Any bytes as the answer of a worker, for property tests and fuzzing.
+//! Any bytes as the answer of a function process, for property tests and fuzzing.
 
 use super::{Refused, SMALL_ANSWER, any_columns, columns, notices, record};
 use crate::function::{ColumnType, FunctionColumn};
@@ -7,7 +7,7 @@ use crate::memory::{MemoryBudget, MemoryExceeded};
 use crate::output::{ColumnSource, OutputColumn, OutputData};
 use crate::ring::Ring;
 
-/// Checks an answer that stands in `bytes`, as if a worker had written it, and reads what is found valid.
+/// Checks an answer that stands in `bytes`, as if a function process had written it, and reads what is found valid.
 ///
 /// # Errors
 /// What is wrong with it.

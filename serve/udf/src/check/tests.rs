@@ -1,4 +1,4 @@
-//! Property tests: whatever a worker writes, the check refuses it or everything in it can be read.
+//! Property tests: whatever a function process writes, the check refuses it or everything in it can be read.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! The rows of a query on their way to a worker.
+//! The rows of a query on their way to a function process.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::ring::Ring;
 /// ```
 pub struct LoopbackReply<'r> {
     ring: &'r Ring,
-    /// Where the reply begins. The worker copies it from there, so places of nodes count from there.
+    /// Where the reply begins. The function process copies it from there, so places of nodes count from there.
     start: usize,
     /// Where the next buffer begins.
     at: usize,
@@ -49,7 +49,7 @@ impl fmt::Debug for LoopbackReply<'_> {
 }
 
 impl<'r> LoopbackReply<'r> {
-    /// A reply that begins at this place, which the worker has chosen.
+    /// A reply that begins at this place, which the function process has chosen.
     pub(crate) fn new(ring: &'r Ring, at: usize) -> Self {
         Self { ring, start: at, at, rows: 0, missing: 0, words: Vec::new(), words_at: 0, description: (0, 0) }
     }

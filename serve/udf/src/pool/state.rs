@@ -5,10 +5,10 @@ use std::sync::Arc;
 use crate::idle_cpu::IdleWatch;
 use crate::memory::{MemoryBudget, MemoryExceeded};
 use crate::places::Places;
-use crate::source::WorkerSource;
+use crate::source::ProcessSource;
 
 pub(crate) struct PoolState {
-    pub source: WorkerSource,
+    pub source: ProcessSource,
     pub places: Arc<Places>,
     pub idle_watch: Arc<IdleWatch>,
     /// The memory of all sessions' functions in this process.
@@ -16,8 +16,8 @@ pub(crate) struct PoolState {
 }
 
 impl PoolState {
-    pub fn new(source: WorkerSource) -> Self {
-        let places = Places::new(source.limits.workers);
+    pub fn new(source: ProcessSource) -> Self {
+        let places = Places::new(source.limits.processes);
         Self {
             idle_watch: IdleWatch::new(Arc::clone(&places)),
             places,

@@ -1,4 +1,4 @@
-//! The system calls that a worker may not make, and those that it may make with some arguments only.
+//! The system calls that a function process may not make, and those that it may make with some arguments only.
 
 /// The first number of a call that is newer than these lists: since Linux 5.3, numbers are the same on all architectures. Such calls fail
 /// as they do in an older kernel, which libraries expect. Linux 6.6 has changed permissions by 452, 6.13 attributes by 463.

@@ -1,4 +1,4 @@
-//! What of the server functions must not read, compared with what their workers may read.
+//! What of the server functions must not read, compared with what their function processes may read.
 
 use std::fmt;
 use std::fs;
@@ -44,8 +44,8 @@ impl fmt::Display for Exposure {
 
 impl std::error::Error for Exposure {}
 
-/// Refuses to let workers read `readable` and what they read of the system, if a private path lies in it, or is a directory around it.
-/// Directories are compared as the file system knows them, not by their names.
+/// Refuses to let function processes read `readable` and what they read of the system, if a private path lies in it, or
+/// is a directory around it. Directories are compared as the file system knows them, not by their names.
 ///
 /// # Errors
 /// The first private path that functions could read.

@@ -1,4 +1,5 @@
-//! The seccomp filter of a worker: a program of classic BPF over the number and the arguments of each system call.
+//! The seccomp filter of a function process: a program of classic BPF over the number and the arguments of each system
+//! call.
 
 use super::calls::{ALLOWED_CONTROLS, DENIED, DENIED_COMMANDS, DENIED_HERE, NEWER};
 
@@ -29,13 +30,13 @@ const NATIVE: u32 = 0xC000_00B7;
 /// Calls of x32 have this bit. On other architectures no call has such a number.
 const X32: u32 = 0x4000_0000;
 
-/// A filter, and where in its bytes the worker writes its own process id in 4 bytes.
+/// A filter, and where in its bytes the function process writes its own process id in 4 bytes.
 pub(crate) struct SeccompFilter {
     pub program: Vec<u8>,
     pub own_id_at: usize,
 }
 
-/// The filter of a worker on this architecture.
+/// The filter of a function process on this architecture.
 pub(crate) fn seccomp_filter() -> SeccompFilter {
     let mut program: Vec<Instruction> = vec![
         (LOAD, 0, 0, ARCHITECTURE),
@@ -76,7 +77,7 @@ pub(crate) fn seccomp_filter() -> SeccompFilter {
     // Reading limits is allowed: the new limit is a null pointer.
     rule(&mut program, libc::SYS_prlimit64, &[low_word(2)], Other(0));
     rule(&mut program, libc::SYS_prlimit64, &[high_word(2)], Other(0));
-    // All workers have one user, so the kernel would let each change where and when the others run.
+    // All function processes have one user, so the kernel would let each change where and when the others run.
     for number in
         [libc::SYS_sched_setaffinity, libc::SYS_sched_setscheduler, libc::SYS_sched_setparam, libc::SYS_sched_setattr]
     {

@@ -1,4 +1,4 @@
-//! The state of a session, which its workers and its handles share.
+//! The state of a session, which its function processes and its handles share.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -7,12 +7,12 @@ use std::time::Duration;
 use crate::CallError;
 use crate::layout::MAX_NOTICES;
 use crate::memory::MemoryBudget;
-use crate::places::{SessionPlace, WorkerState};
+use crate::places::{ProcessState, SessionPlace};
 use crate::pool::state::PoolState;
 use crate::process::Process;
 use crate::stop::StopFlag;
 
-/// What workers and handles of one SQL session share.
+/// What function processes and handles of one SQL session share.
 pub(crate) struct SessionState {
     pub pool: Arc<PoolState>,
     /// By which the pool knows whose idle processes it keeps.
@@ -80,7 +80,7 @@ impl SessionState {
 
     /// An idle process, whose next call has begun. One that has died or was killed meanwhile is dropped. It may live for a moment after it was
     /// killed.
-    pub fn take_idle(&self) -> Option<WorkerState> {
+    pub fn take_idle(&self) -> Option<ProcessState> {
         loop {
             let state = self.pool.places.take_idle(self.id)?;
             if state.process.as_ref().is_some_and(|process| process.begin_call() && !process.has_ended()) {
@@ -89,7 +89,7 @@ impl SessionState {
         }
     }
 
-    pub fn give_back(&self, state: WorkerState) {
+    pub fn give_back(&self, state: ProcessState) {
         let Some(process) = &state.process else { return };
         process.end_call();
         if !process.is_killed() {
@@ -98,23 +98,23 @@ impl SessionState {
     }
 
     /// Forks a process, whose first call has begun.
-    pub fn start(&self) -> Result<WorkerState, CallError> {
+    pub fn start(&self) -> Result<ProcessState, CallError> {
         if self.has_ended.load(Ordering::SeqCst) {
             return Err(CallError::Start("the session has ended".to_owned()));
         }
         let limits = &self.pool.source.limits;
-        let most = limits.session_workers.unwrap_or(usize::MAX);
+        let most = limits.session_processes.unwrap_or(usize::MAX);
         let Some(session_place) = SessionPlace::take(&self.used, most) else {
             // Another thread of the session may have given one back meanwhile.
-            return self.take_idle().ok_or(CallError::TooManySessionWorkers(most));
+            return self.take_idle().ok_or(CallError::TooManySessionProcesses(most));
         };
-        let place = self.pool.places.take().ok_or(CallError::TooManyWorkers(limits.workers))?;
+        let place = self.pool.places.take().ok_or(CallError::TooManyProcesses(limits.processes))?;
         let process = Arc::new(Process::start(&self.pool.source)?);
         self.pool.idle_watch.watch(&process)?;
         let mut running = lock(&self.running);
         running.retain(|process| process.strong_count() > 0);
         running.push(Arc::downgrade(&process));
-        Ok(WorkerState::new(process, place, session_place))
+        Ok(ProcessState::new(process, place, session_place))
     }
 
     /// Adds printed text, up to the limit of a statement.

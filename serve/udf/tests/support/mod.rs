@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use colonnade_udf::{
-    CallError, CallOutput, ColumnType, Form, Function, FunctionColumn, FunctionKind, FunctionWorker, Isolation,
-    NodeSize, OutputColumn, OutputData, TemplateSource, WorkerLimits, WorkerPool,
+    CallError, CallOutput, ColumnType, Form, Function, FunctionCaller, FunctionColumn, FunctionKind, Isolation,
+    NodeSize, OutputColumn, OutputData, ProcessLimits, ProcessPool, TemplateSource,
 };
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
@@ -99,7 +99,7 @@ impl Templates {
 
 /// Whether the kernel has Landlock. A test that is about the sandbox says so if it does not run.
 pub fn has_sandbox() -> bool {
-    let refused = WorkerPool::new(Box::new(Templates::default()), limits_of(Isolation::Sandbox)).err();
+    let refused = ProcessPool::new(Box::new(Templates::default()), limits_of(Isolation::Sandbox)).err();
     if let Some(error) = &refused {
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);
         assert!(error.to_string().contains("--udf-isolation=process"), "{error}");
@@ -109,16 +109,16 @@ pub fn has_sandbox() -> bool {
 }
 
 /// The limits of most tests, in the sandbox if there is one.
-pub fn limits() -> WorkerLimits {
+pub fn limits() -> ProcessLimits {
     limits_of(if has_sandbox() { Isolation::Sandbox } else { Isolation::Process })
 }
 
-fn limits_of(isolation: Isolation) -> WorkerLimits {
-    WorkerLimits {
+fn limits_of(isolation: Isolation) -> ProcessLimits {
+    ProcessLimits {
         memory: 256 << 20,
         server_memory: 512 << 20,
-        workers: 8,
-        session_workers: None,
+        processes: 8,
+        session_processes: None,
         call: None,
         readable: Vec::new(),
         private: Vec::new(),
@@ -126,12 +126,12 @@ fn limits_of(isolation: Isolation) -> WorkerLimits {
     }
 }
 
-pub fn pool() -> WorkerPool {
+pub fn pool() -> ProcessPool {
     pool_with(limits())
 }
 
-pub fn pool_with(limits: WorkerLimits) -> WorkerPool {
-    WorkerPool::new(Box::new(Templates::default()), limits).unwrap()
+pub fn pool_with(limits: ProcessLimits) -> ProcessPool {
+    ProcessPool::new(Box::new(Templates::default()), limits).unwrap()
 }
 
 pub fn column(name: &str, column_type: ColumnType) -> FunctionColumn {
@@ -202,13 +202,13 @@ pub fn offsets(items: &[u64]) -> Node {
 
 /// Calls a function with its parameters' nodes.
 pub fn call<'w>(
-    worker: &'w mut FunctionWorker,
+    caller: &'w mut FunctionCaller,
     function: &Arc<Function>,
     rows: usize,
     parameters: &[Vec<Node>],
     groups: Option<&[u64]>,
 ) -> Result<CallOutput<'w>, CallError> {
-    let mut inputs = worker.prepare(function, rows)?;
+    let mut inputs = caller.prepare(function, rows)?;
     for nodes in parameters {
         inputs.parameter(Form::Array)?;
         for node in nodes {
@@ -282,8 +282,8 @@ pub fn nodes(column: &OutputColumn<'_>, length: usize) -> Vec<Node> {
 /// Calls a function of one session, and gives the nodes of its first result.
 pub fn result(function: &Arc<Function>, rows: usize, parameters: &[Vec<Node>]) -> Result<Vec<Node>, CallError> {
     let session = pool().session();
-    let mut worker = session.worker();
-    let output = call(&mut worker, function, rows, parameters, None)?;
+    let mut caller = session.caller();
+    let output = call(&mut caller, function, rows, parameters, None)?;
     Ok(nodes(&output.columns[0], output.rows))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! value    0, which is NULL, or 1 and:
-//! fixed    the bytes that workers read
+//! fixed    the bytes that processes read
 //! text     the length in 8 bytes, the bytes
 //! list     the number of items in 8 bytes, the items
 //! array    the items

@@ -1,4 +1,5 @@
-//! Lists, arrays, structs and unions. Values are written to where a worker reads them, without a copy between.
+//! Lists, arrays, structs and unions. Values are written to where a function process reads them, without a copy
+//! between.
 
 use colonnade_udf::{CallInputs, NodeSize, RingSlice};
 

@@ -146,7 +146,7 @@ fn invalid(error: ArrowError) -> CallbackError {
     CallbackError { code: crate::duckdb_api::handles::EXECUTOR, text }
 }
 
-/// Values as workers read them: of a fixed width, or texts with their offsets.
+/// Values as function processes read them: of a fixed width, or texts with their offsets.
 pub(crate) fn from_parts(
     column_type: &ColumnType,
     valid: &[bool],

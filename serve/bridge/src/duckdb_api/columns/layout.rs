@@ -1,4 +1,4 @@
-//! The layout of a query's column for workers.
+//! The layout of a query's column for function processes.
 
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 use colonnade_udf::{ColumnType, FunctionColumn, TimestampUnit};

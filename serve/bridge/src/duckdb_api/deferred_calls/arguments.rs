@@ -1,4 +1,4 @@
-//! From Arrow's arrays to a worker's ring.
+//! From Arrow's arrays to a function process's ring.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! From the checked results of a worker to an array of Arrow.
+//! From the checked results of a function process to an array of Arrow.
 
 use std::sync::Arc;
 
@@ -32,7 +32,8 @@ enum Values<'t> {
     Booleans(BooleanBufferBuilder),
     /// Values of this width.
     Fixed(Vec<u8>, usize),
-    /// Decimals of this width, which workers give in 16 bytes. They have at most as many digits as their type.
+    /// Decimals of this width, which function processes give in 16 bytes. They have at most as many digits as their
+    /// type.
     Decimals(Vec<u8>, usize),
     /// Texts, and UUIDs as texts, or blobs.
     Bytes(Offsets, Vec<u8>),

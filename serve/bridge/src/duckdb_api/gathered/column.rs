@@ -12,7 +12,7 @@ use crate::duckdb_api::sql_type::{SqlType, Storage};
 
 /// Why a column cannot be written.
 pub(in super::super) enum PartsError {
-    /// The worker has no room for it.
+    /// The function process has no room for it.
     Call(CallError),
     /// The parts do not have it.
     Gather(GatherError),
@@ -30,7 +30,7 @@ impl From<GatherError> for PartsError {
     }
 }
 
-/// The values of an argument, as workers read them.
+/// The values of an argument, as function processes read them.
 pub(super) struct Column {
     /// Whether each row has a value; empty if all have.
     valid: MemoryVec<bool>,

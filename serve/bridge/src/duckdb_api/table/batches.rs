@@ -1,4 +1,5 @@
-//! Calls of a function in LANGUAGE PYTHON_MAP: threads call workers with batches of rows while further rows are collected.
+//! Calls of a function in LANGUAGE PYTHON_MAP: threads call function processes with batches of rows while further rows
+//! are collected.
 //!
 //! The queries of such calls run on connections other than the session's, which collects rows meanwhile. So they see
 //! what is committed. In a transaction that has changed something, the batches wait until all rows are collected. Then
@@ -10,7 +11,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
-use colonnade_udf::{CollectedRows, Function, FunctionWorker};
+use colonnade_udf::{CollectedRows, Function, FunctionCaller};
 
 use super::run::{self, RunError};
 use super::{Argument, Batch, Call, VALUES, lock};
@@ -62,9 +63,9 @@ impl Batches {
         Self { threads, inner: Mutex::default(), shared: Arc::default() }
     }
 
-    /// A worker for a call by the session's thread, after all rows were collected.
-    pub fn worker(&self, session: &Session) -> Result<FunctionWorker, CallbackError> {
-        if self.threads == 0 { session.worker_between_statements() } else { session.worker() }
+    /// A caller for a call by the session's thread, after all rows were collected.
+    pub fn caller(&self, session: &Session) -> Result<FunctionCaller, CallbackError> {
+        if self.threads == 0 { session.caller_between_statements() } else { session.caller() }
     }
 
     /// Calls the function with these rows, soon. Waits while all threads are busy.
@@ -123,12 +124,12 @@ impl Batches {
     /// Waits for all calls. Their results are in the order of the rows.
     pub fn finish(&self, call: &Call) -> Result<Vec<Batch>, CallbackError> {
         if self.threads == 0 {
-            let mut worker = self.worker(&call.session)?;
+            let mut caller = self.caller(&call.session)?;
             let values = self.shared.values.get().cloned().unwrap_or_default();
             let waiting = std::mem::take(&mut lock(&self.inner).waiting);
             let called = waiting.into_iter().map(|rows| {
                 let mut groups = [Arc::clone(&values), rows];
-                run::call(&mut worker, &call.function, &call.arguments, &mut groups)
+                run::call(&mut caller, &call.function, &call.arguments, &mut groups)
             });
             return called.map(|batch| batch.map_err(|error| call.run_failed(error))).collect();
         }
@@ -166,21 +167,21 @@ const TOO_MANY: &str = "53300";
 
 impl Thread {
     fn run(self) {
-        let mut worker;
+        let mut caller;
         if self.is_first {
             // If there is none, the first call says so.
-            worker = self.session.worker().ok();
-            if let Some(taken) = &mut worker {
+            caller = self.session.caller().ok();
+            if let Some(taken) = &mut caller {
                 let _ = taken.check(&self.function);
             }
             self.shared.has_begun.get_or_init(|| ());
         } else {
             self.shared.has_begun.wait();
-            let Ok(mut taken) = self.session.worker() else { return };
+            let Ok(mut taken) = self.session.caller() else { return };
             if taken.check(&self.function).is_err_and(|error| error.sqlstate() == TOO_MANY) {
                 return;
             }
-            worker = Some(taken);
+            caller = Some(taken);
         }
         loop {
             let next = lock(&self.receiver).recv();
@@ -191,10 +192,10 @@ impl Thread {
             let values = self.shared.values.get().cloned().unwrap_or_default();
             let mut groups = [values, rows];
             let called =
-                match &mut worker {
-                    Some(worker) => run::call(worker, &self.function, &self.arguments, &mut groups),
-                    None => self.session.worker().map_err(RunError::Engine).and_then(|taken| {
-                        run::call(worker.insert(taken), &self.function, &self.arguments, &mut groups)
+                match &mut caller {
+                    Some(caller) => run::call(caller, &self.function, &self.arguments, &mut groups),
+                    None => self.session.caller().map_err(RunError::Engine).and_then(|taken| {
+                        run::call(caller.insert(taken), &self.function, &self.arguments, &mut groups)
                     }),
                 };
             match called {

@@ -117,11 +117,11 @@ impl TableCall {
             is_arrow: arrow,
         };
         let groups =
-            of_groups.into_iter().map(|types| group(&function, types, session.workers.budget()).map(Mutex::new));
+            of_groups.into_iter().map(|types| group(&function, types, session.processes.budget()).map(Mutex::new));
         let groups = groups.collect::<Result<Vec<_>, CallError>>();
         let made = Arc::new(Call {
             session: Arc::clone(&session.session),
-            workers: session.workers.clone(),
+            processes: session.processes.clone(),
             function: Arc::new(function),
             arguments: placed,
             results,
@@ -157,11 +157,12 @@ impl TableCall {
         }
         let calls: Vec<_> = made.into_iter().map(|(function, arguments, _)| (Arc::new(function), arguments)).collect();
         let function = Arc::clone(&calls.first().ok_or_else(|| PyValueError::new_err("there is no call"))?.0);
-        let groups = [Vec::new(), types].map(|types| group(&function, types, session.workers.budget()).map(Mutex::new));
+        let groups =
+            [Vec::new(), types].map(|types| group(&function, types, session.processes.budget()).map(Mutex::new));
         let groups = groups.into_iter().collect::<Result<Vec<_>, CallError>>();
         let made = Arc::new(Call {
             session: Arc::clone(&session.session),
-            workers: session.workers.clone(),
+            processes: session.processes.clone(),
             function,
             arguments: Vec::new(),
             results,
@@ -187,7 +188,7 @@ impl TableCall {
     }
 
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let checked = py.detach(|| self.call.workers.worker().check(&self.call.function));
+        let checked = py.detach(|| self.call.processes.caller().check(&self.call.function));
         checked.err().map(|error| failure_dict(py, Failure::of(&error, &self.call.function))).transpose()
     }
 

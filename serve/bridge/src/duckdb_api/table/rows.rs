@@ -128,7 +128,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                 let (column, (_, type_)) = found.ok_or("the result of a table function has no such column")?;
                 let bytes = column.slice_bytes(&type_.column_type, position.row, count);
                 let exceeded = |exceeded| call.session.exceeded(exceeded, &call.function);
-                let _charge = call.workers.budget().charge(bytes).map_err(exceeded)?;
+                let _charge = call.processes.budget().charge(bytes).map_err(exceeded)?;
                 let part = column.slice(&type_.column_type, position.row, count);
                 let place = Place { first: 0, count, sources: None };
                 let written = results::write(api, vector(index)?, type_, Some(&part), place);

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use colonnade_udf::{
-    CallError, CollectedRows, ColumnSource, Function, FunctionKind, FunctionWorker, MemoryCharge, MemoryExceeded,
+    CallError, CollectedRows, ColumnSource, Function, FunctionCaller, FunctionKind, MemoryCharge, MemoryExceeded,
     OutputColumn,
 };
 
@@ -17,7 +17,7 @@ use crate::duckdb_api::sql_type::SqlType;
 /// Why a call has no result.
 pub(super) enum RunError {
     Call(CallError),
-    /// The session has no workers.
+    /// The session has no function processes.
     Engine(CallbackError),
     /// The parameter with this name is one value, and its argument has several.
     SeveralValues(String),
@@ -32,13 +32,13 @@ impl From<CallError> for RunError {
 /// Calls the function once, with the rows of each group. Columns that the function passes on are moved from these rows, if nothing else
 /// has them.
 pub(super) fn call(
-    worker: &mut FunctionWorker,
+    caller: &mut FunctionCaller,
     function: &Arc<Function>,
     arguments: &[Argument],
     groups: &mut [Arc<CollectedRows>],
 ) -> Result<Batch, RunError> {
     let rows = groups.get(VALUES + 1).map_or(1, |rows| rows.len());
-    let mut inputs = worker.prepare(function, rows)?;
+    let mut inputs = caller.prepare(function, rows)?;
     for (argument, parameter) in arguments.iter().zip(&function.parameters) {
         let rows = &groups[argument.group];
         if !parameter.is_scalar {
@@ -48,7 +48,7 @@ pub(super) fn call(
         }
     }
     if function.kind == FunctionKind::Table {
-        // The worker has its own copy now. Others may need the rows of a group that is shared.
+        // The function process has its own copy now. Others may need the rows of a group that is shared.
         groups.iter_mut().filter_map(Arc::get_mut).for_each(CollectedRows::clear);
     }
     let mut output = inputs.call()?;
@@ -111,8 +111,8 @@ impl Call {
         let output = match &self.batches {
             None if self.block.is_some() => vec![self.run_block(&mut groups)?],
             None => {
-                let mut worker = self.session.worker_between_statements()?;
-                let called = call(&mut worker, &self.function, &self.arguments, &mut groups);
+                let mut caller = self.session.caller_between_statements()?;
+                let called = call(&mut caller, &self.function, &self.arguments, &mut groups);
                 vec![called.map_err(|error| self.run_failed(error))?]
             }
             // All rows are here, so this thread makes the only call.
@@ -120,8 +120,8 @@ impl Call {
                 // Only a call can tell the columns of TABLE(*), so there is one also if there are no rows.
                 let is_needed = self.function.kind == FunctionKind::AnyTable;
                 if is_needed || groups.get(VALUES + 1).is_some_and(|rows| !rows.is_empty()) {
-                    let mut worker = batches.worker(&self.session)?;
-                    let called = call(&mut worker, &self.function, &self.arguments, &mut groups);
+                    let mut caller = batches.caller(&self.session)?;
+                    let called = call(&mut caller, &self.function, &self.arguments, &mut groups);
                     vec![called.map_err(|error| self.run_failed(error))?]
                 } else {
                     Vec::new()
@@ -149,11 +149,11 @@ impl Call {
         let (Some(block), Some(mut rows)) = (&self.block, groups.get(VALUES + 1).cloned()) else {
             return Err("a block of functions has no query".into());
         };
-        let mut worker = self.session.worker_between_statements()?;
+        let mut caller = self.session.caller_between_statements()?;
         let (mut results, mut charges) = (Vec::new(), Vec::new());
         for (function, arguments) in &block.calls {
             // Without rows there is nothing to compute.
-            let called = if rows.is_empty() { None } else { Some(call(&mut worker, function, arguments, groups)) };
+            let called = if rows.is_empty() { None } else { Some(call(&mut caller, function, arguments, groups)) };
             let batch = called.transpose().map_err(|error| self.block_failed(function, error))?;
             results.push(batch.and_then(|batch| {
                 charges.extend(batch.charges);

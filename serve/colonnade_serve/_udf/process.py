@@ -1,4 +1,4 @@
-"""A worker process, from its fork to its end. It confines itself before it runs any code of a user."""
+"""A function process, from its fork to its end. It confines itself before it runs any code of a user."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .ring import Ring
 
 @dataclass
 class Start:
-    """What the template gives a worker."""
+    """What the template gives a function process."""
 
     template: int
     ring: int
     ring_limit: int
     memory: int
-    #: The threads that the worker's user may have, with those of its other processes.
+    #: The threads that the process's user may have, with those of its other processes.
     threads: int
     #: The descriptor of a Landlock ruleset. Without one there is no sandbox.
     rules: int | None = None

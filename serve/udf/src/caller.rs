@@ -1,4 +1,4 @@
-//! A worker as a thread of the server uses it.
+//! The caller of functions: a function process as one thread of the server uses it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,18 +13,18 @@ use crate::layout::{Answer, AnswerHead, DATA, REQUEST_WORDS, Request, RequestHea
 use crate::loopback::{Loopback, Queries};
 use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::output::CallOutput;
-use crate::places::WorkerState;
+use crate::places::ProcessState;
 use crate::process::{NoAnswer, Process};
 use crate::ring::RingSlice;
 use crate::session::state::SessionState;
 use crate::stop::{EndCondition, StopFlag};
 use crate::template::EndStatus;
 
-/// A worker process for one thread. Calls wait without any lock. If the process dies, the next call gets another one. When this is
-/// dropped, the process waits for the session's next call.
-pub struct FunctionWorker {
+/// Calls functions for one thread, in a function process. Calls wait without any lock. If the process dies, the next
+/// call gets another one. When this is dropped, the process waits for the session's next call.
+pub struct FunctionCaller {
     session: Arc<SessionState>,
-    state: WorkerState,
+    state: ProcessState,
     /// The memory of the last call's words.
     words: Vec<u64>,
     /// Who runs the queries of functions.
@@ -34,16 +34,16 @@ pub struct FunctionWorker {
     charge: MemoryCharge,
 }
 
-impl fmt::Debug for FunctionWorker {
+impl fmt::Debug for FunctionCaller {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("FunctionWorker").field("state", &self.state).finish_non_exhaustive()
+        formatter.debug_struct("FunctionCaller").field("state", &self.state).finish_non_exhaustive()
     }
 }
 
-impl FunctionWorker {
+impl FunctionCaller {
     pub(crate) fn new(session: Arc<SessionState>) -> Self {
         let charge = session.budget.empty_charge();
-        let (state, words, stop) = (WorkerState::default(), Vec::new(), StopFlag::default());
+        let (state, words, stop) = (ProcessState::default(), Vec::new(), StopFlag::default());
         Self { session, state, words, loopback: None, stop, charge }
     }
 
@@ -61,7 +61,7 @@ impl FunctionWorker {
     pub fn prepare(&mut self, function: &Arc<Function>, rows: usize) -> Result<CallInputs<'_>, CallError> {
         if self.state.process.as_ref().is_none_or(|process| !process.begin_call()) {
             // A process that was killed gives up its place first.
-            self.state = WorkerState::default();
+            self.state = ProcessState::default();
             self.state = match self.session.take_idle() {
                 Some(idle) => idle,
                 None => self.session.start()?,
@@ -101,7 +101,7 @@ impl FunctionWorker {
         RequestHead { request, function, rows, groups_at: 0, groups: 0, data_end: DATA, capacity, words: 0 }
     }
 
-    /// Sends a request and waits until it is done. Serves what the worker wants meanwhile.
+    /// Sends a request and waits until it is done. Serves what the process wants meanwhile.
     fn exchange(&self, function: &Function, mut head: RequestHead) -> Result<AnswerHead, CallError> {
         let limit = self.session.pool.source.limits.call;
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
@@ -152,7 +152,7 @@ impl FunctionWorker {
         }
     }
 
-    /// The error that the worker reports. The process stays, except after an error of its start.
+    /// The error that the process reports. It stays, except after an error of its start.
     fn failed(&self, function: &Function, code: &str, record: Box<FunctionError>) -> CallError {
         match code {
             "42601" => CallError::Syntax(record),
@@ -205,7 +205,7 @@ impl FunctionWorker {
     }
 }
 
-impl InputTarget for FunctionWorker {
+impl InputTarget for FunctionCaller {
     fn budget(&self) -> &Arc<MemoryBudget> {
         &self.session.budget
     }
@@ -269,7 +269,7 @@ impl InputTarget for FunctionWorker {
     }
 }
 
-impl Drop for FunctionWorker {
+impl Drop for FunctionCaller {
     fn drop(&mut self) {
         self.state.pace.end_calls();
         self.session.give_back(std::mem::take(&mut self.state));

@@ -4,8 +4,8 @@ functions in Python, and PL/Python in PostgreSQL.
     python docs/demo/demo_functions.py [--scale 1]
 
 A table shows the CPU time of the server and its function processes for each row of lineitem. The answers are compared
-with those of plain SQL. PL/Python gets `PLPYTHON_ROWS` rows, because it takes them one by one. `make demo-functions` installs what
-this needs and runs it.
+with those of plain SQL. PL/Python gets `PLPYTHON_ROWS` rows, because it takes them one by one. `make demo-functions`
+installs what this needs and runs it.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ mod digits;
 mod merge;
 mod moment;
 mod number;
-mod place;
 mod row_encoder;
 mod settings;
 mod sweep;
 mod table;
+mod target_table;
 mod transfer;
 
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 
-use self::place::Place;
 use self::row_encoder::{RowEncoder, Syntax, WrittenColumn};
 use self::settings::SessionSettings;
 use self::table::quoted;
+use self::target_table::TargetTable;
 use self::transfer::{RowStatement, Transfer, gone};
 use super::connection::{Mysql, MysqlConnection};
 use super::server_connection::ServerConnection;
@@ -129,9 +129,9 @@ impl Writing for MysqlConnection {
         let is_cancelled = Box::new(move || session.is_cancelled());
         let plan = WritePlan { target: target.clone(), columns, abandoned: abandoned.clone(), is_cancelled };
         let (steps, taken) = sync_channel(WAITING + 1);
-        let (status, place) = (self.status.clone(), self.session.peer.target.clone());
+        let (status, server) = (self.status.clone(), self.session.peer.target.clone());
         let mut events = self.session.start(keep, move |connection, tick, tell| {
-            let outcome = run(connection, tick, &plan, &place, &taken, tell)?;
+            let outcome = run(connection, tick, &plan, &server, &taken, tell)?;
             connection.check_state(&mut || Ok(()))?;
             status.store(connection.status, Ordering::Release);
             Ok(outcome)
@@ -162,18 +162,18 @@ fn run(
         Err(AnswerError::Lost(error)) => return Err(error),
     };
     transfer.max_packet = settings.max_packet;
-    let mut place = match Place::find(&mut transfer, plan, &settings) {
-        Ok(place) => place,
+    let mut target = match TargetTable::find(&mut transfer, plan, &settings) {
+        Ok(target) => target,
         Err(AnswerError::Lost(error)) => return Err(error),
         Err(AnswerError::Refused(error)) => return left(&settings, &mut transfer, Err(error)),
     };
-    let result = match write(&mut transfer, plan, &mut settings, &mut place, family, steps, tell) {
+    let result = match write(&mut transfer, plan, &mut settings, &mut target, family, steps, tell) {
         Ok(rows) => Ok(Some(rows)),
         Err(AnswerError::Refused(error)) => {
-            let undone = place.undo(&mut transfer, error);
-            Err(undone.map_err(|lost| sweep::after(lost, &place, server, thread))?)
+            let undone = target.undo(&mut transfer, error);
+            Err(undone.map_err(|lost| sweep::after(lost, &target, server, thread))?)
         }
-        Err(AnswerError::Lost(lost)) => return Err(sweep::after(lost, &place, server, thread)),
+        Err(AnswerError::Lost(lost)) => return Err(sweep::after(lost, &target, server, thread)),
     };
     left(&settings, &mut transfer, result)
 }
@@ -197,19 +197,19 @@ fn write(
     transfer: &mut Transfer<'_>,
     plan: &WritePlan,
     settings: &mut SessionSettings,
-    place: &mut Place,
+    target: &mut TargetTable,
     family: ServerFamily,
     steps: &Receiver<Step>,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<u64, AnswerError> {
-    let columns = place.begin(transfer, plan, family)?;
+    let columns = target.begin(transfer, plan, family)?;
     if columns.iter().any(|column| matches!(column.to, column_type::ColumnType::Timestamp(_))) {
         settings.use_utc(transfer)?;
     }
     if plan.is_abandoned() {
         return Err(AnswerError::Refused(gone()));
     }
-    let table = place.table();
+    let table = target.table();
     let (statement, syntax) = match settings.local_infile {
         true => {
             let name = table::random_name()?;
@@ -219,7 +219,7 @@ fn write(
     };
     tell(Progress::Ready(columns, syntax, BLOCK.min(settings.max_packet / 2)));
     let rows = transfer.rows(&statement, plan, steps, tell).map_err(|error| repeated_key(error, plan))?;
-    place.finish(transfer, plan, rows)?;
+    target.finish(transfer, plan, rows)?;
     Ok(rows)
 }
 

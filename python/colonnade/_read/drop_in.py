@@ -13,7 +13,7 @@ from colonnade._sources.uri import checked_uri, open_source
 
 from .arguments import connection_and_query
 from .description import described
-from .read_sql import FrameOptions, Index, Place, read_sql
+from .read_sql import FrameOptions, Index, Source, read_sql
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,18 +58,20 @@ class _Other(FrameOptions, Generic[Columns], total=False):
 
 
 @overload
-def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Unpack[_Frame[None]]) -> pd.DataFrame: ...
+def read_sql_query(sql: str, con: Source, index_col: Index = None, **options: Unpack[_Frame[None]]) -> pd.DataFrame: ...
 @overload
 def read_sql_query(
-    sql: str, con: Place, index_col: Index = None, **options: Unpack[_Frames[None]]
+    sql: str, con: Source, index_col: Index = None, **options: Unpack[_Frames[None]]
 ) -> Iterator[pd.DataFrame]: ...
 @overload
-def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Unpack[_Arrow[None]]) -> pa.Table: ...
+def read_sql_query(sql: str, con: Source, index_col: Index = None, **options: Unpack[_Arrow[None]]) -> pa.Table: ...
 @overload
-def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Unpack[_Polars[None]]) -> pl.DataFrame: ...
+def read_sql_query(
+    sql: str, con: Source, index_col: Index = None, **options: Unpack[_Polars[None]]
+) -> pl.DataFrame: ...
 @overload
-def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Unpack[_Other[None]]) -> Any: ...
-def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Any) -> Any:
+def read_sql_query(sql: str, con: Source, index_col: Index = None, **options: Unpack[_Other[None]]) -> Any: ...
+def read_sql_query(sql: str, con: Source, index_col: Index = None, **options: Any) -> Any:
     """Runs a query and returns its result: `read_sql` with the arguments in pandas' order.
 
     Args:
@@ -89,27 +91,27 @@ def read_sql_query(sql: str, con: Place, index_col: Index = None, **options: Any
 
 @overload
 def read_sql_table(
-    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Frame[Names]]
+    table_name: str, con: Source, schema: str | None = None, index_col: Index = None, **options: Unpack[_Frame[Names]]
 ) -> pd.DataFrame: ...
 @overload
 def read_sql_table(
-    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Frames[Names]]
+    table_name: str, con: Source, schema: str | None = None, index_col: Index = None, **options: Unpack[_Frames[Names]]
 ) -> Iterator[pd.DataFrame]: ...
 @overload
 def read_sql_table(
-    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Arrow[Names]]
+    table_name: str, con: Source, schema: str | None = None, index_col: Index = None, **options: Unpack[_Arrow[Names]]
 ) -> pa.Table: ...
 @overload
 def read_sql_table(
-    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Polars[Names]]
+    table_name: str, con: Source, schema: str | None = None, index_col: Index = None, **options: Unpack[_Polars[Names]]
 ) -> pl.DataFrame: ...
 @overload
 def read_sql_table(
-    table_name: str, con: Place, schema: str | None = None, index_col: Index = None, **options: Unpack[_Other[Names]]
+    table_name: str, con: Source, schema: str | None = None, index_col: Index = None, **options: Unpack[_Other[Names]]
 ) -> Any: ...
 def read_sql_table(
     table_name: str,
-    con: Place,
+    con: Source,
     schema: str | None = None,
     index_col: Index = None,
     *,
@@ -147,7 +149,7 @@ def read_sql_table(
     return read_sql(con, f"select {wanted} from {quoted(dialect, schema, table_name)}", index_col=index_col, **options)
 
 
-def get_meta(conn: Place, query: str, protocol: str | None = None) -> pd.DataFrame:
+def get_meta(conn: Source, query: str, protocol: str | None = None) -> pd.DataFrame:
     """Returns a frame without rows, with the columns and types that `read_sql` gives the query (ConnectorX's function).
 
     The database describes the query, in a transaction that changes nothing. A statement that changes data is refused.

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 #: A URI or an open connection.
-Place: TypeAlias = str | Connection
+Source: TypeAlias = str | Connection
 #: A query, or several with the same columns. The first two arguments of `read_sql` may be exchanged.
 Queries: TypeAlias = str | list[str]
-Conn: TypeAlias = Place | None
+Conn: TypeAlias = Source | None
 Query: TypeAlias = Queries | Connection | None
 #: The columns that become a frame's index.
 Index: TypeAlias = str | list[str] | None

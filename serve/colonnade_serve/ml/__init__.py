@@ -15,7 +15,7 @@ from ._bodies.refused import ModelError
 from ._bodies.stored import artifact_of, next_version, row_of
 from ._functions import COLUMNS
 from ._model import Model
-from ._place import place
+from ._model_store import model_store
 from ._saved import row_of_model
 from ._statements import quoted, statements
 
@@ -41,7 +41,7 @@ def install(connection: str | Connection, *, schema: str = "main", allow: Sequen
         ValueError: A name in `allow` is no class.
     """
     wanted = statements(schema, allow)
-    with place(connection, schema) as there:
+    with model_store(connection, schema) as there:
         there.connection.execute("BEGIN")
         try:
             for statement in wanted:
@@ -69,7 +69,7 @@ def models(connection: str | Connection, *, schema: str = "main") -> pd.DataFram
     """
     require("pandas", "models()")
     names = ", ".join(quoted(name) for name in COLUMNS if name != "artifact")
-    with place(connection, schema) as there:
+    with model_store(connection, schema) as there:
         query = (
             f'SELECT {names}, system.main.octet_length(artifact) AS "size" FROM {there.table} ORDER BY name, version'
         )
@@ -97,7 +97,7 @@ def load(name: str, connection: str | Connection, *, schema: str = "main") -> Mo
         ImportError: The library of its format is not installed.
     """
     require("numpy", "colonnade.ml")
-    with place(connection, schema) as there:
+    with model_store(connection, schema) as there:
         row = row_of(there, there.table, name)
         row["artifact"] = artifact_of(there, there.table, row)
     require("onnxruntime" if row["format"] == "onnx" else "sklearn", "load()", "ml")
@@ -140,7 +140,7 @@ def save(
     require("sklearn", "save()", "ml")
     pa = require("pyarrow", "save()")
     row = row_of_model(model, name, X_sample, format, parameters, metrics)
-    with place(connection, schema) as there:
+    with model_store(connection, schema) as there:
         row["version"] = next_version(there, there.table, name)
         row["created_by"] = there.execute("SELECT current_user AS who")["who"][0]
         types = {"artifact": pa.binary(), "created_at": pa.timestamp("us", "UTC")}

@@ -128,13 +128,13 @@ fn allocated(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
 pub(crate) fn allocate_thread_locals() {
     /// A place in the thread-local variables of a library, as compilers name it to the C library (ELF Handling for Thread-Local Storage).
     #[repr(C)]
-    struct Place {
+    struct TlsIndex {
         library: usize,
         offset: usize,
     }
 
     unsafe extern "C" {
-        fn __tls_get_addr(place: *const Place) -> *mut c_void;
+        fn __tls_get_addr(index: *const TlsIndex) -> *mut c_void;
     }
 
     unsafe extern "C" fn note(library: *mut libc::dl_phdr_info, _: libc::size_t, found: *mut c_void) -> c_int {
@@ -151,7 +151,7 @@ pub(crate) fn allocate_thread_locals() {
     beyond_limit(|| {
         for library in libraries {
             // SAFETY: the library is still loaded, because this process unloads none, and it has thread-local variables.
-            black_box(unsafe { __tls_get_addr(&raw const *black_box(&Place { library, offset: 0 })) });
+            black_box(unsafe { __tls_get_addr(&raw const *black_box(&TlsIndex { library, offset: 0 })) });
         }
     });
 }

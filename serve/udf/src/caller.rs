@@ -13,10 +13,10 @@ use crate::layout::{Answer, AnswerHead, DATA, REQUEST_WORDS, Request, RequestHea
 use crate::loopback::{Loopback, Queries};
 use crate::memory::{MemoryBudget, MemoryCharge};
 use crate::output::CallOutput;
-use crate::places::ProcessState;
 use crate::process::{NoAnswer, Process};
 use crate::ring::RingSlice;
 use crate::session::state::SessionState;
+use crate::slots::ProcessState;
 use crate::stop::{EndCondition, StopFlag};
 use crate::template::EndStatus;
 
@@ -60,7 +60,7 @@ impl FunctionCaller {
     /// If no process could be started, or the function does not compile.
     pub fn prepare(&mut self, function: &Arc<Function>, rows: usize) -> Result<CallInputs<'_>, CallError> {
         if self.state.process.as_ref().is_none_or(|process| !process.begin_call()) {
-            // A process that was killed gives up its place first.
+            // A process that was killed gives up its slot first.
             self.state = ProcessState::default();
             self.state = match self.session.take_idle() {
                 Some(idle) => idle,

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
-use crate::places::Places;
 use crate::process::{IdleTime, Process};
+use crate::slots::Slots;
 
 /// How often the clocks are read.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
@@ -20,8 +20,8 @@ const ALLOWANCE: Duration = Duration::from_millis(250);
 /// The processes of a pool that are looked at.
 #[derive(Debug)]
 pub(crate) struct IdleWatch {
-    /// The places that the processes hold.
-    places: Arc<Places>,
+    /// The slots that the processes hold.
+    slots: Arc<Slots>,
     state: Mutex<State>,
 }
 
@@ -39,8 +39,8 @@ struct Watched {
 }
 
 impl IdleWatch {
-    pub fn new(places: Arc<Places>) -> Arc<Self> {
-        Arc::new(Self { places, state: Mutex::default() })
+    pub fn new(slots: Arc<Slots>) -> Arc<Self> {
+        Arc::new(Self { slots, state: Mutex::default() })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -86,7 +86,7 @@ fn run(watch: &Weak<IdleWatch>) {
         let Some(watch) = watch.upgrade() else { return };
         let (continues, some_killed) = watch.look();
         if some_killed {
-            watch.places.end_killed();
+            watch.slots.end_killed();
         }
         if !continues {
             return;

@@ -66,6 +66,6 @@ impl ProcessPool {
 
     /// The number of function processes.
     pub fn processes(&self) -> usize {
-        self.0.places.taken()
+        self.0.slots.taken()
     }
 }

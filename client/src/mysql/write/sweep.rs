@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::place::Place;
 use super::table::TableName;
+use super::target_table::TargetTable;
 use crate::mysql::server_connection::ServerConnection;
 use crate::mysql::uri::Target;
 use crate::{Error, ErrorKind};
@@ -22,8 +22,8 @@ enum Found {
 }
 
 /// The error of a lost connection. If the table could be dropped, nothing is stored.
-pub(super) fn after(lost: Error, place: &Place, server: &Target, thread: u64) -> Error {
-    let Some((created, replaced)) = place.left_over() else { return lost };
+pub(super) fn after(lost: Error, target: &TargetTable, server: &Target, thread: u64) -> Error {
+    let Some((created, replaced)) = target.left_over() else { return lost };
     match drop_tables(server, thread, &created, replaced.as_ref()) {
         Ok(Found::Dropped) if lost.sqlstate() == Some("08007") => {
             let message = "the connection was lost during the commit, and nothing is stored";

@@ -15,7 +15,7 @@ use super::gathered::{
 use super::handles::{CallbackError, VectorValues, checked, object, owned, report};
 use super::registry::OWN_ARGUMENTS;
 use super::registry::TYPES;
-use super::results::{self, NONE, Place};
+use super::results::{self, NONE, TargetRows};
 use super::symbols::{Api, Code, Handle};
 
 /// A bound call with its rows.
@@ -243,11 +243,11 @@ unsafe fn aggregate(
             ends.push(rows as u64);
         }
     }
-    let place = Place { first, count: groups.len(), sources: Some(&sources) };
+    let target = TargetRows { first, count: groups.len(), sources: Some(&sources) };
     let called = ends.len() - 1;
     if called == 0 {
         // SAFETY: the caller promises the vector, whose type `bind` has set.
-        return unsafe { results::write(api, result, &bound.definition.result, None, place) };
+        return unsafe { results::write(api, result, &bound.definition.result, None, target) };
     }
     match bound.role() {
         Role::Run => {}
@@ -256,7 +256,7 @@ unsafe fn aggregate(
                 keep(call, &capture, &parts, &ends)?;
             }
             // SAFETY: as above.
-            return unsafe { results::write(api, result, &bound.definition.result, None, place) };
+            return unsafe { results::write(api, result, &bound.definition.result, None, target) };
         }
     }
     let failed = |error: CallError| bound.session.call_failed(&error, function);
@@ -302,7 +302,7 @@ unsafe fn aggregate(
     let output = inputs.call().map_err(failed)?;
     let column = output.columns.first().ok_or("an aggregate has no result")?;
     // SAFETY: as above.
-    let written = unsafe { results::write(api, result, &bound.definition.result, Some(column), place) };
+    let written = unsafe { results::write(api, result, &bound.definition.result, Some(column), target) };
     written.map_err(|error| bound.session.result_failed(error, function))
 }
 

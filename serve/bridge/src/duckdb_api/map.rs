@@ -11,7 +11,7 @@ use super::deferral;
 use super::handles::{CallbackError, VectorValues, checked, object, owned, report};
 use super::registry::OWN_ARGUMENTS;
 use super::registry::TYPES;
-use super::results::{self, NONE, Place};
+use super::results::{self, NONE, TargetRows};
 use super::symbols::{Api, Handle};
 
 /// What a thread of DuckDB has for a call: a function process that no other thread uses.
@@ -123,10 +123,10 @@ unsafe fn map(
         }
         sources
     });
-    let place = Place { first: 0, count: rows, sources: sources.as_deref() };
+    let target = TargetRows { first: 0, count: rows, sources: sources.as_deref() };
     if called.len() == 0 {
         // SAFETY: the caller promises the vector, whose type `resolve` has set.
-        return unsafe { results::write(api, result, &call.definition.result, None, place) };
+        return unsafe { results::write(api, result, &call.definition.result, None, target) };
     }
     match call.role() {
         Role::Run => {}
@@ -141,7 +141,7 @@ unsafe fn map(
                 )?;
             }
             // SAFETY: as above.
-            return unsafe { results::write(api, result, &call.definition.result, None, place) };
+            return unsafe { results::write(api, result, &call.definition.result, None, target) };
         }
     }
     let failed = |error: CallError| call.session.call_failed(&error, function);
@@ -161,7 +161,7 @@ unsafe fn map(
     let output = inputs.call().map_err(failed)?;
     let column = output.columns.first().ok_or("a function has no result")?;
     // SAFETY: as above.
-    let written = unsafe { results::write(api, result, &call.definition.result, Some(column), place) };
+    let written = unsafe { results::write(api, result, &call.definition.result, Some(column), target) };
     written.map_err(|error| call.session.result_failed(error, function))
 }
 

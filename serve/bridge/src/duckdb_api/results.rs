@@ -15,9 +15,9 @@ use super::symbols::{Api, Handle};
 const INLINE: usize = 12;
 const UUID_ORDER: u128 = 1 << 127;
 
-/// The rows of a result in a vector.
+/// The rows of a vector to which a result is written.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct TargetRows<'a> {
     /// The vector's row of the first one.
     pub first: usize,
     /// The vector's rows.
@@ -29,7 +29,7 @@ pub(super) struct Place<'a> {
 /// A row for which the function was not called.
 pub(super) const NONE: u32 = u32::MAX;
 
-impl Place<'_> {
+impl TargetRows<'_> {
     fn source(&self, row: usize) -> Option<usize> {
         match self.sources {
             None => Some(row),
@@ -47,54 +47,54 @@ pub(super) unsafe fn write(
     vector: Handle,
     type_: &SqlType,
     column: Option<&OutputColumn<'_>>,
-    place: Place<'_>,
+    target: TargetRows<'_>,
 ) -> Result<(), CallbackError> {
-    let is_valid = |row: usize| match (column, place.source(row)) {
+    let is_valid = |row: usize| match (column, target.source(row)) {
         (Some(column), Some(source)) => column.is_valid(source),
         _ => false,
     };
     let nulls = |row: &usize| !is_valid(*row);
-    if column.is_none() || column.is_some_and(|column| column.validity.is_some()) || place.sources.is_some() {
+    if column.is_none() || column.is_some_and(|column| column.validity.is_some()) || target.sources.is_some() {
         // SAFETY: the caller promises it.
-        unsafe { set_nulls(api, vector, place.first, (0..place.count).filter(nulls)) }?;
+        unsafe { set_nulls(api, vector, target.first, (0..target.count).filter(nulls)) }?;
     }
     let Some(column) = column else {
         // SAFETY: the caller promises the vector.
-        return unsafe { nested::write_nulls(api, vector, type_, place) };
+        return unsafe { nested::write_nulls(api, vector, type_, target) };
     };
     if type_.storage.is_nested() {
         // SAFETY: the caller promises the vector.
-        return unsafe { nested::write(api, vector, type_, column, place) };
+        return unsafe { nested::write(api, vector, type_, column, target) };
     }
     let mut data: *mut c_void = ptr::null_mut();
     // SAFETY: the caller promises the vector.
     checked(api, |error| unsafe { (api.v2_vector_get_data_mutable)(vector, &raw mut data, error) })?;
     let data = data.cast::<u8>();
     match (&column.data, type_.storage) {
-        (OutputData::Fixed(values), Storage::Same(width)) if place.sources.is_none() && values.width() == width => {
+        (OutputData::Fixed(values), Storage::Same(width)) if target.sources.is_none() && values.width() == width => {
             // SAFETY: the vector has room for these rows of this width.
-            let into = unsafe { std::slice::from_raw_parts_mut(data.add(place.first * width), place.count * width) };
+            let into = unsafe { std::slice::from_raw_parts_mut(data.add(target.first * width), target.count * width) };
             values.copy_to(0, into);
             Ok(())
         }
         (OutputData::Bytes { offsets, bytes }, Storage::Enum(width)) => {
-            for row in (0..place.count).filter(|row| is_valid(*row)) {
-                let Some(source) = place.source(row) else { continue };
+            for row in (0..target.count).filter(|row| is_valid(*row)) {
+                let Some(source) = target.source(row) else { continue };
                 let label = &bytes[offsets[source] as usize..offsets[source + 1] as usize];
                 let number = label_number(label, type_)?;
                 // SAFETY: the row is one of the vector, whose type has this storage.
-                unsafe { store(data, place.first + row, Storage::Same(width), &number.to_le_bytes()[..width]) };
+                unsafe { store(data, target.first + row, Storage::Same(width), &number.to_le_bytes()[..width]) };
             }
             Ok(())
         }
         (OutputData::Fixed(values), storage) if !matches!(storage, Storage::Text | Storage::Enum(_)) => {
             let bytes = values.to_vec();
             let width = values.width();
-            for row in 0..place.count {
-                if let Some(source) = place.source(row) {
+            for row in 0..target.count {
+                if let Some(source) = target.source(row) {
                     let value = &bytes[source * width..][..width];
                     // SAFETY: the row is one of the vector, whose type has this storage.
-                    unsafe { store(data, place.first + row, storage, value) };
+                    unsafe { store(data, target.first + row, storage, value) };
                 }
             }
             Ok(())
@@ -102,12 +102,12 @@ pub(super) unsafe fn write(
         (OutputData::Bytes { offsets, bytes }, Storage::Text) => {
             // SAFETY: the caller promises the vector.
             let heap = unsafe { heap(api, vector, bytes) }?;
-            for row in (0..place.count).filter(|row| is_valid(*row)) {
-                let Some(source) = place.source(row) else { continue };
+            for row in (0..target.count).filter(|row| is_valid(*row)) {
+                let Some(source) = target.source(row) else { continue };
                 let (start, end) = (offsets[source] as usize, offsets[source + 1] as usize);
                 let value = text(bytes, start..end, heap.wrapping_add(start))?;
                 // SAFETY: the row is one of the vector, whose values are texts of 16 bytes.
-                unsafe { data.add((place.first + row) * 16).cast::<u128>().write_unaligned(value) };
+                unsafe { data.add((target.first + row) * 16).cast::<u128>().write_unaligned(value) };
             }
             Ok(())
         }
@@ -157,8 +157,9 @@ unsafe fn set_nulls(
 /// `data` is that of a vector of this storage, which has this row.
 unsafe fn store(data: *mut u8, row: usize, storage: Storage, value: &[u8]) {
     let number = value.try_into().map_or(0, i128::from_le_bytes);
-    // A decimal of a NULL may be any number; others have at most as many digits as their type, so that these casts keep them.
-    // SAFETY: the caller promises the place.
+    // A decimal of a NULL may be any number; others have at most as many digits as their type, so that these casts keep
+    // them.
+    // SAFETY: the caller promises the target.
     unsafe {
         match storage {
             Storage::Decimal16 => data.cast::<i16>().add(row).write_unaligned(number as i16),

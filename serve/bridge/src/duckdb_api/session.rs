@@ -65,12 +65,12 @@ pub(super) struct Session {
 }
 
 /// A connection: the number of its database in this process, and its id there.
-type Place = (u64, u64);
+type ConnectionKey = (u64, u64);
 
 #[derive(Default)]
 struct Sessions {
-    by_place: HashMap<Place, Arc<Session>>,
-    by_token: HashMap<String, Place>,
+    by_key: HashMap<ConnectionKey, Arc<Session>>,
+    by_token: HashMap<String, ConnectionKey>,
 }
 
 static SESSIONS: LazyLock<Mutex<Sessions>> = LazyLock::new(Mutex::default);
@@ -90,12 +90,12 @@ impl Session {
     /// The session with a token.
     pub fn find(token: &str) -> Option<Arc<Self>> {
         let sessions = lock(&SESSIONS);
-        sessions.by_token.get(token).and_then(|place| sessions.by_place.get(place)).cloned()
+        sessions.by_token.get(token).and_then(|key| sessions.by_key.get(key)).cloned()
     }
 
-    fn of(place: Place) -> Result<Arc<Self>, String> {
+    fn of(key: ConnectionKey) -> Result<Arc<Self>, String> {
         let mut sessions = lock(&SESSIONS);
-        if let Some(session) = sessions.by_place.get(&place) {
+        if let Some(session) = sessions.by_key.get(&key) {
             return Ok(Arc::clone(session));
         }
         let token = random_token()?;
@@ -110,8 +110,8 @@ impl Session {
             stop: StopFlag::default(),
             capture: Mutex::default(),
         });
-        sessions.by_token.insert(token, place);
-        sessions.by_place.insert(place, Arc::clone(&session));
+        sessions.by_token.insert(token, key);
+        sessions.by_key.insert(key, Arc::clone(&session));
         Ok(session)
     }
 
@@ -119,8 +119,8 @@ impl Session {
     /// until they end.
     pub fn close(&self) {
         let mut sessions = lock(&SESSIONS);
-        if let Some(place) = sessions.by_token.remove(&self.token) {
-            sessions.by_place.remove(&place);
+        if let Some(key) = sessions.by_token.remove(&self.token) {
+            sessions.by_key.remove(&key);
         }
         drop(sessions);
         // It has the session's object in Python, which has this session.

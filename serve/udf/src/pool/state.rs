@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::idle_cpu::IdleWatch;
 use crate::memory::{MemoryBudget, MemoryExceeded};
-use crate::places::Places;
+use crate::slots::Slots;
 use crate::source::ProcessSource;
 
 pub(crate) struct PoolState {
     pub source: ProcessSource,
-    pub places: Arc<Places>,
+    pub slots: Arc<Slots>,
     pub idle_watch: Arc<IdleWatch>,
     /// The memory of all sessions' functions in this process.
     pub budget: Arc<MemoryBudget>,
@@ -17,10 +17,10 @@ pub(crate) struct PoolState {
 
 impl PoolState {
     pub fn new(source: ProcessSource) -> Self {
-        let places = Places::new(source.limits.processes);
+        let slots = Slots::new(source.limits.processes);
         Self {
-            idle_watch: IdleWatch::new(Arc::clone(&places)),
-            places,
+            idle_watch: IdleWatch::new(Arc::clone(&slots)),
+            slots,
             budget: MemoryBudget::new(bytes(source.limits.server_memory), MemoryExceeded::Server),
             source,
         }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use crate::CallError;
 use crate::layout::MAX_NOTICES;
 use crate::memory::MemoryBudget;
-use crate::places::{ProcessState, SessionPlace};
 use crate::pool::state::PoolState;
 use crate::process::Process;
+use crate::slots::{ProcessState, SessionSlot};
 use crate::stop::StopFlag;
 
 /// What function processes and handles of one SQL session share.
@@ -65,7 +65,7 @@ impl SessionState {
     }
 
     pub fn end_idle(&self, time: Duration) {
-        self.pool.places.end_idle(self.id, time);
+        self.pool.slots.end_idle(self.id, time);
     }
 
     pub fn process_ids(&self) -> Vec<i32> {
@@ -82,7 +82,7 @@ impl SessionState {
     /// killed.
     pub fn take_idle(&self) -> Option<ProcessState> {
         loop {
-            let state = self.pool.places.take_idle(self.id)?;
+            let state = self.pool.slots.take_idle(self.id)?;
             if state.process.as_ref().is_some_and(|process| process.begin_call() && !process.has_ended()) {
                 return Some(state);
             }
@@ -93,7 +93,7 @@ impl SessionState {
         let Some(process) = &state.process else { return };
         process.end_call();
         if !process.is_killed() {
-            self.pool.places.give_back(self.id, state, || !self.has_ended.load(Ordering::SeqCst));
+            self.pool.slots.give_back(self.id, state, || !self.has_ended.load(Ordering::SeqCst));
         }
     }
 
@@ -104,17 +104,17 @@ impl SessionState {
         }
         let limits = &self.pool.source.limits;
         let most = limits.session_processes.unwrap_or(usize::MAX);
-        let Some(session_place) = SessionPlace::take(&self.used, most) else {
+        let Some(session_slot) = SessionSlot::take(&self.used, most) else {
             // Another thread of the session may have given one back meanwhile.
             return self.take_idle().ok_or(CallError::TooManySessionProcesses(most));
         };
-        let place = self.pool.places.take().ok_or(CallError::TooManyProcesses(limits.processes))?;
+        let slot = self.pool.slots.take().ok_or(CallError::TooManyProcesses(limits.processes))?;
         let process = Arc::new(Process::start(&self.pool.source)?);
         self.pool.idle_watch.watch(&process)?;
         let mut running = lock(&self.running);
         running.retain(|process| process.strong_count() > 0);
         running.push(Arc::downgrade(&process));
-        Ok(ProcessState::new(process, place, session_place))
+        Ok(ProcessState::new(process, slot, session_slot))
     }
 
     /// Adds printed text, up to the limit of a statement.

@@ -5,7 +5,7 @@ use std::ptr;
 
 use colonnade_udf::{OutputColumn, OutputData};
 
-use super::{NONE, Place, set_nulls, write as write_column};
+use super::{NONE, TargetRows, set_nulls, write as write_column};
 use crate::duckdb_api::handles::{CallbackError, checked};
 use crate::duckdb_api::sql_type::{SqlType, Storage};
 use crate::duckdb_api::symbols::{Api, Handle};
@@ -19,7 +19,7 @@ pub(super) unsafe fn write(
     vector: Handle,
     type_: &SqlType,
     column: &OutputColumn<'_>,
-    place: Place<'_>,
+    target: TargetRows<'_>,
 ) -> Result<(), CallbackError> {
     let mut data: *mut c_void = ptr::null_mut();
     // SAFETY: the caller promises the vector; each child has its type's layout, and a row for each of the vector's rows, or is a list's
@@ -33,48 +33,49 @@ pub(super) unsafe fn write(
                 checked(api, |error| (api.v2_vector_get_size)(child, &raw mut first, error))?;
                 let count = offsets.last().copied().unwrap_or(0);
                 checked(api, |error| (api.v2_vector_set_size)(child, first + count, error))?;
-                let below = Place { first: first as usize, count: count as usize, sources: None };
+                let below = TargetRows { first: first as usize, count: count as usize, sources: None };
                 write_column(api, child, only_child(type_)?, Some(items), below)?;
-                for row in 0..place.count {
-                    let range = place.source(row).map_or((0, 0), |source| (offsets[source], offsets[source + 1]));
+                for row in 0..target.count {
+                    let range = target.source(row).map_or((0, 0), |source| (offsets[source], offsets[source + 1]));
                     let entry = [first + range.0, range.1 - range.0];
-                    data.cast::<[u64; 2]>().add(place.first + row).write_unaligned(entry);
+                    data.cast::<[u64; 2]>().add(target.first + row).write_unaligned(entry);
                 }
                 Ok(())
             }
             (OutputData::Array(items), Storage::Array(size)) => {
-                let of = |row: usize| place.source(row).map(|source| source * size);
-                let sources: Vec<u32> = (0..place.count)
+                let of = |row: usize| target.source(row).map(|source| source * size);
+                let sources: Vec<u32> = (0..target.count)
                     .flat_map(|row| (0..size).map(move |item| of(row).map_or(NONE, |first| (first + item) as u32)))
                     .collect();
-                let below = Place { first: place.first * size, count: place.count * size, sources: Some(&sources) };
+                let below =
+                    TargetRows { first: target.first * size, count: target.count * size, sources: Some(&sources) };
                 write_column(api, child(api, vector, 0)?, only_child(type_)?, Some(items), below)
             }
             (OutputData::Struct(fields), Storage::Struct) => {
                 for (index, (field, field_type)) in (0..).zip(fields.iter().zip(&type_.children)) {
-                    write_column(api, child(api, vector, index)?, field_type, Some(field), place)?;
+                    write_column(api, child(api, vector, index)?, field_type, Some(field), target)?;
                 }
                 Ok(())
             }
             (OutputData::Union { tags, members }, Storage::Union) => {
                 let tag_vector = child(api, vector, 0)?;
                 checked(api, |error| (api.v2_vector_get_data_mutable)(tag_vector, &raw mut data, error))?;
-                for row in 0..place.count {
-                    let tag = place.source(row).map_or(0, |source| tags[source]);
-                    data.cast::<u8>().add(place.first + row).write(tag);
+                for row in 0..target.count {
+                    let tag = target.source(row).map_or(0, |source| tags[source]);
+                    data.cast::<u8>().add(target.first + row).write(tag);
                 }
                 // Without a value there is no member. DuckDB's casts look only at the number.
-                let is_null = |row: &usize| place.source(*row).is_none_or(|source| !column.is_valid(source));
-                set_nulls(api, tag_vector, place.first, (0..place.count).filter(is_null))?;
+                let is_null = |row: &usize| target.source(*row).is_none_or(|source| !column.is_valid(source));
+                set_nulls(api, tag_vector, target.first, (0..target.count).filter(is_null))?;
                 for (index, (member, member_type)) in (0..).zip(members.iter().zip(&type_.children)) {
                     // Only the member that the number names has a value.
-                    let sources: Vec<u32> = (0..place.count)
-                        .map(|row| match place.source(row) {
+                    let sources: Vec<u32> = (0..target.count)
+                        .map(|row| match target.source(row) {
                             Some(source) if usize::from(tags[source]) == index => source as u32,
                             _ => NONE,
                         })
                         .collect();
-                    let below = Place { sources: Some(&sources), ..place };
+                    let below = TargetRows { sources: Some(&sources), ..target };
                     write_column(api, child(api, vector, index as u64 + 1)?, member_type, Some(member), below)?;
                 }
                 Ok(())
@@ -92,7 +93,7 @@ pub(super) unsafe fn write_nulls(
     api: &Api,
     vector: Handle,
     type_: &SqlType,
-    place: Place<'_>,
+    target: TargetRows<'_>,
 ) -> Result<(), CallbackError> {
     let children = (0..).zip(&type_.children);
     // SAFETY: the caller promises the vector; each child has a row for each of the vector's rows, an array's child as many as it has items.
@@ -100,17 +101,17 @@ pub(super) unsafe fn write_nulls(
         match type_.storage {
             Storage::Struct => {
                 for (index, field) in children {
-                    write_column(api, child(api, vector, index)?, field, None, place)?;
+                    write_column(api, child(api, vector, index)?, field, None, target)?;
                 }
             }
             Storage::Union => {
-                set_nulls(api, child(api, vector, 0)?, place.first, 0..place.count)?;
+                set_nulls(api, child(api, vector, 0)?, target.first, 0..target.count)?;
                 for (index, member) in children {
-                    write_column(api, child(api, vector, index + 1)?, member, None, place)?;
+                    write_column(api, child(api, vector, index + 1)?, member, None, target)?;
                 }
             }
             Storage::Array(size) => {
-                let below = Place { first: place.first * size, count: place.count * size, sources: None };
+                let below = TargetRows { first: target.first * size, count: target.count * size, sources: None };
                 write_column(api, child(api, vector, 0)?, only_child(type_)?, None, below)?;
             }
             _ => {}

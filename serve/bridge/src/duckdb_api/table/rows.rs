@@ -8,7 +8,7 @@ use crate::duckdb_api::bound::constant;
 use crate::duckdb_api::entry::{Made, POSITIONAL_ONLY};
 use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
 use crate::duckdb_api::registry::TYPES;
-use crate::duckdb_api::results::{self, Place};
+use crate::duckdb_api::results::{self, TargetRows};
 use crate::duckdb_api::symbols::{Api, Handle};
 
 const NAME: &str = "colonnade_rows";
@@ -130,8 +130,8 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                 let exceeded = |exceeded| call.session.exceeded(exceeded, &call.function);
                 let _charge = call.processes.budget().charge(bytes).map_err(exceeded)?;
                 let part = column.slice(&type_.column_type, position.row, count);
-                let place = Place { first: 0, count, sources: None };
-                let written = results::write(api, vector(index)?, type_, Some(&part), place);
+                let target = TargetRows { first: 0, count, sources: None };
+                let written = results::write(api, vector(index)?, type_, Some(&part), target);
                 written.map_err(|error| call.session.result_failed(error, &call.function))?;
             }
             position.row += count;

@@ -1,4 +1,4 @@
-//! The places of function processes that sessions share.
+//! The slots of function processes that sessions share.
 
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
@@ -24,7 +24,7 @@ fn add(caller: &mut FunctionCaller, number: i64) -> Result<i64, CallError> {
     Ok(i64::from_le_bytes(nodes[0].values[..8].try_into().unwrap()))
 }
 
-fn with_places(processes: usize) -> ProcessPool {
+fn with_slots(processes: usize) -> ProcessPool {
     pool_with(ProcessLimits { processes, ..limits() })
 }
 
@@ -33,13 +33,13 @@ fn sessions(pool: &ProcessPool, count: usize) -> Vec<SessionProcesses> {
 }
 
 #[test]
-fn the_least_recently_used_idle_process_gives_up_its_place() {
-    let pool = with_places(2);
+fn the_least_recently_used_idle_process_gives_up_its_slot() {
+    let pool = with_slots(2);
     let sessions = sessions(&pool, 3);
     let add_in = |session: usize, number| add(&mut sessions[session].caller(), number).unwrap();
     assert_eq!((add_in(0, 1), add_in(1, 10), add_in(0, 1)), (1, 10, 2));
     let (kept, ended) = (sessions[0].process_ids(), sessions[1].process_ids());
-    // A session that has another one's place has nothing of what that left behind.
+    // A session that has another one's slot has nothing of what that left behind.
     assert_eq!(add_in(2, 100), 100);
     assert_eq!((sessions[0].process_ids(), sessions[1].process_ids()), (kept.clone(), Vec::new()));
     assert!(!sessions[2].process_ids().iter().any(|id| ended.contains(id) || kept.contains(id)));
@@ -51,8 +51,8 @@ fn the_least_recently_used_idle_process_gives_up_its_place() {
 }
 
 #[test]
-fn a_process_in_use_keeps_its_place() {
-    let pool = with_places(2);
+fn a_process_in_use_keeps_its_slot() {
+    let pool = with_slots(2);
     let sessions = sessions(&pool, 3);
     let mut first = sessions[0].caller();
     let mut second = sessions[1].caller();
@@ -66,7 +66,7 @@ fn a_process_in_use_keeps_its_place() {
     assert_eq!(add(&mut second, 1).unwrap(), 3);
 }
 
-/// Lets as many threads work as there are places.
+/// Lets as many threads work as there are slots.
 #[derive(Default)]
 struct Turns(Mutex<usize>, Condvar);
 
@@ -83,10 +83,10 @@ impl Turns {
 }
 
 #[test]
-fn no_call_is_refused_while_there_are_fewer_than_places() {
-    const PLACES: usize = 3;
+fn no_call_is_refused_while_there_are_fewer_than_slots() {
+    const SLOTS: usize = 3;
     const SESSIONS: usize = 12;
-    let pool = with_places(PLACES);
+    let pool = with_slots(SLOTS);
     let (turns, begin) = (Turns::default(), Barrier::new(SESSIONS));
     thread::scope(|scope| {
         for number in 0..SESSIONS {
@@ -96,9 +96,10 @@ fn no_call_is_refused_while_there_are_fewer_than_places() {
                 begin.wait();
                 let mut sum = 0;
                 for round in 0..40 {
-                    let found = turns.run(PLACES, || {
+                    let found = turns.run(SLOTS, || {
                         let found = add(&mut session.caller(), number as i64 + 1);
-                        // Sessions that end, are cancelled or look after their processes do so between the calls of others.
+                        // Sessions that end, are cancelled or look after their processes do so between the calls of
+                        // others.
                         match round % 8 {
                             3 => session.end_idle(Duration::ZERO),
                             5 => session.cancel(),
@@ -111,7 +112,8 @@ fn no_call_is_refused_while_there_are_fewer_than_places() {
                         session.begin_statement();
                         found
                     });
-                    // Either the process is the one that the session had, or it is a new one. Another session's would have another sum.
+                    // Either the process is the one that the session had, or it is a new one. Another session's would
+                    // have another sum.
                     let found = found.unwrap_or_else(|error| panic!("session {number}, round {round}: {error}"));
                     assert!([sum + number as i64 + 1, number as i64 + 1].contains(&found), "{number}: {found}");
                     sum = found;

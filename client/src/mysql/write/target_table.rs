@@ -23,8 +23,8 @@ const SAVEPOINT: &str = "colonnade_write";
 const NOT_ROLLED_BACK: &str = "1196";
 const COPIES: &str = "if_exists=\"append\" adds to it, \"truncate\" empties it before, \"replace\" makes a new one";
 
-/// What happens to the table.
-pub(super) struct Place {
+/// The table that rows are written to, and what happens to it.
+pub(super) struct TargetTable {
     /// The table that the user named.
     pub(super) name: TableName,
     way: Way,
@@ -43,7 +43,7 @@ enum Way {
     Aside { created: TableName, replaces: Option<TableName> },
 }
 
-impl Place {
+impl TargetTable {
     /// Decides what will happen. Nothing has changed yet.
     pub(super) fn find(
         transfer: &mut Transfer<'_>,

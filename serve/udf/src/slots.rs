@@ -1,4 +1,4 @@
-//! The places for function processes of all sessions, and the idle processes that hold them.
+//! The slots for function processes of all sessions, and the idle processes that hold them.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,10 +10,10 @@ use crate::layout::RequestHead;
 use crate::pace::Pace;
 use crate::process::Process;
 
-/// The places of a server. One lock guards the free ones and the idle processes: so whoever finds no place has seen
-/// that all are in use at one moment.
+/// The slots of a server. One lock guards the free ones and the idle processes: so whoever finds no slot has seen that
+/// all are in use at one moment.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct Slots {
     limit: usize,
     state: Mutex<State>,
 }
@@ -21,7 +21,7 @@ pub(crate) struct Places {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// The processes that wait for their session's next call, the least recently used one first. Each holds a place, so
+    /// The processes that wait for their session's next call, the least recently used one first. Each holds a slot, so
     /// there are not many.
     idle: VecDeque<IdleProcess>,
 }
@@ -35,9 +35,9 @@ struct IdleProcess {
 
 /// The right to one function process.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<Places>);
+pub(crate) struct Slot(Arc<Slots>);
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.0.lock().free += 1;
     }
@@ -45,10 +45,10 @@ impl Drop for Place {
 
 /// The right to one of the processes that a session may have.
 #[derive(Debug)]
-pub(crate) struct SessionPlace(Arc<AtomicUsize>);
+pub(crate) struct SessionSlot(Arc<AtomicUsize>);
 
-impl SessionPlace {
-    /// Takes a place, if fewer than `most` are `used`.
+impl SessionSlot {
+    /// Takes a slot, if fewer than `most` are `used`.
     pub fn take(used: &Arc<AtomicUsize>, most: usize) -> Option<Self> {
         let more = |used| (used < most).then_some(used + 1);
         let is_taken = used.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).is_ok();
@@ -56,7 +56,7 @@ impl SessionPlace {
     }
 }
 
-impl Drop for SessionPlace {
+impl Drop for SessionSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
@@ -66,9 +66,9 @@ impl Drop for SessionPlace {
 #[derive(Debug, Default)]
 pub(crate) struct ProcessState {
     pub process: Option<Arc<Process>>,
-    /// The process's place among those of all sessions, and among those of its own. They are dropped after it.
-    pub place: Option<Place>,
-    _session_place: Option<SessionPlace>,
+    /// The process's slot among those of all sessions, and among those of its own. They are dropped after it.
+    pub slot: Option<Slot>,
+    _session_slot: Option<SessionSlot>,
     pub compiled: Compiled,
     pub pace: Pace,
     /// The head and the words of its last call, if that is done and nothing else has been asked since.
@@ -76,12 +76,12 @@ pub(crate) struct ProcessState {
 }
 
 impl ProcessState {
-    pub fn new(process: Arc<Process>, place: Place, session_place: SessionPlace) -> Self {
-        Self { process: Some(process), place: Some(place), _session_place: Some(session_place), ..Self::default() }
+    pub fn new(process: Arc<Process>, slot: Slot, session_slot: SessionSlot) -> Self {
+        Self { process: Some(process), slot: Some(slot), _session_slot: Some(session_slot), ..Self::default() }
     }
 }
 
-impl Places {
+impl Slots {
     pub fn new(limit: usize) -> Arc<Self> {
         Arc::new(Self { limit, state: Mutex::new(State { free: limit, idle: VecDeque::new() }) })
     }
@@ -90,23 +90,23 @@ impl Places {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number of places that are taken.
+    /// The number of slots that are taken.
     pub fn taken(&self) -> usize {
         self.limit - self.lock().free
     }
 
-    /// Takes a free place, or that of the least recently used idle process, whichever session it belongs to. That
+    /// Takes a free slot, or that of the least recently used idle process, whichever session it belongs to. That
     /// process ends: what a session has left in a process must never be there for another one.
-    pub fn take(self: &Arc<Self>) -> Option<Place> {
+    pub fn take(self: &Arc<Self>) -> Option<Slot> {
         let mut state = self.lock();
         if state.free > 0 {
             state.free -= 1;
-            return Some(Place(Arc::clone(self)));
+            return Some(Slot(Arc::clone(self)));
         }
         let ended = state.idle.pop_front();
         // Outside of the lock, because ending a process takes longer.
         drop(state);
-        ended.and_then(|mut idle| idle.state.place.take())
+        ended.and_then(|mut idle| idle.state.slot.take())
     }
 
     /// The session's most recently used idle process.
@@ -117,14 +117,14 @@ impl Places {
     }
 
     /// Keeps a process for the next call of its session, if that `continues`.
-    pub fn give_back(&self, session: u64, caller: ProcessState, continues: impl FnOnce() -> bool) {
+    pub fn give_back(&self, session: u64, idle: ProcessState, continues: impl FnOnce() -> bool) {
         let mut state = self.lock();
         // Asked under the lock: a session that ends says so before it ends its idle processes, and then none is missed.
         if continues() {
-            state.idle.push_back(IdleProcess { session, since: Instant::now(), state: caller });
+            state.idle.push_back(IdleProcess { session, since: Instant::now(), state: idle });
         } else {
             drop(state);
-            drop(caller);
+            drop(idle);
         }
     }
 
@@ -133,7 +133,7 @@ impl Places {
         self.end(|idle| idle.session == session && idle.since.elapsed() >= time);
     }
 
-    /// Gives up the places of idle processes that were killed.
+    /// Gives up the slots of idle processes that were killed.
     pub fn end_killed(&self) {
         self.end(|idle| idle.state.process.as_ref().is_some_and(|process| process.is_killed()));
     }

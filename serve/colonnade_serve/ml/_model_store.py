@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Place:
+class ModelStore:
     """An open connection to a database with models."""
 
     connection: Connection
@@ -42,13 +42,13 @@ class Place:
 
 
 @contextmanager
-def place(connection: str | Connection, schema: str) -> Iterator[Place]:
-    """The place of a URI, whose connection is closed at the end, or of an open connection."""
+def model_store(connection: str | Connection, schema: str) -> Iterator[ModelStore]:
+    """The models of a URI, whose connection is closed at the end, or of an open connection."""
     require("pyarrow", "colonnade.ml")
     if isinstance(connection, Connection):
-        yield Place(connection, schema)
+        yield ModelStore(connection, schema)
     elif isinstance(connection, str):
         with connect(connection) as opened:
-            yield Place(opened, schema)
+            yield ModelStore(opened, schema)
     else:
         raise InterfaceError(f"the connection is a {type(connection).__name__}: give a URI or a colonnade.Connection")

@@ -297,7 +297,7 @@ class Client:
         """Consecutive readings on one connection, in chunks of the default size."""
         return self.ask({"uri": uri, "query": query, "options": {"compression": compression}, "times": times})
 
-    def settle(self, uri: str) -> None:
+    def drain_link(self, uri: str) -> None:
         """Waits until all packets in transit have arrived: in a full queue the first packet of the next reading would
         be lost."""
         self.ask({"uri": uri})

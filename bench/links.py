@@ -105,7 +105,7 @@ def compare(
                 continue
             walls = [reading["wall"] for given in readings.values() for reading in given if reading["wall"]]
             limit = MAX_TIME_RATIO * min(walls) + 1 if walls and name not in ALWAYS_RUN else 600.0
-            reader.settle(server.uri(link))
+            reader.drain_link(server.uri(link))
             if swing:
                 swing.restart()
             before = server.cpu()

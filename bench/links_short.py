@@ -38,7 +38,7 @@ def compare(link: Link, query: str, rounds: int, server: Server, reader: Client)
     reader.repeat(server.uri(link), query, "light", 1)
     for turn in range(rounds):
         for name in readings if turn % 2 == 0 else reversed(readings):
-            reader.settle(server.uri(link))
+            reader.drain_link(server.uri(link))
             before = server.cpu()
             found = reader.repeat(server.uri(link), query, name, len(QUERIES))
             readings[name].append({"readings": found, "server_cpu": server.cpu() - before})

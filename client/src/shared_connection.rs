@@ -50,7 +50,7 @@ pub(crate) trait Peer: Send + Sync + 'static {
     ///
     /// # Errors
     /// The connection is lost.
-    fn settle(&self, _link: &mut Self::ServerConnection) -> Result<(), Error> {
+    fn absorb_late_cancel(&self, _link: &mut Self::ServerConnection) -> Result<(), Error> {
         Ok(())
     }
 
@@ -198,8 +198,8 @@ impl<P: Peer> SharedConnection<P> {
         // A cancel request that is being delivered still means this query.
         let cancelled = self.cancelled.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = connection.and_then(|mut connection| {
-            let settled = if *cancelled == number { self.peer.settle(&mut connection) } else { Ok(()) };
-            settled.ok().map(|()| connection)
+            let absorbed = if *cancelled == number { self.peer.absorb_late_cancel(&mut connection) } else { Ok(()) };
+            absorbed.ok().map(|()| connection)
         });
         let mut state = self.state();
         *state = match connection {

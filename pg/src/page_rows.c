@@ -17,7 +17,7 @@ aligned_pointer(const char *at, Size mask)
 
 /* Moves at[] to the next attribute's start, if that has this alignment. */
 static void
-settle(PageRows *rows, Size mask)
+align_rows(PageRows *rows, Size mask)
 {
     for (uint32 row = 0; row < rows->count; row++)
         rows->at[row] = aligned_pointer(rows->at[row] + rows->offset, mask);
@@ -98,7 +98,7 @@ take_fixed(PageRows *rows, int attribute, Column *column, uint32 first, ColumnKi
 
     if (likely(!att_isnull(attribute, rows->present))) {
         if (mask > rows->align_mask)
-            settle(rows, mask);
+            align_rows(rows, mask);
         rows->offset = (rows->offset + mask) & ~mask;
         for (uint32 row = 0; row < rows->count; row++)
             put_fixed(column, first + row, rows->at[row] + rows->offset, kind);
@@ -207,7 +207,7 @@ page_rows_pass(PageRows *rows, int attribute)
         rows->offset = ((rows->offset + mask) & ~mask) + (Size) layout->length;
         return;
     }
-    settle(rows, 0);
+    align_rows(rows, 0);
     for (uint32 row = 0; row < rows->count; row++) {
         const char *at = rows->at[row];
 

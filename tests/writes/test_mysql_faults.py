@@ -49,7 +49,7 @@ class Link:
     def close(self) -> None:
         self._listener.close()
 
-    def settle(self) -> None:
+    def wait_until_closed(self) -> None:
         """Waits until all clients have closed their connections, so that nothing more is sent."""
         for asking in self._asking:
             asking.join(60)
@@ -126,7 +126,7 @@ def test_a_request_for_another_file_gets_nothing(in_mariadb: Place, link: Link, 
         link.change, link.sent = change, b""
         with pytest.raises(colonnade.InternalError, match="request for the rows"):
             append(pa.table({"a": [1234567]}), link.uri(in_mariadb))
-        link.settle()
+        link.wait_until_closed()
         # Neither the file nor the rows.
         assert b"LOAD DATA LOCAL" in link.sent and b"nobody" not in link.sent
         # After the statement, the session's end is all that is sent, if that.

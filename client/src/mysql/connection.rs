@@ -88,7 +88,7 @@ impl Peer for Mysql {
     }
 
     /// A KILL QUERY that arrives late stops this statement, which does nothing.
-    fn settle(&self, connection: &mut ServerConnection) -> Result<(), Error> {
+    fn absorb_late_cancel(&self, connection: &mut ServerConnection) -> Result<(), Error> {
         match connection.tell("DO 0", &mut limit()) {
             Err(error) if error.kind() != ErrorKind::Database => Err(error),
             _ => Ok(()),

@@ -84,7 +84,7 @@ impl ServerConnection {
             let server = ServerProperties { capabilities, ..ServerProperties::default() };
             let access = target.access;
             let mut connection = Self { incoming, server, status, access, time_zone: None, ambiguous: None };
-            connection.settle(&mut tick)?;
+            connection.set_up_session(&mut tick)?;
             Ok(connection)
         });
         opened.map_err(|error| error.with_origin(&target.to_string()))
@@ -187,7 +187,8 @@ impl ServerConnection {
         Ok(())
     }
 
-    fn settle(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+    /// Sets the session's settings and reads what the server says of itself.
+    fn set_up_session(&mut self, tick: Tick<'_>) -> Result<(), Error> {
         self.tell(SETTINGS, tick)?;
         if self.access == Access::Gateway {
             self.tell(state::MODES, tick)?;

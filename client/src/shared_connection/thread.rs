@@ -73,7 +73,7 @@ mod tests {
     }
 
     /// Waits until a thread has nothing to do.
-    fn settle(idle: &IdleThread) {
+    fn wait_until_idle(idle: &IdleThread) {
         while idle.0.lock().unwrap().is_none() {
             thread::yield_now();
         }
@@ -83,7 +83,7 @@ mod tests {
     fn a_thread_that_is_done_is_used_again() {
         let idle = IdleThread::default();
         let first = ran(&idle);
-        settle(&idle);
+        wait_until_idle(&idle);
         assert_eq!(ran(&idle), first);
     }
 
@@ -94,7 +94,7 @@ mod tests {
         idle.run(move || until.recv().unwrap()).unwrap();
         let other = ran(&idle);
         held.send(()).unwrap();
-        settle(&idle);
+        wait_until_idle(&idle);
         assert_ne!(other, thread::current().id());
     }
 
@@ -103,7 +103,7 @@ mod tests {
         let idle = IdleThread::default();
         idle.run(|| panic!("as a test")).unwrap();
         ran(&idle);
-        settle(&idle);
+        wait_until_idle(&idle);
     }
 
     #[test]
@@ -111,7 +111,7 @@ mod tests {
         let idle = IdleThread::default();
         let (sender, end) = channel::<()>();
         idle.run(move || drop(sender)).unwrap();
-        settle(&idle);
+        wait_until_idle(&idle);
         let place = Arc::downgrade(&idle.0);
         drop(idle);
         assert!(end.recv().is_err() && place.upgrade().is_none());

@@ -117,7 +117,7 @@ pub(crate) fn guard(error: *mut ColonnadeError, work: impl FnOnce() -> Result<()
     #[cfg(feature = "memory-errors")]
     if unwound.is::<memory::Refused>() {
         drop(unwound);
-        return tell(error, Status::OutOfMemory, &format_args!("{} bytes were refused", memory::settle()));
+        return tell(error, Status::OutOfMemory, &format_args!("{} bytes were refused", memory::take_refused()));
     }
     let text = unwound.downcast_ref::<&str>().copied().or_else(|| unwound.downcast_ref().map(String::as_str));
     let status = tell(error, Status::Internal, &format_args!("internal error: {}", text.unwrap_or("")));

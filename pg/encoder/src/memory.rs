@@ -30,7 +30,7 @@ struct Reserve {
     used: AtomicUsize,
 }
 
-// SAFETY: an atomic counter ensures that each byte is returned only once until `settle`.
+// SAFETY: an atomic counter ensures that each byte is returned only once until `take_refused`.
 unsafe impl Sync for Reserve {}
 
 static RESERVED: Reserve =
@@ -122,7 +122,7 @@ fn refused(layout: Layout) {
 }
 
 /// Bytes of the failed allocation. Must be called after unwinding, when its payload is dropped.
-pub(crate) fn settle() -> usize {
+pub(crate) fn take_refused() -> usize {
     RESERVED.used.store(0, Relaxed);
     REFUSED.swap(0, Relaxed)
 }

@@ -127,7 +127,7 @@ class ArrowSource(ABC, Generic[Query]):
     def _interrupt(self) -> object:
         """Stops the running statement. It is called from any thread."""
 
-    def _settle(self) -> None:
+    def _wait_for_abandoned(self) -> None:
         """Waits until what was abandoned has ended.
 
         Raises:
@@ -306,7 +306,7 @@ class ArrowSource(ABC, Generic[Query]):
                     raise InterfaceError(_BUSY, source=self.name)
                 self._current.wait(RELEASE_SECONDS)
                 self._current = None
-            self._settle()
+            self._wait_for_abandoned()
         except BaseException:
             self._working.release()
             raise

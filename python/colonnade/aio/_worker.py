@@ -172,7 +172,7 @@ def apart(work: Callable[[], Any]) -> asyncio.Future[Any]:
     loop = asyncio.get_running_loop()
     future = loop.create_future()
 
-    def settle(error: BaseException | None) -> None:
+    def complete(error: BaseException | None) -> None:
         if future.done():
             return
         if error is None:
@@ -188,7 +188,7 @@ def apart(work: Callable[[], Any]) -> asyncio.Future[Any]:
             error = caught
         # The loop may be closed.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, error)
+            loop.call_soon_threadsafe(complete, error)
 
     Thread(target=run, name="colonnade-cancel", daemon=True).start()
     return future

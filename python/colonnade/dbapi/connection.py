@@ -96,7 +96,7 @@ class Connection:
         if owner is None or owner is cursor:
             self._leave(rows)
         else:
-            rows.settle()
+            rows.read_ahead()
             if rows.is_open:
                 message = "a cursor's result is not read to its end: read it, or close the cursor"
                 raise InterfaceError(message, source=self._source.name)

@@ -55,7 +55,7 @@ class Rows:
         """Whether the database still has to deliver rows."""
         return self._result._source.is_open
 
-    def settle(self) -> None:
+    def read_ahead(self) -> None:
         """Reads up to two batches ahead, because a small result ends only when its end has been read."""
         while self.is_open and len(self._ahead) < 2 and self._failure is None:
             # If this fails, the reader gets the error.

@@ -104,7 +104,7 @@ impl Session {
     pub(crate) fn commit(&self) -> Result<()> {
         self.refuse_autocommit("commit")?;
         self.free()?;
-        self.settle();
+        self.wait_for_state();
         // PostgreSQL answers COMMIT of such a transaction with ROLLBACK and without an error.
         if self.source.transaction() == Some(Transaction::Failed) {
             self.end("ROLLBACK")?;
@@ -116,7 +116,7 @@ impl Session {
 
     /// Waits until the source says whether a transaction is open, which it does not while the rest of a result that was released is
     /// cancelled. In PostgreSQL, that makes the transaction fail.
-    fn settle(&self) {
+    fn wait_for_state(&self) {
         if self.source.transaction().is_none() {
             // Its error is that of a failed transaction, or comes again with the next statement.
             let _ = self.execute("SELECT 1", None);

@@ -235,7 +235,7 @@ class OdbcSource(ArrowSource[tuple[str, "list[str | None] | None"]]):
             self._calls.run(connection.commit)
         return None
 
-    def _settle(self) -> None:
+    def _wait_for_abandoned(self) -> None:
         if not self._calls.wait(RELEASE_SECONDS):
             raise InterfaceError(
                 "the driver still runs an abandoned query, which cannot be stopped: open a second connection",

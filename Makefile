@@ -87,7 +87,7 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -P -m mypy.stubtest colonnade._core colonnade_serve._core
-	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_rooms.py
+	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_imports.py
 
 # Strict: a broken link, a page without a link to it, or a docstring that cannot be parsed is an error. -E reads all
 # pages again, because the generated parts also depend on the code.

@@ -1,1 +1,1 @@
-"""Tests with real servers and clients. A package here is a room; its docstring says what is tested in it."""
+"""Tests with real servers and clients. The docstring of each package here says what is tested in it."""

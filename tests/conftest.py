@@ -1,4 +1,4 @@
-"""Servers and connections that the tests of several rooms share."""
+"""Servers and connections that the tests of several packages share."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     make check SINCE=HEAD~3     # what has changed since another commit
 
 The packages are built before. This checks formatting, lints and types of what has changed, and runs the tests that
-belong to it: those of each changed crate, each changed file of tests, and files of the rooms in `ROOMS`, the shortest
+belong to it: those of each changed crate, each changed file of tests, and files of the folders in `TESTS`, the shortest
 first, for `SECONDS` by the times of their last run. What is left out is counted. `make test` runs everything.
 """
 
@@ -21,8 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
-#: The rooms of tests for each folder, of which the longest that has a file counts.
-ROOMS = {
+#: The folders of tests for each folder, of which the longest that has a file counts.
+TESTS = {
     "client/adbc": ["adbc"],
     "client/duckdb_api": ["functions"],
     "client/src/mysql": ["mysql"],
@@ -52,7 +52,7 @@ ROOMS = {
     "spec": ["spec"],
     "tools/release": ["dist"],
 }
-#: What the rooms' tests may take.
+#: What the tests of these folders may take.
 SECONDS = 25.0
 #: Written by tests/conftest.py: the seconds of each file of tests.
 TIMES = ROOT / ".pytest_cache/v/colonnade/seconds"
@@ -116,16 +116,18 @@ def changed_crates(changed: list[str]) -> list[str]:
 
 
 def chosen_tests(changed: list[str]) -> list[str]:
-    """The files of tests that belong to the changed files, and for the rest of their rooms what there is time for."""
+    """The files of tests that belong to the changed files, and for the rest of their folders what there is time for."""
     own = [name for name in changed if Path(name).name.startswith("test_") and name.endswith(".py")]
     layering = "tests/repository/test_layering.py"
     if any(name.endswith((".py", ".pyi", ".rs")) for name in changed):
         own.append(layering)
-    rooms = {room for name in changed if (folder := _longest(ROOMS, name)) is not None for room in ROOMS[folder]}
-    rooms |= {name.split("/")[1] for name in changed if name.startswith("tests/") and name.count("/") > 1}
+    folders = {tests for name in changed if (folder := _longest(TESTS, name)) is not None for tests in TESTS[folder]}
+    folders |= {name.split("/")[1] for name in changed if name.startswith("tests/") and name.count("/") > 1}
     times: dict[str, float] = json.loads(TIMES.read_text()) if TIMES.exists() else {}
     stems = {f"test_{Path(name).stem.strip('_')}.py" for name in changed}
-    files = [path.relative_to(ROOT).as_posix() for room in rooms for path in (ROOT / "tests" / room).glob("test_*.py")]
+    files = [
+        path.relative_to(ROOT).as_posix() for name in folders for path in (ROOT / "tests" / name).glob("test_*.py")
+    ]
     # Those of the same name come first.
     files.sort(key=lambda name: (Path(name).name not in stems, times.get(name, SECONDS)))
     left, chosen = SECONDS, [*own]

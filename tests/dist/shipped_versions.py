@@ -26,7 +26,7 @@ SMALL = (
     "all",
 )
 #: The tests of what depends on other packages' versions.
-ROOMS = (
+TESTS = (
     "tests/sqlite",
     "tests/destinations/test_dtype.py",
     "tests/destinations/test_frames.py",
@@ -78,7 +78,7 @@ def test_a_part_of_the_suite(packages: str, tmp_path: Path) -> None:
     else:
         environment.install(with_extra("all"), *pinned)
     environment.bring_shells()
-    command = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=300", *ROOMS]
+    command = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--timeout=300", *TESTS]
     found = environment.run(*command, cwd=ROOT, timeout=2400)
     print(found.splitlines()[-1])
     where = environment.run("python", "-c", "import colonnade; print(colonnade.__file__)")

@@ -1,6 +1,6 @@
 """Who may know whom. The crates of `core/` know no others; those of `client/` and `python/` know `core/`; those of
-`serve/` know all of these, and nobody knows `serve/`. Then the rooms of the Python packages, of which `colonnade` does
-not know `colonnade_serve`."""
+`serve/` know all of these, and nobody knows `serve/`. Then the parts of the Python packages, of which `colonnade`
+does not know `colonnade_serve`."""
 
 from __future__ import annotations
 
@@ -61,9 +61,10 @@ NEVER = {
 
 PACKAGES = {"colonnade": ROOT / "python/colonnade", "colonnade_serve": ROOT / "serve/colonnade_serve"}
 
-# Each room of a Python package, or module at its top, and what of the rooms above it its modules may import; "" is the
-# package itself. `_core` is the stub of the extension module. Rooms of another package have its name in front.
-CLIENT_ROOMS = {
+# Each part of a Python package, which is a subpackage or a module at its top, and the parts above it that its modules
+# may import; "" is the package itself. `_core` is the stub of the extension module. Parts of another package have its
+# name in front.
+CLIENT_PARTS = {
     "_options": set[str](),
     "_libraries": set[str](),
     "_core": {"_options"},
@@ -100,7 +101,7 @@ CLIENT_ROOMS = {
     },
     "__main__": {"_cli"},
 }
-SERVER_ROOMS = {
+SERVER_PARTS = {
     "": set[str](),
     "_udf": set[str](),
     "_core": {"_serve", "colonnade._core"},
@@ -123,17 +124,17 @@ SERVER_ROOMS = {
 }
 
 
-def full(package: str, room: str) -> str:
-    """The name of a room with its package's."""
-    if room.partition(".")[0] in PACKAGES:
-        return room
-    return f"{package}.{room}" if room else package
+def full(package: str, part: str) -> str:
+    """The name of a part with its package's."""
+    if part.partition(".")[0] in PACKAGES:
+        return part
+    return f"{package}.{part}" if part else package
 
 
-ROOMS = {
-    full(package, room): {full(package, other) for other in may_know}
-    for package, rooms in (("colonnade", CLIENT_ROOMS), ("colonnade_serve", SERVER_ROOMS))
-    for room, may_know in rooms.items()
+PARTS = {
+    full(package, part): {full(package, other) for other in may_know}
+    for package, parts in (("colonnade", CLIENT_PARTS), ("colonnade_serve", SERVER_PARTS))
+    for part, may_know in parts.items()
 }
 
 
@@ -208,18 +209,18 @@ def imported(module: str) -> set[str]:
     return found & known.keys()
 
 
-def room(module: str) -> str:
+def part(module: str) -> str:
     return ".".join(module.split(".")[:2])
 
 
-def test_every_room_of_the_packages_has_its_place() -> None:
-    assert {room(module) for module in modules()} == set(ROOMS)
+def test_every_part_of_the_packages_has_its_place() -> None:
+    assert {part(module) for module in modules()} == set(PARTS)
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_rooms_know_those_above(package: str) -> None:
+def test_parts_know_those_above(package: str) -> None:
     above = set[str]()
-    for name, may_know in ROOMS.items():
+    for name, may_know in PARTS.items():
         known = {other for other in may_know if other.partition(".")[0] == package}
         # The stub of an extension module names the options that it takes.
         if name.partition(".")[0] == package and name != "colonnade_serve._core":
@@ -228,13 +229,13 @@ def test_rooms_know_those_above(package: str) -> None:
 
 
 @pytest.mark.parametrize("module", sorted(modules()))
-def test_a_module_of_the_packages_knows_only_the_rooms_above(module: str) -> None:
-    others = {room(name) for name in imported(module)} - {room(module)}
+def test_a_module_of_the_packages_knows_only_the_parts_above(module: str) -> None:
+    others = {part(name) for name in imported(module)} - {part(module)}
     # `ml` gives the public names of another package's.
-    assert others <= ROOMS[room(module)] | ({"colonnade_serve.ml"} if module == "colonnade.ml" else set())
+    assert others <= PARTS[part(module)] | ({"colonnade_serve.ml"} if module == "colonnade.ml" else set())
 
 
-def test_what_stands_in_no_room_is_little() -> None:
+def test_what_stands_in_no_subpackage_is_little() -> None:
     for folder in PACKAGES.values():
         assert len([path for path in folder.iterdir() if path.suffix in (".py", ".pyi")]) <= 9
 

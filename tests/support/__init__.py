@@ -1,1 +1,1 @@
-"""What the tests of several rooms need. What one room needs is in that room."""
+"""What the tests of several packages need. What one package needs is in that package."""

@@ -29,11 +29,11 @@ pub enum Codec {
 const PREFIX: usize = 4;
 
 impl Codec {
-    /// The message in compressed form. `room` is reused for all messages.
+    /// The message in compressed form. `buffer` is reused for all messages.
     ///
     /// # Errors
     /// The message is too long.
-    pub fn compress<'a>(self, plain: &'a [u8], room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    pub fn compress<'a>(self, plain: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         let prefix = u32::try_from(plain.len())?.to_le_bytes();
         // A compressor that fills a slice does not need zeros each time; one that fills a vector needs it empty.
         let most = match self {
@@ -42,59 +42,59 @@ impl Codec {
             Self::Lz4 => lz4::get_maximum_output_size(plain.len()),
             Self::Zstd(_) => zstd::zstd_safe::compress_bound(plain.len()),
             Self::Gzip(_) | Self::Xz(_) => {
-                room.clear();
-                room.extend_from_slice(&prefix);
+                buffer.clear();
+                buffer.extend_from_slice(&prefix);
                 0
             }
         };
-        if room.len() < PREFIX + most {
-            room.resize(PREFIX + most, 0);
+        if buffer.len() < PREFIX + most {
+            buffer.resize(PREFIX + most, 0);
         }
         let length = match self {
             Self::None => 0,
-            Self::Snappy => snappy::Encoder::new().compress(plain, &mut room[PREFIX..])?,
-            Self::Lz4 => lz4::compress_into(plain, &mut room[PREFIX..])?,
-            Self::Zstd(level) => zstd::bulk::compress_to_buffer(plain, &mut room[PREFIX..], level)?,
+            Self::Snappy => snappy::Encoder::new().compress(plain, &mut buffer[PREFIX..])?,
+            Self::Lz4 => lz4::compress_into(plain, &mut buffer[PREFIX..])?,
+            Self::Zstd(level) => zstd::bulk::compress_to_buffer(plain, &mut buffer[PREFIX..], level)?,
             Self::Gzip(level) => {
-                let mut encoder = GzEncoder::new(&mut *room, Compression::new(level));
+                let mut encoder = GzEncoder::new(&mut *buffer, Compression::new(level));
                 encoder.write_all(plain)?;
                 encoder.finish()?.len() - PREFIX
             }
             Self::Xz(level) => {
-                let mut encoder = XzEncoder::new(&mut *room, level);
+                let mut encoder = XzEncoder::new(&mut *buffer, level);
                 encoder.write_all(plain)?;
                 encoder.finish()?.len() - PREFIX
             }
         };
-        room[..PREFIX].copy_from_slice(&prefix);
-        Ok(&room[..PREFIX + length])
+        buffer[..PREFIX].copy_from_slice(&prefix);
+        Ok(&buffer[..PREFIX + length])
     }
 
     /// The original message.
     ///
     /// # Errors
     /// These bytes were not made by [`Codec::compress`].
-    pub fn decompress<'a>(self, sent: &'a [u8], room: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    pub fn decompress<'a>(self, sent: &'a [u8], buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if self == Self::None {
             return Ok(sent);
         }
         let (prefix, packed) = sent.split_first_chunk::<PREFIX>().ok_or("the message ends early")?;
         let length = u32::from_le_bytes(*prefix) as usize;
         if matches!(self, Self::Gzip(_) | Self::Xz(_)) {
-            room.clear();
-            room.reserve(length);
-        } else if room.len() < length {
-            room.resize(length, 0);
+            buffer.clear();
+            buffer.reserve(length);
+        } else if buffer.len() < length {
+            buffer.resize(length, 0);
         }
         let found = match self {
             Self::None => 0,
-            Self::Snappy => snappy::Decoder::new().decompress(packed, &mut room[..length])?,
-            Self::Lz4 => lz4::decompress_into(packed, &mut room[..length])?,
-            Self::Zstd(_) => zstd::bulk::decompress_to_buffer(packed, &mut room[..length])?,
-            Self::Gzip(_) => GzDecoder::new(packed).read_to_end(room)?,
-            Self::Xz(_) => XzDecoder::new(packed).read_to_end(room)?,
+            Self::Snappy => snappy::Decoder::new().decompress(packed, &mut buffer[..length])?,
+            Self::Lz4 => lz4::decompress_into(packed, &mut buffer[..length])?,
+            Self::Zstd(_) => zstd::bulk::decompress_to_buffer(packed, &mut buffer[..length])?,
+            Self::Gzip(_) => GzDecoder::new(packed).read_to_end(buffer)?,
+            Self::Xz(_) => XzDecoder::new(packed).read_to_end(buffer)?,
         };
-        if found == length { Ok(&room[..length]) } else { Err("the message has another length than it says".into()) }
+        if found == length { Ok(&buffer[..length]) } else { Err("the message has another length than it says".into()) }
     }
 }
 
@@ -144,8 +144,8 @@ mod tests {
     fn what_is_cut_off_is_an_error() -> Result<()> {
         let message = b"again and ".repeat(100);
         for codec in &ALL[1..] {
-            let mut room = Vec::new();
-            let sent = codec.compress(&message, &mut room)?;
+            let mut buffer = Vec::new();
+            let sent = codec.compress(&message, &mut buffer)?;
             assert!(codec.decompress(&sent[..sent.len() - 1], &mut Vec::new()).is_err(), "{codec}");
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::limits::LimitError;
 use crate::message::ProtocolError;
 pub use crate::sqlstate::SqlState;
 
-/// An error that says by itself what a client is to know: that of a room of the server.
+/// An error that says by itself what a client is to know: that of a module of the server.
 pub trait ClientError: std::error::Error + Any + Send + Sync {
     /// The SQLSTATE for the client.
     fn code(&self) -> SqlState;
@@ -41,7 +41,7 @@ pub enum Failure {
     /// An error of the engine.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// An error of a room of the server.
+    /// An error of a module of the server.
     #[error("{0}")]
     Refused(Box<dyn ClientError>),
     /// A syntax error in a statement that the server handles.
@@ -182,7 +182,7 @@ impl From<Failure> for EngineError {
 }
 
 impl Failure {
-    /// The error of a room, if it is one of this type.
+    /// The error of a module, if it is one of this type.
     pub fn client_error<E: ClientError>(&self) -> Option<&E> {
         match self {
             Self::Refused(error) => (error.as_ref() as &dyn Any).downcast_ref(),

@@ -1,5 +1,5 @@
-"""Which folders of tests may import which: a room imports itself, `support` and `testbed`; of tests/, bench/
-and study/ import only `testbed`, and tests/ nothing of them."""
+"""Which folders of tests may import which: each imports itself, `support` and `testbed`. Of tests/, bench/ and study/
+import only `testbed`, and tests/ imports nothing of them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-#: Rooms that a room may import besides `support`: hostile load is made of attacks.
+#: What a folder may import besides `support`: hostile load is made of attacks.
 MORE = {"soak": {"attacks"}}
 #: What bench/'s scripts import each other as.
 BENCH = {path.stem for path in (ROOT / "bench").glob("*.py")} | {"study", "bench"}
@@ -36,10 +36,10 @@ def found(folder: str, is_wrong: Callable[[Path, list[str]], bool]) -> list[str]
     return [f"{file}: {name}" for file, name in names if is_wrong(file.relative_to(ROOT / folder), name.split("."))]
 
 
-def test_a_room_imports_only_itself_and_what_is_shared() -> None:
+def test_a_folder_imports_only_itself_and_what_is_shared() -> None:
     def is_of_another(file: Path, name: list[str]) -> bool:
-        room = file.parts[0].removesuffix(".py")
-        known = {room} if room == "testbed" else {room, "testbed", "support", *MORE.get(room, ())}
+        folder = file.parts[0].removesuffix(".py")
+        known = {folder} if folder == "testbed" else {folder, "testbed", "support", *MORE.get(folder, ())}
         return name[0] == "tests" and len(name) > 1 and name[1] not in known
 
     assert found("tests", is_of_another) == []
@@ -60,10 +60,10 @@ def test_tests_and_benchmarks_do_not_import_each_other() -> None:
         assert found(folder, lambda _, name: name[0] == "tests" and name[1:2] not in ([], ["testbed"])) == []
 
 
-def test_pytest_skips_no_room(request: pytest.FixtureRequest) -> None:
+def test_pytest_skips_no_folder(request: pytest.FixtureRequest) -> None:
     """By default it skips folders with some names, such as dist and build."""
     skipped = request.config.getini("norecursedirs")
     paths = [path.relative_to(ROOT) for path in (ROOT / "tests").rglob("test_*.py")]
     # npm's packages, which some tests install, have files with such names.
-    rooms = {folder.name for path in paths if "node_modules" not in path.parts for folder in path.parents}
-    assert not [room for room in rooms if room and any(fnmatch(room, pattern) for pattern in skipped)]
+    folders = {folder.name for path in paths if "node_modules" not in path.parts for folder in path.parents}
+    assert not [name for name in folders if name and any(fnmatch(name, pattern) for pattern in skipped)]

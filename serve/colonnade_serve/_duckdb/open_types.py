@@ -35,10 +35,9 @@ STAND = re.compile(r"\$colonnade_typed_(\d+)")
 #: DuckDB writes the tree of a statement that changes rows only as a part of a query.
 BEFORE, BEHIND = "WITH colonnade_statement AS (", "\n) SELECT 1"
 
-
-#: A parameter without the cast that the server writes (serve/duckdb/src/placeholder.rs). An operator next to a
-#: parameter, of which DuckDB may take another one than PostgreSQL.
+#: An operator next to a parameter, of which DuckDB may take another one than PostgreSQL.
 OPERATED = re.compile(r"[-+*/%^|&#~@]\s*\$\d|\$\d+\s*[-+*/%^|&#~@]")
+#: A parameter without the cast that the server writes (serve/duckdb/src/placeholder.rs).
 BARE = re.compile(r"(?<!CAST\(\()\$(\d+)")
 UNKNOWN = "UNKNOWN"
 

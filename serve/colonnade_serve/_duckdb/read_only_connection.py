@@ -1,6 +1,8 @@
-"""Connections of users who may only read. The fence (`serve/duckdb/src/fence.rs`) refuses kinds of statements, functions
-and settings; DuckDB's read-only transactions refuse all changes of the database, so that INSERT and CREATE reach only
-temporary tables."""
+"""Connections of users who may only read.
+
+The fence (`serve/duckdb/src/fence.rs`) refuses kinds of statements, functions and settings. DuckDB's read-only
+transactions refuse all changes of the database, so that INSERT and CREATE reach only temporary tables.
+"""
 
 from __future__ import annotations
 

@@ -53,10 +53,10 @@ impl Partitioning for PostgresConnection {
         consistent: bool,
         keep: ContinueCheck<'_>,
     ) -> Result<Vec<Arc<dyn Connection>>, Error> {
-        let place = self.place(self.settings(keep)?, setup.to_vec(), consistent);
-        let (first, snapshot) = place.first(keep)?;
+        let source = self.sibling_source(self.settings(keep)?, setup.to_vec(), consistent);
+        let (first, snapshot) = source.first(keep)?;
         let mut siblings: Vec<Arc<dyn Connection>> = vec![Arc::new(first)];
-        let others = siblings::open(count.saturating_sub(1), keep, move |keep| place.open(snapshot.as_deref(), keep));
+        let others = siblings::open(count.saturating_sub(1), keep, move |keep| source.open(snapshot.as_deref(), keep));
         siblings.extend(others?.into_iter().map(|sibling| sibling as Arc<dyn Connection>));
         self.session.siblings.add(&siblings);
         Ok(siblings)
@@ -133,7 +133,7 @@ impl Partitioning for PostgresConnection {
 }
 
 /// The common data of siblings.
-struct Place {
+struct SiblingSource {
     target: Target,
     setup: Vec<String>,
     /// The settings of the original connection.
@@ -141,7 +141,7 @@ struct Place {
     consistent: bool,
 }
 
-impl Place {
+impl SiblingSource {
     /// The first sibling, and the snapshot that it exports if all siblings must see one state.
     fn first(&self, keep: ContinueCheck<'_>) -> Result<(PostgresConnection, Option<String>), Error> {
         let first = self.open(None, keep)?;
@@ -157,7 +157,7 @@ impl Place {
         if let Some(snapshot) = snapshot {
             import(&sibling, snapshot, keep).map_err(apart)?;
         }
-        self.settle(&sibling, keep)?;
+        self.apply_settings(&sibling, keep)?;
         Ok(sibling)
     }
 
@@ -172,8 +172,8 @@ impl Place {
     }
 
     /// Gives a sibling the settings of the original connection, and those of parts.
-    fn settle(&self, sibling: &PostgresConnection, keep: ContinueCheck<'_>) -> Result<(), Error> {
-        settle(sibling, &self.settings, keep)
+    fn apply_settings(&self, sibling: &PostgresConnection, keep: ContinueCheck<'_>) -> Result<(), Error> {
+        apply_settings(sibling, &self.settings, keep)
     }
 }
 
@@ -184,7 +184,11 @@ fn begin(sibling: &PostgresConnection, consistent: bool, keep: ContinueCheck<'_>
 }
 
 /// Gives a sibling the settings of the original connection, and those of parts.
-fn settle(sibling: &PostgresConnection, settings: &[(String, String)], keep: ContinueCheck<'_>) -> Result<(), Error> {
+fn apply_settings(
+    sibling: &PostgresConnection,
+    settings: &[(String, String)],
+    keep: ContinueCheck<'_>,
+) -> Result<(), Error> {
     if !settings.is_empty() {
         sibling.execute((&set(settings)).into(), keep)?;
     }
@@ -215,8 +219,8 @@ impl PostgresConnection {
         Ok(settings.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
-    fn place(&self, settings: Vec<(String, String)>, setup: Vec<String>, consistent: bool) -> Place {
-        Place { target: self.session.peer.route.target.clone(), setup, settings, consistent }
+    fn sibling_source(&self, settings: Vec<(String, String)>, setup: Vec<String>, consistent: bool) -> SiblingSource {
+        SiblingSource { target: self.session.peer.route.target.clone(), setup, settings, consistent }
     }
 
     /// Asks the database under other settings. The settings end with the question. The transaction's snapshot and its

@@ -173,7 +173,7 @@ impl ServerConnection {
         let mut connection =
             Self { incoming, server, route, transaction, is_extended: false, known, link_estimate: None };
         if connection.is_gateways() && (given == Given::All || connection.server.reports.are_known()) {
-            connection.settle_state(tick)?;
+            connection.complete_settings(tick)?;
         }
         connection.server.delivery = match connection.server.delivery.take() {
             Some(announced) => Some(announced.check()?),
@@ -189,7 +189,7 @@ impl ServerConnection {
     ///
     /// # Errors
     /// The server does not report a setting, or refuses it.
-    fn settle_state(&mut self, tick: Tick<'_>) -> Result<(), Error> {
+    fn complete_settings(&mut self, tick: Tick<'_>) -> Result<(), Error> {
         self.send(&message::query(reports::STYLES)?)?;
         self.pass_over_answer(tick)?;
         let wanted: Vec<_> = self.server.reports.different().collect();

@@ -67,7 +67,7 @@ fn question<T>(
         Err(AnswerError::Refused(error)) => Err(error),
         Ok(answer) => Ok(answer),
     };
-    talk.settle()?;
+    talk.read_until_ready()?;
     Ok(answer.map(|answer| {
         tell(answer);
         None
@@ -88,7 +88,7 @@ impl Talk<'_> {
             Err(AnswerError::Lost(error)) => Err(error),
             // ReadyForQuery is still to come. A fatal error is the last message: then the connection has ended, and
             // the error gives the reason.
-            Err(AnswerError::Refused(error)) => match self.settle() {
+            Err(AnswerError::Refused(error)) => match self.read_until_ready() {
                 Ok(()) => Ok(Err(error)),
                 Err(_) => Err(error),
             },
@@ -127,11 +127,11 @@ impl Talk<'_> {
                 b'1' | b'2' | b'D' => {}
                 b'C' => {
                     let rows = message::rows_of_tag(&MessageReader(&body).text()?);
-                    self.settle()?;
+                    self.read_until_ready()?;
                     return Ok(rows);
                 }
                 b'I' => {
-                    self.settle()?;
+                    self.read_until_ready()?;
                     return Ok(None);
                 }
                 _ => return Err(unexpected(kind)),
@@ -220,7 +220,7 @@ impl Talk<'_> {
     }
 
     /// Skips all messages up to ReadyForQuery.
-    pub(super) fn settle(&mut self) -> Result<(), Error> {
+    pub(super) fn read_until_ready(&mut self) -> Result<(), Error> {
         if !self.synced {
             self.synced = true;
             self.connection.send(&MessageBatch::default().sync())?;

@@ -189,7 +189,7 @@ impl Talk<'_> {
             Err(AnswerError::Refused(_)) if load.is_some() => None,
             Err(error) => return Err(error),
         };
-        self.settle()?;
+        self.read_until_ready()?;
         Ok(described)
     }
 
@@ -262,7 +262,7 @@ impl Talk<'_> {
             }
             // Some servers that imitate PostgreSQL give no number.
             let rows = message::rows_of_tag(&MessageReader(&body).text()?);
-            self.settle()?;
+            self.read_until_ready()?;
             return Ok(rows);
         }
     }

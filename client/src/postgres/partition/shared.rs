@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{PostgresConnection, apart, begin, crowded, import, settings, settle};
+use super::{PostgresConnection, apart, apply_settings, begin, crowded, import, settings};
 use crate::partition::{SharedState, StateExport};
 use crate::{Connection, ContinueCheck, Error, ErrorKind, QueryOptions};
 
@@ -22,7 +22,7 @@ pub(super) fn exported(first: &PostgresConnection, keep: ContinueCheck<'_>) -> R
 impl PostgresConnection {
     pub(super) fn share_state(&self, keep: ContinueCheck<'_>) -> Result<StateExport, Error> {
         let settings = self.settings(keep)?;
-        let holder = self.place(settings.clone(), Vec::new(), true).open(None, keep)?;
+        let holder = self.sibling_source(settings.clone(), Vec::new(), true).open(None, keep)?;
         let state = holder.held(settings, keep)?;
         let connection: Arc<dyn Connection> = Arc::new(holder);
         self.session.siblings.add(std::slice::from_ref(&connection));
@@ -32,7 +32,7 @@ impl PostgresConnection {
     pub(super) fn export_state(&self, keep: ContinueCheck<'_>) -> Result<SharedState, Error> {
         let settings = self.settings(keep)?;
         begin(self, true, keep)?;
-        settle(self, &[], keep)?;
+        apply_settings(self, &[], keep)?;
         self.held(settings, keep)
     }
 
@@ -73,7 +73,7 @@ impl PostgresConnection {
             ErrorKind::Database => gone().with_cause(error),
             _ => error,
         })?;
-        settle(self, &state.settings, keep)?;
+        apply_settings(self, &state.settings, keep)?;
         if self.run_of_server(keep)? != state.server {
             return Err(gone());
         }

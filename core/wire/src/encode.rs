@@ -5,6 +5,7 @@ mod bytes_column;
 mod chunk;
 mod codec;
 mod column;
+mod column_input;
 mod dictionary;
 mod fixed;
 mod floats;
@@ -29,6 +30,7 @@ pub use chunk::Chunk;
 use chunk::Light;
 use codec::Zstd;
 use column::{Context, Memory};
+pub use column_input::{Codes, ColumnInput, Narrow};
 
 /// Encodes the chunks of one stream.
 ///
@@ -120,6 +122,30 @@ impl Encoder {
         columns: &[Column<&'a [u8]>],
         config: Config,
     ) -> Result<Chunk<'a>, EncodeError> {
+        self.encode(rows, columns.iter().map(ColumnInput::Column), config)
+    }
+
+    /// As [`Encoder::chunk`], of columns of which some may be in a form that is closer to a database's memory. The chunk is in
+    /// the same format.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Encoder::chunk`].
+    pub fn chunk_of<'a>(
+        &mut self,
+        rows: usize,
+        columns: &[ColumnInput<'_, 'a>],
+        config: Config,
+    ) -> Result<Chunk<'a>, EncodeError> {
+        self.encode(rows, columns.iter().copied(), config)
+    }
+
+    fn encode<'c, 'a: 'c>(
+        &mut self,
+        rows: usize,
+        columns: impl ExactSizeIterator<Item = ColumnInput<'c, 'a>>,
+        config: Config,
+    ) -> Result<Chunk<'a>, EncodeError> {
         if columns.len() != self.schema.fields.len() {
             return Err(EncodeError::Columns { expected: self.schema.fields.len(), found: columns.len() });
         }
@@ -196,23 +222,23 @@ impl Encoder {
         self.rows += u64::from(chunk.rows);
     }
 
-    fn columns<'a>(
+    fn columns<'c, 'a: 'c>(
         &mut self,
         body: &mut Body<'a>,
         rows: usize,
-        columns: &[Column<&'a [u8]>],
+        columns: impl ExactSizeIterator<Item = ColumnInput<'c, 'a>>,
         level: Level,
         plain_bytes: &mut usize,
     ) -> Result<(), EncodeError> {
         body.tail().resize(columns.len() * 4, 0);
         body.align(8);
         let mut context = Context::new(level, self.encodings);
-        for (index, (column, field)) in columns.iter().zip(&self.schema.fields).enumerate() {
-            let size = column.plain_bytes(field).filter(|_| column.rows == rows);
+        for (index, (column, field)) in columns.zip(&self.schema.fields).enumerate() {
+            let size = column.plain_bytes(field).filter(|_| column.rows() == rows);
             *plain_bytes += size.ok_or(EncodeError::Buffers(index))?;
             body.align(8);
             body.set_directory(index, body.len() as u32);
-            context.top_level(body, index, column, field, &mut self.memory[index])?;
+            context.top_level(body, index, &column, field, &mut self.memory[index])?;
             body.align(8);
         }
         Ok(())

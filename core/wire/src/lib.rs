@@ -74,7 +74,7 @@ pub use column::{Column, Values};
 pub use config::{Codec, CodecSet, Config, EncodingSet, Level, UnknownName};
 pub use controller::{ChunkCost, Controller, Link, LinkEstimate, LinkSample, UNSENT};
 pub use decode::{Decoder, EncodedChunk, Message, Totals};
-pub use encode::{Chunk, Encoder};
+pub use encode::{Chunk, Codes, ColumnInput, Encoder, Narrow};
 pub use encoding::Encoding;
 pub use error::{Damage, DecodeError, EncodeError};
 pub use message::{DecodeLimits, HEADER_LEN, RequestedSize, message_length};

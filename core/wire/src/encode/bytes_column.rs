@@ -4,17 +4,21 @@ use std::borrow::Cow;
 
 use super::body::{Body, NodeStart};
 use super::column::{Context, Memory};
-use super::dictionary::{self, Dictionary, Entry, put_codes};
+use super::column_input::Codes;
+use super::dictionary::{self, Dictionary, Entry};
 use super::fsst::{self, Trained};
 use super::nulls::Present;
 use super::{integers, sample};
-use crate::Encoding;
 use crate::clock::Moment;
 use crate::int::{Int, bits_for};
 use crate::simd::vectorized;
+use crate::{Encoding, Layout};
 
 /// An encoding is used only if its size is below this ratio of the size without it.
 const MAX_SIZE_RATIO: f64 = 0.85;
+/// Entries that are given are a dictionary if each occurs so often on average. A tighter rule than for those that are searched for: their codes
+/// cost more to decode than the strings alone.
+const MIN_REPEATS: usize = 2;
 
 /// Adds the strings of a node that was started. `None` if the offsets are invalid.
 pub(super) fn put<'a, O: Int>(
@@ -38,6 +42,62 @@ pub(super) fn put<'a, O: Int>(
     let strings = Strings::pick::<O>(present, offsets, data)?;
     strings.put(body, node, memory, context);
     Some(())
+}
+
+/// Adds strings that are given as numbers of entries. `None` if they are of another layout.
+pub(super) fn put_codes<'a>(
+    body: &mut Body<'a>,
+    node: NodeStart,
+    present: &Present<'a>,
+    texts: &Codes<'a>,
+    layout: Layout,
+    memory: &mut Memory,
+    context: &Context<'_>,
+) -> Option<()> {
+    let Layout::Bytes { offset, .. } = layout else { return None };
+    let may_share = !context.plain() && [Encoding::Lengths, Encoding::Dictionary].iter().all(|&one| context.may(one));
+    let (entries, stored) = (texts.lengths.len(), present.stored());
+    // A dictionary has at most as many entries as there are values.
+    if may_share && (1..=stored / MIN_REPEATS).contains(&entries) {
+        let codes: &[i32] = bytemuck::cast_slice(texts.codes);
+        let picked = present.pick(codes);
+        let codes = bytemuck::cast_slice(picked.as_deref().unwrap_or(codes));
+        put_shared(body, node, texts, codes, memory, context);
+        return Some(());
+    }
+    let strings = Strings::of_codes(present, texts);
+    match offset {
+        _ if !context.plain() && context.may(Encoding::Lengths) => strings.put(body, node, memory, context),
+        4 => strings.put_plain::<i32>(body),
+        _ => strings.put_plain::<i64>(body),
+    }
+    Some(())
+}
+
+/// Adds a dictionary of the entries, and the codes. Each code has an entry.
+fn put_shared<'a>(
+    body: &mut Body<'a>,
+    node: NodeStart,
+    texts: &Codes<'a>,
+    codes: &[u32],
+    memory: &mut Memory,
+    context: &Context<'_>,
+) {
+    if texts.lengths.len() == 1 && context.may(Encoding::Constant) {
+        body.set(node, Encoding::Constant, 0);
+        body.put_u64(texts.data.len() as u64);
+        return body.put(texts.data);
+    }
+    let total: u64 = codes.iter().map(|&code| u64::from(texts.lengths[code as usize] as u32)).sum();
+    body.set(node, Encoding::Dictionary, 0);
+    body.put_u32(texts.lengths.len() as u32);
+    body.put_u32(0);
+    body.put_u64(total);
+    let values = body.start(0, 0);
+    let strings = Strings { lengths: texts.lengths.to_vec(), data: Cow::Borrowed(texts.data) };
+    strings.put_lengths(body, values, memory.child(0), context);
+    body.align(8);
+    dictionary::put_codes(body, codes, texts.lengths.len(), context);
 }
 
 /// Adds the offsets, shifted so that they start at 0, and the data between the first and the last. Offsets that start
@@ -107,6 +167,28 @@ impl<'a> Strings<'a> {
             Cow::Owned(bytes)
         };
         Some(Self { lengths: picked, data })
+    }
+
+    /// The strings of codes. Those under a NULL are omitted or empty.
+    fn of_codes(present: &Present<'_>, texts: &Codes<'_>) -> Self {
+        let mut end = 0;
+        let mut starts = Vec::with_capacity(texts.lengths.len());
+        for &length in texts.lengths {
+            starts.push(end);
+            end += length as u32 as usize;
+        }
+        let is_sparse = present.sparse().is_some();
+        let (mut lengths, mut data) = (Vec::with_capacity(present.stored()), Vec::new());
+        for (row, &code) in texts.codes.iter().enumerate() {
+            if present.is_valid(row) {
+                let (start, length) = (starts[code as usize], texts.lengths[code as usize]);
+                lengths.push(length);
+                data.extend_from_slice(&texts.data[start..start + length as u32 as usize]);
+            } else if !is_sparse {
+                lengths.push(0);
+            }
+        }
+        Self { lengths, data: Cow::Owned(data) }
     }
 
     fn put_plain<O: Int>(self, body: &mut Body<'a>) {
@@ -249,7 +331,7 @@ impl<'a> Strings<'a> {
         let values = body.start(0, 0);
         Strings { lengths, data: Cow::Owned(bytes) }.put_lengths(body, values, memory.child(0), context);
         body.align(8);
-        put_codes(body, dictionary.codes, count, context);
+        dictionary::put_codes(body, &dictionary.codes, count, context);
     }
 }
 

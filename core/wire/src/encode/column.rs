@@ -2,6 +2,7 @@
 
 use super::body::Body;
 use super::bytes_column;
+use super::column_input::ColumnInput;
 use super::floats::Scale;
 use super::fsst::Trained;
 use super::nulls::{Bitmaps, Present};
@@ -63,7 +64,7 @@ impl<'a> Context<'a> {
         &mut self,
         body: &mut Body<'a>,
         index: usize,
-        column: &Column<&'a [u8]>,
+        column: &ColumnInput<'_, 'a>,
         field: &Field,
         memory: &mut Memory,
     ) -> Result<(), EncodeError> {
@@ -78,7 +79,7 @@ impl<'a> Context<'a> {
         field: &Field,
         memory: &mut Memory,
     ) -> Option<()> {
-        self.node(body, None, column, field, memory)
+        self.node(body, None, &ColumnInput::Column(column), field, memory)
     }
 
     /// `None` if the buffers do not fit.
@@ -86,7 +87,7 @@ impl<'a> Context<'a> {
         &mut self,
         body: &mut Body<'a>,
         top: Option<usize>,
-        column: &Column<&'a [u8]>,
+        input: &ColumnInput<'_, 'a>,
         field: &Field,
         memory: &mut Memory,
     ) -> Option<()> {
@@ -96,7 +97,7 @@ impl<'a> Context<'a> {
             return Some(());
         }
         let may_be_sparse = !self.plain() && (layout.fixed_width().is_some() || matches!(layout, Layout::Bytes { .. }));
-        let present = Present::new(column.rows, column.validity, may_be_sparse);
+        let present = Present::new(input.rows(), input.validity(), may_be_sparse);
         if top.is_some() && !field.nullable && !present.all() {
             return None;
         }
@@ -104,6 +105,16 @@ impl<'a> Context<'a> {
         if present.none() {
             return Some(());
         }
+        let column = match input {
+            ColumnInput::Column(column) => *column,
+            ColumnInput::Codes(texts) => {
+                return bytes_column::put_codes(body, node, &present, texts, layout, memory, self);
+            }
+            ColumnInput::Narrow(integers) => {
+                fixed::put_narrow(body, node, &present, integers.values, memory, self);
+                return Some(());
+            }
+        };
         match (&column.values, layout) {
             (Values::Bits(bits), Layout::Bits) => fixed::put_bits(body, node, *bits, column.rows, self),
             (Values::Fixed(values), _) => {

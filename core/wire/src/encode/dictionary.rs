@@ -203,11 +203,11 @@ impl Table {
 }
 
 /// Adds the codes, in the width that the number of entries needs.
-pub(super) fn put_codes(body: &mut Body<'_>, codes: Vec<u32>, entries: usize, context: &Context<'_>) {
+pub(super) fn put_codes(body: &mut Body<'_>, codes: &[u32], entries: usize, context: &Context<'_>) {
     match entries {
-        0..=0x100 => integers::put_node(body, &narrow(&codes, |code| code as i8), context),
-        0x101..=0x1_0000 => integers::put_node(body, &narrow(&codes, |code| code as i16), context),
-        _ => integers::put_node(body, &narrow(&codes, |code| code as i32), context),
+        0..=0x100 => integers::put_node(body, &narrow(codes, |code| code as i8), context),
+        0x101..=0x1_0000 => integers::put_node(body, &narrow(codes, |code| code as i16), context),
+        _ => integers::put_node(body, &narrow(codes, |code| code as i32), context),
     }
 }
 

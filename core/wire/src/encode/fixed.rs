@@ -119,11 +119,7 @@ fn put_wide<'a>(
 ) {
     let limbs_of_all = typed::<i64>(values);
     if let Some(narrow) = narrow(present, &limbs_of_all, limbs) {
-        body.set(node, Encoding::Split, 1);
-        let part = body.start(0, 0);
-        let picked = present.pick(&narrow);
-        integers::put(body, part, picked.as_deref().unwrap_or(&narrow), None, context, Some(memory.child(0)));
-        return body.align(8);
+        return put_one_limb(body, node, present, &narrow, memory, context);
     }
     let columns: Vec<Vec<i64>> = (0..limbs)
         .map(|limb| {
@@ -143,6 +139,44 @@ fn put_wide<'a>(
         integers::put(body, part, column, None, context, Some(memory.child(limb)));
         body.align(8);
     }
+}
+
+/// Adds integers of layout `Wide(16)` that are given by their lowest limbs.
+pub(super) fn put_narrow(
+    body: &mut Body<'_>,
+    node: NodeStart,
+    present: &Present<'_>,
+    values: &[i64],
+    memory: &mut Memory,
+    context: &Context<'_>,
+) {
+    if !context.plain() && context.may(Encoding::Split) {
+        return put_one_limb(body, node, present, values, memory, context);
+    }
+    let wide = |value: i64| i128::from(value).to_le_bytes();
+    let stored = (0..present.rows).filter(|row| present.sparse().is_none() || present.is_valid(*row));
+    let bytes: Vec<u8> = stored.flat_map(|row| wide(values[row])).collect();
+    if context.plain() {
+        body.align(64);
+        return body.put(&bytes);
+    }
+    put_opaque(body, node, Cow::Owned(bytes), 16, context);
+}
+
+/// Adds the lowest limbs of wide integers, of which the others are copies of the sign.
+fn put_one_limb(
+    body: &mut Body<'_>,
+    node: NodeStart,
+    present: &Present<'_>,
+    values: &[i64],
+    memory: &mut Memory,
+    context: &Context<'_>,
+) {
+    body.set(node, Encoding::Split, 1);
+    let part = body.start(0, 0);
+    let picked = present.pick(values);
+    integers::put(body, part, picked.as_deref().unwrap_or(values), None, context, Some(memory.child(0)));
+    body.align(8);
 }
 
 /// The lowest limb of each value, if the other limbs of all valid values are copies of its sign.

@@ -138,6 +138,6 @@ fn put_dictionary<I: Int>(
     body.align(64);
     body.put(bytemuck::cast_slice(&dictionary.entries));
     body.align(8);
-    put_codes(body, dictionary.codes, count, context);
+    put_codes(body, &dictionary.codes, count, context);
     true
 }

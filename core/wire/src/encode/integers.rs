@@ -51,7 +51,7 @@ pub(super) fn put<'a, T: Int>(
             body.put_u32(count as u32);
             body.put_u32(0);
             put_node(body, &dictionary.entries, context);
-            return put_codes(body, dictionary.codes, count, context);
+            return put_codes(body, &dictionary.codes, count, context);
         }
         if values.len() > 2 && context.may(Encoding::Delta) && memory.delta.is_due(values.len()) {
             let limit = (packed.min(plain) as f64 * MAX_SIZE_RATIO) as usize;

@@ -150,7 +150,8 @@ KINDS = st.recursive(
 def arrow_stream(schema: pa.Schema) -> bytes:
     sink = io.BytesIO()
     with pyarrow.ipc.new_stream(sink, schema) as writer:
-        writer.write_table(pa.table([pa.nulls(1, field.type) for field in schema], schema=schema))
+        # `pyarrow.nulls` gives some types offsets of another length than Arrow's.
+        writer.write_table(pa.table([pa.array([None], field.type) for field in schema], schema=schema))
     return sink.getvalue()
 
 

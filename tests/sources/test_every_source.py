@@ -292,6 +292,22 @@ def test_ctrl_c(source: Source) -> None:
     assert (done.returncode, done.stdout) == (0, "interrupted [{'n': 7}]\n"), done.stderr
 
 
+def test_ctrl_c_before_the_first_row_frees_the_connection(
+    connection: colonnade.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As while a library is imported."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    result = connection.query(QUERY)
+    with monkeypatch.context() as patched:
+        patched.setattr("colonnade._frames.result.require", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            result.to_arrow()
+    assert answers(connection)
+
+
 # --- dtype ------------------------------------------------------------------------------------------------------------
 
 QUERY = "select id, word, price from readings order by id"

@@ -13,6 +13,7 @@ from colonnade._libraries import require
 
 from . import convert, html
 from .dtype import checked_backend, converted, requested
+from .interrupted import cancelled_by_interrupt
 from .values import require_names, require_types
 
 if TYPE_CHECKING:
@@ -156,11 +157,13 @@ class Result:
         """Rows, bytes and seconds up to now, and the encodings that were used."""
         return Stats(**self._source.stats())
 
+    @cancelled_by_interrupt
     def to_arrow(self) -> pa.Table:
         """Reads the result into a pyarrow.Table, with the exact types of the database (spec/TYPES.md)."""
         require("pyarrow", "to_arrow()")
         return convert.table(self._whole("to_arrow()"))
 
+    @cancelled_by_interrupt
     def to_pandas(self, dtype_backend: Backend | None = None, coerce_float: bool | None = None) -> pd.DataFrame:
         """Reads the result into a pandas.DataFrame.
 
@@ -188,6 +191,7 @@ class Result:
         self._retype(conversions, "to_pandas()")
         return frame(self.schema, self._each("to_pandas()"), layout)
 
+    @cancelled_by_interrupt
     def to_numpy(self) -> dict[str, np.ndarray]:
         """Reads the result into NumPy arrays.
 
@@ -203,6 +207,7 @@ class Result:
 
         return arrays([self._table("to_numpy()")])
 
+    @cancelled_by_interrupt
     def to_duckdb(self, connection: DuckDBPyConnection | None = None) -> DuckDBPyRelation:
         """Reads the result into memory, and returns a DuckDB relation over it.
 
@@ -214,6 +219,7 @@ class Result:
         self._require_types("duckdb")
         return convert.duckdb(self._table("to_duckdb()"), connection)
 
+    @cancelled_by_interrupt
     def to_polars(self) -> pl.DataFrame:
         """Reads the result into a polars.DataFrame.
 
@@ -250,6 +256,7 @@ class Result:
             del batch
         self._used = use
 
+    @cancelled_by_interrupt
     def column(self, name: str | int) -> pa.ChunkedArray:
         """Decodes one column.
 

@@ -1,11 +1,11 @@
-//! The form in which columns of other libraries are taken: with the meaning of each value in its field, and in types that
-//! every reader of this package's results knows.
+//! The form in which columns of other libraries are taken: with the meaning of each value in its field, and in types
+//! that every reader of this package's results knows.
 //!
-//! - Decimals of 32 and 64 bits become decimal128. Readers of Arrow's C interface do not know them: polars 2.1 takes the
-//!   bytes behind a value for its upper half.
+//! - Decimals of 32 and 64 bits become decimal128. Readers of Arrow's C interface do not know them: polars 2.1 takes
+//!   the bytes behind a value for its upper half.
 //! - `arrow.bool8`, a byte for each boolean, becomes bool.
-//! - A dictionary whose values have an extension type becomes these values: in arrow-rs, the values of a dictionary have
-//!   no metadata, so only the C schema tells that 600 is a month.
+//! - A dictionary whose values have an extension type becomes these values: in arrow-rs, the values of a dictionary
+//!   have no metadata, so only the C schema tells that 600 is a month.
 
 use std::collections::HashMap;
 use std::sync::Arc;

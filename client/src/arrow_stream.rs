@@ -37,15 +37,16 @@ impl Release {
 /// Ends the transaction of a stream's statement: `true` commits, `false` rolls back.
 pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
 
-/// The meanings of a stream's errors, by the beginning of their text: a SQLSTATE, and the message that replaces the text.
+/// The meanings of a stream's errors, by the beginning of their text: a SQLSTATE, and the message that replaces the
+/// text.
 pub type Meanings = HashMap<String, (String, String)>;
 
 /// Reads a stream in chunks within `limits`. A separate thread reads from the producer, so that a wait can be
-/// interrupted; `canceller` then stops the producer. `notes` are added to the metadata of fields, such as the database's
-/// type of a column that was cast to text (TYPES.md). `finish` is called once after the producer is released, with `true` if the stream was
-/// read to its end. With `finish`, a stream without columns is refused. `meanings` are those of the stream's errors. A text
-/// that is not UTF-8, or an infinite date that a driver has changed, ends the stream with an error. Some types become
-/// others with the same values (`arrow_form`).
+/// interrupted; `canceller` then stops the producer. `notes` are added to the metadata of fields, such as the
+/// database's type of a column that was cast to text (TYPES.md). `finish` is called once after the producer is
+/// released, with `true` if the stream was read to its end. With `finish`, a stream without columns is refused.
+/// `meanings` are those of the stream's errors. A text that is not UTF-8, or an infinite date that a driver has
+/// changed, ends the stream with an error. Some types become others with the same values (`arrow_form`).
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.

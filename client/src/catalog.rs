@@ -1,19 +1,20 @@
 //! Where databases list their tables.
 //!
-//! [`POSTGRES`] and [`MYSQL`] list all tables of the catalog as texts, with ADBC's names: `catalog_name`, `db_schema_name`, `table_name`,
-//! `table_type`, and `estimated_rows`. [`tables`] lists those of users.
+//! [`POSTGRES`] and [`MYSQL`] list all tables of the catalog as texts, with ADBC's names: `catalog_name`,
+//! `db_schema_name`, `table_name`, `table_type`, and `estimated_rows`. [`tables`] lists those of users.
 
 use crate::Dialect;
 
 /// All tables of PostgreSQL's catalog, and of the one that `colonnade serve` has.
 pub const POSTGRES: &str = include_str!("catalog/postgres.sql");
 
-/// All tables of MySQL's and MariaDB's `information_schema`. A database is a catalog, which has one schema without a name.
+/// All tables of MySQL's and MariaDB's `information_schema`. A database is a catalog, which has one schema without a
+/// name.
 pub const MYSQL: &str = include_str!("catalog/mysql.sql");
 
-/// The query for the tables of users: `catalog`, `schema`, `name`, `type` and the planner's `estimated_rows`, in the order of their names. A
-/// table is found by its name and `schema`, so this is MySQL's database. Temporary tables are not listed. `None` if this crate does not know
-/// where the database lists them.
+/// The query for the tables of users: `catalog`, `schema`, `name`, `type` and the planner's `estimated_rows`, in the
+/// order of their names. A table is found by its name and `schema`, so this is MySQL's database. Temporary tables are
+/// not listed. `None` if this crate does not know where the database lists them.
 pub fn tables(dialect: Dialect) -> Option<String> {
     match dialect {
         // PostgreSQL reserves schemas that begin with pg_ for itself.

@@ -1,5 +1,5 @@
-//! Arrow's C stream over a producer. Unlike arrow-rs's implementation it allows arrays of any type, errors with any text and a number, and a
-//! panic in the producer. <https://arrow.apache.org/docs/format/CStreamInterface.html>
+//! Arrow's C stream over a producer. Unlike arrow-rs's implementation it allows arrays of any type, errors with any
+//! text and a number, and a panic in the producer. <https://arrow.apache.org/docs/format/CStreamInterface.html>
 
 use std::any::Any;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -109,8 +109,8 @@ pub fn stream<P: ArrayProducer>(producer: P) -> FFI_ArrowArrayStream {
     }
 }
 
-/// The error of the last call on a stream of [`stream`] whose producer has this type of errors. It lives until the stream's next call. `None` for
-/// other streams and without an error.
+/// The error of the last call on a stream of [`stream`] whose producer has this type of errors. It lives until the
+/// stream's next call. `None` for other streams and without an error.
 ///
 /// # Safety
 /// `stream` is null or a valid stream that nobody else uses now.

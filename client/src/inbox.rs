@@ -50,7 +50,8 @@ const LOGIN_LIMIT: u64 = 1 << 20;
 /// raise a notice for each of a million rows.
 const ASIDE_LIMIT: u64 = 256 << 20;
 
-/// Counts the bytes of an answer that are no rows, so that a server cannot make it endless. No limit of the user's counts them.
+/// Counts the bytes of an answer that are no rows, so that a server cannot make it endless. No limit of the user's
+/// counts them.
 #[derive(Debug)]
 pub(crate) struct Asides {
     left: u64,

@@ -1,5 +1,5 @@
-//! A result whose columns have Arrow's extension types for what their metadata states, for files that keep them: Parquet
-//! has logical types of UUIDs and JSON, and a reader of the result gets their texts.
+//! A result whose columns have Arrow's extension types for what their metadata states, for files that keep them:
+//! Parquet has logical types of UUIDs and JSON, and a reader of the result gets their texts.
 
 use std::sync::Arc;
 

@@ -7,7 +7,8 @@ use colonnade_wire::Config;
 
 use crate::{Error, ErrorKind};
 
-/// The key in a field's metadata whose value is the database's name of the type. [`QueryOptions::type_names`] requests it.
+/// The key in a field's metadata whose value is the database's name of the type. [`QueryOptions::type_names`] requests
+/// it.
 pub const TYPE_NAME_KEY: &str = "colonnade.type_name";
 
 /// How a result is sent. `None` leaves the choice to the server (`spec/PROTOCOL.md`).
@@ -31,13 +32,13 @@ pub struct QueryOptions {
     pub stored_dates: StoredDates,
     /// PostgreSQL with the extension: whether parallel workers encode.
     pub parallel: Parallel,
-    /// PostgreSQL, MySQL and MariaDB: whether fields have the database's name of their type, as far as the source knows it
-    /// ([`TYPE_NAME_KEY`]). With PostgreSQL's extension, this takes a round trip more for each query.
+    /// PostgreSQL, MySQL and MariaDB: whether fields have the database's name of their type, as far as the source knows
+    /// it ([`TYPE_NAME_KEY`]). With PostgreSQL's extension, this takes a round trip more for each query.
     pub type_names: bool,
 }
 
-/// Columns of dates and times that arrive as SQLite stores them: it has no type for these, so a file may have texts in any
-/// form, and numbers. Names of other columns, and names that the result does not have, change nothing.
+/// Columns of dates and times that arrive as SQLite stores them: it has no type for these, so a file may have texts in
+/// any form, and numbers. Names of other columns, and names that the result does not have, change nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoredDates {
     /// All arrive as text.

@@ -78,7 +78,8 @@ pub struct PartSize {
     pub bytes: u64,
 }
 
-/// A state of a database that connections of any process can see, for as long as the connection that exported it is open.
+/// A state of a database that connections of any process can see, for as long as the connection that exported it is
+/// open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedState {
     /// The run of the server that has the state.
@@ -120,8 +121,8 @@ pub trait Partitioning: Send + Sync {
         false
     }
 
-    /// Opens a connection like [`siblings`](Self::siblings) does, and exports the state that it sees. `None` if connections of other
-    /// processes cannot see a state of this source.
+    /// Opens a connection like [`siblings`](Self::siblings) does, and exports the state that it sees. `None` if
+    /// connections of other processes cannot see a state of this source.
     ///
     /// # Errors
     /// As for [`siblings`](Self::siblings).
@@ -129,7 +130,8 @@ pub trait Partitioning: Send + Sync {
         Ok(None)
     }
 
-    /// Exports the state that this connection sees from now on, and keeps until it is closed. `None` as for [`share`](Self::share).
+    /// Exports the state that this connection sees from now on, and keeps until it is closed. `None` as for
+    /// [`share`](Self::share).
     ///
     /// # Errors
     /// As for [`siblings`](Self::siblings).
@@ -137,8 +139,8 @@ pub trait Partitioning: Send + Sync {
         Ok(None)
     }
 
-    /// Opens a connection to the same database as the same user, which sees a shared state and cannot write, for one query. Both may
-    /// come from a stranger: the server itself checks that `query` is one statement that gives rows.
+    /// Opens a connection to the same database as the same user, which sees a shared state and cannot write, for one
+    /// query. Both may come from a stranger: the server itself checks that `query` is one statement that gives rows.
     ///
     /// # Errors
     /// The state is gone (SQLSTATE 42704), or the query is not one. Otherwise as for [`connect`](crate::connect).
@@ -166,8 +168,8 @@ pub trait Partitioning: Send + Sync {
         Err(key::unsupported("connections of other processes cannot see a state of this source"))
     }
 
-    /// What the database expects of a part's query, which does not run. It is called on one of the [siblings](Self::siblings). `None` if it
-    /// expects nothing.
+    /// What the database expects of a part's query, which does not run. It is called on one of the
+    /// [siblings](Self::siblings). `None` if it expects nothing.
     ///
     /// # Errors
     /// As for [`Connection::query`].

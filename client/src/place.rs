@@ -11,8 +11,8 @@ const CUT: &str = "...";
 const SECRET: [&str; 3] = ["password", "identified", "secret"];
 
 impl Error {
-    /// The same error with the lines that show its place in `sql`, which the caller has written. The database has read a statement made
-    /// of it.
+    /// The same error with the lines that show its place in `sql`, which the caller has written. The database has read
+    /// a statement made of it.
     #[must_use]
     pub fn placed(self, sql: &str, dialect: Dialect) -> Self {
         let found = match self.position() {
@@ -27,7 +27,8 @@ impl Error {
     }
 }
 
-/// The character of `sql` from which character `position` of `sent` comes. Values may have taken the place of placeholders.
+/// The character of `sql` from which character `position` of `sent` comes. Values may have taken the place of
+/// placeholders.
 fn mapped(sent: &str, sql: &str, position: usize, dialect: Dialect) -> Option<usize> {
     if sent == sql {
         return Some(position);

@@ -35,8 +35,8 @@ pub(crate) trait Decoder: Send + Sized {
     /// The decoder of a result with these columns.
     fn new(columns: &[Self::Column]) -> (SchemaRef, Self);
 
-    /// Decodes the next rows of a block from `at` on, at most `most` and at most [`ROWS_PER_GROUP`]. Moves `at`, and returns
-    /// their number.
+    /// Decodes the next rows of a block from `at` on, at most `most` and at most [`ROWS_PER_GROUP`]. Moves `at`, and
+    /// returns their number.
     ///
     /// # Errors
     /// Bytes that are not rows of this result, or a value that its column cannot represent.

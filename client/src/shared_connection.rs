@@ -230,8 +230,8 @@ impl<P: Peer> SharedConnection<P> {
         matches!(*self.state(), State::Busy(running, _) if running == told)
     }
 
-    /// Closes the connection, after a running query has been cancelled: a server notices a closed connection only when it
-    /// sends something, which may be hours later.
+    /// Closes the connection, after a running query has been cancelled: a server notices a closed connection only when
+    /// it sends something, which may be hours later.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Release);
         self.end_query();

@@ -58,9 +58,9 @@ pub trait Connection: Send + Sync {
     /// As for [`Connection::query`].
     fn run(&self, statement: Statement<'_>, options: &QueryOptions, keep: ContinueCheck<'_>) -> Result<Answer, Error>;
 
-    /// Describes the parameters of a statement, and the columns that it has with these options. `types` are PostgreSQL's
-    /// numbers of the types of its placeholders; 0 leaves a type open. The statement does not run. `None` if it cannot
-    /// be described before it runs.
+    /// Describes the parameters of a statement, and the columns that it has with these options. `types` are
+    /// PostgreSQL's numbers of the types of its placeholders; 0 leaves a type open. The statement does not run. `None`
+    /// if it cannot be described before it runs.
     ///
     /// # Errors
     /// As for [`Connection::query`].
@@ -185,7 +185,8 @@ pub enum Answer {
 pub struct StatementDescription {
     /// PostgreSQL's numbers of the types of `$1`, `$2`, ….
     pub parameters: Vec<u32>,
-    /// The columns, if it returns rows. They have the names of their types ([`TYPE_NAME_KEY`](crate::TYPE_NAME_KEY)) if that was requested.
+    /// The columns, if it returns rows. They have the names of their types ([`TYPE_NAME_KEY`](crate::TYPE_NAME_KEY)) if
+    /// that was requested.
     pub schema: Option<SchemaRef>,
 }
 

@@ -11,7 +11,8 @@
 //! `docs/explanation/writing.md` describes the way of each source.
 //!
 //! The code for all sources is here: the types of columns ([`kind`]), their values ([`values`]), and the errors of
-//! values ([`misfit`]). [`exact_array`] converts whole columns for databases that take rows as columns. `spec/TYPES.md` says what each type becomes.
+//! values ([`misfit`]). [`exact_array`] converts whole columns for databases that take rows as columns. `spec/TYPES.md`
+//! says what each type becomes.
 
 pub(crate) mod exact_array;
 mod extension;
@@ -150,7 +151,8 @@ pub fn write(
 /// Checks that data with these columns can be written, and that the target's key fits `if_exists` and the data.
 ///
 /// # Errors
-/// There are no columns or two of one name; a column has an extension type that no table has; a key is missing, is not wanted, or has columns that the data has not.
+/// There are no columns or two of one name; a column has an extension type that no table has; a key is missing, is not
+/// wanted, or has columns that the data has not.
 pub fn check_target(target: &WriteTarget, schema: &Schema) -> Result<(), Error> {
     check(schema)?;
     check_key(target, schema)
@@ -192,8 +194,8 @@ fn check_key(target: &WriteTarget, schema: &Schema) -> Result<(), Error> {
 }
 
 /// # Errors
-/// A value of the key is NULL, which equals no other value, so that the row would be added again and again. `before` rows
-/// came before this batch.
+/// A value of the key is NULL, which equals no other value, so that the row would be added again and again. `before`
+/// rows came before this batch.
 fn check_key_values(target: &WriteTarget, batch: &RecordBatch, before: u64) -> Result<(), Error> {
     for name in &target.key {
         let nulls = batch.column_by_name(name).and_then(|column| column.logical_nulls());

@@ -108,7 +108,8 @@ impl Connection {
         }))
     }
 
-    /// The versions of PostgreSQL's extension: (in this database, of the files on the server). None if there are no extensions.
+    /// The versions of PostgreSQL's extension: (in this database, of the files on the server). None if there are no
+    /// extensions.
     fn extension(&self, py: Python<'_>) -> PyResult<Option<(Option<String>, Option<String>)>> {
         let inner = self.inner(py)?;
         let versions = wait(py, |keep| inner.extension(keep))?;
@@ -240,7 +241,8 @@ impl Connection {
         Stream::new(py, stream, &self.name, inner.server())
     }
 
-    /// Whether a transaction is open: "none", "open", or "failed" if it can only be rolled back. None if a result is still being read.
+    /// Whether a transaction is open: "none", "open", or "failed" if it can only be rolled back. None if a result is
+    /// still being read.
     #[getter]
     fn transaction(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         Ok(self.inner(py)?.transaction().map(|transaction| match transaction {

@@ -22,8 +22,8 @@ impl<T> OfProcess<T> {
         Self { value: Arc::new(value), process: process::id() }
     }
 
-    /// The value; `None` in a forked process. Locks within it are behind this too: a thread that does not exist there may hold
-    /// them.
+    /// The value; `None` in a forked process. Locks within it are behind this too: a thread that does not exist there
+    /// may hold them.
     pub(crate) fn get(&self) -> Option<&T> {
         self.is_here().then_some(&self.value)
     }

@@ -37,8 +37,8 @@ pub(crate) fn ticket_query(py: Python<'_>, ticket: &[u8]) -> PyResult<Option<Str
     })
 }
 
-/// Makes a plan for a query. With `own`, the connection belongs to the plan from now on. `spool` says whether the server is to keep the rows;
-/// None is its usual way.
+/// Makes a plan for a query. With `own`, the connection belongs to the plan from now on. `spool` says whether the
+/// server is to keep the rows; None is its usual way.
 #[pyfunction]
 #[pyo3(signature = (connection, sql, params, key, count, range, spool, *, own, **options))]
 #[allow(clippy::too_many_arguments, reason = "they are the arguments of plan")]
@@ -62,8 +62,8 @@ pub(crate) fn plan(
     Ok(HeldPlan(OfProcess::new(plan)))
 }
 
-/// A plan, which is open as long as this object or until it is closed. A forked process can read its parts, and does not
-/// end it.
+/// A plan, which is open as long as this object or until it is closed. A forked process can read its parts, and does
+/// not end it.
 #[pyclass(frozen, module = "colonnade._core")]
 pub(crate) struct HeldPlan(OfProcess<PartPlan>);
 
@@ -108,7 +108,8 @@ impl HeldPlan {
         Stream::new(py, stream, self.name(), self.0.constant().connection().server())
     }
 
-    /// Begins to read a part over another connection like the plan's, also after the plan is closed. `pushed` is as for `read_part`.
+    /// Begins to read a part over another connection like the plan's, also after the plan is closed. `pushed` is as for
+    /// `read_part`.
     #[pyo3(signature = (ticket, pushed, **options))]
     fn read_part(
         &self,
@@ -125,8 +126,9 @@ impl HeldPlan {
     }
 }
 
-/// Begins to read a part over a connection, which is used up. `pushed` is what the database does of the reading: for a snapshot's
-/// part a query over its own and its columns, for a spooled part the numbers of columns and the largest number of rows.
+/// Begins to read a part over a connection, which is used up. `pushed` is what the database does of the reading: for a
+/// snapshot's part a query over its own and its columns, for a spooled part the numbers of columns and the largest
+/// number of rows.
 #[pyfunction]
 #[pyo3(signature = (connection, ticket, pushed, **options))]
 pub(crate) fn read_part(

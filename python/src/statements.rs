@@ -4,8 +4,8 @@ use colonnade_sql::certain::{self, Uncertain};
 use colonnade_sql::{Dialect, split};
 use pyo3::prelude::*;
 
-/// The number of statements in a text of `product`'s SQL, by the name that its driver gives it; None if it may have several and nobody
-/// but the database can tell.
+/// The number of statements in a text of `product`'s SQL, by the name that its driver gives it; None if it may have
+/// several and nobody but the database can tell.
 #[pyfunction]
 pub(crate) fn count_statements(sql: &str, product: &str) -> Option<usize> {
     count(sql, Dialect::of_name(&product.to_ascii_lowercase())).ok()

@@ -47,8 +47,8 @@ impl Stream {
         Ok(Self { shared, schema, name: name.to_owned(), server: server.to_owned() })
     }
 
-    /// Closes the stream after an error. An exception of a signal handler may have dropped a batch, so what follows would be a
-    /// part of the result.
+    /// Closes the stream after an error. An exception of a signal handler may have dropped a batch, so what follows
+    /// would be a part of the result.
     fn or_close<T>(&self, py: Python<'_>, read: PyResult<T>) -> PyResult<T> {
         read.inspect_err(|_| py.detach(|| self.shared.close()))
     }
@@ -62,11 +62,12 @@ impl Stream {
 #[pymethods]
 impl Stream {
     /// Reads the stream of another library. `cancel` is called, without arguments, to stop the producer. `meanings` has
-    /// the SQLSTATE and the message of errors, by the beginning of the producer's text. They are data, because a consumer
-    /// may hold the interpreter lock while it waits for the producer, so Python cannot be called then. `notes` are
-    /// added to the metadata of fields: a key and a value, by the place of the field. `finish` is called once, with whether all rows
-    /// were read; if it is given, a stream without columns is refused. No batch has more than `chunk_rows` rows, or more
-    /// than `chunk_bytes` plain bytes unless it has a single row. The second object knows when the producer is free.
+    /// the SQLSTATE and the message of errors, by the beginning of the producer's text. They are data, because a
+    /// consumer may hold the interpreter lock while it waits for the producer, so Python cannot be called then. `notes`
+    /// are added to the metadata of fields: a key and a value, by the place of the field. `finish` is called once, with
+    /// whether all rows were read; if it is given, a stream without columns is refused. No batch has more than
+    /// `chunk_rows` rows, or more than `chunk_bytes` plain bytes unless it has a single row. The second object knows
+    /// when the producer is free.
     #[staticmethod]
     #[pyo3(signature = (producer, name, server, *, cancel=None, meanings=None, notes=None, finish=None, chunk_rows=None, chunk_bytes=None))]
     #[allow(clippy::too_many_arguments, reason = "each has its name at the call")]
@@ -141,9 +142,9 @@ impl Stream {
         Ok(self.or_close(py, batch)?.map(Batch))
     }
 
-    /// All unread batches: decoded as they arrive, or kept encoded until a column is read. `progress` is called about ten
-    /// times a second with the numbers of rows and of bytes received up to now. An exception that it raises ends the
-    /// stream.
+    /// All unread batches: decoded as they arrive, or kept encoded until a column is read. `progress` is called about
+    /// ten times a second with the numbers of rows and of bytes received up to now. An exception that it raises ends
+    /// the stream.
     #[pyo3(signature = (decode, progress=None))]
     fn read(&self, py: Python<'_>, decode: bool, progress: Option<Bound<'_, PyAny>>) -> PyResult<Table> {
         let watch = Watch::new(progress.map(Bound::unbind));
@@ -161,8 +162,8 @@ impl Stream {
         Ok(Table { schema: self.schema.clone(), batches: self.or_close(py, batches)? })
     }
 
-    /// The same rows with some columns in other types. Each conversion is a column's number, a type (a name, or an object
-    /// with `__arrow_c_schema__`) and whether values may change. This stream must not be read afterwards.
+    /// The same rows with some columns in other types. Each conversion is a column's number, a type (a name, or an
+    /// object with `__arrow_c_schema__`) and whether values may change. This stream must not be read afterwards.
     fn converted(&self, py: Python<'_>, dtypes: Vec<(usize, Bound<'_, PyAny>, bool)>) -> PyResult<Self> {
         let dtypes = dtypes
             .into_iter()
@@ -175,8 +176,8 @@ impl Stream {
         Self::new(py, converted, &self.name, &self.server)
     }
 
-    /// The same rows with Arrow's extension types for UUIDs and JSON that arrive as texts, as far as the columns' metadata
-    /// states them. This stream must not be read afterwards.
+    /// The same rows with Arrow's extension types for UUIDs and JSON that arrive as texts, as far as the columns'
+    /// metadata states them. This stream must not be read afterwards.
     fn logical(&self, py: Python<'_>) -> PyResult<Self> {
         Self::new(py, client::logical(self.rest()), &self.name, &self.server)
     }
@@ -187,9 +188,9 @@ impl Stream {
         Self::new(bytes.py(), limited, &self.name, &self.server)
     }
 
-    /// The same rows. `report` is called after each batch with the numbers of rows and of bytes of the columns up to now;
-    /// an exception that it raises ends the stream. `failed` is called with the exception that ends the stream, whoever
-    /// reads it. Both are called by the thread that reads. This stream must not be read afterwards.
+    /// The same rows. `report` is called after each batch with the numbers of rows and of bytes of the columns up to
+    /// now; an exception that it raises ends the stream. `failed` is called with the exception that ends the stream,
+    /// whoever reads it. Both are called by the thread that reads. This stream must not be read afterwards.
     fn observed(&self, py: Python<'_>, report: Option<Py<PyAny>>, failed: Py<PyAny>) -> PyResult<Self> {
         let observed = Observed::new(self.rest(), report, failed);
         Self::new(py, Box::new(observed), &self.name, &self.server)
@@ -215,13 +216,14 @@ impl Stream {
         checked.map_err(|error| to_py(py, &error))
     }
 
-    /// Ends the stream for a consumer of its capsule, also while that waits for a batch. It may be called from any thread.
+    /// Ends the stream for a consumer of its capsule, also while that waits for a batch. It may be called from any
+    /// thread.
     fn interrupt(&self) {
         self.shared.interrupt();
     }
 
-    /// The exception of the last error that a consumer of the capsule got as text, once. It is the error of `source`, unless
-    /// it has one.
+    /// The exception of the last error that a consumer of the capsule got as text, once. It is the error of `source`,
+    /// unless it has one.
     fn failure<'py>(&self, py: Python<'py>, source: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         let failure = self.shared.take_failure();
         let exception = match failure {
@@ -274,8 +276,8 @@ impl Stream {
                 let batch = shared.0.next_decoded(&mut || keep() && !shared.0.is_interrupted())?;
                 Ok(batch.map(|batch| Arc::new(StructArray::from(batch)) as _))
             };
-            // The thread that asked for the capsule may hold the interpreter lock, and releases it for the wait. Any other
-            // thread must not take the lock: the thread that holds it may be waiting for this one.
+            // The thread that asked for the capsule may hold the interpreter lock, and releases it for the wait. Any
+            // other thread must not take the lock: the thread that holds it may be waiting for this one.
             let waited = if thread::current().id() == caller {
                 Python::try_attach(|py| {
                     // As in `Stream::or_close`.
@@ -306,8 +308,8 @@ impl Production {
         self.shared.upgrade().is_some_and(|shared| py.detach(|| shared.is_open()))
     }
 
-    /// Closes the stream, also for a consumer of its capsule; False if a reader waits for its next batch for longer than
-    /// `seconds`.
+    /// Closes the stream, also for a consumer of its capsule; False if a reader waits for its next batch for longer
+    /// than `seconds`.
     fn close(&self, py: Python<'_>, seconds: f64) -> bool {
         let limit = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO);
         self.shared.upgrade().is_none_or(|shared| py.detach(|| shared.close_within(limit)))

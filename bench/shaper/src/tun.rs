@@ -39,7 +39,8 @@ pub(crate) fn open(name: &str, offload: bool) -> io::Result<File> {
     Ok(device)
 }
 
-/// Gives this thread real-time priority and precise timers. Without the privilege for this, the shaper is only less exact.
+/// Gives this thread real-time priority and precise timers. Without the privilege for this, the shaper is only less
+/// exact.
 pub(crate) fn set_realtime() {
     let priority = libc::sched_param { sched_priority: 1 };
     // SAFETY: the parameter outlives the call; both calls concern this thread alone.

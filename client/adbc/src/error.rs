@@ -8,12 +8,12 @@ use colonnade_client::{self as client, ErrorKind, printable};
 /// Characters of a SQLSTATE.
 const SQLSTATE: usize = 5;
 
-/// The key of an error's detail with the database's own number. A program of ADBC 1.1 gets the number only there, because the field for it has a
-/// mark that there are details (`adbc.h`).
+/// The key of an error's detail with the database's own number. A program of ADBC 1.1 gets the number only there,
+/// because the field for it has a mark that there are details (`adbc.h`).
 const VENDOR_CODE: &str = "vendor_code";
 
-/// Statuses by SQLSTATE: the first row counts whose text is the beginning. Five characters are PostgreSQL's or MySQL's own states, two a
-/// class of the standard. <https://www.postgresql.org/docs/current/errcodes-appendix.html>,
+/// Statuses by SQLSTATE: the first row counts whose text is the beginning. Five characters are PostgreSQL's or MySQL's
+/// own states, two a class of the standard. <https://www.postgresql.org/docs/current/errcodes-appendix.html>,
 /// <https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html>
 const BY_SQLSTATE: [(&str, Status); 38] = [
     ("42501", Status::Unauthorized),

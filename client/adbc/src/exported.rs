@@ -1,7 +1,8 @@
 //! The library's two symbols, and the functions of the table that `adbc_ffi` does not have as this driver needs them.
 //!
-//! `adbc_ffi` 0.25 leaves `ErrorFromArrayStream` empty, because its streams keep only the text of an error. So the functions that
-//! give a stream of the database's rows are followed by one that puts this crate's own stream in its place.
+//! `adbc_ffi` 0.25 leaves `ErrorFromArrayStream` empty, because its streams keep only the text of an error. So the
+//! functions that give a stream of the database's rows are followed by one that puts this crate's own stream in its
+//! place.
 
 use std::ffi::{c_int, c_void};
 use std::sync::LazyLock;

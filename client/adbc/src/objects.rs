@@ -1,7 +1,7 @@
 //! What there is in a database: `GetObjects` and `GetStatistics`.
 //!
-//! The database is asked once for each level, for flat rows of texts ([`queries`]). Each row begins with the names of what it is in, by
-//! which the rows of a level are given to those of the level above ([`nested`]).
+//! The database is asked once for each level, for flat rows of texts ([`queries`]). Each row begins with the names of
+//! what it is in, by which the rows of a level are given to those of the level above ([`nested`]).
 
 mod nested;
 mod queries;
@@ -23,7 +23,8 @@ pub(crate) use statistics::{names as statistic_names, statistics};
 /// The column that most rows are sorted by.
 const PLACE: &str = "place";
 
-/// Which objects are asked for. In a pattern `%` is any text, `_` any letter, and a letter behind a backslash is itself; `None` is all.
+/// Which objects are asked for. In a pattern `%` is any text, `_` any letter, and a letter behind a backslash is
+/// itself; `None` is all.
 pub(crate) struct Filters<'a> {
     pub(crate) catalog: Option<&'a str>,
     pub(crate) db_schema: Option<&'a str>,
@@ -102,7 +103,8 @@ fn read(session: &Session, query: &str, patterns: &[Pattern<'_>], order: &str) -
     Ok(table)
 }
 
-/// A pattern with `!` in place of the backslash, which some databases' LIKE does not know and others read in literals too.
+/// A pattern with `!` in place of the backslash, which some databases' LIKE does not know and others read in literals
+/// too.
 fn escaped(pattern: &str) -> String {
     let mut written = String::with_capacity(pattern.len());
     let mut letters = pattern.chars();

@@ -1,4 +1,5 @@
-//! The driver's own options: how results are read. A database's are the defaults of its connections, theirs those of their statements.
+//! The driver's own options: how results are read. A database's are the defaults of its connections, theirs those of
+//! their statements.
 
 use std::fmt::Display;
 use std::num::NonZero;

@@ -1,9 +1,10 @@
 //! Results in parts: `ExecutePartitions` and `ReadPartition`.
 //!
-//! The parts of a result are queries that see one state of the database (`colonnade_client::partition`). There are two kinds:
+//! The parts of a result are queries that see one state of the database (`colonnade_client::partition`). There are two
+//! kinds:
 //!
-//! - If other processes can read the parts, a descriptor is the ticket of a plan ([`PartTicket`]): a query and the name of the state, or rows
-//!   that a Colonnade server has spooled. Whoever reads it opens a connection like its own.
+//! - If other processes can read the parts, a descriptor is the ticket of a plan ([`PartTicket`]): a query and the name
+//!   of the state, or rows that a Colonnade server has spooled. Whoever reads it opens a connection like its own.
 //! - Otherwise each part has a connection, which the client opens in addition to the statement's ([`local`]). A
 //!   descriptor is a number that only this process knows.
 //!

@@ -39,8 +39,8 @@ enum Source {
 }
 
 thread_local! {
-    /// The rows of the last execution on this thread. `adbc_ffi` hides the objects behind its handles, so that its callers get the rows
-    /// that they export from here.
+    /// The rows of the last execution on this thread. `adbc_ffi` hides the objects behind its handles, so that its
+    /// callers get the rows that they export from here.
     static LATEST: RefCell<WeakRows> = const { RefCell::new(WeakRows(Weak::new())) };
 }
 
@@ -129,8 +129,8 @@ impl WeakRows {
         }
     }
 
-    /// Whether rows are still to come from the database. A reader may have had the last batch and not asked whether it was the last: so after its
-    /// first batch the next one is read here, and kept for the reader.
+    /// Whether rows are still to come from the database. A reader may have had the last batch and not asked whether it
+    /// was the last: so after its first batch the next one is read here, and kept for the reader.
     pub(crate) fn is_open(&self) -> bool {
         let Some(rows) = self.upgrade() else { return false };
         // Whoever holds the lock waits for a batch.

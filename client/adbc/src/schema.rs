@@ -37,7 +37,8 @@ pub(crate) fn of_source(source: &dyn Connection, sql: &str, options: &QueryOptio
     Ok(schema.map_or_else(Schema::empty, |schema| types::schema(&schema, source)))
 }
 
-/// The columns of a query that is refused once they are known. Nothing else has happened then in a database that is only read.
+/// The columns of a query that is refused once they are known. Nothing else has happened then in a database that is
+/// only read.
 fn refused_schema(source: &dyn Connection, sql: &str, options: &QueryOptions) -> Result<SchemaRef> {
     let found = Arc::new(Mutex::new(None));
     let note = found.clone();

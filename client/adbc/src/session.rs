@@ -1,4 +1,5 @@
-//! A connection of the client's, shared by an ADBC connection and its statements: transactions, one result at a time, cancellation.
+//! A connection of the client's, shared by an ADBC connection and its statements: transactions, one result at a time,
+//! cancellation.
 
 mod settings;
 mod transaction;
@@ -25,7 +26,8 @@ pub(crate) struct Session {
     transactions: Mutex<Transactions>,
     /// The result that is read last, if it still is.
     current: Mutex<WeakRows>,
-    /// Whether the execution that runs is to stop. A request to the source stops one statement, and an execution may have several.
+    /// Whether the execution that runs is to stop. A request to the source stops one statement, and an execution may
+    /// have several.
     cancelled: Arc<AtomicBool>,
     /// The part of another connection's result that was read last.
     part: Arc<Mutex<WeakPart>>,
@@ -65,7 +67,8 @@ impl Session {
         self.begin_transaction()
     }
 
-    /// Begins an execution in parts, which are read over other connections: these do not see what an open transaction did.
+    /// Begins an execution in parts, which are read over other connections: these do not see what an open transaction
+    /// did.
     ///
     /// # Errors
     /// The connection delivers a result.

@@ -29,8 +29,8 @@ pub(crate) fn export(rows: Rows) -> FFI_ArrowArrayStream {
     stream(rows)
 }
 
-/// ADBC's `ErrorFromArrayStream`: the error of the last call on a stream of [`export`], which lives as long as the stream or until its next
-/// call; null for other streams and without an error.
+/// ADBC's `ErrorFromArrayStream`: the error of the last call on a stream of [`export`], which lives as long as the
+/// stream or until its next call; null for other streams and without an error.
 ///
 /// # Safety
 /// `stream` is null or a valid stream that nobody else uses now, `status` is null or has room for a status.
@@ -84,7 +84,8 @@ impl RowsFailure {
     }
 }
 
-/// The error's text for readers that know Arrow's interface alone, such as Go's: with the SQLSTATE, which that interface lacks.
+/// The error's text for readers that know Arrow's interface alone, such as Go's: with the SQLSTATE, which that
+/// interface lacks.
 fn text(error: &Error) -> String {
     match error.sqlstate.map(|byte| byte as u8) {
         [0, ..] => error.message.clone(),

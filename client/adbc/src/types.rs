@@ -17,11 +17,13 @@ use colonnade_client::{
 
 /// The client's key of a column that has text instead of a type that Arrow lacks. TYPES.md.
 const AS_TEXT_KEY: &str = "colonnade.type";
-/// The key that ADBC's PostgreSQL driver had before there was one for all databases. It is that of types which Arrow lacks.
+/// The key that ADBC's PostgreSQL driver had before there was one for all databases. It is that of types which Arrow
+/// lacks.
 const POSTGRESQL_KEY: &str = "ADBC:postgresql:typname";
 const UUID_BYTES: usize = 16;
 
-/// A result of the client's within the limit of its options, with the metadata and the types that columns have in this driver.
+/// A result of the client's within the limit of its options, with the metadata and the types that columns have in this
+/// driver.
 pub(crate) fn stream(
     stream: Box<dyn ResultStream>,
     source: &dyn Connection,

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::symbols::{Api, Code, Handle, Opaque, RawText, View};
 
-/// `DUCKDB_V2_ERROR_QUERY_BINDER`, `_QUERY_EXECUTOR` and `_RUNTIME_INTERRUPT`. After an internal or fatal error DuckDB closes the
-/// database, so no error here is one.
+/// `DUCKDB_V2_ERROR_QUERY_BINDER`, `_QUERY_EXECUTOR` and `_RUNTIME_INTERRUPT`. After an internal or fatal error DuckDB
+/// closes the database, so no error here is one.
 pub const BINDER: Code = 5003;
 /// See [`BINDER`].
 pub const EXECUTOR: Code = 5007;
@@ -20,7 +20,8 @@ pub const INTERRUPT: Code = 8003;
 pub const INVALID_VALUE: Code = 2002;
 /// Most names of types are shorter.
 const MOST_TYPE_BYTES: usize = 256;
-/// The longest name that a call takes: an ENUM of tens of thousands of texts. A call has up to 100 types, and each plan keeps them.
+/// The longest name that a call takes: an ENUM of tens of thousands of texts. A call has up to 100 types, and each plan
+/// keeps them.
 const LONGEST_TYPE_BYTES: usize = 1 << 20;
 /// How many types are remembered, and the longest name. A function that decides its columns may name any type.
 const MAX_TYPES: usize = 1000;
@@ -159,7 +160,8 @@ impl OwnedType {
         let mut bytes = vec![0; MOST_TYPE_BYTES];
         loop {
             let (mut length, capacity) = (0, bytes.len());
-            // SAFETY: this owns the type; DuckDB writes at most as many bytes as there are, and gives the length of the name.
+            // SAFETY: this owns the type; DuckDB writes at most as many bytes as there are, and gives the length of the
+            // name.
             let read = checked(api, |error| unsafe {
                 let place = bytes.as_mut_ptr().cast();
                 (api.v2_logical_type_to_text)(self.handle, place, capacity as u64, &raw mut length, error)
@@ -198,8 +200,8 @@ unsafe impl Sync for OwnedType {}
 pub struct KnownTypes(Mutex<HashMap<String, Arc<OwnedType>>>);
 
 impl KnownTypes {
-    /// The type that a text means in a context. The types of functions are written out and built in, so that they mean the same in each
-    /// context; only JSON may be the name of another type.
+    /// The type that a text means in a context. The types of functions are written out and built in, so that they mean
+    /// the same in each context; only JSON may be the name of another type.
     ///
     /// # Safety
     /// The context is that of a callback that runs.
@@ -232,7 +234,8 @@ impl KnownTypes {
 }
 
 unsafe extern "C" fn drop_object<T>(object: *mut c_void) {
-    // SAFETY: `owned` has made the object, and DuckDB destroys it once. A panic of a destructor must not unwind into DuckDB.
+    // SAFETY: `owned` has made the object, and DuckDB destroys it once. A panic of a destructor must not unwind into
+    // DuckDB.
     let _ = catch_unwind(AssertUnwindSafe(|| unsafe { drop(Box::from_raw(object.cast::<T>())) }));
 }
 
@@ -283,8 +286,8 @@ impl VectorValues {
         Ok(Self { api, vector, view, is_constant: kind == CONSTANT })
     }
 
-    /// Flat values, whose children have the same rows. DuckDB may free the memory that the vector had before, so `self` and other views of
-    /// the vector must not be read any more.
+    /// Flat values, whose children have the same rows. DuckDB may free the memory that the vector had before, so `self`
+    /// and other views of the vector must not be read any more.
     pub fn flattened(&self) -> Result<Self, CallbackError> {
         // SAFETY: the vector is an argument of a callback that runs, or a child of one.
         checked(self.api, |error| unsafe { (self.api.v2_vector_flatten)(self.vector, error) })?;
@@ -327,7 +330,8 @@ impl VectorValues {
         if self.view.selection.is_null() {
             return row;
         }
-        // SAFETY: a vector's selection has an entry for each of its rows; a constant's is zero for each row of a vector.
+        // SAFETY: a vector's selection has an entry for each of its rows; a constant's is zero for each row of a
+        // vector.
         unsafe { *self.view.selection.add(row) as usize }
     }
 

@@ -1,7 +1,7 @@
 //! The functions of DuckDB's C interface, from the loaded module.
 //!
-//! Version 2 of the interface is not yet stable: its functions change between minor versions. These declarations are those of DuckDB
-//! 2.0.1, and `Api::load` accepts 2.0 only. Version 1 is stable; it alone tells which connection calls.
+//! Version 2 of the interface is not yet stable: its functions change between minor versions. These declarations are
+//! those of DuckDB 2.0.1, and `Api::load` accepts 2.0 only. Version 1 is stable; it alone tells which connection calls.
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::sync::OnceLock;
@@ -28,7 +28,8 @@ pub struct Opaque {
     pub equals: Option<unsafe extern "C" fn(*mut c_void, *mut c_void) -> bool>,
 }
 
-/// `duckdb_v2_vector_view`: a vector's memory. The value of row i is at `selection[i]`, or at i if there is no selection.
+/// `duckdb_v2_vector_view`: a vector's memory. The value of row i is at `selection[i]`, or at i if there is no
+/// selection.
 #[repr(C)]
 #[allow(missing_docs, reason = "DuckDB's header documents them")]
 pub struct View {
@@ -66,7 +67,8 @@ macro_rules! api {
                 Ok(Self {
                     $($name: {
                         let address = library.symbol(concat!("duckdb_", stringify!($name)))?;
-                        // SAFETY: the symbol is DuckDB's function of this name, and the type is its declaration in DuckDB 2.0.
+                        // SAFETY: the symbol is DuckDB's function of this name, and the type is its declaration in
+                        // DuckDB 2.0.
                         unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) -> $result>(address) }
                     },)*
                 })

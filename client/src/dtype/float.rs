@@ -79,8 +79,8 @@ impl Scratch {
         quick.map(|float| (float, true)).or_else(|| self.float_of_text(&format!("{value}e{}", -i32::from(scale))))
     }
 
-    /// The nearest float of a number that is text, and whether it reads back as the same number. `None` for no number, and
-    /// for one that is too large.
+    /// The nearest float of a number that is text, and whether it reads back as the same number. `None` for no number,
+    /// and for one that is too large.
     pub(super) fn float_of_text<F: Float>(&mut self, text: &str) -> Option<(F, bool)> {
         let text = text.trim_matches(|c: char| c.is_ascii_whitespace());
         if self.number.parse(text).is_none() {

@@ -21,8 +21,9 @@ use crate::{Error, ErrorKind, Pool, QueryOptions, SchemaCheck};
 pub(super) const FILE_REQUEST: u8 = 0xfb;
 /// The statement cannot be prepared.
 const UNSUPPORTED_PREPARED: &str = "HY000";
-/// The first words of statements whose columns are unknown until they run. Statements with RETURNING are like them. MariaDB
-/// describes most SHOW statements when it prepares them, but not `SHOW ENGINES` and `SHOW PROCESSLIST`. They change nothing.
+/// The first words of statements whose columns are unknown until they run. Statements with RETURNING are like them.
+/// MariaDB describes most SHOW statements when it prepares them, but not `SHOW ENGINES` and `SHOW PROCESSLIST`. They
+/// change nothing.
 const UNFORESEEN: [&str; 3] = ["CALL", "EXECUTE", "SHOW"];
 
 /// What a statement must return.

@@ -14,9 +14,9 @@ const MAX_DECIMAL128: u8 = 38;
 const MAX_DECIMAL256: u32 = 76;
 /// The collation of binary strings.
 const BINARY: u16 = 63;
-/// Collations of utf8mb4 by their numbers, which are the same in all servers: `utf8mb4_general_ci`, `_bin`, `_unicode_ci`
-/// and `_0900_ai_ci`. A server names another one than at login after `SET NAMES utf8mb4 COLLATE …`, and MariaDB from
-/// 11.5 on also after `SET character_set_results = utf8mb4`.
+/// Collations of utf8mb4 by their numbers, which are the same in all servers: `utf8mb4_general_ci`, `_bin`,
+/// `_unicode_ci` and `_0900_ai_ci`. A server names another one than at login after `SET NAMES utf8mb4 COLLATE …`, and
+/// MariaDB from 11.5 on also after `SET character_set_results = utf8mb4`.
 const UTF8MB4: [u16; 4] = [45, 46, 224, 255];
 
 /// `enum_field_types`, <https://dev.mysql.com/doc/dev/mysql-server/latest/field__types_8h.html>

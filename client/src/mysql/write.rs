@@ -2,8 +2,8 @@
 //! the server has switched that off.
 //! <https://dev.mysql.com/doc/refman/8.4/en/load-data.html>, <https://mariadb.com/kb/en/load-data-infile/>
 //!
-//! This thread converts values to text. The connection's thread runs the statements and sends. The socket limits it, and
-//! a short queue between both limits this one, so memory does not grow with the rows.
+//! This thread converts values to text. The connection's thread runs the statements and sends. The socket limits it,
+//! and a short queue between both limits this one, so memory does not grow with the rows.
 
 mod check;
 mod column_type;

@@ -2,14 +2,14 @@
 //! <https://dev.mysql.com/doc/refman/8.4/en/time-zone-support.html>
 //!
 //! The zone stays as the server and the user have set it, because a statement's own meaning depends on it: literals,
-//! HOUR(), DATE(), NOW(). A zone with one offset is converted here. In other zones two points in time may have one local
-//! time, at the end of DST, so values cannot be converted when they have arrived. There the server runs the statement
-//! with a cursor, which keeps TIMESTAMP values as points in time, and sends its rows after the session's zone was set to
-//! UTC. Then the zone is set back.
+//! HOUR(), DATE(), NOW(). A zone with one offset is converted here. In other zones two points in time may have one
+//! local time, at the end of DST, so values cannot be converted when they have arrived. There the server runs the
+//! statement with a cursor, which keeps TIMESTAMP values as points in time, and sends its rows after the session's zone
+//! was set to UTC. Then the zone is set back.
 //!
 //! MySQL, seen in 9.7, keeps local times in a cursor if `sql_mode` has NO_ZERO_DATE, NO_ZERO_IN_DATE or
-//! ALLOW_INVALID_DATES, as it has by default. So on MySQL, whatever its mode is, values whose local time another point in
-//! time has are refused ([`Ambiguous`]).
+//! ALLOW_INVALID_DATES, as it has by default. So on MySQL, whatever its mode is, values whose local time another point
+//! in time has are refused ([`Ambiguous`]).
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! One schema for parts whose columns have types that depend on their rows: SQLite's columns without a declared type (TYPES.md).
+//! One schema for parts whose columns have types that depend on their rows: SQLite's columns without a declared type
+//! (TYPES.md).
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 

@@ -1,7 +1,7 @@
 //! Parts that any process can read, each by its ticket.
 //!
-//! There are two kinds. A plan shares a state of the database, and holds it open: whoever has a ticket runs the part's query in this state. Or
-//! the server runs the query once and keeps the rows ([`spool`]).
+//! There are two kinds. A plan shares a state of the database, and holds it open: whoever has a ticket runs the part's
+//! query in this state. Or the server runs the query once and keeps the rows ([`spool`]).
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -50,7 +50,8 @@ impl PartPlan {
         &self.schema
     }
 
-    /// Whether the server keeps the rows. Then the sizes of the parts are exact; otherwise they are estimates of the database.
+    /// Whether the server keeps the rows. Then the sizes of the parts are exact; otherwise they are estimates of the
+    /// database.
     pub fn is_spooled(&self) -> bool {
         self.ticket.is_some()
     }
@@ -76,7 +77,8 @@ impl PartPlan {
 
 impl Drop for PartPlan {
     fn drop(&mut self) {
-        // The server removes the rows after their time in any case. A peer that does not answer must not block the program.
+        // The server removes the rows after their time in any case. A peer that does not answer must not block the
+        // program.
         let limit = Instant::now() + RELEASE_LIMIT;
         let _ = self.close(&mut || Instant::now() < limit);
     }
@@ -88,12 +90,12 @@ pub fn has_plans(connection: &dyn Connection) -> bool {
     connection.spooling().is_some() || shares
 }
 
-/// Makes a plan for a query, which has no parameters left. `options` are those by which the parts are read. `spool` says whether the server
-/// is to run the query once and to keep the rows; `None` is the source's usual way.
+/// Makes a plan for a query, which has no parameters left. `options` are those by which the parts are read. `spool`
+/// says whether the server is to run the query once and to keep the rows; `None` is the source's usual way.
 ///
 /// # Errors
-/// `Unsupported` with the reason if the source has no parts for other processes, or if the query cannot be cut. Otherwise as for
-/// [`Connection::query`].
+/// `Unsupported` with the reason if the source has no parts for other processes, or if the query cannot be cut.
+/// Otherwise as for [`Connection::query`].
 pub fn plan(
     connection: &Arc<dyn Connection>,
     whose: PartConnection,
@@ -181,7 +183,8 @@ fn cut(
     queries.into_iter().map(|query| source.estimate(&query, keep).map(|size| (query, size))).collect()
 }
 
-/// The queries of parts that are read apart from one another, so that nothing can adapt the types of one to those of the others.
+/// The queries of parts that are read apart from one another, so that nothing can adapt the types of one to those of
+/// the others.
 ///
 /// # Errors
 /// `Unsupported` if the types of the columns depend on the rows. Otherwise as for [`Partitioning::parts`].
@@ -212,7 +215,8 @@ pub enum PartRequest<'a> {
 /// Begins to read a part.
 ///
 /// # Errors
-/// The part is gone (SQLSTATE 42704), the request is for the other kind of part, or this connection cannot read it. Otherwise as for [`Connection::query`].
+/// The part is gone (SQLSTATE 42704), the request is for the other kind of part, or this connection cannot read it.
+/// Otherwise as for [`Connection::query`].
 pub fn read_part(
     connection: &Arc<dyn Connection>,
     whose: PartConnection,

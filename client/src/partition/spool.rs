@@ -10,8 +10,8 @@ use arrow_schema::SchemaRef;
 use super::{PartSize, PartTicket, PartitionSplit, PlannedPart, SpooledPart};
 use crate::{Compression, Connection, ContinueCheck, Error, ErrorKind, QueryOptions, ResultStream};
 
-/// The largest size of the server's parts, in plain bytes. The parts of a plan are made of them: few enough bytes that the parts of a plan are
-/// equal, and enough that the headers of each cost little.
+/// The largest size of the server's parts, in plain bytes. The parts of a plan are made of them: few enough bytes that
+/// the parts of a plan are equal, and enough that the headers of each cost little.
 const SERVER_PART: u64 = 8 << 20;
 /// The SQLSTATE of a ticket or of a part that does not exist. PROTOCOL §11.4.
 const GONE: &str = "42704";
@@ -48,7 +48,8 @@ pub trait Spooling: Send + Sync {
     /// As for [`connect`](crate::connect).
     fn another(&self, keep: ContinueCheck<'_>) -> Result<Arc<dyn Connection>, Error>;
 
-    /// Runs a query once, with the rights, the settings and the transaction of this session. Returns the rows that describe the parts.
+    /// Runs a query once, with the rights, the settings and the transaction of this session. Returns the rows that
+    /// describe the parts.
     ///
     /// # Errors
     /// Those of the query, and those of the server's spool.
@@ -141,7 +142,8 @@ fn described(batches: &[RecordBatch]) -> Result<(String, Vec<PartSize>), Error> 
     Ok((ticket.ok_or_else(odd)?, sizes))
 }
 
-/// The first and the last of the server's parts in each of at most `count` groups, which have about the same number of bytes.
+/// The first and the last of the server's parts in each of at most `count` groups, which have about the same number of
+/// bytes.
 fn grouped(sizes: &[PartSize], count: usize) -> Vec<(u32, u32)> {
     // Without any bytes, parts have the same weight.
     let weights: Vec<u128> = sizes.iter().map(|size| u128::from(size.bytes)).collect();
@@ -193,7 +195,8 @@ pub(super) fn read(
         .map_err(|error| if error.sqlstate() == Some(GONE) { gone().with_cause(error) } else { error })
 }
 
-/// The error of a part whose rows the server does not keep, or does not show to this user: the server has one error for both.
+/// The error of a part whose rows the server does not keep, or does not show to this user: the server has one error for
+/// both.
 fn gone() -> Error {
     Error::new(ErrorKind::Unavailable, "there is no such part any more: the server has no rows for its ticket")
         .with_sqlstate(GONE)

@@ -1,16 +1,16 @@
 //! What stands for a part of a result, as bytes that any process can read.
 //!
-//! A ticket has no address and no password: whoever reads the part does that over a connection of its own, with its own limits. It may come
-//! from a stranger. Then it is no more than a query that somebody else wrote, and can only read.
+//! A ticket has no address and no password: whoever reads the part does that over a connection of its own, with its own
+//! limits. It may come from a stranger. Then it is no more than a query that somebody else wrote, and can only read.
 
 use super::{PartSize, SharedState};
 use crate::QueryOptions;
 
-/// What a ticket begins with. A byte follows that says of which kind it is: [`SNAPSHOT`] or [`SPOOL`]. A text follows its length in bytes, and
-/// a list its number of elements; both are 32 bits, little-endian.
+/// What a ticket begins with. A byte follows that says of which kind it is: [`SNAPSHOT`] or [`SPOOL`]. A text follows
+/// its length in bytes, and a list its number of elements; both are 32 bits, little-endian.
 const MAGIC: &[u8] = b"colonnade partition 2\n";
-/// The texts of the run of the server, of the snapshot and of the query; the list of settings (pairs of texts); the precision and scale of
-/// `numeric` (a text, which is empty without one); the list of the columns of `as_text`.
+/// The texts of the run of the server, of the snapshot and of the query; the list of settings (pairs of texts); the
+/// precision and scale of `numeric` (a text, which is empty without one); the list of the columns of `as_text`.
 const SNAPSHOT: u8 = 0;
 /// The text of the server's ticket, and the first and the last of the server's parts (32 bits each).
 const SPOOL: u8 = 1;
@@ -27,7 +27,8 @@ pub enum PartTicket {
 /// A query over a shared state of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotPart {
-    /// The state. One of its settings is the user, because rights decide about rows; so another user cannot read the part.
+    /// The state. One of its settings is the user, because rights decide about rows; so another user cannot read the
+    /// part.
     pub state: SharedState,
     /// The query.
     pub query: String,

@@ -118,7 +118,8 @@ impl ResultStream for CopyOut {
                     self.reader.meter.chunk(&chunk);
                     return Ok(Some(Batch::encoded(self.schema.clone(), chunk, addresses)));
                 }
-                // The end message, which CommandComplete and ReadyForQuery follow, or the schema message of a further stream.
+                // The end message, which CommandComplete and ReadyForQuery follow, or the schema message of a further
+                // stream.
                 Some(_) => {}
             }
         }

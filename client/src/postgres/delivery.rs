@@ -97,8 +97,8 @@ impl Delivery {
         }
     }
 
-    /// The COPY for a backend in which the extension may not be loaded, because a pooler has switched to it. One message
-    /// loads the extension and sends the COPY, because a pooler may switch between two messages.
+    /// The COPY for a backend in which the extension may not be loaded, because a pooler has switched to it. One
+    /// message loads the extension and sends the COPY, because a pooler may switch between two messages.
     pub(crate) fn reload(&self, copy: &str) -> Option<String> {
         match self {
             Self::Extension { load: Some(load), .. } => Some(format!("{load};\n{copy}")),
@@ -135,8 +135,8 @@ pub(crate) fn found(connection: &mut ServerConnection, tick: Tick<'_>) -> Result
     })
 }
 
-/// Whether an error tells nothing about the extension: the request was cancelled (class 57), or the server lacks something now (53).
-/// The query that asks gets it.
+/// Whether an error tells nothing about the extension: the request was cancelled (class 57), or the server lacks
+/// something now (53). The query that asks gets it.
 fn is_of_the_moment(error: &Error) -> bool {
     error.sqlstate().is_some_and(|state| state.starts_with("53") || state.starts_with("57"))
 }

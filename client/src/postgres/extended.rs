@@ -59,7 +59,8 @@ impl MessageBatch {
         self
     }
 
-    /// Bind: binds a statement to these values, at most 65535. `formats` are requested for its columns; none means text.
+    /// Bind: binds a statement to these values, at most 65535. `formats` are requested for its columns; none means
+    /// text.
     pub(crate) fn bind(mut self, name: &str, values: &[Sent], formats: &[ValueFormat]) -> Self {
         let count = (values.len() as u16).to_be_bytes();
         let (mut value_codes, mut bytes) = (Vec::with_capacity(2 * values.len()), Vec::new());

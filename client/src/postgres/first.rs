@@ -1,10 +1,10 @@
 //! How a server delivers results, and the first statement of a connection that does not know it yet.
 //!
-//! PostgreSQL need not announce the extension (PROTOCOL §1). The question for it travels with the first statement, so that
-//! it takes no round trip of its own: with the statement's description, or, if an earlier connection to this server has
-//! found the extension, as the call that loads it with the COPY. If that is wrong, the COPY fails and nothing has run.
-//! A connection whose first statement is of another kind asks before, because an error within a transaction of the user
-//! would abort it. So do the source's connections of a gateway.
+//! PostgreSQL need not announce the extension (PROTOCOL §1). The question for it travels with the first statement, so
+//! that it takes no round trip of its own: with the statement's description, or, if an earlier connection to this
+//! server has found the extension, as the call that loads it with the COPY. If that is wrong, the COPY fails and
+//! nothing has run. A connection whose first statement is of another kind asks before, because an error within a
+//! transaction of the user would abort it. So do the source's connections of a gateway.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -237,9 +237,9 @@ fn list(out: &mut String, values: &[Value], depth: usize) -> Result<Option<u32>,
     Ok(common)
 }
 
-/// A list of texts or bytes with NULL in the binary form of `array_recv`, and `None` for another list. In a session with
-/// `array_nulls` off, the text form has no NULL: it means the text 'NULL'. No value of another type has that text, so
-/// such a list is then an error.
+/// A list of texts or bytes with NULL in the binary form of `array_recv`, and `None` for another list. In a session
+/// with `array_nulls` off, the text form has no NULL: it means the text 'NULL'. No value of another type has that text,
+/// so such a list is then an error.
 fn binary_list(values: &[Value], item: u32) -> Result<Option<Vec<u8>>, String> {
     let mut lengths = vec![values.len()];
     let mut first = values.first();

@@ -23,9 +23,10 @@ use crate::partition::key::{self, unsupported};
 use crate::partition::{PartSize, PartitionSplit, Partitioning, SharedState, StateExport, siblings, text};
 use crate::{Connection, ContinueCheck, Error, ErrorKind, QueryOptions};
 
-/// What siblings need from this connection, in rows of a name and a value: first whether it has temporary tables, then its settings, its
-/// user and its role, which depends on the user. Settings of a transaction and the encoding of text are not copied. Settings that a user
-/// may change are copied also if they come from the login or from the role: a reader elsewhere may log in in another way.
+/// What siblings need from this connection, in rows of a name and a value: first whether it has temporary tables, then
+/// its settings, its user and its role, which depends on the user. Settings of a transaction and the encoding of text
+/// are not copied. Settings that a user may change are copied also if they come from the login or from the role: a
+/// reader elsewhere may log in in another way.
 const STATE: &str = "\
     SELECT name, value FROM ( \
       SELECT 1, NULL, EXISTS (SELECT FROM pg_catalog.pg_class \
@@ -260,7 +261,8 @@ fn apart(error: Error) -> Error {
         .with_cause(error)
 }
 
-/// The error of a server without a free connection. 08P01 is a pooler's, after its time to wait for one: the parts hold those that it has.
+/// The error of a server without a free connection. 08P01 is a pooler's, after its time to wait for one: the parts hold
+/// those that it has.
 fn crowded(error: Error) -> Error {
     match error.sqlstate() {
         Some("53300" | "08P01") => error.with_hint("ask for fewer parts: each needs a connection"),

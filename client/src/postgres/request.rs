@@ -1,5 +1,5 @@
-//! What a statement of the user becomes: a COPY that requests a stream (PROTOCOL §2), or a statement of the extended query
-//! protocol.
+//! What a statement of the user becomes: a COPY that requests a stream (PROTOCOL §2), or a statement of the extended
+//! query protocol.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -240,8 +240,8 @@ pub(crate) fn is_read(sql: &str) -> bool {
         && !code(sql, Dialect::POSTGRES).any(|token| token.is_one_of(&CHANGES) || token.is_one_of(&["INTO"]))
 }
 
-/// Whether PostgreSQL's COPY has a place for a statement. It has none for others that return rows: EXPLAIN, SHOW, FETCH,
-/// CALL, EXECUTE. Nor has it one for changes that return nothing.
+/// Whether PostgreSQL's COPY has a place for a statement. It has none for others that return rows: EXPLAIN, SHOW,
+/// FETCH, CALL, EXECUTE. Nor has it one for changes that return nothing.
 fn is_copied(sql: &str) -> bool {
     let changes = || {
         let tokens = || code(sql, Dialect::POSTGRES);

@@ -157,8 +157,8 @@ fn offered(socket: &Socket, tick: Tick<'_>) -> Result<bool, Error> {
 /// The most bytes of a stranger's answer that are read at once.
 const FIRST_BYTES: usize = 64;
 
-/// The error of a server that does not speak PostgreSQL's protocol. Its answer begins with these bytes, or it has closed the connection
-/// without any.
+/// The error of a server that does not speak PostgreSQL's protocol. Its answer begins with these bytes, or it has
+/// closed the connection without any.
 pub(super) fn stranger(bytes: &[u8]) -> Error {
     /// The characters of the answer that are shown.
     const SHOWN: usize = 32;

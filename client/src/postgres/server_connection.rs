@@ -39,8 +39,8 @@ pub(crate) struct ServerConnection {
     pub(crate) route: Arc<Route>,
     /// The transaction's state after the last query.
     pub(crate) transaction: Transaction,
-    /// Whether the backend of the open transaction has sent a stream, so that the extension is loaded in it. A pooler may
-    /// give the next transaction another backend.
+    /// Whether the backend of the open transaction has sent a stream, so that the extension is loaded in it. A pooler
+    /// may give the next transaction another backend.
     pub(super) is_extended: bool,
     /// The statements that were described on this connection.
     pub(super) known: KnownStatements,
@@ -61,7 +61,8 @@ pub(crate) struct ServerProperties {
     pub(crate) key: BackendKey,
     /// The encoding of the server's text.
     pub(crate) encoding: String,
-    /// Whether the server computes times in floats (`integer_datetimes` is off), as versions before 10 may and imitations do.
+    /// Whether the server computes times in floats (`integer_datetimes` is off), as versions before 10 may and
+    /// imitations do.
     pub(super) has_float_times: bool,
     /// The settings that affect how the server reads statements.
     pub(super) reports: Reports,
@@ -226,8 +227,8 @@ impl ServerConnection {
         self.simple_answer(tick, &mut |_, _| Ok(()))?
     }
 
-    /// Receives the answer to a simple query of this client; `take` gets each message but errors and settings. The inner
-    /// error is the server's.
+    /// Receives the answer to a simple query of this client; `take` gets each message but errors and settings. The
+    /// inner error is the server's.
     ///
     /// # Errors
     /// The connection is lost, if the server has said why, for that reason; the errors of `take`.

@@ -57,8 +57,8 @@ pub(crate) fn answer(
 /// A COPY that sends streams.
 pub(crate) struct Copying {
     pub(crate) query: Vec<u8>,
-    /// The same after a statement that loads the extension. It is sent if the backend does not know the format: a pooler
-    /// gives each transaction a backend, in which the extension may not be loaded.
+    /// The same after a statement that loads the extension. It is sent if the backend does not know the format: a
+    /// pooler gives each transaction a backend, in which the extension may not be loaded.
     pub(crate) again: Option<Vec<u8>>,
     pub(crate) pool: Pool,
     /// The requested size of chunks.

@@ -4,7 +4,8 @@ use colonnade_wire::Field;
 
 use crate::TYPE_NAME_KEY;
 
-/// The numbers of types and of their arrays, and the names of the types: `pg_type.dat`. They are the same in all versions.
+/// The numbers of types and of their arrays, and the names of the types: `pg_type.dat`. They are the same in all
+/// versions.
 const NAMES: [(u32, u32, &str); 41] = [
     (16, 1000, "bool"),
     (17, 1001, "bytea"),
@@ -49,7 +50,8 @@ const NAMES: [(u32, u32, &str); 41] = [
     (3926, 3927, "int8range"),
 ];
 
-/// Writes the name of a column's type into its metadata, if the type is built in. An array's has an underscore before that of its items.
+/// Writes the name of a column's type into its metadata, if the type is built in. An array's has an underscore before
+/// that of its items.
 pub(super) fn note(field: &mut Field, type_oid: u32) {
     let name = NAMES.iter().find_map(|(scalar, array, name)| match type_oid {
         oid if oid == *scalar => Some((*name).to_owned()),

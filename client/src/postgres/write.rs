@@ -1,10 +1,10 @@
-//! Writes into a table of PostgreSQL or `colonnade serve` by COPY … FROM STDIN, within one transaction: in FORMAT colonnade
-//! ([`columnar`]; PROTOCOL §10) if the server receives it and all columns have a type in it, else in binary.
+//! Writes into a table of PostgreSQL or `colonnade serve` by COPY … FROM STDIN, within one transaction: in FORMAT
+//! colonnade ([`columnar`]; PROTOCOL §10) if the server receives it and all columns have a type in it, else in binary.
 //! <https://www.postgresql.org/docs/current/sql-copy.html>
 //!
-//! This thread converts values to rows of bytes, or to the types of the table. The connection's thread (`native`, `served`) runs
-//! the transaction and sends (`transfer`).
-//! The socket limits it, and a short queue between both limits this one, so memory does not grow with the rows.
+//! This thread converts values to rows of bytes, or to the types of the table. The connection's thread (`native`,
+//! `served`) runs the transaction and sends (`transfer`). The socket limits it, and a short queue between both limits
+//! this one, so memory does not grow with the rows.
 
 mod column_target;
 mod column_type;

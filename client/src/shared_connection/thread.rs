@@ -17,8 +17,8 @@ struct Task(Work, Sender<Task>);
 pub(super) struct IdleThread(Arc<Mutex<Option<Sender<Task>>>>);
 
 impl IdleThread {
-    /// Runs `work` on the waiting thread, or on a new one. A thread waits only when it is done with its work: the one before may
-    /// still hold the end of an answer that nobody reads.
+    /// Runs `work` on the waiting thread, or on a new one. A thread waits only when it is done with its work: the one
+    /// before may still hold the end of an answer that nobody reads.
     ///
     /// # Errors
     /// The system cannot start another thread.

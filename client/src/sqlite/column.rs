@@ -186,8 +186,8 @@ impl ColumnBuilder {
 /// The buffers of a column as an array.
 fn array(data_type: DataType, rows: usize, buffers: Vec<Buffer>, nulls: Option<NullBuffer>) -> ArrayRef {
     let builder = ArrayData::builder(data_type).len(rows).nulls(nulls).buffers(buffers);
-    // SAFETY: each buffer has a value for each row, of the type that `Values::data_type` says; offsets ascend from 0 to the
-    // data's end; text was found to be UTF-8.
+    // SAFETY: each buffer has a value for each row, of the type that `Values::data_type` says; offsets ascend from 0 to
+    // the data's end; text was found to be UTF-8.
     make_array(unsafe { builder.build_unchecked() })
 }
 

@@ -2,9 +2,9 @@
 //!
 //! POSIX locks belong to a descriptor table (`files_struct` in Linux' `fs/locks.c`), which all threads of a process
 //! usually share. Two SQLite libraries in one process then do not see each other's locks, each one's unlocking releases
-//! the other's locks, and so does closing any descriptor of the file
-//! (<https://www.sqlite.org/howtocorrupt.html>, section 2.2). With a table of its own, this library is to all others what
-//! another process is: they wait for its locks, and it waits for theirs. `docs/reference/sqlite.md` lists the cases.
+//! the other's locks, and so does closing any descriptor of the file (<https://www.sqlite.org/howtocorrupt.html>,
+//! section 2.2). With a table of its own, this library is to all others what another process is: they wait for its
+//! locks, and it waits for theirs. `docs/reference/sqlite.md` lists the cases.
 //!
 //! A descriptor's number means another file, or none, in another thread. So only these threads use a database, and only
 //! code of this crate and of SQLite runs on them: foreign code could close a number of the other table, such as the
@@ -158,8 +158,8 @@ fn no_table(cause: io::Error) -> Error {
         .with_cause(cause)
 }
 
-/// Gives this thread a table of its own, without what is open in the process: a copy of a pipe's end would keep the pipe
-/// open. Only the standard error stays, for the message of a panic.
+/// Gives this thread a table of its own, without what is open in the process: a copy of a pipe's end would keep the
+/// pipe open. Only the standard error stays, for the message of a panic.
 #[cfg(target_os = "linux")]
 fn leave_table() -> io::Result<()> {
     let close_range = |first: libc::c_uint, last: libc::c_uint, flags: libc::c_uint| {
@@ -192,8 +192,8 @@ fn leave_table() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// A value whose end uses descriptors of the table in which it was made: it is dropped on such a thread. A forked process
-/// has no such thread, and keeps its copy until it ends.
+/// A value whose end uses descriptors of the table in which it was made: it is dropped on such a thread. A forked
+/// process has no such thread, and keeps its copy until it ends.
 pub(super) struct OfTable<T: Send + 'static> {
     value: ManuallyDrop<T>,
     table: u64,

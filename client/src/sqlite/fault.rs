@@ -23,8 +23,8 @@ const NO_FILE: &str = "unable to open database file";
 /// The primary code is the lowest byte of an extended one.
 const PRIMARY: c_int = 0xff;
 
-/// The error for a result code. `message` is SQLite's text, which contains only names and parts of the query. `cause` is the
-/// system's number of the error because of which a file could not be opened, or 0.
+/// The error for a result code. `message` is SQLite's text, which contains only names and parts of the query. `cause`
+/// is the system's number of the error because of which a file could not be opened, or 0.
 pub(super) fn error(code: c_int, message: &str, stage: Stage, cause: c_int) -> Error {
     match code & PRIMARY {
         ffi::SQLITE_CANTOPEN | ffi::SQLITE_PERM if stage == Stage::Open && cause != 0 => {

@@ -44,7 +44,8 @@ struct Watch {
 }
 
 // SAFETY: opened without a mutex, a connection may go from thread to thread as long as one at a time uses it
-// (https://www.sqlite.org/threadsafe.html); a `Database` cannot be cloned, and an `InterruptHandle` calls only what any thread may.
+// (https://www.sqlite.org/threadsafe.html); a `Database` cannot be cloned, and an `InterruptHandle` calls only what any
+// thread may.
 unsafe impl Send for Handle {}
 // SAFETY: as above.
 unsafe impl Sync for Handle {}
@@ -141,8 +142,8 @@ impl Database {
         Ok(rows)
     }
 
-    /// Reads the file's schema again if another program has changed it. Compiling a statement does not: only its first step
-    /// compares it with the file's.
+    /// Reads the file's schema again if another program has changed it. Compiling a statement does not: only its first
+    /// step compares it with the file's.
     pub(super) fn refresh_schema(&self) -> Result<(), Error> {
         self.texts("SELECT 1 FROM sqlite_schema LIMIT 1").map(drop)
     }

@@ -26,8 +26,8 @@ pub struct Location {
 }
 
 impl Location {
-    /// Reads `sqlite:///relative/path`, `sqlite:////absolute/path` or `sqlite:path`, with the parameters `timeout` (seconds), `immutable`
-    /// and `mode` (only `ro`). `sqlite:///:memory:` is an empty database.
+    /// Reads `sqlite:///relative/path`, `sqlite:////absolute/path` or `sqlite:path`, with the parameters `timeout`
+    /// (seconds), `immutable` and `mode` (only `ro`). `sqlite:///:memory:` is an empty database.
     ///
     /// # Errors
     /// Another scheme, a host, no file, a malformed escape, or an unknown parameter.

@@ -88,9 +88,9 @@ extern "C" fn fstat(descriptor: c_int, found: *mut libc::stat) -> c_int {
     unsafe { of_table(libc::fstat(descriptor, found), found) }
 }
 
-/// Distinguishes the files of different descriptor tables. SQLite keeps a list of the files that it has open, with their
-/// locks, by device and inode. A forked process has a copy of its parent's list, and neither the descriptors nor the
-/// locks: its own files must not be found in there.
+/// Distinguishes the files of different descriptor tables. SQLite keeps a list of the files that it has open, with
+/// their locks, by device and inode. A forked process has a copy of its parent's list, and neither the descriptors nor
+/// the locks: its own files must not be found in there.
 ///
 /// # Safety
 /// With a code of 0, `found` is an answer.

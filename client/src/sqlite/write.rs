@@ -1,8 +1,8 @@
 //! Writes into a table of an SQLite file, within one transaction, over a connection of its own.
 //! <https://www.sqlite.org/lang_insert.html>
 //!
-//! The thread that owns the connection converts and inserts. A short queue of batches limits the caller. The caller keeps
-//! each batch until the thread has dropped its own reference: another library's memory must not be released there
+//! The thread that owns the connection converts and inserts. A short queue of batches limits the caller. The caller
+//! keeps each batch until the thread has dropped its own reference: another library's memory must not be released there
 //! (`descriptor_table`).
 
 mod moment;
@@ -123,8 +123,8 @@ impl Work {
             database.arm();
             // After some errors SQLite has rolled back already. Closing the database also does.
             let _ = database.run("ROLLBACK");
-            // After a failed write to the file, such as on a full disk, ROLLBACK leaves the journal to whoever reads next, and
-            // readers that cannot write would refuse the file.
+            // After a failed write to the file, such as on a full disk, ROLLBACK leaves the journal to whoever reads
+            // next, and readers that cannot write would refuse the file.
             let _ = database.texts("SELECT 1 FROM main.sqlite_schema LIMIT 1");
         }
         written

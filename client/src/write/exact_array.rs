@@ -75,8 +75,8 @@ impl ArrayTarget {
     }
 }
 
-/// The columns of a batch in the types of a table's columns: what `convert` makes of each, which gets its place. `before`
-/// rows came before this batch.
+/// The columns of a batch in the types of a table's columns: what `convert` makes of each, which gets its place.
+/// `before` rows came before this batch.
 ///
 /// # Errors
 /// A value has no exact form. The error is that of the first such row, whichever column it is in.

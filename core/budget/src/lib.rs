@@ -1,7 +1,7 @@
 //! Limits on bytes that somebody keeps: memory of a session, files of a user.
 //!
-//! Bytes are charged before they are taken. What keeps them is a [`Charged`], has its items in a [`ChargedVec`], or holds a [`Charge`]. All of these
-//! release their bytes when they are dropped, so nobody can forget to release them.
+//! Bytes are charged before they are taken. What keeps them is a [`Charged`], has its items in a [`ChargedVec`], or
+//! holds a [`Charge`]. All of these release their bytes when they are dropped, so nobody can forget to release them.
 //!
 //! ```
 //! use colonnade_budget::Budget;

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// `openssl req -new -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 7300 -subj /O=x/CN=db.example -sha384`
+/// `openssl req -new -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 7300 -subj /O=x/CN=db.example
+/// -sha384`
 const SELF_SIGNED: &str = "\
     MIIBlzCCAT2gAwIBAgIUEbslg6UsWcT5tseoiH9GTgiRkTUwCgYIKoZIzj0EAwMwITEKMAgGA1UECgwBeDETMBEGA1UEAwwKZGIu \
     ZXhhbXBsZTAeFw0yNjExMjIwMzQ5NDRaFw00NjExMTcwMzQ5NDRaMCExCjAIBgNVBAoMAXgxEzARBgNVBAMMCmRiLmV4YW1wbGUw \

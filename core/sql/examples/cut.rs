@@ -1,7 +1,8 @@
 //! Reads texts for `tests/sql/`: NUL separates them, and each gives a line of JSON.
 //!
-//! `cut DIALECT < texts` writes `{"tokens": [[start, end, kind, fault, value], …], "statements": [[start, end, kind], …]}`. Positions
-//! are bytes, the value of a string is in hexadecimal, and a statement's kind is written as Rust's `Debug` does.
+//! `cut DIALECT < texts` writes `{"tokens": [[start, end, kind, fault, value], …], "statements": [[start, end, kind],
+//! …]}`. Positions are bytes, the value of a string is in hexadecimal, and a statement's kind is written as Rust's
+//! `Debug` does.
 
 use std::io::{self, Read, Write};
 

@@ -1,8 +1,8 @@
 //! Where the statements of a text end, whoever reads it.
 //!
-//! Databases differ in what they quote (backticks, brackets, dollars), in what escapes (backslashes), in comments, and in statements
-//! that hold others. A text is cut only if none of that is in it. Otherwise it is one statement, and its database says itself if
-//! it is several.
+//! Databases differ in what they quote (backticks, brackets, dollars), in what escapes (backslashes), in comments, and
+//! in statements that hold others. A text is cut only if none of that is in it. Otherwise it is one statement, and its
+//! database says itself if it is several.
 
 use crate::split::{self, Span};
 use crate::{Dialect, Token, TokenKind, code};
@@ -102,7 +102,8 @@ fn is_plain_gap(gap: &str) -> bool {
     }
 }
 
-/// Whether a statement is of a kind that has no statements in it. Of a body that was cut, a part is of another kind: its head, or its END.
+/// Whether a statement is of a kind that has no statements in it. Of a body that was cut, a part is of another kind:
+/// its head, or its END.
 fn holds_no_other(statement: &str) -> bool {
     const KINDS: [&str; 37] = [
         "select",

@@ -10,7 +10,8 @@ pub enum Dialect {
     DuckDb,
     /// PostgreSQL's.
     Postgres {
-        /// Whether a backslash escapes in `'…'`, as it always does in `E'…'`: only if `standard_conforming_strings` is off.
+        /// Whether a backslash escapes in `'…'`, as it always does in `E'…'`: only if `standard_conforming_strings` is
+        /// off.
         backslashes: bool,
     },
     /// SQLite's, which has numbers, text and blobs only.

@@ -1,7 +1,7 @@
 //! Changes of a text, and where a position of the new text was in the old one.
 //!
-//! A statement that is rewritten before a database reads it comes back with positions of errors that count in the rewritten text.
-//! [`PositionMap`] leads them back to what the client wrote.
+//! A statement that is rewritten before a database reads it comes back with positions of errors that count in the
+//! rewritten text. [`PositionMap`] leads them back to what the client wrote.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -22,8 +22,8 @@ pub struct Edited<'a> {
 
 /// Leads from positions of a new text to those of the old one, in characters from 0.
 ///
-/// A position in a piece that was not changed leads to the same place in the old text; a position within a changed piece
-/// leads to where that piece began, and one behind the end to the end.
+/// A position in a piece that was not changed leads to the same place in the old text; a position within a changed
+/// piece leads to where that piece began, and one behind the end to the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PositionMap {
     /// For each time that the text changed, the pieces that did, in order.

@@ -1,8 +1,9 @@
 //! The tokens of a text: one lexer for all dialects.
 //!
-//! Sources: PostgreSQL manual §4.1 and its `scan.l`; <https://www.sqlite.org/lang_keywords.html>, `lang_comment.html` and
-//! SQLite's `tokenize.c`; <https://dev.mysql.com/doc/refman/8.4/en/language-structure.html> and MySQL's `sql_lex.cc`; for DuckDB,
-//! whose rules are nearly PostgreSQL's, what its `tokenize` answers. `tests/sql/test_parsers.py` compares the tokens with theirs.
+//! Sources: PostgreSQL manual §4.1 and its `scan.l`; <https://www.sqlite.org/lang_keywords.html>, `lang_comment.html`
+//! and SQLite's `tokenize.c`; <https://dev.mysql.com/doc/refman/8.4/en/language-structure.html> and MySQL's
+//! `sql_lex.cc`; for DuckDB, whose rules are nearly PostgreSQL's, what its `tokenize` answers.
+//! `tests/sql/test_parsers.py` compares the tokens with theirs.
 
 mod blank;
 mod number;
@@ -37,13 +38,14 @@ pub fn code(sql: &str, dialect: Dialect) -> impl Iterator<Item = Token<'_>> + Cl
     tokens(sql, dialect).filter(|token| !token.is_blank())
 }
 
-/// The first word of a statement, or the character or number that it begins with; empty if that is a string, a quoted name or a
-/// placeholder.
+/// The first word of a statement, or the character or number that it begins with; empty if that is a string, a quoted
+/// name or a placeholder.
 pub fn first_word(sql: &str, dialect: Dialect) -> &str {
     code(sql, dialect).next().map_or("", |first| first.bare())
 }
 
-/// Whether a text has an `E'…'`, which PostgreSQL and DuckDB read as one string, but this dialect as a name and a string.
+/// Whether a text has an `E'…'`, which PostgreSQL and DuckDB read as one string, but this dialect as a name and a
+/// string.
 pub fn has_escape_string(sql: &str, dialect: Dialect) -> bool {
     let mut before = None::<Token<'_>>;
     tokens(sql, dialect).any(|token| {

@@ -11,9 +11,10 @@ pub fn count(sql: &str, dialect: Dialect) -> usize {
 
 /// A text with what `write` appends in the place of each placeholder; `write` receives the name without `$`.
 ///
-/// White space is put where two tokens could become one: a number and a point, `U&` and a string. A value next to a string or to
-/// another value is put in parentheses: PostgreSQL reads two strings on two lines as one, MySQL any two. So is one behind a sign:
-/// `1e-` and a number would be one number, and behind `--` white space would begin a comment in MySQL.
+/// White space is put where two tokens could become one: a number and a point, `U&` and a string. A value next to a
+/// string or to another value is put in parentheses: PostgreSQL reads two strings on two lines as one, MySQL any two.
+/// So is one behind a sign: `1e-` and a number would be one number, and behind `--` white space would begin a comment
+/// in MySQL.
 ///
 /// # Errors
 /// Those of `write`.

@@ -1,9 +1,10 @@
 //! Where a Python text in braces ends.
 //!
-//! `CREATE FUNCTION … LANGUAGE PYTHON { body }` has no quotes around the body, so only Python's tokens tell which brace closes it: a brace may
-//! stand in a string, in a comment, or in an expression of an f-string. The rules are those of CPython's tokenizer
-//! (`Parser/lexer/lexer.c`). Its rules for f-strings since version 3.12 read every text that 3.11 accepts in the same way.
-//! Only brackets, strings and comments are looked at; what else is wrong with a body is found by the interpreter.
+//! `CREATE FUNCTION … LANGUAGE PYTHON { body }` has no quotes around the body, so only Python's tokens tell which brace
+//! closes it: a brace may stand in a string, in a comment, or in an expression of an f-string. The rules are those of
+//! CPython's tokenizer (`Parser/lexer/lexer.c`). Its rules for f-strings since version 3.12 read every text that 3.11
+//! accepts in the same way. Only brackets, strings and comments are looked at; what else is wrong with a body is found
+//! by the interpreter.
 
 /// Why no end was found. Positions are bytes of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Names, texts and bytes as a dialect writes them.
 //!
-//! What is written is one expression that means exactly the value, whatever the session's settings are. No database has a
-//! character NUL in a name, and most have none in a text: callers refuse it before.
+//! What is written is one expression that means exactly the value, whatever the session's settings are. No database has
+//! a character NUL in a name, and most have none in a text: callers refuse it before.
 
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ pub fn identifier(name: &str, dialect: Dialect) -> String {
     enclosed(name, quote)
 }
 
-/// A name in double quotes, or as it is if it needs none: lower-case letters, digits and underscores, but no digit first. A keyword
-/// is not known as one, so this is for lists that are no SQL.
+/// A name in double quotes, or as it is if it needs none: lower-case letters, digits and underscores, but no digit
+/// first. A keyword is not known as one, so this is for lists that are no SQL.
 pub fn plain_or_quoted(name: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     if name.bytes().all(is_plain) && name.starts_with(|first: char| !first.is_ascii_digit()) {

@@ -1,7 +1,9 @@
 //! The statements of a text.
 //!
-//! A semicolon ends a statement unless it stands in parentheses (PostgreSQL's CREATE RULE), or in the body of a function, a trigger or
-//! an event. In DuckDB's dialect, which is the server's, the body of a function may be Python in braces. Where a body of MySQL's ends, only its grammar tells: from the first statement that may have one, the rest is one piece.
+//! A semicolon ends a statement unless it stands in parentheses (PostgreSQL's CREATE RULE), or in the body of a
+//! function, a trigger or an event. In DuckDB's dialect, which is the server's, the body of a function may be Python in
+//! braces. Where a body of MySQL's ends, only its grammar tells: from the first statement that may have one, the rest
+//! is one piece.
 
 mod body;
 
@@ -39,8 +41,8 @@ pub fn split(sql: &str, dialect: Dialect) -> Spans<'_> {
     Spans { sql, tokens: tokens(sql, dialect), dialect }
 }
 
-/// A text without what ends its last statement: semicolons, comments and white space. A statement that stands inside another one,
-/// such as PostgreSQL's COPY, must not carry them. What precedes the first statement stays.
+/// A text without what ends its last statement: semicolons, comments and white space. A statement that stands inside
+/// another one, such as PostgreSQL's COPY, must not carry them. What precedes the first statement stays.
 pub fn trimmed(sql: &str, dialect: Dialect) -> &str {
     if dialect == Dialect::Unknown {
         // Nothing is known but that neither begins or ends a string.

@@ -1,8 +1,8 @@
 //! What a statement is, read once when it arrives.
 //!
-//! A statement is read as far as its kind needs it: a query to its first word, SET and COPY to their end. What is read is the grammar
-//! that PostgreSQL's clients share; which settings, options and types there are is the caller's matter. No token is kept: a statement
-//! may be megabytes long, and its tokens several times that.
+//! A statement is read as far as its kind needs it: a query to its first word, SET and COPY to their end. What is read
+//! is the grammar that PostgreSQL's clients share; which settings, options and types there are is the caller's matter.
+//! No token is kept: a statement may be megabytes long, and its tokens several times that.
 
 mod copy;
 mod create_table;
@@ -87,7 +87,8 @@ pub enum StatementKind {
     Savepoint(Savepoint),
     /// CREATE TABLE with a list of columns.
     CreateTable(CreateTable),
-    /// CREATE FUNCTION or CREATE AGGREGATE in Python. This and the next two are read in DuckDB's dialect only, which is the server's.
+    /// CREATE FUNCTION or CREATE AGGREGATE in Python. This and the next two are read in DuckDB's dialect only, which is
+    /// the server's.
     CreateFunction(Box<Result<CreateFunction, FunctionSyntaxError>>),
     /// DROP FUNCTION or DROP AGGREGATE.
     DropFunction(Result<DropFunction, FunctionSyntaxError>),

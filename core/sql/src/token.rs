@@ -33,8 +33,8 @@ pub enum TokenKind {
 pub enum TokenFault {
     /// A quote or a comment is not closed: the token reaches to the end of the text.
     Unclosed,
-    /// A number or a placeholder with something after it that could belong to it, such as letters. Some versions of a database refuse
-    /// it, others read two tokens, which may be other ones.
+    /// A number or a placeholder with something after it that could belong to it, such as letters. Some versions of a
+    /// database refuse it, others read two tokens, which may be other ones.
     Junk,
     /// A control character outside of quotes and comments.
     Control,
@@ -91,7 +91,8 @@ impl<'a> Token<'a> {
         self.kind == TokenKind::Symbol(symbol)
     }
 
-    /// As it is written, if nothing encloses it and no value takes its place: a word, a number or another character. Else empty.
+    /// As it is written, if nothing encloses it and no value takes its place: a word, a number or another character.
+    /// Else empty.
     pub fn bare(&self) -> &'a str {
         if matches!(self.kind, TokenKind::Word | TokenKind::Number | TokenKind::Symbol(_)) { self.text } else { "" }
     }
@@ -101,8 +102,8 @@ impl<'a> Token<'a> {
         matches!(self.kind, TokenKind::Positional | TokenKind::Named).then(|| &self.text[1..])
     }
 
-    /// A bare name as it is written, or a quoted one without its quotes. Which case a bare name means is the database's matter.
-    /// `None` if it is neither, is not closed, or is a `U&"…"`, whose value is not in the token alone.
+    /// A bare name as it is written, or a quoted one without its quotes. Which case a bare name means is the database's
+    /// matter. `None` if it is neither, is not closed, or is a `U&"…"`, whose value is not in the token alone.
     pub fn name(&self) -> Option<Cow<'a, str>> {
         match self.kind {
             TokenKind::Word => Some(Cow::Borrowed(self.text)),
@@ -129,8 +130,8 @@ impl<'a> Token<'a> {
         matches!(self.kind, TokenKind::Word | TokenKind::Name) && self.folded() == name
     }
 
-    /// What is between the quotes of a string, with escapes undone. `None` if it is no string, is not closed, holds bytes that
-    /// are no text in UTF-8, or is a bit string, a blob or a `U&'…'`, whose value is not in the token alone.
+    /// What is between the quotes of a string, with escapes undone. `None` if it is no string, is not closed, holds
+    /// bytes that are no text in UTF-8, or is a bit string, a blob or a `U&'…'`, whose value is not in the token alone.
     pub fn string(&self, dialect: Dialect) -> Option<Cow<'a, str>> {
         let is_whole = self.kind == TokenKind::Text && self.fault.is_none();
         is_whole.then(|| escape::string(self.text, dialect)).flatten()
@@ -150,7 +151,8 @@ pub fn closing(tokens: &[Token<'_>], open: usize) -> Option<usize> {
     })
 }
 
-/// For each bracket that opens, the one that closes it, of whatever kind they are; `None` if none does, and for other tokens.
+/// For each bracket that opens, the one that closes it, of whatever kind they are; `None` if none does, and for other
+/// tokens.
 pub fn closings(tokens: &[Token<'_>]) -> Vec<Option<usize>> {
     let (mut found, mut open) = (vec![None; tokens.len()], Vec::new());
     for (at, token) in tokens.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! What the kernel reports of a TCP connection, and how many unsent bytes it buffers. Both sides of a transfer need this for the
-//! controller of `wire`, which does no I/O.
+//! What the kernel reports of a TCP connection, and how many unsent bytes it buffers. Both sides of a transfer need
+//! this for the controller of `wire`, which does no I/O.
 //!
 //! Only Linux reports enough. Elsewhere [`queue`] gives nothing.
 
@@ -9,15 +9,15 @@ use std::os::fd::AsFd;
 
 use colonnade_wire::Queue;
 
-/// Limits how many unsent bytes the kernel buffers, because these bytes were encoded for an earlier state of the link. If it fails,
-/// a change of the link is noticed later.
+/// Limits how many unsent bytes the kernel buffers, because these bytes were encoded for an earlier state of the link.
+/// If it fails, a change of the link is noticed later.
 pub fn limit_unsent(socket: impl AsFd) {
     #[cfg(target_os = "linux")]
     linux::limit_unsent(&socket);
 }
 
-/// What the connection has sent, and what limits it; `None` if the kernel cannot tell. On an encrypted connection these are bytes of
-/// TLS records, some per mille more than the data. Only their growth matters.
+/// What the connection has sent, and what limits it; `None` if the kernel cannot tell. On an encrypted connection these
+/// are bytes of TLS records, some per mille more than the data. Only their growth matters.
 pub fn queue(socket: impl AsFd) -> Option<Queue> {
     #[cfg(target_os = "linux")]
     return linux::queue(&socket);
@@ -81,7 +81,8 @@ mod linux {
     pub(super) fn queue(socket: &impl AsFd) -> Option<Queue> {
         let mut info = TcpInfo::default();
         let mut length = size_of::<TcpInfo>() as libc::socklen_t;
-        // SAFETY: the descriptor is open; the kernel writes at most `length` bytes into `info`, whose fields are all integers.
+        // SAFETY: the descriptor is open; the kernel writes at most `length` bytes into `info`, whose fields are all
+        // integers.
         let status = unsafe {
             libc::getsockopt(
                 socket.as_fd().as_raw_fd(),
@@ -92,7 +93,8 @@ mod linux {
             )
         };
         (status == 0 && length as usize >= size_of::<TcpInfo>()).then(|| Queue {
-            // Packets after a lost one count as delivered. Otherwise a loss would look like a pause, and its end like a burst.
+            // Packets after a lost one count as delivered. Otherwise a loss would look like a pause, and its end like a
+            // burst.
             delivered: info.bytes_acked + u64::from(info.sacked) * u64::from(info.snd_mss),
             unsent: u64::from(info.notsent_bytes),
             is_slow_start: info.snd_cwnd < info.snd_ssthresh,

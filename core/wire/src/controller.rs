@@ -16,8 +16,8 @@ pub use throughput::{LinkEstimate, LinkSample};
 /// Weight of the newest chunk in all moving averages over chunks: noise of one chunk must not change the choice.
 const WEIGHT: f64 = 0.1;
 
-/// Bytes that a socket is to hold before they are sent, at most (Linux: TCP_NOTSENT_LOWAT): what waits there was encoded for the
-/// link as it was.
+/// Bytes that a socket is to hold before they are sent, at most (Linux: TCP_NOTSENT_LOWAT): what waits there was
+/// encoded for the link as it was.
 pub const UNSENT: u32 = 1 << 20;
 
 /// How far away the reader is, as far as the writer can tell before anything was sent.
@@ -56,10 +56,10 @@ pub struct ChunkCost {
 
 /// Decides how each chunk of one stream is encoded, from the costs of the chunks before and the state of the socket.
 ///
-/// [`Controller::fixed`] always gives the same configuration. [`Controller::adaptive`] predicts with a model how long a plain byte
-/// takes in each configuration, chooses the fastest, and explores others with small chunks.
-/// [`Controller::auto`] does so between machines; on the same machine ("Don't Hold My Data Hostage" §4) it chooses plain.
-/// `docs/explanation/adaptive.md` describes the model.
+/// [`Controller::fixed`] always gives the same configuration. [`Controller::adaptive`] predicts with a model how long a
+/// plain byte takes in each configuration, chooses the fastest, and explores others with small chunks.
+/// [`Controller::auto`] does so between machines; on the same machine ("Don't Hold My Data Hostage" §4) it chooses
+/// plain. `docs/explanation/adaptive.md` describes the model.
 ///
 /// A controller has no clock: all times are given to it.
 #[derive(Debug)]
@@ -87,14 +87,14 @@ impl Controller {
         }
     }
 
-    /// What suits the link as it shows itself, for a reader that takes `codecs`. Of the time that the stream takes, encoding
-    /// may work the share `cpu`, from 0 to 1; light encodings may always be used.
+    /// What suits the link as it shows itself, for a reader that takes `codecs`. Of the time that the stream takes,
+    /// encoding may work the share `cpu`, from 0 to 1; light encodings may always be used.
     pub fn adaptive(codecs: CodecSet, cpu: f64) -> Self {
         Self(Mode::Adaptive(Box::new(Adaptive::new(codecs, cpu))))
     }
 
-    /// The same, where another thread sends a chunk while the next one is encoded. Otherwise only what the socket's buffer holds
-    /// is sent meanwhile.
+    /// The same, where another thread sends a chunk while the next one is encoded. Otherwise only what the socket's
+    /// buffer holds is sent meanwhile.
     #[must_use]
     pub fn overlapped(self) -> Self {
         match self.0 {
@@ -139,8 +139,8 @@ impl Controller {
         }
     }
 
-    /// The rows of the next chunk were there so long after the chunk before was handed over: somebody had to make them. Left out
-    /// where that is not known, as for the first one.
+    /// The rows of the next chunk were there so long after the chunk before was handed over: somebody had to make them.
+    /// Left out where that is not known, as for the first one.
     pub fn produced(&mut self, elapsed: Duration) {
         if let Mode::Adaptive(adaptive) = &mut self.0 {
             adaptive.produced(elapsed);

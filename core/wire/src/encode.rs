@@ -125,8 +125,8 @@ impl Encoder {
         self.encode(rows, columns.iter().map(ColumnInput::Column), config)
     }
 
-    /// As [`Encoder::chunk`], of columns of which some may be in a form that is closer to a database's memory. The chunk is in
-    /// the same format.
+    /// As [`Encoder::chunk`], of columns of which some may be in a form that is closer to a database's memory. The
+    /// chunk is in the same format.
     ///
     /// # Errors
     ///

@@ -72,8 +72,8 @@ impl Writer {
         self.controller.is_adaptive()
     }
 
-    /// Passes a sample of the link to the controller: `bytes` were passed to the socket since the last call, and `queue` is its state.
-    /// Call it before and after each chunk is sent.
+    /// Passes a sample of the link to the controller: `bytes` were passed to the socket since the last call, and
+    /// `queue` is its state. Call it before and after each chunk is sent.
     pub fn link(&mut self, bytes: usize, queue: &Queue) {
         self.sent += bytes as u64;
         if bytes > 0 {

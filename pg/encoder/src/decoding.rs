@@ -119,8 +119,8 @@ pub unsafe extern "C" fn colonnade_decoder_fields(
     }
 }
 
-/// Whether a column that is described by `expected`, a field with those below it, takes the stream's top-level field number
-/// `index`. If not, the result is [`Status::Argument`], and both types are named.
+/// Whether a column that is described by `expected`, a field with those below it, takes the stream's top-level field
+/// number `index`. If not, the result is [`Status::Argument`], and both types are named.
 ///
 /// # Safety
 ///
@@ -163,8 +163,8 @@ pub unsafe extern "C" fn colonnade_decoder_rows(decoder: *const ColonnadeDecoder
     unsafe { (*decoder).rows() }
 }
 
-/// Decodes the chunk that [`colonnade_decoder_take`] has completed, once. The buffers in `columns`, in the order of the fields,
-/// are valid until its next call.
+/// Decodes the chunk that [`colonnade_decoder_take`] has completed, once. The buffers in `columns`, in the order of the
+/// fields, are valid until its next call.
 ///
 /// # Safety
 ///

@@ -1,8 +1,10 @@
-//! The encoder and the decoder of `colonnade-wire` behind a C interface, for code that runs inside a PostgreSQL backend.
+//! The encoder and the decoder of `colonnade-wire` behind a C interface, for code that runs inside a PostgreSQL
+//! backend.
 //!
-//! `pg/src/colonnade_encoder.h` and `colonnade_decoder.h` are the same interface for C and state the caller's obligations; change
-//! both together. It is suitable for a backend: it starts no thread, uses no signal, file or socket, never calls back, and never panics
-//! into C. Every function that can fail returns a [`Status`] and writes a message.
+//! `pg/src/colonnade_encoder.h` and `colonnade_decoder.h` are the same interface for C and state the caller's
+//! obligations; change both together. It is suitable for a backend: it starts no thread, uses no signal, file or
+//! socket, never calls back, and never panics into C. Every function that can fail returns a [`Status`] and writes a
+//! message.
 //!
 //! With the feature `memory-errors`, which the extension needs to link, a failed allocation is [`Status::OutOfMemory`].
 
@@ -243,8 +245,8 @@ pub unsafe extern "C" fn colonnade_end_message(
     })
 }
 
-/// The maximum number of unsent bytes in the socket, if the encoder needs the link's state. Otherwise 0; querying the socket is
-/// then useless.
+/// The maximum number of unsent bytes in the socket, if the encoder needs the link's state. Otherwise 0; querying the
+/// socket is then useless.
 ///
 /// # Safety
 ///
@@ -255,8 +257,8 @@ pub unsafe extern "C" fn colonnade_watches_link(encoder: *const ColonnadeEncoder
     if unsafe { (*encoder).watches_link() } { colonnade_wire::UNSENT } else { 0 }
 }
 
-/// `bytes` were handed to the socket since the last call, and `queue` is its current state. Must be called before and after
-/// each message is sent.
+/// `bytes` were handed to the socket since the last call, and `queue` is its current state. Must be called before and
+/// after each message is sent.
 ///
 /// # Safety
 ///

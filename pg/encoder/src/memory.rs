@@ -1,10 +1,10 @@
 //! A failed allocation ends one call with [`Status::OutOfMemory`], and has no other effect.
 //!
 //! By default Rust ends the process when an allocation fails, and PostgreSQL ends all sessions when a backend dies. The
-//! contract of `handle_alloc_error` also allows unwinding, so every collection of the standard library, and every crate that
-//! uses them, must support it. A hook makes it unwind, and [`guard`](crate::error::guard) catches it. This covers every
-//! allocation, because all of them report to that function, and no size has to be estimated beforehand. The hook is the only
-//! unstable feature that is used here.
+//! contract of `handle_alloc_error` also allows unwinding, so every collection of the standard library, and every crate
+//! that uses them, must support it. A hook makes it unwind, and [`guard`](crate::error::guard) catches it. This covers
+//! every allocation, because all of them report to that function, and no size has to be estimated beforehand. The hook
+//! is the only unstable feature that is used here.
 //!
 //! [`Status::OutOfMemory`]: crate::Status::OutOfMemory
 
@@ -57,8 +57,8 @@ impl Reserve {
 /// The C library's allocator, with a reserve for allocations after a failure.
 struct Allocator;
 
-// SAFETY: memory comes from `System` or from the reserve, whose bytes are returned only once. Memory of one is never freed to
-// the other.
+// SAFETY: memory comes from `System` or from the reserve, whose bytes are returned only once. Memory of one is never
+// freed to the other.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as promised by the caller.
@@ -99,9 +99,9 @@ thread_local! {
 
 /// Makes failed allocations unwind. `false` if there is no memory even for that.
 pub(crate) fn prepare() -> bool {
-    // The C library allocates a library's thread-local variables at their first use, and ends the process if that fails. So
-    // more than their size is allocated and freed directly before.
-    // SAFETY: the size is not zero, and the memory is deallocated as it was allocated.
+    // The C library allocates a library's thread-local variables at their first use, and ends the process if that
+    // fails. So more than their size is allocated and freed directly before. SAFETY: the size is not zero, and the
+    // memory is deallocated as it was allocated.
     unsafe {
         let probe = System.alloc(THREAD_LOCAL);
         if probe.is_null() {

@@ -6,8 +6,8 @@ use colonnade_wire::{DataType, Field, IndexType, Unit};
 
 /// Whether a column that is described by `expected` can take `found`.
 ///
-/// Only what is not part of a value may differ: the name of a time zone, and how the indices of a dictionary are stored. A
-/// column of type null may stand for any.
+/// Only what is not part of a value may differ: the name of a time zone, and how the indices of a dictionary are
+/// stored. A column of type null may stand for any.
 pub(crate) fn accepts(expected: &Field, found: &Field) -> bool {
     let same = match (&expected.data_type, &found.data_type) {
         (_, DataType::Null) => return true,

@@ -1,5 +1,5 @@
-//! Each allocation of a stream fails once, alone and with all that follow it: the call ends with `OutOfMemory`, and the process
-//! continues.
+//! Each allocation of a stream fails once, alone and with all that follow it: the call ends with `OutOfMemory`, and the
+//! process continues.
 //!
 //! The C library's functions are replaced, so that allocations of Zstandard and of the unwinder fail too.
 

@@ -4,8 +4,8 @@ use pyo3::prelude::*;
 
 /// As `Python::attach`, and also right in a callback of DuckDB.
 ///
-/// Python calls DuckDB, which releases the lock without telling PyO3, and DuckDB calls a function back on the same thread. There PyO3 takes
-/// the lock for held, because its own counter says so.
+/// Python calls DuckDB, which releases the lock without telling PyO3, and DuckDB calls a function back on the same
+/// thread. There PyO3 takes the lock for held, because its own counter says so.
 pub fn attached<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     let _lock = InterpreterLock::new();
     Python::attach(work)
@@ -16,7 +16,8 @@ struct InterpreterLock(pyo3::ffi::PyGILState_STATE);
 
 impl InterpreterLock {
     fn new() -> Self {
-        // SAFETY: the interpreter runs as long as this module. The lock is released once, by the same thread, in the reverse order.
+        // SAFETY: the interpreter runs as long as this module. The lock is released once, by the same thread, in the
+        // reverse order.
         Self(unsafe { pyo3::ffi::PyGILState_Ensure() })
     }
 }

@@ -46,8 +46,8 @@ pub fn printable(text: &str, lines: bool) -> String {
     colonnade_client::printable(text, lines).into_owned()
 }
 
-/// PEP 249's classes, by the first two characters of a SQLSTATE (PostgreSQL's appendix A). Class 70 of MySQL and MariaDB
-/// means that a query was interrupted.
+/// PEP 249's classes, by the first two characters of a SQLSTATE (PostgreSQL's appendix A). Class 70 of MySQL and
+/// MariaDB means that a query was interrupted.
 const BY_SQLSTATE: [(&str, &str); 20] = [
     ("08", "OperationalError"),
     ("0A", "NotSupportedError"),

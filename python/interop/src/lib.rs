@@ -1,4 +1,5 @@
-//! What the extension modules of `colonnade` and `colonnade_serve` share. They exchange Arrow's capsules only, so each has its own copy.
+//! What the extension modules of `colonnade` and `colonnade_serve` share. They exchange Arrow's capsules only, so each
+//! has its own copy.
 
 pub mod attached;
 pub mod capsule;

@@ -38,8 +38,8 @@ enum Target {
 
 #[pymethods]
 impl SourceEngine {
-    /// Connects once, to learn whether that works, and the name of the source's software. `target` is a URI of the client
-    /// library, or a function that opens a source of another one.
+    /// Connects once, to learn whether that works, and the name of the source's software. `target` is a URI of the
+    /// client library, or a function that opens a source of another one.
     #[new]
     fn new(py: Python<'_>, target: &Bound<'_, PyAny>) -> PyResult<Self> {
         let target = match target.extract::<String>() {
@@ -202,8 +202,8 @@ impl Drop for SourceSession {
 }
 
 impl SourceSession {
-    /// Runs a statement at the source. If it must return rows, and returns none or rows that the check refuses, its effects
-    /// are undone.
+    /// Runs a statement at the source. If it must return rows, and returns none or rows that the check refuses, its
+    /// effects are undone.
     fn send(
         &self,
         statement: &str,

@@ -113,8 +113,8 @@ impl PySupervisor {
         py.detach(|| self.supervisor().reload()).map_err(|error| to_py(&error))
     }
 
-    /// Refuses new sessions and waits for the statements and transactions of the others. Returns whether all sessions ended
-    /// in time.
+    /// Refuses new sessions and waits for the statements and transactions of the others. Returns whether all sessions
+    /// ended in time.
     fn drain(&self, py: Python<'_>, seconds: f64) -> bool {
         let grace = Duration::try_from_secs_f64(seconds).unwrap_or_default();
         py.detach(|| self.supervisor().drain(grace))
@@ -183,8 +183,8 @@ impl PyWorker {
         Ok(PyTemplates::new(worker.helpers(), interpreter))
     }
 
-    /// Permanently limits this process to the files in these directories, and to reading those in `readable`, and denies it
-    /// the network. Returns None, or the part of this that the system does not support.
+    /// Permanently limits this process to the files in these directories, and to reading those in `readable`, and
+    /// denies it the network. Returns None, or the part of this that the system does not support.
     #[staticmethod]
     #[pyo3(signature = (directories, readable=Vec::new()))]
     fn confine(directories: Vec<PathBuf>, readable: Vec<PathBuf>) -> Option<String> {
@@ -201,8 +201,8 @@ impl PyWorker {
         limit_memory(bytes);
     }
 
-    /// Serves clients with a `colonnade_serve._duckdb.engine.Engine` or a `SourceEngine` until the supervisor ends it. Returns the
-    /// process's exit status.
+    /// Serves clients with a `colonnade_serve._duckdb.engine.Engine` or a `SourceEngine` until the supervisor ends it.
+    /// Returns the process's exit status.
     fn serve(&self, py: Python<'_>, engine: Py<PyAny>, options: &Bound<'_, PyDict>) -> PyResult<i32> {
         let options = server_options(options)?;
         let worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner).take();

@@ -15,7 +15,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(list_users, module)?)
 }
 
-/// Adds a user to the file, or changes the user of that name. Creates the file if needed. Returns whether the user is new.
+/// Adds a user to the file, or changes the user of that name. Creates the file if needed. Returns whether the user is
+/// new.
 #[pyfunction]
 #[pyo3(signature = (path, name, password, *, read_only=false, connections=None, functions=false))]
 fn add_user(

@@ -1,4 +1,5 @@
-//! Writes a call of DuckDB's dispatcher in the place of an aggregate's call with DISTINCT, ORDER BY or FILTER, which a macro cannot have.
+//! Writes a call of DuckDB's dispatcher in the place of an aggregate's call with DISTINCT, ORDER BY or FILTER, which a
+//! macro cannot have.
 
 use colonnade_server::EngineError;
 use colonnade_server::functions::calls::{AggregateCall, aggregate_calls, may_call};
@@ -141,9 +142,10 @@ fn write(sql: &str, call: &AggregateCall, dispatch: &AggregateDispatch, purpose:
     }
 }
 
-/// The id of the aggregate, as an expression over the types of the arguments, which DuckDB computes when it binds the call. A cast accepts
-/// more types than a macro does, and would round numbers: so arguments of other types than the macro takes lead to no function. For
-/// several aggregates, types must be those of the parameters, because the casts depend on the aggregate.
+/// The id of the aggregate, as an expression over the types of the arguments, which DuckDB computes when it binds the
+/// call. A cast accepts more types than a macro does, and would round numbers: so arguments of other types than the
+/// macro takes lead to no function. For several aggregates, types must be those of the parameters, because the casts
+/// depend on the aggregate.
 fn identity(candidates: &[AggregateCandidate], arguments: &[&str], purpose: Purpose) -> String {
     let text = |text: &str| quote::string(text, Dialect::DuckDb);
     let is_one = candidates.len() == 1;

@@ -1,9 +1,11 @@
 //! Rewrites what PostgreSQL's clients write and DuckDB refuses or reads differently, about the catalog above all.
 //!
-//! - `pg_catalog.` before a name becomes the schema of the catalog's relations and functions (`serve/colonnade_serve/_duckdb/catalog.sql`), or that
-//!   of DuckDB's functions (`names.rs`). Before the name of a type it is removed.
-//! - `information_schema.` becomes the schema of the catalog that has these views. DuckDB does not allow another schema with this name, and
-//!   its own shows all databases. A CREATE statement is not changed, because DuckDB stores its text.
+//! - `pg_catalog.` before a name becomes the schema of the catalog's relations and functions
+//!   (`serve/colonnade_serve/_duckdb/catalog.sql`), or that of DuckDB's functions (`names.rs`). Before the name of a
+//!   type it is removed.
+//! - `information_schema.` becomes the schema of the catalog that has these views. DuckDB does not allow another schema
+//!   with this name, and its own shows all databases. A CREATE statement is not changed, because DuckDB stores its
+//!   text.
 //! - `OPERATOR(pg_catalog.~)` becomes a call or an operator (`operators.rs`), and the default collation is removed.
 //! - Casts to `regclass` and similar types become calls of functions (`casts.rs`).
 //! - Subscripts of vectors count from 0 (`vectors.rs`), and a series of subscripts gives rows (`series.rs`).
@@ -40,9 +42,11 @@ const INFORMATION: &str = "information_schema";
 /// The schema with the views of `information_schema.sql`.
 const CATALOG_INFORMATION: &str = "colonnade_catalog.information.";
 
-/// asyncpg's query for the parts of types (its `introspection.py`). It nests one recursion in another, and DuckDB does not finish it.
+/// asyncpg's query for the parts of types (its `introspection.py`). It nests one recursion in another, and DuckDB does
+/// not finish it.
 const INTROSPECTION: &str = "WITH RECURSIVE typeinfo_tree(";
-/// A query with the same result. All types here are arrays or have no parts, so one step is enough. Items are before their arrays.
+/// A query with the same result. All types here are arrays or have no parts, so one step is enough. Items are before
+/// their arrays.
 const TYPES: &str = "\
     SELECT t.oid, 'pg_catalog' AS ns, t.typname AS name, t.typtype::BLOB AS kind, NULL::BIGINT AS basetype, \
            t.typelem AS elemtype, CASE WHEN t.typelem <> 0 THEN ','::BLOB END AS elemdelim, \

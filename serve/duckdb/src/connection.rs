@@ -11,11 +11,12 @@ use colonnade_sql::statement::ExplainInputs;
 
 use crate::{AggregateDispatch, AllowedStatement, TableFunctions};
 
-/// One connection of DuckDB's library to its database. The [`fence`](crate::fence) has let each statement through; the connection refuses
-/// those of which DuckDB's kind is another one than the fence has found. It reads the library's errors by
-/// [`Translated::error`](crate::Translated::error).
+/// One connection of DuckDB's library to its database. The [`fence`](crate::fence) has let each statement through; the
+/// connection refuses those of which DuckDB's kind is another one than the fence has found. It reads the library's
+/// errors by [`Translated::error`](crate::Translated::error).
 pub trait LibraryConnection: Send {
-    /// Runs a statement with values for its placeholders. With `must_give_rows`, a statement without rows fails and does not run.
+    /// Runs a statement with values for its placeholders. With `must_give_rows`, a statement without rows fails and
+    /// does not run.
     ///
     /// # Errors
     /// DuckDB's error.
@@ -33,8 +34,8 @@ pub trait LibraryConnection: Send {
     /// DuckDB's error.
     fn discard(&mut self, what: &str) -> Result<(), EngineError>;
 
-    /// Runs a query of a function in Python. A statement that is no query, or changes anything, is refused (25006) and does not run. Within
-    /// a transaction of the client it is part of it, and otherwise has one of its own.
+    /// Runs a query of a function in Python. A statement that is no query, or changes anything, is refused (25006) and
+    /// does not run. Within a transaction of the client it is part of it, and otherwise has one of its own.
     ///
     /// # Errors
     /// DuckDB's error.
@@ -61,7 +62,8 @@ pub trait LibraryConnection: Send {
         values: &[&Parameter],
     ) -> Result<StatementTypes, EngineError>;
 
-    /// The types of literals without a cast that DuckDB reads in another form than PostgreSQL. Each has its first byte, in order.
+    /// The types of literals without a cast that DuckDB reads in another form than PostgreSQL. Each has its first byte,
+    /// in order.
     ///
     /// # Errors
     /// DuckDB's error, if it does not depend on the statement.
@@ -110,7 +112,8 @@ pub trait LibraryConnection: Send {
         None
     }
 
-    /// Has the next statement's calls of functions that get whole columns captured. `inputs` or `abandon_inputs` ends this.
+    /// Has the next statement's calls of functions that get whole columns captured. `inputs` or `abandon_inputs` ends
+    /// this.
     ///
     /// # Errors
     /// If there is no such function.

@@ -1,4 +1,5 @@
-//! Runs CREATE TABLE with columns that number their rows: it creates the sequences and the table, and makes the table their owner.
+//! Runs CREATE TABLE with columns that number their rows: it creates the sequences and the table, and makes the table
+//! their owner.
 
 use std::collections::HashSet;
 

@@ -80,7 +80,8 @@ impl OpenStatement {
         Ok(Description { parameters, columns, ..Description::default() })
     }
 
-    /// The columns. Sometimes DuckDB needs values to find them, for example the arguments of a table function. Any values are suitable.
+    /// The columns. Sometimes DuckDB needs values to find them, for example the arguments of a table function. Any
+    /// values are suitable.
     fn columns_with_samples(
         &self,
         connection: &mut FencedConnection<impl LibraryConnection>,
@@ -129,7 +130,8 @@ pub(crate) fn parameter_types(
     Ok(described.map_or_else(Vec::new, |found| found.parameters))
 }
 
-/// What the outline of a long statement says of it; `None` if it has none, or says nothing: the positions of its errors are not the statement's.
+/// What the outline of a long statement says of it; `None` if it has none, or says nothing: the positions of its errors
+/// are not the statement's.
 fn outlined(
     connection: &mut FencedConnection<impl LibraryConnection>,
     statement: &str,
@@ -142,8 +144,8 @@ fn outlined(
 /// The description of a statement with sample values; `None` if they do not fit.
 ///
 /// # Errors
-/// Errors that do not depend on types: a limit, a lack of memory, an interrupt, a fatal error. Most of them abort DuckDB's transaction, and
-/// another error would not say the reason, so the client must get them.
+/// Errors that do not depend on types: a limit, a lack of memory, an interrupt, a fatal error. Most of them abort
+/// DuckDB's transaction, and another error would not say the reason, so the client must get them.
 fn if_types_fit(described: Result<StatementTypes, EngineError>) -> Result<Option<StatementTypes>, EngineError> {
     match described {
         Ok(described) => Ok(Some(described)),

@@ -1,7 +1,8 @@
 //! Parses DuckDB's error texts into SQLSTATE, position and hint.
 //!
-//! Errors reach the server as text only, because Arrow's C stream interface carries nothing else. Each text begins with DuckDB's class of
-//! the error (`Catalog Error: …`). Many end with the line of the statement and a caret under the position.
+//! Errors reach the server as text only, because Arrow's C stream interface carries nothing else. Each text begins with
+//! DuckDB's class of the error (`Catalog Error: …`). Many end with the line of the statement and a caret under the
+//! position.
 
 use colonnade_server::{EngineError, SqlState};
 use colonnade_sql::{Dialect, TokenKind};
@@ -67,8 +68,8 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
         let hint = Some("Cast it to the type of the parameter.".to_owned());
         return EngineError { hint, position, ..EngineError::new(SqlState::INDETERMINATE_DATATYPE, message) };
     }
-    // DuckDB invalidates the database after internal errors and errors of the disk. Then every statement fails with this error. Only DuckDB
-    // writes the beginning of the text, so a client cannot cause it.
+    // DuckDB invalidates the database after internal errors and errors of the disk. Then every statement fails with
+    // this error. Only DuckDB writes the beginning of the text, so a client cannot cause it.
     let ends_engine = message.starts_with("FATAL Error: ");
     let error = EngineError {
         code: code(body),
@@ -83,8 +84,8 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     if is_concurrent { repeatable(error) } else { error }
 }
 
-/// The error of a statement that says what to do with keys that are there, and meets one that another session has added meanwhile.
-/// PostgreSQL has the same SQLSTATE for it ("repeatable read"), by which clients repeat the transaction.
+/// The error of a statement that says what to do with keys that are there, and meets one that another session has added
+/// meanwhile. PostgreSQL has the same SQLSTATE for it ("repeatable read"), by which clients repeat the transaction.
 pub(crate) fn repeatable(error: EngineError) -> EngineError {
     if error.code != SqlState::UNIQUE_VIOLATION {
         return error;
@@ -126,7 +127,8 @@ const UNKNOWN_CONSTANT: (&str, &str) = ("in function \"colonnade_aggregate", "mu
 const DISPATCHER_MISPLACED: &str = "Binder Error: Cannot use \"colonnade_";
 const MISPLACED_HINT: &str = "For an index, store the function's value in a column, and index that.";
 
-/// Whether a message has the operating system's text for a full disk (ENOSPC). It can occur in errors of several classes.
+/// Whether a message has the operating system's text for a full disk (ENOSPC). It can occur in errors of several
+/// classes.
 fn is_disk_full(message: &str) -> bool {
     message.contains("No space left on device")
 }
@@ -138,7 +140,8 @@ const LATE_DUPLICATE: &str = "Failed to commit: PRIMARY KEY or UNIQUE constraint
 const LATE_DUPLICATE_HINT: &str =
     "Another session has committed a row with this key meanwhile. Repeat the transaction.";
 
-/// What to do without row locks. The clause is not ignored, because a lock also protects rows that its transaction does not change.
+/// What to do without row locks. The clause is not ignored, because a lock also protects rows that its transaction does
+/// not change.
 const ROW_LOCK_HINT: &str = "Leave the clause out. If another transaction changes a row that this one changes too, \
                              one of them fails with 40001, and has to be repeated.";
 
@@ -264,8 +267,8 @@ fn binder_code(message: &str) -> SqlState {
     }
 }
 
-/// The position to which the caret under a `LINE n: …` excerpt points, in characters of the statement. DuckDB shortens long lines, so the
-/// excerpt is searched in line `n`. If it does not occur there, there is no position.
+/// The position to which the caret under a `LINE n: …` excerpt points, in characters of the statement. DuckDB shortens
+/// long lines, so the excerpt is searched in line `n`. If it does not occur there, there is no position.
 fn position(excerpt: &str, statement: &str) -> Option<usize> {
     let (shown, caret) = excerpt.split_once('\n')?;
     let number = shown.strip_prefix("LINE ")?.split(':').next()?;
@@ -283,8 +286,8 @@ fn position(excerpt: &str, statement: &str) -> Option<usize> {
     (column <= line.chars().count()).then_some(before + column)
 }
 
-/// The position of the name in a message, if the name occurs once in the statement. DuckDB's error has no excerpt if a relation is bound
-/// before it runs.
+/// The position of the name in a message, if the name occurs once in the statement. DuckDB's error has no excerpt if a
+/// relation is bound before it runs.
 fn position_of_name(body: &str, statement: &str) -> Option<usize> {
     let (_, rest) = NAME_PREFIXES.iter().find_map(|start| body.split_once(start))?;
     let name = match rest.strip_prefix('"') {

@@ -1,8 +1,8 @@
-//! Decides from a statement's tokens whether a client may send it. Lists by role have the allowed kinds of statements, functions, views and
-//! settings. A name of DuckDB's that is not on a list is refused.
+//! Decides from a statement's tokens whether a client may send it. Lists by role have the allowed kinds of statements,
+//! functions, views and settings. A name of DuckDB's that is not on a list is refused.
 //!
-//! A second check follows: `serve/colonnade_serve/_duckdb/statement_check.py` refuses a statement if DuckDB's kind of it is none of the kinds that are
-//! found here.
+//! A second check follows: `serve/colonnade_serve/_duckdb/statement_check.py` refuses a statement if DuckDB's kind of
+//! it is none of the kinds that are found here.
 
 mod depth;
 mod rules;
@@ -194,7 +194,8 @@ fn check_length(sql: &str, max_bytes: usize) -> Result<(), Refusal> {
     if sql.len() > max_bytes { Err(Refusal::Long { bytes: sql.len(), limit: max_bytes }) } else { Ok(()) }
 }
 
-/// Checks the size of a statement as the client has sent it, before the server rewrites it. [`Fence::check`] checks what DuckDB then reads.
+/// Checks the size of a statement as the client has sent it, before the server rewrites it. [`Fence::check`] checks
+/// what DuckDB then reads.
 ///
 /// # Errors
 /// If the statement is too long, or has too many tokens, levels or items.
@@ -209,8 +210,8 @@ pub fn check_size(sql: &str, max_bytes: usize) -> Result<(), Refusal> {
     tokens(sql).try_for_each(|token| depth.add(&token?))
 }
 
-/// Finds the names in a statement, and which of them are called. A parenthesis follows the name of a call; spaces and comments may be
-/// between them.
+/// Finds the names in a statement, and which of them are called. A parenthesis follows the name of a call; spaces and
+/// comments may be between them.
 #[derive(Default)]
 struct NameScanner<'a> {
     before: Option<Token<'a>>,

@@ -1,4 +1,5 @@
-//! The fence in front of DuckDB's library: a statement reaches a [`LibraryConnection`] only through a [`FencedConnection`].
+//! The fence in front of DuckDB's library: a statement reaches a [`LibraryConnection`] only through a
+//! [`FencedConnection`].
 
 use std::sync::Arc;
 

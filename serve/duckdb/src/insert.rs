@@ -58,8 +58,9 @@ fn input(target: &TargetColumn, field: &Field) -> String {
     if is_cast { format!("CAST({} AS {type_name})", field.name()) } else { field.name().clone() }
 }
 
-/// A value in the type in which DuckDB exports the column. If DuckDB reads this type as the column's own, the value is stored as it is.
-/// Otherwise it is cast, and must be what the stored value is exported as: a cast alone makes 2 of the text `1.5` for a UHUGEINT.
+/// A value in the type in which DuckDB exports the column. If DuckDB reads this type as the column's own, the value is
+/// stored as it is. Otherwise it is cast, and must be what the stored value is exported as: a cast alone makes 2 of the
+/// text `1.5` for a UHUGEINT.
 fn exported(target: &TargetColumn, field: &Field) -> String {
     let (name, type_name) = (field.name(), &target.type_.name);
     // NULL needs no cast, and a HUGEINT may have more digits than the decimal as which it is exported.
@@ -81,7 +82,8 @@ fn exported(target: &TargetColumn, field: &Field) -> String {
     )
 }
 
-/// The type as which DuckDB reads an Arrow type; `None` for those that it reads as the column's own whenever it exports this one.
+/// The type as which DuckDB reads an Arrow type; `None` for those that it reads as the column's own whenever it exports
+/// this one.
 fn read_as(data_type: &DataType) -> Option<String> {
     let nested = |field: &Field| read_as(field.data_type()).or_else(|| scalar(field.data_type()).map(str::to_owned));
     Some(match data_type {
@@ -137,8 +139,8 @@ fn scalar(data_type: &DataType) -> Option<&'static str> {
     })
 }
 
-/// DuckDB quotes the names of a struct's members only if they need it. The columns' Arrow types have the same names, so two texts that
-/// differ in quotes alone are the same type.
+/// DuckDB quotes the names of a struct's members only if they need it. The columns' Arrow types have the same names, so
+/// two texts that differ in quotes alone are the same type.
 fn without_quotes(type_name: &str) -> String {
     type_name.replace('"', "")
 }

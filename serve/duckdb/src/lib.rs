@@ -1,9 +1,10 @@
-//! DuckDB as an engine of the server. This crate translates the SQL of PostgreSQL's clients into DuckDB's, and DuckDB's errors into
-//! PostgreSQL's.
+//! DuckDB as an engine of the server. This crate translates the SQL of PostgreSQL's clients into DuckDB's, and DuckDB's
+//! errors into PostgreSQL's.
 //!
-//! - [`TranslatingSession`] implements the server's engine for one client, over a [`LibraryConnection`] of DuckDB's library;
-//! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's text form
-//!   (`literal`), comparisons of rows (`rows`), PostgreSQL's schema `public` ([`ServedDatabase`]);
+//! - [`TranslatingSession`] implements the server's engine for one client, over a [`LibraryConnection`] of DuckDB's
+//!   library;
+//! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's
+//!   text form (`literal`), comparisons of rows (`rows`), PostgreSQL's schema `public` ([`ServedDatabase`]);
 //! - `describe` finds the types of placeholders, `placeholder` and `cast` cast their values to these types;
 //! - `insert` writes the INSERT of COPY … FROM STDIN, and refuses values that DuckDB would store wrongly;
 //! - `numbered` and `create` make sequences for columns that number their rows;

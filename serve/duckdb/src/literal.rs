@@ -1,8 +1,8 @@
-//! Rewrites literals in PostgreSQL's text form, such as `'\x00ff'::bytea` and `'{1,NULL}'::int4[]`. Clients that write values into the
-//! statement send them (psycopg 2, psycopg's `ClientCursor`, pgx's simple protocol).
+//! Rewrites literals in PostgreSQL's text form, such as `'\x00ff'::bytea` and `'{1,NULL}'::int4[]`. Clients that write
+//! values into the statement send them (psycopg 2, psycopg's `ClientCursor`, pgx's simple protocol).
 //!
-//! DuckDB reads the first as another value and refuses the second, so both are rewritten in DuckDB's form. A literal that
-//! PostgreSQL would refuse is not changed.
+//! DuckDB reads the first as another value and refuses the second, so both are rewritten in DuckDB's form. A literal
+//! that PostgreSQL would refuse is not changed.
 
 use std::ops::Range;
 
@@ -71,7 +71,8 @@ fn bytes_with_type_before(tokens: &[Token<'_>], at: usize, value: &str) -> Optio
     Some((start..tokens[at].end(), expression(&value)))
 }
 
-/// Whether a statement may have literals whose form depends on the type that their place gives them. It is decided without DuckDB.
+/// Whether a statement may have literals whose form depends on the type that their place gives them. It is decided
+/// without DuckDB.
 pub fn may_be_open(statement: &str) -> bool {
     statement.contains(['\\', '{'])
         && code(statement, Dialect::DuckDb)
@@ -86,7 +87,8 @@ pub fn is_open(value: &str) -> bool {
         || value.trim_ascii_start().starts_with('{') && from_text(&list, value).is_ok()
 }
 
-/// The changes that put literals into the form of the types that their places give them. `types` has the first byte of each.
+/// The changes that put literals into the form of the types that their places give them. `types` has the first byte of
+/// each.
 ///
 /// # Errors
 /// A text that is not of its type.
@@ -112,8 +114,8 @@ pub fn typed(statement: &str, types: &[(usize, Type)]) -> Result<Edits, InputErr
     Ok(edits)
 }
 
-/// Rewrites `= ANY ('{…}')` and `<> ALL ('{…}')` with the array at `at` as IN and NOT IN. There DuckDB gives the items the type of the value
-/// to which they are compared. Gives the replaced bytes and the new text.
+/// Rewrites `= ANY ('{…}')` and `<> ALL ('{…}')` with the array at `at` as IN and NOT IN. There DuckDB gives the items
+/// the type of the value to which they are compared. Gives the replaced bytes and the new text.
 fn quantified_list(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
     let close = tokens.get(at + 1).filter(|token| token.is_symbol(b')'))?;
     let [.., before, sign, quantifier, open] = tokens.get(..at)? else { return None };
@@ -145,7 +147,8 @@ fn type_name_length(tokens: &[Token<'_>]) -> usize {
     let words = |at: usize| tokens[at..].iter().take_while(|token| MORE.iter().any(|word| token.is_word(word))).count();
     let mut length = 1 + words(1);
     if tokens.get(length).is_some_and(|token| token.is_symbol(b'(')) {
-        // Only numbers and commas are scanned. Otherwise each unclosed parenthesis would be searched up to the end of the statement.
+        // Only numbers and commas are scanned. Otherwise each unclosed parenthesis would be searched up to the end of
+        // the statement.
         let is_modifier = |token: &&Token<'_>| matches!(token.kind, TokenKind::Number | TokenKind::Symbol(b',' | b'-'));
         let close = length + 1 + tokens[length + 1..].iter().take_while(is_modifier).count();
         if tokens.get(close).is_some_and(|token| token.is_symbol(b')')) {

@@ -1,8 +1,8 @@
-//! A short statement that stands for a long one where the types of its places are asked for: the library is not asked about a long INSERT,
-//! and makes no tree of other long statements.
+//! A short statement that stands for a long one where the types of its places are asked for: the library is not asked
+//! about a long INSERT, and makes no tree of other long statements.
 //!
-//! The rows of VALUES become one row for literals and one for parameters, because the column decides the type in each row. Long literals
-//! become short ones, because their text decides nothing.
+//! The rows of VALUES become one row for literals and one for parameters, because the column decides the type in each
+//! row. Long literals become short ones, because their text decides nothing.
 
 use std::ops::Range;
 

@@ -23,8 +23,8 @@ struct Placeholder {
 }
 
 impl Placeholders {
-    /// Finds the placeholders. A dollar sign without a number is left to DuckDB, which reports the error. The placeholders in a PREPARE
-    /// belong to the prepared statement, so they are not found.
+    /// Finds the placeholders. A dollar sign without a number is left to DuckDB, which reports the error. The
+    /// placeholders in a PREPARE belong to the prepared statement, so they are not found.
     pub fn find(statement: &str) -> Self {
         if first_word(statement, Dialect::DuckDb).eq_ignore_ascii_case("prepare") {
             return Self::default();
@@ -79,11 +79,12 @@ impl Placeholders {
         let mut edits = Edits::default();
         for placeholder in &self.places {
             if let Some(Some(name)) = types.get(usize::from(placeholder.number) - 1) {
-                // CAST() has the same precedence as the placeholder itself. By the inner parentheses, `column_names.py` distinguishes it from
-                // a client's cast, which gives its column a name.
+                // CAST() has the same precedence as the placeholder itself. By the inner parentheses, `column_names.py`
+                // distinguishes it from a client's cast, which gives its column a name.
                 let cast = format!("CAST((${}) AS {name})", placeholder.number);
                 edits.replace(placeholder.start..placeholder.end, cast);
-                // PostgreSQL's type of an array does not have the number of dimensions. DuckDB would make a text of an inner list.
+                // PostgreSQL's type of an array does not have the number of dimensions. DuckDB would make a text of an
+                // inner list.
                 if let Some((count, end)) = placeholder.brackets {
                     edits.insert(end, "[]".repeat(name.matches("[]").count().saturating_sub(count)));
                 }
@@ -93,7 +94,8 @@ impl Placeholders {
     }
 }
 
-/// The brackets at the end of a cast's type, and the byte after them. `rest` are the tokens behind the value that is cast.
+/// The brackets at the end of a cast's type, and the byte after them. `rest` are the tokens behind the value that is
+/// cast.
 fn brackets_of_cast<'a>(mut rest: impl Iterator<Item = Token<'a>>) -> Option<(usize, usize)> {
     let first = rest.next()?;
     let is_cast = first.is_word("as") || first.is_symbol(b':') && rest.next()?.is_symbol(b':');

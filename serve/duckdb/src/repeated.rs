@@ -1,9 +1,9 @@
-//! Statements that would change a row twice: a key twice in INSERT … ON CONFLICT DO UPDATE, and a row of the target that has several rows
-//! of the source in MERGE and in UPDATE … FROM.
+//! Statements that would change a row twice: a key twice in INSERT … ON CONFLICT DO UPDATE, and a row of the target
+//! that has several rows of the source in MERGE and in UPDATE … FROM.
 //!
-//! PostgreSQL refuses the first two (21000; its `ExecOnConflictUpdate` and `ExecMergeMatched`), and counts the row of an UPDATE once. DuckDB
-//! takes one of the rows and drops the others, or counts each of them. So a query about the statement's own rows runs before the
-//! statement, in its transaction ([`read`]).
+//! PostgreSQL refuses the first two (21000; its `ExecOnConflictUpdate` and `ExecMergeMatched`), and counts the row of
+//! an UPDATE once. DuckDB takes one of the rows and drops the others, or counts each of them. So a query about the
+//! statement's own rows runs before the statement, in its transaction ([`read`]).
 
 mod clauses;
 mod upsert;
@@ -102,8 +102,8 @@ fn refused(message: &str, hint: &str) -> EngineError {
 }
 
 impl<C: LibraryConnection> TranslatingSession<C> {
-    /// Refuses a statement that would change a row twice. Gives the number of rows that an UPDATE changes, where DuckDB counts some of
-    /// them more than once.
+    /// Refuses a statement that would change a row twice. Gives the number of rows that an UPDATE changes, where DuckDB
+    /// counts some of them more than once.
     pub(crate) fn check_repeated(
         &mut self,
         statement: &Statement<'_>,
@@ -178,8 +178,8 @@ pub(crate) fn has_conflict_clause(statement: &Statement<'_>) -> bool {
     conflict(&statement.kind, statement.text).is_some()
 }
 
-/// Whether an error about a key that is there can only come from another session: the statement says what to do with this key, and does it
-/// for those that were there when it began.
+/// Whether an error about a key that is there can only come from another session: the statement says what to do with
+/// this key, and does it for those that were there when it began.
 pub(crate) fn is_concurrent(statement: &str, message: &str) -> bool {
     let kind = Statement::of(statement, Dialect::DuckDb).kind;
     conflict(&kind, statement).is_some_and(|conflict| conflict.has_key_of(message))

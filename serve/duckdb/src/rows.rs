@@ -1,7 +1,8 @@
 //! Compares rows part by part, as PostgreSQL does: `(a, b) = (1, '2024-01-01')` becomes `(a = 1 AND b = '2024-01-01')`.
 //!
-//! DuckDB compares rows as single values. It then takes a literal for a text, so that `(b) = ('2024-01-01')` is a comparison of texts, and NULL
-//! for a value that is equal to NULL. The parts follow PostgreSQL's make_row_comparison_op (src/backend/parser/parse_expr.c).
+//! DuckDB compares rows as single values. It then takes a literal for a text, so that `(b) = ('2024-01-01')` is a
+//! comparison of texts, and NULL for a value that is equal to NULL. The parts follow PostgreSQL's
+//! make_row_comparison_op (src/backend/parser/parse_expr.c).
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -176,7 +177,8 @@ impl Rows<'_, '_> {
         &self.statement[self.tokens[part.start].start..self.tokens[part.end - 1].end()]
     }
 
-    /// Whether an expression can begin at a token, so that parentheses there are neither of a call nor of a list of columns.
+    /// Whether an expression can begin at a token, so that parentheses there are neither of a call nor of a list of
+    /// columns.
     fn begins_expression(&self, at: usize) -> bool {
         let Some(before) = at.checked_sub(1).map(|before| &self.tokens[before]) else { return false };
         match before.kind {

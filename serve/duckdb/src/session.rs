@@ -51,8 +51,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         Ok(Translated::new(statement, &self.served))
     }
 
-    /// A statement that runs, with DuckDB's calls of aggregates in Python, and with literals in the form of the types that their places give
-    /// them.
+    /// A statement that runs, with DuckDB's calls of aggregates in Python, and with literals in the form of the types
+    /// that their places give them.
     fn runnable(&mut self, statement: &str, purpose: Purpose) -> Result<Translated, EngineError> {
         let translated = self.translated(statement)?;
         let translated = self.with_aggregates(translated, purpose)?;
@@ -109,7 +109,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         };
     }
 
-    /// Refuses values whose lists are nested deeper than those of their places, such as a column: DuckDB would make texts of the inner ones.
+    /// Refuses values whose lists are nested deeper than those of their places, such as a column: DuckDB would make
+    /// texts of the inner ones.
     fn check_dimensions(
         &mut self,
         translated: &Translated,
@@ -246,7 +247,8 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         self.connection.insert(&statement, BATCH_NAME, batches).map_err(without_position)
     }
 
-    /// A CREATE TABLE with columns that number their rows becomes several statements. So does one that may change a row twice.
+    /// A CREATE TABLE with columns that number their rows becomes several statements. So does one that may change a row
+    /// twice.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         numbered::table(statement).is_some() || repeated::read(&statement.kind, statement.text).is_some()
     }

@@ -1,5 +1,6 @@
-//! Calls of functions in Python that get whole columns: of table functions, and of functions in LANGUAGE PYTHON that give a column. Each
-//! one runs before the statement, and its result takes the place of the call, or of the SELECT that has the call as an item.
+//! Calls of functions in Python that get whole columns: of table functions, and of functions in LANGUAGE PYTHON that
+//! give a column. Each one runs before the statement, and its result takes the place of the call, or of the SELECT that
+//! has the call as an item.
 
 mod block;
 
@@ -46,7 +47,8 @@ pub enum FunctionUse {
 /// A SELECT with calls of functions that give columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockInput {
-    /// The query: instead of each call it has a column with the name of `marks`, and the arguments of all calls are its last columns.
+    /// The query: instead of each call it has a column with the name of `marks`, and the arguments of all calls are its
+    /// last columns.
     pub query: TableInput,
     /// The calls: schema, name, the number of arguments, and the name of the column.
     pub calls: Vec<(Option<String>, String, usize, String)>,
@@ -69,8 +71,8 @@ pub trait TableFunctions {
     /// DuckDB's error.
     fn function_use(&mut self, schema: Option<&str>, name: &str) -> Result<FunctionUse, EngineError>;
 
-    /// A subquery with the columns of a call, its queries and its parameters, which is never run. `None` if the columns depend on the
-    /// rows.
+    /// A subquery with the columns of a call, its queries and its parameters, which is never run. `None` if the columns
+    /// depend on the rows.
     ///
     /// # Errors
     /// If there is no function with these arguments.
@@ -88,7 +90,8 @@ pub trait TableFunctions {
     /// DuckDB's error.
     fn begin_calls(&mut self, statement: &Translated) -> Result<(), EngineError>;
 
-    /// Calls a function. Returns a table expression that is valid until the next statement. On error, all calls have ended.
+    /// Calls a function. Returns a table expression that is valid until the next statement. On error, all calls have
+    /// ended.
     ///
     /// # Errors
     /// The error of a query, or of the function.
@@ -101,7 +104,8 @@ pub trait TableFunctions {
         values: &[&Parameter],
     ) -> Result<String, EngineError>;
 
-    /// Runs the query of a SELECT, and calls its functions. Gives what follows SELECT in its place. If it fails, the calls have ended.
+    /// Runs the query of a SELECT, and calls its functions. Gives what follows SELECT in its place. If it fails, the
+    /// calls have ended.
     ///
     /// # Errors
     /// The error of the query, or of a function.
@@ -145,8 +149,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             && table_call(statement, Dialect::DuckDb, |_, name, _| names.contains(&name.to_lowercase())).is_some()
     }
 
-    /// Calls the table functions of a statement, and puts the names of their results in their place. `values` are those of the
-    /// statement's parameters.
+    /// Calls the table functions of a statement, and puts the names of their results in their place. `values` are those
+    /// of the statement's parameters.
     pub(crate) fn with_tables(
         &mut self,
         statement: Translated,
@@ -168,8 +172,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                 )
             });
         }
-        // An error of the outer statement is found before any function runs. With the calls' columns, DuckDB binds queries that refer to
-        // other tables of FROM too; alone they cannot run.
+        // An error of the outer statement is found before any function runs. With the calls' columns, DuckDB binds
+        // queries that refer to other tables of FROM too; alone they cannot run.
         let is_described = described.is_some();
         if let Some(described) = described {
             self.connection.describe(&described, values)?;
@@ -202,8 +206,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         }
     }
 
-    /// A statement with subqueries in the place of calls, to describe it, and the number of calls. `None` if the columns of one of them
-    /// depend on its rows.
+    /// A statement with subqueries in the place of calls, to describe it, and the number of calls. `None` if the
+    /// columns of one of them depend on its rows.
     pub(crate) fn with_stand_ins(&mut self, statement: Translated) -> Result<(Option<Translated>, usize), EngineError> {
         if !self.may_call_tables(&statement.text) {
             return Ok((Some(statement), 0));
@@ -261,8 +265,8 @@ fn check_place(call: &TableCall, use_: FunctionUse, kind: &StatementKind) -> Res
     Ok(())
 }
 
-/// The call that is replaced next: the one that closes first. But a function that gives a column gets the rows of its SELECT, so the calls
-/// within that SELECT come before it.
+/// The call that is replaced next: the one that closes first. But a function that gives a column gets the rows of its
+/// SELECT, so the calls within that SELECT come before it.
 fn next_call(
     statement: &str,
     mut use_of: impl FnMut(Option<&str>, &str, usize) -> FunctionUse,
@@ -288,7 +292,8 @@ fn next_call(
     Some((call, found))
 }
 
-/// Replaces all calls, the innermost first. Gives the statement, unless a replacement is unknown, and the number of calls.
+/// Replaces all calls, the innermost first. Gives the statement, unless a replacement is unknown, and the number of
+/// calls.
 fn replaced(
     tables: &mut dyn TableFunctions,
     mut statement: Translated,

@@ -1,7 +1,7 @@
 //! The state of each connection, which the supervisor reads if the worker dies.
 //!
-//! It is a file in memory that both processes have open. The worker writes to it by system calls, so a record survives a corruption
-//! of the worker's memory. A write costs well under a microsecond.
+//! It is a file in memory that both processes have open. The worker writes to it by system calls, so a record survives
+//! a corruption of the worker's memory. A write costs well under a microsecond.
 
 use std::fs::File;
 use std::io;
@@ -33,7 +33,8 @@ pub(crate) struct Board {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Whether the last message was a ReadyForQuery on a connection without encryption. Then the supervisor can send an error.
+    /// Whether the last message was a ReadyForQuery on a connection without encryption. Then the supervisor can send an
+    /// error.
     pub is_ready: bool,
     /// Whether the worker has not taken the connection yet. Then no byte was read or written.
     pub is_not_taken: bool,
@@ -134,7 +135,8 @@ impl Slot {
         }
     }
 
-    /// Copies the record to the one for a statement that did not stop. The connection's own record may be cleared before the worker ends.
+    /// Copies the record to the one for a statement that did not stop. The connection's own record may be cleared
+    /// before the worker ends.
     pub fn note_stuck(&self) {
         if let Some(bytes) = self.board.read(self.number) {
             self.board.write(STUCK_STATEMENT, 0, &bytes);

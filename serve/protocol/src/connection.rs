@@ -122,8 +122,8 @@ fn handle_connection(
         Purpose::Cancel { process, secret } => {
             let control = shared.registry.find(process, &secret);
             let stopping = control.as_ref().and_then(|control| control.stop(StopReason::Canceled));
-            // The client waits for this connection to end, and may then send its next statement. So it ends only after the
-            // interrupt is assigned to the current one.
+            // The client waits for this connection to end, and may then send its next statement. So it ends only after
+            // the interrupt is assigned to the current one.
             socket.send_close_alert();
             socket.shutdown(Shutdown::Both);
             if let Some(stopping) = stopping {

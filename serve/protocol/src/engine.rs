@@ -57,8 +57,8 @@ pub struct SessionUser {
     pub connections: Option<usize>,
     /// Whether the user may create and drop functions in Python.
     pub functions: bool,
-    /// The number of the user's entry in the users file, of those that this process has seen. After the user was removed, or got another password,
-    /// who logs in with the name has another one. 0 without a users file.
+    /// The number of the user's entry in the users file, of those that this process has seen. After the user was
+    /// removed, or got another password, who logs in with the name has another one. 0 without a users file.
     pub entry: u64,
 }
 
@@ -100,7 +100,8 @@ impl FromStr for Role {
 
 /// One client's session in the engine. At most one answer is open at a time.
 ///
-/// Statements are the client's text. The engine may run other SQL instead, but positions of errors count in the client's text.
+/// Statements are the client's text. The engine may run other SQL instead, but positions of errors count in the
+/// client's text.
 pub trait EngineSession: Send {
     /// Tells the engine the number of the session, which cancel requests use.
     ///
@@ -111,7 +112,8 @@ pub trait EngineSession: Send {
         Ok(())
     }
 
-    /// Runs one statement with values for its placeholders. The caller can read rows while the engine computes the next ones.
+    /// Runs one statement with values for its placeholders. The caller can read rows while the engine computes the next
+    /// ones.
     ///
     /// # Errors
     /// The engine's error.
@@ -136,9 +138,9 @@ pub trait EngineSession: Send {
         self.execute(statement, parameters, size)
     }
 
-    /// Runs a statement that must give rows, if `check` accepts its columns. The engine calls `check` before the statement runs, or undoes
-    /// a statement that `check` has refused. An engine that can do neither keeps the statement's changes. If a query only reads, the
-    /// engine may leave the check out.
+    /// Runs a statement that must give rows, if `check` accepts its columns. The engine calls `check` before the
+    /// statement runs, or undoes a statement that `check` has refused. An engine that can do neither keeps the
+    /// statement's changes. If a query only reads, the engine may leave the check out.
     ///
     /// # Errors
     /// The engine's error, or the error of `check`.
@@ -155,8 +157,8 @@ pub trait EngineSession: Send {
         Ok(answer)
     }
 
-    /// The parameters and the columns of a statement, which does not run. `types` has PostgreSQL's numbers of the first parameters' types
-    /// from the client; 0 where the client leaves one open.
+    /// The parameters and the columns of a statement, which does not run. `types` has PostgreSQL's numbers of the first
+    /// parameters' types from the client; 0 where the client leaves one open.
     ///
     /// # Errors
     /// The engine's error for an invalid statement.
@@ -187,14 +189,14 @@ pub trait EngineSession: Send {
     /// A handle that stops this session's statement from another thread.
     fn interrupt_handle(&self) -> Arc<dyn Interrupt>;
 
-    /// The dialect of the database behind the engine, if statements, transactions and settings are that database's. `None` if the engine
-    /// takes PostgreSQL's SQL and leaves transactions and settings to this server.
+    /// The dialect of the database behind the engine, if statements, transactions and settings are that database's.
+    /// `None` if the engine takes PostgreSQL's SQL and leaves transactions and settings to this server.
     fn source(&self) -> Option<Dialect> {
         None
     }
 
-    /// The dialect of statements that the server handles itself: cursors, settings, COPY. Clients write these for PostgreSQL, also if the
-    /// source has another dialect.
+    /// The dialect of statements that the server handles itself: cursors, settings, COPY. Clients write these for
+    /// PostgreSQL, also if the source has another dialect.
     fn dialect(&self) -> Dialect {
         Dialect::POSTGRES
     }
@@ -243,8 +245,8 @@ pub struct InsertedRows<'a> {
 pub enum ValueForm {
     /// Values may be texts, which the engine casts to the column's type.
     Input,
-    /// Values have the types in which the engine sends columns. A value that the engine sends as text must be exactly the text that it would
-    /// send; otherwise it is an error that names column and row.
+    /// Values have the types in which the engine sends columns. A value that the engine sends as text must be exactly
+    /// the text that it would send; otherwise it is an error that names column and row.
     Exported {
         /// The first row's number, from 1.
         first_row: u64,
@@ -269,8 +271,8 @@ pub struct BatchSize {
     pub rows: usize,
     /// The target in bytes.
     pub bytes: usize,
-    /// The most columns that the form of the result has. The engine refuses a result with more as soon as it knows the columns, or the
-    /// server does later.
+    /// The most columns that the form of the result has. The engine refuses a result with more as soon as it knows the
+    /// columns, or the server does later.
     pub columns: usize,
 }
 
@@ -283,7 +285,8 @@ pub trait Interrupt: Send + Sync {
 /// The parameters and the columns of a statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Description {
-    /// The types of its placeholders; [`TypeKind::Unknown`](crate::value::types::TypeKind::Unknown) if a type cannot be inferred.
+    /// The types of its placeholders; [`TypeKind::Unknown`](crate::value::types::TypeKind::Unknown) if a type cannot be
+    /// inferred.
     pub parameters: Vec<Type>,
     /// PostgreSQL's own numbers of the first of these types, if the engine is a PostgreSQL.
     pub type_oids: Vec<u32>,
@@ -326,8 +329,8 @@ pub trait Rows: Send {
     /// The columns.
     fn schema(&self) -> SchemaRef;
 
-    /// The name of each column's type in the engine, if known: `UUID`, `BIT`, `JSON[]`. Arrow's types do not distinguish all types that the
-    /// text formats write differently.
+    /// The name of each column's type in the engine, if known: `UUID`, `BIT`, `JSON[]`. Arrow's types do not
+    /// distinguish all types that the text formats write differently.
     fn type_names(&self) -> &[String] {
         &[]
     }

@@ -296,8 +296,8 @@ impl Failure {
         }
     }
 
-    /// Makes the position of an engine's error, in a part of a text, a position in the whole. `before` is the number of characters before
-    /// the part. `None` removes the position, because the text does not contain the part.
+    /// Makes the position of an engine's error, in a part of a text, a position in the whole. `before` is the number of
+    /// characters before the part. `None` removes the position, because the text does not contain the part.
     pub fn with_offset(self, before: Option<usize>) -> Self {
         match self {
             Self::Engine(error) => {

@@ -1,7 +1,7 @@
 //! Functions in Python, which clients create with CREATE FUNCTION and CREATE AGGREGATE.
 //!
-//! `sql` reads the statements. `create.rs` turns one into a [`FunctionDefinition`], or refuses it. The engine stores, lists and runs
-//! functions behind the trait [`Functions`].
+//! `sql` reads the statements. `create.rs` turns one into a [`FunctionDefinition`], or refuses it. The engine stores,
+//! lists and runs functions behind the trait [`Functions`].
 
 pub mod block;
 pub mod calls;
@@ -17,7 +17,8 @@ pub use create::{DefinedParameter, DefinedResult, DefinitionKind, FunctionDefini
 
 /// The functions of a session's engine.
 pub trait Functions {
-    /// Creates a function in the session's transaction. The position of an error counts in the function's body, in characters from 0.
+    /// Creates a function in the session's transaction. The position of an error counts in the function's body, in
+    /// characters from 0.
     ///
     /// # Errors
     /// If its body is no Python, a type does not exist, or there is another function with this name and these types.
@@ -29,7 +30,8 @@ pub trait Functions {
     /// The engine's error.
     fn has(&mut self, functions: &DropFunction) -> Result<bool, EngineError>;
 
-    /// Drops functions in the session's transaction. Gives false, and drops none, if none of these names is a function in Python.
+    /// Drops functions in the session's transaction. Gives false, and drops none, if none of these names is a function
+    /// in Python.
     ///
     /// # Errors
     /// If one of them does not exist, or something depends on it.

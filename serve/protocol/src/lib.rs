@@ -1,7 +1,7 @@
 //! PostgreSQL's protocol in front of an engine that produces Arrow batches.
 //!
-//! A client connects as to PostgreSQL. `COPY (query) TO STDOUT (FORMAT colonnade)` sends large results as columnar chunks. All other
-//! results are in PostgreSQL's own formats. The layers, from the bytes up:
+//! A client connects as to PostgreSQL. `COPY (query) TO STDOUT (FORMAT colonnade)` sends large results as columnar
+//! chunks. All other results are in PostgreSQL's own formats. The layers, from the bytes up:
 //!
 //! - [`message`]: the protocol's messages, bytes only;
 //! - [`value`]: one Arrow value in PostgreSQL's text and binary forms, and its type's number;
@@ -12,8 +12,8 @@
 //! - `connection`: sockets, from accepting to the end; start-up messages; cancellation and time limits;
 //! - [`functions`]: functions in Python, which clients create;
 //! - [`auth`], [`tls`], [`limits`], `observe`: authentication, encryption, quotas, the log and metrics;
-//! - `memory`, `credentials`, `board`: what both processes use: the limit on memory, the files of users and certificates, and
-//!   the state of each connection;
+//! - `memory`, `credentials`, `board`: what both processes use: the limit on memory, the files of users and
+//!   certificates, and the state of each connection;
 //! - `supervise`: [`Supervisor`], the process that listens, and [`Worker`], the process that holds the engine.
 //!
 //! An [`Engine`] runs the queries. This crate has none. `docs/explanation/server.md` describes the threads and the way

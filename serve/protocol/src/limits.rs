@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::sqlstate::SqlState;
 
-/// A limit on what the server keeps: the memory of a session (prepared statements, bound values, settings, savepoints, rows of open portals,
-/// data of COPY), or space for results.
+/// A limit on what the server keeps: the memory of a session (prepared statements, bound values, settings, savepoints,
+/// rows of open portals, data of COPY), or space for results.
 pub type Budget = colonnade_budget::Budget<LimitError>;
 /// A part of a budget that is in use.
 pub type Charge = colonnade_budget::Charge<LimitError>;
@@ -49,8 +49,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 256 sessions of 256 MiB; a minute for the login, an hour for a statement, ten idle minutes within a transaction, twelve idle hours
-    /// outside of one; 10 GiB of spooled results, which live for an hour.
+    /// 256 sessions of 256 MiB; a minute for the login, an hour for a statement, ten idle minutes within a transaction,
+    /// twelve idle hours outside of one; 10 GiB of spooled results, which live for an hour.
     fn default() -> Self {
         let hour = Duration::from_secs(3600);
         Self {

@@ -2,9 +2,9 @@
 //!
 //! The engine's own limit does not include the items of one list, the text of one value, or the plan of a statement.
 //!
-//! The limit is for the engine, whose failed allocations are errors of a statement. Rust and the C library end a process that has no
-//! memory. So what the server itself allocates may exceed the limit ([`OwnMemory`]); it is bounded by each session's budget. So may the
-//! thread-local variables of a session's thread ([`allocate_thread_locals`]).
+//! The limit is for the engine, whose failed allocations are errors of a statement. Rust and the C library end a
+//! process that has no memory. So what the server itself allocates may exceed the limit ([`OwnMemory`]); it is bounded
+//! by each session's budget. So may the thread-local variables of a session's thread ([`allocate_thread_locals`]).
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::{c_int, c_void};
@@ -24,8 +24,8 @@ const RESERVE_BYTES: u64 = 32 << 20;
 /// The session that uses the reserve holds this lock.
 static RESERVE_LOCK: Mutex<()> = Mutex::new(());
 
-/// Limits the memory of this process to this number of bytes, plus a share for each session. As for RLIMIT_DATA, memory that is reserved
-/// and never touched counts.
+/// Limits the memory of this process to this number of bytes, plus a share for each session. As for RLIMIT_DATA, memory
+/// that is reserved and never touched counts.
 pub fn limit_memory(bytes: u64) {
     *LIMIT.lock().unwrap_or_else(PoisonError::into_inner) = Some(bytes);
     change_limit(|limit| limit);
@@ -49,8 +49,8 @@ impl Drop for MemoryShare {
     }
 }
 
-/// Does work with the reserve added to the limit, one session at a time. Other sessions may allocate from the reserve at the same time, so
-/// the work may still fail.
+/// Does work with the reserve added to the limit, one session at a time. Other sessions may allocate from the reserve
+/// at the same time, so the work may still fail.
 pub(crate) fn with_reserve<T>(work: impl FnOnce() -> T) -> T {
     let _one = RESERVE_LOCK.lock().unwrap_or_else(PoisonError::into_inner);
     change_limit(|limit| limit + RESERVE_BYTES);
@@ -71,8 +71,8 @@ fn change_limit(to: impl FnOnce(u64) -> u64) {
 /// The most bytes of one allocation beyond the limit: what a session may have besides its stack.
 const MAX_BEYOND: usize = SESSION_BUFFER_BYTES as usize;
 
-/// Allocates memory even if the limit is reached. Memory that the process has counts for later allocations only, so it is enough that
-/// the limit is raised for this moment. `allocate` must not use the allocator of Rust.
+/// Allocates memory even if the limit is reached. Memory that the process has counts for later allocations only, so it
+/// is enough that the limit is raised for this moment. `allocate` must not use the allocator of Rust.
 fn beyond_limit<T>(allocate: impl FnOnce() -> T) -> T {
     let limit = LIMIT.lock().unwrap_or_else(PoisonError::into_inner);
     if limit.is_none() {
@@ -121,12 +121,13 @@ fn allocated(size: usize, allocate: impl Fn() -> *mut u8) -> *mut u8 {
     }
 }
 
-/// Allocates the thread-local variables of all libraries for this thread. The C library does so at their first use otherwise, and ends
-/// the process if that fails.
+/// Allocates the thread-local variables of all libraries for this thread. The C library does so at their first use
+/// otherwise, and ends the process if that fails.
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[allow(unsafe_code, reason = "the C library's list of libraries")]
 pub(crate) fn allocate_thread_locals() {
-    /// A place in the thread-local variables of a library, as compilers name it to the C library (ELF Handling for Thread-Local Storage).
+    /// A place in the thread-local variables of a library, as compilers name it to the C library (ELF Handling for
+    /// Thread-Local Storage).
     #[repr(C)]
     struct TlsIndex {
         library: usize,
@@ -150,7 +151,8 @@ pub(crate) fn allocate_thread_locals() {
     // Not within the callback, where the C library holds a lock that a thread which loads a library takes second.
     beyond_limit(|| {
         for library in libraries {
-            // SAFETY: the library is still loaded, because this process unloads none, and it has thread-local variables.
+            // SAFETY: the library is still loaded, because this process unloads none, and it has thread-local
+            // variables.
             black_box(unsafe { __tls_get_addr(&raw const *black_box(&TlsIndex { library, offset: 0 })) });
         }
     });

@@ -83,8 +83,8 @@ impl Observer {
         }
     }
 
-    /// The metrics, in the form of <https://prometheus.io/docs/instrumenting/exposition_formats/>. `sessions` is the number of open
-    /// sessions, and `sent` the number of bytes that they have sent.
+    /// The metrics, in the form of <https://prometheus.io/docs/instrumenting/exposition_formats/>. `sessions` is the
+    /// number of open sessions, and `sent` the number of bytes that they have sent.
     fn metrics(&self, sessions: usize, sent: u64, spools: &SpoolCounts) -> String {
         let mut text = String::new();
         let mut add = |kind: &str, name: &str, help: &str, value: u64| {

@@ -1,5 +1,5 @@
-//! Reads values from a client, for parameters and for COPY … FROM: PostgreSQL's text and binary forms become texts that a CAST of the engine
-//! accepts.
+//! Reads values from a client, for parameters and for COPY … FROM: PostgreSQL's text and binary forms become texts that
+//! a CAST of the engine accepts.
 
 mod binary;
 mod instant;
@@ -57,8 +57,8 @@ impl ParameterValue {
         }
     }
 
-    /// Refuses lists of another depth than the type's: a value of PostgreSQL's type `text[]` may have any number of dimensions, a column of
-    /// the engine has one.
+    /// Refuses lists of another depth than the type's: a value of PostgreSQL's type `text[]` may have any number of
+    /// dimensions, a column of the engine has one.
     ///
     /// # Errors
     /// The depths differ.
@@ -78,8 +78,8 @@ impl ParameterValue {
 /// The overhead of an allocation, in bytes.
 const ALLOCATION_OVERHEAD: usize = 16;
 
-/// An upper bound of the memory of the value with these bytes, before it is read. The items of a list need much more memory than their
-/// bytes in a message.
+/// An upper bound of the memory of the value with these bytes, before it is read. The items of a list need much more
+/// memory than their bytes in a message.
 pub(crate) fn max_bytes(type_: &Type, bytes: &[u8], is_binary: bool) -> usize {
     let (items, digits) = match (&type_.kind, is_binary) {
         (TypeKind::List(item), true) => {

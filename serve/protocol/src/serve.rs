@@ -34,8 +34,8 @@ pub use error::ServeError;
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// How often [`Server::drain`] looks for sessions that have become idle.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(50);
-/// The stack of a session's thread. DuckDB parses and binds on it by recursion (docs/reference/server.md, "Depth"). The kernel provides
-/// only the pages that are used.
+/// The stack of a session's thread. DuckDB parses and binds on it by recursion (docs/reference/server.md, "Depth"). The
+/// kernel provides only the pages that are used.
 const SESSION_STACK_BYTES: usize = 16 << 20;
 
 /// The options of a server.
@@ -176,7 +176,8 @@ impl Server {
         self.shared.observer.replace_log(file);
     }
 
-    /// Refuses new sessions. Open ones end after their statements and transactions. `done` is called when all have ended.
+    /// Refuses new sessions. Open ones end after their statements and transactions. `done` is called when all have
+    /// ended.
     pub(crate) fn drain(&self, done: impl FnOnce() + Send + 'static) {
         self.shared.is_draining.store(true, Ordering::SeqCst);
         let shared = Arc::clone(&self.shared);

@@ -96,7 +96,8 @@ impl Session {
                 Request::Unexpected(kind) => return Err(ProtocolError::Unexpected(kind).into()),
             }
         }
-        // The client has closed the connection, or another thread has shut down the socket. In the second case this gives the reason.
+        // The client has closed the connection, or another thread has shut down the socket. In the second case this
+        // gives the reason.
         self.control.check()
     }
 

@@ -1,9 +1,9 @@
-//! `colonnade serve` is two processes, so that the server continues after a crash of the engine. The supervisor listens. The worker does
-//! everything else.
+//! `colonnade serve` is two processes, so that the server continues after a crash of the engine. The supervisor
+//! listens. The worker does everything else.
 //!
-//! The supervisor accepts connections and passes their sockets to the worker. No byte of a connection passes through it. It keeps
-//! a duplicate of each socket. When the worker dies, it tells the clients why their connections end, and starts another worker.
-//! Engine, sessions, users and encryption are in the worker ([`worker`]).
+//! The supervisor accepts connections and passes their sockets to the worker. No byte of a connection passes through
+//! it. It keeps a duplicate of each socket. When the worker dies, it tells the clients why their connections end, and
+//! starts another worker. Engine, sessions, users and encryption are in the worker ([`worker`]).
 
 mod channel;
 mod context;

@@ -1,8 +1,8 @@
 //! Writes one value of an Arrow column in PostgreSQL's text form ([`ColumnWriter::write_text`]) or binary form
 //! ([`ColumnWriter::write_binary`]).
 //!
-//! The text is that of PostgreSQL 15 with `DateStyle = ISO`, `bytea_output = hex`, and the session's [`IntervalStyle`]. A timestamp with a zone is
-//! shown in the zone of its Arrow type. Types that PostgreSQL lacks have these forms:
+//! The text is that of PostgreSQL 15 with `DateStyle = ISO`, `bytea_output = hex`, and the session's [`IntervalStyle`].
+//! A timestamp with a zone is shown in the zone of its Arrow type. Types that PostgreSQL lacks have these forms:
 //!
 //! - unsigned and 128-bit integers: numbers
 //! - a list: an array, `{1,2}`
@@ -173,8 +173,8 @@ pub(crate) fn logical_type(field: &Field) -> LogicalType {
     }
 }
 
-/// The field with the database's name of its type, which distinguishes more types than Arrow's: for example, that a text is a UUID. The
-/// items of a list get the name of their type.
+/// The field with the database's name of its type, which distinguishes more types than Arrow's: for example, that a
+/// text is a UUID. The items of a list get the name of their type.
 pub(crate) fn with_database_type(field: &Field, database_type: &str) -> Field {
     if let Some((item_type, _)) = database_type.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
         let describe = |item: &FieldRef| Arc::new(self::with_database_type(item, item_type));

@@ -36,7 +36,8 @@ const SMALL_ANSWER: usize = 64 << 10;
 /// The largest time of a day in microseconds: 24:00:00.
 const DAY: i64 = 86_400_000_000;
 
-/// Reads the columns of a result, which are as many bytes as `charge` has afterwards at most. `rows` is their number if the call decides it.
+/// Reads the columns of a result, which are as many bytes as `charge` has afterwards at most. `rows` is their number if
+/// the call decides it.
 pub(crate) fn columns<'r>(
     ring: &'r Ring,
     head: &AnswerHead,
@@ -63,7 +64,8 @@ pub(crate) fn columns<'r>(
     Ok((found, columns))
 }
 
-/// The bytes of all buffers of an answer. Each has a place of its own, so that copies of all are not larger than the ring.
+/// The bytes of all buffers of an answer. Each has a place of its own, so that copies of all are not larger than the
+/// ring.
 fn answer_bytes(ring: &Ring, words: &[u64]) -> Result<usize, Fault> {
     let of_node = |[length, validity, _, values, _, heap]: &[u64; NODE_WORDS]| {
         let validity = if *validity == 0 { 0 } else { length.div_ceil(8) };
@@ -231,8 +233,8 @@ fn fixed<'r>(
     Ok(FixedValues { source, width })
 }
 
-/// The timestamps of a type: those of DuckDB's years 290309 BC to 294247. Beyond them, DuckDB cannot convert timestamps in seconds and
-/// milliseconds, and fails. Nanoseconds are all numbers but the marks of infinity.
+/// The timestamps of a type: those of DuckDB's years 290309 BC to 294247. Beyond them, DuckDB cannot convert timestamps
+/// in seconds and milliseconds, and fails. Nanoseconds are all numbers but the marks of infinity.
 fn timestamps(column_type: &ColumnType) -> RangeInclusive<i64> {
     match column_type {
         ColumnType::Timestamp(TimestampUnit::Second) => -9_223_372_022_400..=9_223_372_036_854,
@@ -254,7 +256,8 @@ fn i128_of(value: &[u8]) -> i128 {
     value.try_into().map_or(0, i128::from_le_bytes)
 }
 
-/// The record of an error: four texts after their lengths of 4 bytes (code, message, detail, context), then line and position.
+/// The record of an error: four texts after their lengths of 4 bytes (code, message, detail, context), then line and
+/// position.
 pub(crate) fn record(ring: &Ring, head: &AnswerHead) -> Result<(String, FunctionError), Fault> {
     let bytes = area(ring, RECORD, head.record_bytes, MAX_RECORD)?;
     let mut rest = bytes.as_slice();
@@ -279,8 +282,9 @@ pub(crate) fn record(ring: &Ring, head: &AnswerHead) -> Result<(String, Function
 /// The names and sources of columns, and the layouts of those that are in the ring.
 type AnyColumns = (Vec<(String, ColumnSource)>, Vec<ColumnType>);
 
-/// The columns of a result that the function decides: their number, then for each its name and its type after their lengths. In place of a
-/// type there may be the number of the parameter whose argument the column is. `parameters` are all of them.
+/// The columns of a result that the function decides: their number, then for each its name and its type after their
+/// lengths. In place of a type there may be the number of the parameter whose argument the column is. `parameters` are
+/// all of them.
 pub(crate) fn any_columns(ring: &Ring, head: &AnswerHead, parameters: &[FunctionColumn]) -> Result<AnyColumns, Fault> {
     let bytes = area(ring, RECORD, head.record_bytes, MAX_RECORD)?;
     let mut rest = bytes.as_slice();

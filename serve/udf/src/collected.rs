@@ -138,8 +138,8 @@ impl CollectedRows {
         self.columns.get(column).map_or(Ok(()), |node| node.write(inputs))
     }
 
-    /// Writes a column, all of whose rows have one value, as the next argument of a call. Without rows it is NULL. `false` if there are
-    /// several values: then nothing is written.
+    /// Writes a column, all of whose rows have one value, as the next argument of a call. Without rows it is NULL.
+    /// `false` if there are several values: then nothing is written.
     ///
     /// # Errors
     /// If the call has no room for it.

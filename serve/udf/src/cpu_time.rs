@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// The CPU time of all threads of a process since it began. `None` if there is no such process. No safe interface has the clocks of others.
+/// The CPU time of all threads of a process since it began. `None` if there is no such process. No safe interface has
+/// the clocks of others.
 pub(crate) fn of(process: Pid) -> Option<Duration> {
     let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
     // SAFETY: `clock` is valid for the one identifier that is written.

@@ -139,7 +139,8 @@ pub struct FunctionError {
     pub message: String,
     /// The line of the body in which it happened, for DETAIL. Empty if there is none.
     pub detail: String,
-    /// The traceback of the function's own frames, for CONTEXT: `function "main.f", line 3`, one line for each. Empty if there is none.
+    /// The traceback of the function's own frames, for CONTEXT: `function "main.f", line 3`, one line for each. Empty
+    /// if there is none.
     pub context: String,
     /// The line in the body, from 1; 0 if unknown.
     pub line: u32,

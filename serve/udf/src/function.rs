@@ -49,8 +49,8 @@ pub enum FunctionKind {
     AnyTable,
 }
 
-/// The type of a column, which decides its layout in the ring. Layouts are Arrow's, except for `Boolean`, `Text`, `Blob` and `Map`
-/// as said there. All numbers are little-endian.
+/// The type of a column, which decides its layout in the ring. Layouts are Arrow's, except for `Boolean`, `Text`,
+/// `Blob` and `Map` as said there. All numbers are little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ColumnType {
     /// One byte for each value, 0 or 1.
@@ -117,7 +117,8 @@ pub enum ColumnType {
     Struct(Vec<(String, ColumnType)>),
     /// Laid out as a list of structs of two fields.
     Map(Box<ColumnType>, Box<ColumnType>),
-    /// The member's number in one byte for each row, then the members, each as long as the column (Arrow's sparse union).
+    /// The member's number in one byte for each row, then the members, each as long as the column (Arrow's sparse
+    /// union).
     Union(Vec<(String, ColumnType)>),
 }
 

@@ -1,8 +1,8 @@
 //! Ends function processes that compute without a call.
 //!
-//! Threads and timers of a function outlive its call, and nobody waits for them: they would use CPUs for which no limit counts. So a thread
-//! reads the CPU clocks of all processes from time to time, also of those that a thread of the engine keeps between two vectors. Libraries
-//! whose threads sleep are left alone, and calls do nothing for it.
+//! Threads and timers of a function outlive its call, and nobody waits for them: they would use CPUs for which no limit
+//! counts. So a thread reads the CPU clocks of all processes from time to time, also of those that a thread of the
+//! engine keeps between two vectors. Libraries whose threads sleep are left alone, and calls do nothing for it.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -14,7 +14,8 @@ use crate::slots::Slots;
 
 /// How often the clocks are read.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// The CPU time that a process may use between two calls, from the first look on: for threads that finish their work or spin before they sleep.
+/// The CPU time that a process may use between two calls, from the first look on: for threads that finish their work or
+/// spin before they sleep.
 const ALLOWANCE: Duration = Duration::from_millis(250);
 
 /// The processes of a pool that are looked at.

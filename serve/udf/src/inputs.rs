@@ -18,8 +18,8 @@ pub enum Form {
     Array = 0,
     /// One value, which each row has. A scalar parameter is written so too.
     Repeated = 1,
-    /// The node's values are the numbers of the rows' entries, 4 bytes each; then the nodes of the parameter's type follow with the
-    /// entries. The numbers have no validity: NULL is an entry.
+    /// The node's values are the numbers of the rows' entries, 4 bytes each; then the nodes of the parameter's type
+    /// follow with the entries. The numbers have no validity: NULL is an entry.
     Dictionary = 2,
 }
 
@@ -30,8 +30,8 @@ pub struct NodeSize {
     pub length: usize,
     /// Whether some row is NULL: then there is a bitmap.
     pub has_validity: bool,
-    /// The bytes of values: `length` times the width; `8 * (length + 1)` bytes of offsets for texts, blobs, lists and maps; `length`
-    /// bytes of members' numbers for unions; none for structs and arrays.
+    /// The bytes of values: `length` times the width; `8 * (length + 1)` bytes of offsets for texts, blobs, lists and
+    /// maps; `length` bytes of members' numbers for unions; none for structs and arrays.
     pub values: usize,
     /// The bytes of texts and blobs.
     pub heap: usize,
@@ -40,7 +40,8 @@ pub struct NodeSize {
 /// The memory of a node. Each buffer begins at a multiple of 64 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeBuffers<'r> {
-    /// One bit for each row, the lowest bit of a byte first; 1 is a value. A whole number of 8 bytes; empty if no row is NULL.
+    /// One bit for each row, the lowest bit of a byte first; 1 is a value. A whole number of 8 bytes; empty if no row
+    /// is NULL.
     pub validity: RingSlice<'r>,
     /// Values, offsets or members' numbers.
     pub values: RingSlice<'r>,
@@ -185,8 +186,8 @@ impl<'w> CallInputs<'w> {
         })
     }
 
-    /// Gives the memory for the groups of an aggregate: `count + 1` offsets of 8 bytes into the rows; the first is 0, the last is the
-    /// number of rows.
+    /// Gives the memory for the groups of an aggregate: `count + 1` offsets of 8 bytes into the rows; the first is 0,
+    /// the last is the number of rows.
     ///
     /// # Errors
     /// If the ring would exceed its limit.

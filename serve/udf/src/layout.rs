@@ -9,9 +9,9 @@
 //! 262144   values: those of the arguments first, then those of the result
 //! ```
 //!
-//! A word is a u64. A node has NODE_WORDS words: the number of rows, the place of its validity (0: none), the place and the bytes of its
-//! values, the place and the bytes of its heap. Values are the items' offsets for texts, blobs and lists, and the members' numbers for
-//! unions; the heap has the bytes of texts and blobs.
+//! A word is a u64. A node has NODE_WORDS words: the number of rows, the place of its validity (0: none), the place and
+//! the bytes of its values, the place and the bytes of its heap. Values are the items' offsets for texts, blobs and
+//! lists, and the members' numbers for unions; the heap has the bytes of texts and blobs.
 
 pub(crate) const REQUEST_NUMBER: usize = 0;
 pub(crate) const REQUEST_SEMAPHORE: usize = 16;
@@ -48,8 +48,8 @@ pub(crate) enum Request {
     Grown = 3,
     /// The ring has not grown, because of its limit.
     Refused = 4,
-    /// Rows of a query: `groups_at` and `groups` are the place and the bytes of the columns' description, `words` is the place of the
-    /// words of their nodes, `function` is 1 if there are more.
+    /// Rows of a query: `groups_at` and `groups` are the place and the bytes of the columns' description, `words` is
+    /// the place of the words of their nodes, `function` is 1 if there are more.
     Rows = 5,
     /// A query has failed: `groups_at` and `groups` are the place and the bytes of its error.
     QueryFailed = 6,
@@ -68,7 +68,8 @@ pub(crate) enum Answer {
     Failed = 2,
     /// The ring must be larger, up to the place in the head.
     Grow = 3,
-    /// The function wants the first rows of a query, whose text is at `wanted` and has `record_bytes`. The reply begins there.
+    /// The function wants the first rows of a query, whose text is at `wanted` and has `record_bytes`. The reply begins
+    /// there.
     Query = 4,
     /// The function wants the query's next rows. The reply begins at `wanted`.
     NextRows = 5,

@@ -31,7 +31,8 @@ pub trait Loopback: Send + Sync {
 
 /// A connection for the queries of one call, which run one after the other.
 pub trait LoopbackConnection: Send + Sync {
-    /// Begins a query that only reads, and ends the one before. The text is UTF-8 without NUL; nothing else is known of it.
+    /// Begins a query that only reads, and ends the one before. The text is UTF-8 without NUL; nothing else is known of
+    /// it.
     ///
     /// # Errors
     /// Why not. The function may catch it.
@@ -43,8 +44,9 @@ pub trait LoopbackConnection: Send + Sync {
     /// The query's error, and one if there are no more rows.
     fn next(&self, reply: LoopbackReply<'_>) -> Result<LoopbackRows, LoopbackError>;
 
-    /// Makes what runs in [`Self::query`] or [`Self::next`] end soon. A thread of its own calls this repeatedly until it has ended. No
-    /// query can end meanwhile, so this must not wait for a lock that the thread of the query holds when it ends.
+    /// Makes what runs in [`Self::query`] or [`Self::next`] end soon. A thread of its own calls this repeatedly until
+    /// it has ended. No query can end meanwhile, so this must not wait for a lock that the thread of the query holds
+    /// when it ends.
     fn interrupt(&self);
 }
 

@@ -30,8 +30,8 @@ impl CallOutput<'_> {
 pub enum ColumnSource {
     /// The function has made them. This is the SQL name of their type.
     Values(String),
-    /// The column is the argument of the parameter with this number, which the caller has. It is no scalar one; whether it has as many rows
-    /// as the result, the caller has to check.
+    /// The column is the argument of the parameter with this number, which the caller has. It is no scalar one; whether
+    /// it has as many rows as the result, the caller has to check.
     Argument(usize),
 }
 

@@ -24,7 +24,8 @@ const FREE_ABOVE: Duration = Duration::from_micros(50);
 /// The weight of the last call in the moving average: one in this number.
 const AVERAGED_CALLS: u32 = 4;
 
-/// For how many calls a thread is kept on its CPU: some milliseconds, after which it may move if the CPU has become busy.
+/// For how many calls a thread is kept on its CPU: some milliseconds, after which it may move if the CPU has become
+/// busy.
 const KEPT_CALLS: u32 = 1024;
 
 #[derive(Debug, Default)]

@@ -20,8 +20,8 @@ use crate::template::TemplateSource;
 pub struct ProcessPool(Arc<PoolState>);
 
 impl ProcessPool {
-    /// A pool that runs functions in this process. Of the limits, `memory` is that of the values of calls, and a call that takes longer than
-    /// `call` fails when it returns.
+    /// A pool that runs functions in this process. Of the limits, `memory` is that of the values of calls, and a call
+    /// that takes longer than `call` fails when it returns.
     ///
     /// # Errors
     /// The system's.

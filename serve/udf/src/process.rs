@@ -25,8 +25,8 @@ pub(crate) const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 pub(crate) struct Process {
     runner: Runner,
     pub ring: Ring,
-    /// How often it has changed between a call and none: odd during a call. [`KILLED`] after the server has killed it. One number has both, so a
-    /// process is never killed for what it does without a call when the next one has begun.
+    /// How often it has changed between a call and none: odd during a call. [`KILLED`] after the server has killed it.
+    /// One number has both, so a process is never killed for what it does without a call when the next one has begun.
     calls: AtomicU64,
 }
 
@@ -59,7 +59,8 @@ struct ForkedProcess {
 }
 
 impl ForkedProcess {
-    /// Has the template fork a process. If the template has died meanwhile, which is noticed only now, another one does it.
+    /// Has the template fork a process. If the template has died meanwhile, which is noticed only now, another one does
+    /// it.
     fn start(source: &ProcessSource, ring: &Ring) -> Result<Self, CallError> {
         let template = source.template()?;
         match Self::fork(source, Arc::clone(&template), ring) {
@@ -269,7 +270,8 @@ impl Process {
         }
     }
 
-    /// Kills the process if it has computed without a call for more than `allowance` since `last`, which is what this function has found before.
+    /// Kills the process if it has computed without a call for more than `allowance` since `last`, which is what this
+    /// function has found before.
     pub fn kill_if_computing(&self, last: &mut Option<IdleTime>, allowance: Duration) {
         let calls = self.calls.load(Ordering::SeqCst);
         let found = if is_call(calls) { None } else { self.cpu_time() };

@@ -35,8 +35,8 @@ pub(crate) struct Ring {
     size: AtomicUsize,
 }
 
-// SAFETY: the mapping belongs to this value and lives as long. Its bytes are shared with another process anyway: all accesses copy, or are
-// atomic.
+// SAFETY: the mapping belongs to this value and lives as long. Its bytes are shared with another process anyway: all
+// accesses copy, or are atomic.
 unsafe impl Send for Ring {}
 // SAFETY: as above.
 unsafe impl Sync for Ring {}
@@ -107,13 +107,14 @@ impl Ring {
     }
 
     fn number(&self, at: usize) -> &AtomicU32 {
-        // SAFETY: the place is within the first page of the mapping and aligned. The other process may change it at any time, which an
-        // atomic allows.
+        // SAFETY: the place is within the first page of the mapping and aligned. The other process may change it at any
+        // time, which an atomic allows.
         unsafe { AtomicU32::from_ptr(self.memory.add(at).cast()) }
     }
 
     fn semaphore(&self, at: usize) -> Semaphore<'_> {
-        // SAFETY: the place is aligned, within the first page of the mapping, and used for nothing else by this process.
+        // SAFETY: the place is aligned, within the first page of the mapping, and used for nothing else by this
+        // process.
         unsafe { Semaphore::new(self.memory.add(at).cast()) }
     }
 
@@ -140,7 +141,8 @@ impl Ring {
         self.number(ANSWER_NUMBER).load(Ordering::SeqCst) == number
     }
 
-    /// Waits until something wakes this thread, or the time is over. Gives whether the answer with this number is there.
+    /// Waits until something wakes this thread, or the time is over. Gives whether the answer with this number is
+    /// there.
     pub fn wait(&self, number: u32, timeout: Duration) -> bool {
         self.semaphore(ANSWER_SEMAPHORE).wait(timeout);
         self.has_answer(number)
@@ -198,7 +200,8 @@ impl RingSlice<'_> {
         self.length == 0
     }
 
-    /// The first byte, aligned to 64 bytes if the slice is a whole buffer. Only this process's own writes may be assumed to be there.
+    /// The first byte, aligned to 64 bytes if the slice is a whole buffer. Only this process's own writes may be
+    /// assumed to be there.
     pub fn as_mut_ptr(&self) -> *mut u8 {
         self.start
     }
@@ -226,7 +229,8 @@ impl RingSlice<'_> {
     /// If there are not as many.
     pub fn read(&self, at: usize, into: &mut [u8]) {
         assert!(at <= self.length && into.len() <= self.length - at, "a read beyond the buffer");
-        // SAFETY: as in `write`. If the other process writes at the same time, the copy has any bytes, and it is checked afterwards.
+        // SAFETY: as in `write`. If the other process writes at the same time, the copy has any bytes, and it is
+        // checked afterwards.
         unsafe { ptr::copy_nonoverlapping(self.start.add(at), into.as_mut_ptr(), into.len()) }
     }
 
@@ -240,7 +244,8 @@ impl RingSlice<'_> {
     /// Appends a copy of all bytes.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.reserve(self.length);
-        // SAFETY: as in `read`; the vector has room for them behind its own bytes, and all are written before its length is set.
+        // SAFETY: as in `read`; the vector has room for them behind its own bytes, and all are written before its
+        // length is set.
         unsafe {
             ptr::copy_nonoverlapping(self.start, bytes.as_mut_ptr().add(bytes.len()), self.length);
             bytes.set_len(bytes.len() + self.length);
@@ -253,7 +258,8 @@ impl RingSlice<'_> {
     /// If they do not fit.
     pub fn write_words(&self, words: &[u64]) {
         assert!(words.len() * 8 <= self.length, "a write beyond the buffer");
-        // SAFETY: as in `write`. The bytes of a u64 are those of the target, which is little-endian (`lib.rs` refuses others).
+        // SAFETY: as in `write`. The bytes of a u64 are those of the target, which is little-endian (`lib.rs` refuses
+        // others).
         unsafe { ptr::copy_nonoverlapping(words.as_ptr().cast(), self.start, words.len() * 8) }
     }
 

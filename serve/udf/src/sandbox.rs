@@ -23,8 +23,8 @@ pub(crate) use filter::{SeccompFilter, seccomp_filter};
 /// The newest set of rules that the crate knows. Rules that the kernel lacks are left out.
 const NEWEST_ABI: ABI = ABI::V6;
 
-/// What programs read of the machine and of the system, besides libraries: the number of CPUs, the memory, time zones, the list of
-/// shared libraries.
+/// What programs read of the machine and of the system, besides libraries: the number of CPUs, the memory, time zones,
+/// the list of shared libraries.
 const SYSTEM_FILES: [&str; 9] = [
     "/proc/cpuinfo",
     "/proc/meminfo",
@@ -40,8 +40,8 @@ const SYSTEM_FILES: [&str; 9] = [
 /// The directories of shared libraries.
 const LIBRARIES: [&str; 6] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/lib32"];
 
-/// A ruleset that allows reading these files and directories and those of the system, and nothing else. `None` if the kernel has no
-/// Landlock.
+/// A ruleset that allows reading these files and directories and those of the system, and nothing else. `None` if the
+/// kernel has no Landlock.
 pub(crate) fn ruleset(readable: &[PathBuf]) -> io::Result<Option<OwnedFd>> {
     let system = SYSTEM_FILES.iter().chain(&LIBRARIES).map(Path::new);
     // A path that does not exist gives no rule.

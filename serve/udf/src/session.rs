@@ -31,12 +31,14 @@ impl SessionProcesses {
         FunctionCaller::new(Arc::clone(&self.0))
     }
 
-    /// The memory that its functions may use in this process (`--udf-memory`): rows that are collected, results, rows of groups.
+    /// The memory that its functions may use in this process (`--udf-memory`): rows that are collected, results, rows
+    /// of groups.
     pub fn budget(&self) -> &Arc<MemoryBudget> {
         &self.0.budget
     }
 
-    /// Cancels the statement: processes that run a function are killed, and their calls fail, as later ones of the statement do.
+    /// Cancels the statement: processes that run a function are killed, and their calls fail, as later ones of the
+    /// statement do.
     pub fn cancel(&self) {
         self.0.cancel();
     }

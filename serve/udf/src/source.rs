@@ -19,7 +19,8 @@ use crate::template::{Template, TemplateSource};
 pub struct ProcessLimits {
     /// The most bytes of a function process's own memory, and of its ring (`--udf-memory`).
     pub memory: u64,
-    /// The most bytes of the rows and results of all sessions' functions in this process. `memory` is that of one session's.
+    /// The most bytes of the rows and results of all sessions' functions in this process. `memory` is that of one
+    /// session's.
     pub server_memory: u64,
     /// The most function processes at a time (`--udf-max-workers`).
     pub processes: usize,

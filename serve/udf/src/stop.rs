@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Ends calls before their time: those of a cancelled statement, and those within a query that a function has started, when that
-/// function's call has to end.
+/// Ends calls before their time: those of a cancelled statement, and those within a query that a function has started,
+/// when that function's call has to end.
 #[derive(Clone, Debug, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use colonnade_udf::{CallError, ColumnType, Function, FunctionCaller, ProcessLimits, ProcessPool};
 use support::{Node, SHORT, Templates, call, function, limits, numbers, pool, pool_with};
 
-/// A call that has not ended by then waits for something else than its limit. It takes some tenths of a second, but not on a busy machine.
+/// A call that has not ended by then waits for something else than its limit. It takes some tenths of a second, but not
+/// on a busy machine.
 const FAR_TOO_LONG: Duration = Duration::from_secs(20);
 
 fn one() -> Node {

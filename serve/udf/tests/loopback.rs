@@ -193,7 +193,8 @@ fn hostile_requests_end_the_process_only() {
             run(&session, &numbers, &body(&format!("_conn._ring.answer({answer})\n_conn._ring.wait()"))).unwrap_err();
         assert!(matches!(error, CallError::Broken { .. }), "{answer}: {error:?}");
     }
-    // Requests in a wrong order, whose replies nobody waits for. The call may end in any way, at the latest by its limit.
+    // Requests in a wrong order, whose replies nobody waits for. The call may end in any way, at the latest by its
+    // limit.
     let limited = pool_with(ProcessLimits { call: Some(support::SHORT), ..limits() }).session();
     let requests = "ring = _conn._ring\nring.number += 1\nring.answer(5, wanted=2**20)\nring.number += 1";
     let _ = run(&limited, &numbers, &body(&format!("{requests}\nring.answer(4, record=4, wanted=2**20)\nreturn a")));

@@ -1,14 +1,17 @@
-//! Damaged answers of a worker process for functions, checked without libFuzzer: no guidance, and many times as many executions.
+//! Damaged answers of a worker process for functions, checked without libFuzzer: no guidance, and many times as many
+//! executions.
 //!
-//! `cargo run --release --example answers -- FOLDER EXECUTIONS [SEED]`: `tests/fuzz/seeds.py` writes valid answers to the folder
-//! `tests/fuzz/corpus/function`. Each answer gets other types, or other words in its head, its nodes and its values.
+//! `cargo run --release --example answers -- FOLDER EXECUTIONS [SEED]`: `tests/fuzz/seeds.py` writes valid answers to
+//! the folder `tests/fuzz/corpus/function`. Each answer gets other types, or other words in its head, its nodes and its
+//! values.
 
 use std::time::Instant;
 
 use colonnade_fuzz::answer::check;
 use fastrand::Rng;
 
-/// Numbers at which sizes and places change their meaning: the first byte of the values, the end of the smallest ring, and others.
+/// Numbers at which sizes and places change their meaning: the first byte of the values, the end of the smallest ring,
+/// and others.
 const BOUNDS: [u64; 12] =
     [0, 1, 2, 0x7f, 0xffff, 262_144, 262_145, 4 << 20, 1 << 32, 1 << 61, i64::MAX as u64, u64::MAX];
 /// The bytes in front of an answer, which choose the types.

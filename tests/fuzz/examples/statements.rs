@@ -1,4 +1,5 @@
-//! The checks of the fuzz target `statement` on random bytes, without libFuzzer: no guidance, and several times as many executions.
+//! The checks of the fuzz target `statement` on random bytes, without libFuzzer: no guidance, and several times as many
+//! executions.
 //!
 //! `cargo run --release --example statements -- EXECUTIONS [SEED]` runs them on every core.
 

@@ -1,8 +1,8 @@
 //! Sends damaged streams to a server by `COPY … FROM STDIN (FORMAT colonnade)`, many before it reads the first answer.
 //!
-//! `cargo run --release --example streams -- HOST:PORT USER DATABASE FOLDER COUNT SEED`: each file of FOLDER is a valid stream for the
-//! table with its name. Every statement must be answered, and a stream is accepted only if the reader of files accepts it, with as
-//! many rows. `tests/attacks/fuzz_streams.py` starts the servers.
+//! `cargo run --release --example streams -- HOST:PORT USER DATABASE FOLDER COUNT SEED`: each file of FOLDER is a valid
+//! stream for the table with its name. Every statement must be answered, and a stream is accepted only if the reader of
+//! files accepts it, with as many rows. `tests/attacks/fuzz_streams.py` starts the servers.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -182,7 +182,8 @@ impl Server {
         let _ = self.output.write_all(bytes);
     }
 
-    /// Reads until the server is ready for a query. Gives the command's tag; `None` after an error, which a damaged stream may have.
+    /// Reads until the server is ready for a query. Gives the command's tag; `None` after an error, which a damaged
+    /// stream may have.
     fn answer(&mut self) -> Result<Option<String>, String> {
         let mut tag = None;
         loop {

@@ -2,8 +2,8 @@
 
 use colonnade_udf::{ColumnType, TimestampUnit, check_bytes};
 
-/// Checks an answer, and reads everything in one that is found valid. Its first eight bytes choose the types of the columns, their number and
-/// the rows. Returns whether it is valid.
+/// Checks an answer, and reads everything in one that is found valid. Its first eight bytes choose the types of the
+/// columns, their number and the rows. Returns whether it is valid.
 ///
 /// # Panics
 /// If the check has let something wrong pass.

@@ -22,8 +22,8 @@ impl FixedServer {
         let words = Arc::<Mutex<Vec<u8>>>::default();
         let shared = words.clone();
         thread::spawn(move || {
-            // A cancel request arrives while the first connection is still read. Each thread is joined, so that the leak checker
-            // does not report it with the next input.
+            // A cancel request arrives while the first connection is still read. Each thread is joined, so that the
+            // leak checker does not report it with the next input.
             let mut speaking = Vec::<JoinHandle<()>>::new();
             for stream in listener.incoming().flatten() {
                 let words = shared.lock().map(|words| words.clone()).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! Statements for the target `statement`: a grammar that records what it has written, and a rewriter that keeps the tokens.
+//! Statements for the target `statement`: a grammar that records what it has written, and a rewriter that keeps the
+//! tokens.
 
 mod check;
 mod choices;

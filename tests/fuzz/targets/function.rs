@@ -1,4 +1,5 @@
-//! Answers of a worker process for functions: the check refuses them, or everything in them can be read. The first bytes choose the type.
+//! Answers of a worker process for functions: the check refuses them, or everything in them can be read. The first
+//! bytes choose the type.
 
 #![no_main]
 

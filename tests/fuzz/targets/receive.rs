@@ -1,6 +1,6 @@
-//! The decoder's C interface, which a PostgreSQL backend feeds with a client's bytes: in pieces of any size it reads what a reader
-//! of the whole stream reads, and refuses the rest. The first byte chooses the size of the pieces, and whether checksums are
-//! repaired.
+//! The decoder's C interface, which a PostgreSQL backend feeds with a client's bytes: in pieces of any size it reads
+//! what a reader of the whole stream reads, and refuses the rest. The first byte chooses the size of the pieces, and
+//! whether checksums are repaired.
 
 #![no_main]
 

@@ -7,7 +7,8 @@ use crate::args::Args;
 use crate::colonnade::{CONFIGS, Stream};
 use crate::table::Table;
 
-/// One object for each column: its bytes a row in each of [`CONFIGS`], as the only column of chunks of the table's rows.
+/// One object for each column: its bytes a row in each of [`CONFIGS`], as the only column of chunks of the table's
+/// rows.
 ///
 /// # Errors
 /// The encoder refuses a chunk.

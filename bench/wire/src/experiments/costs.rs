@@ -1,4 +1,5 @@
-//! What each configuration costs on each chunk of a table, in chunks of several sizes: input of the controller's simulation.
+//! What each configuration costs on each chunk of a table, in chunks of several sizes: input of the controller's
+//! simulation.
 
 use std::fmt::Write as _;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Where databases list their objects. Each query gives texts, first the names of what a row is in, and a column `place` to sort by. The other
-//! columns have the names of the fields that they are for.
+//! Where databases list their objects. Each query gives texts, first the names of what a row is in, and a column
+//! `place` to sort by. The other columns have the names of the fields that they are for.
 
 use adbc_core::error::Result;
 use colonnade_client::{Dialect, catalog};
@@ -17,9 +17,11 @@ pub(super) struct Queries {
     pub(super) tables: &'static str,
     /// The names of the table, and the fields of a column.
     pub(super) columns: &'static str,
-    /// The names of the table, and the fields of a constraint; a row for each column of a constraint, which is `constrained_column`.
+    /// The names of the table, and the fields of a constraint; a row for each column of a constraint, which is
+    /// `constrained_column`.
     pub(super) constraints: &'static str,
-    /// The names of a table and of a column, or NULL for the table itself, `statistic_key`, `estimate` and `statistic_is_approximate`.
+    /// The names of a table and of a column, or NULL for the table itself, `statistic_key`, `estimate` and
+    /// `statistic_is_approximate`.
     pub(super) statistics: &'static str,
 }
 

@@ -1,4 +1,5 @@
-//! Transactions. Without autocommit, one begins before the first statement that needs it, so that an idle connection keeps none open.
+//! Transactions. Without autocommit, one begins before the first statement that needs it, so that an idle connection
+//! keeps none open.
 
 use adbc_core::constants;
 use adbc_core::error::{Result, Status};
@@ -100,7 +101,8 @@ impl Session {
     /// Commits the open transaction, if there is one.
     ///
     /// # Errors
-    /// Autocommit is on, a result is not read to its end, the transaction has failed and is rolled back, or the database refuses.
+    /// Autocommit is on, a result is not read to its end, the transaction has failed and is rolled back, or the
+    /// database refuses.
     pub(crate) fn commit(&self) -> Result<()> {
         self.refuse_autocommit("commit")?;
         self.free()?;
@@ -114,8 +116,8 @@ impl Session {
         if self.in_transaction() { self.end("COMMIT") } else { Ok(()) }
     }
 
-    /// Waits until the source says whether a transaction is open, which it does not while the rest of a result that was released is
-    /// cancelled. In PostgreSQL, that makes the transaction fail.
+    /// Waits until the source says whether a transaction is open, which it does not while the rest of a result that was
+    /// released is cancelled. In PostgreSQL, that makes the transaction fail.
     fn wait_for_state(&self) {
         if self.source.transaction().is_none() {
             // Its error is that of a failed transaction, or comes again with the next statement.

@@ -10,7 +10,8 @@ const MAX_DIGITS: u32 = 6;
 const MAX_PRECISION: u8 = 65;
 /// The most bytes of InnoDB's keys.
 const KEY_BYTES: usize = 3072;
-/// The most bytes of a key's column that is neither text nor binary: those of DECIMAL with 65 digits, and some to spare.
+/// The most bytes of a key's column that is neither text nor binary: those of DECIMAL with 65 digits, and some to
+/// spare.
 const NUMBER_BYTES: usize = 32;
 const BYTES_OF_A_CHARACTER: usize = 4;
 /// The characters of a UUID.

@@ -1,9 +1,9 @@
 //! The statements that a connection has described.
 //!
-//! A description tells whether all columns can be requested in binary. If it is remembered, the next run of the statement
-//! needs one round trip: Parse, Describe, Bind and Execute are sent together. The server still parses the statement each
-//! time, so the meaning of its literals and names is never that of an earlier time, and the new description decides how
-//! the rows are read.
+//! A description tells whether all columns can be requested in binary. If it is remembered, the next run of the
+//! statement needs one round trip: Parse, Describe, Bind and Execute are sent together. The server still parses the
+//! statement each time, so the meaning of its literals and names is never that of an earlier time, and the new
+//! description decides how the rows are read.
 
 use std::collections::VecDeque;
 
@@ -45,8 +45,8 @@ impl KnownStatements {
         Some((known, columns))
     }
 
-    /// Remembers a statement that has run. Only statements that read are remembered: if the columns of one have changed,
-    /// its result may have to be refused after it has run.
+    /// Remembers a statement that has run. Only statements that read are remembered: if the columns of one have
+    /// changed, its result may have to be refused after it has run.
     pub(super) fn note(&mut self, statement: &BoundStatement, columns: Vec<ResultColumn>, is_short: bool) {
         if statement.sql.len() > LONGEST || !is_read(&statement.sql) {
             return;

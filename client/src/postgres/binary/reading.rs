@@ -101,7 +101,8 @@ type RowPart = Part<ColumnDescription, Bytes>;
 
 /// A statement that was sent.
 enum Running {
-    /// Its rows come next. Before them, the server says what it sends, if that must still be compared with what is expected.
+    /// Its rows come next. Before them, the server says what it sends, if that must still be compared with what is
+    /// expected.
     Rows { described: Vec<ResultColumn>, expected: Option<Expected> },
     /// It had no columns and has ended, with this number of affected rows.
     Ended(Option<u64>),
@@ -172,8 +173,8 @@ impl Talk<'_> {
 
     /// Asks for the extension and describes a statement in one round trip. If `load` is set, the description is void.
     ///
-    /// Both requests end with a message that ReadyForQuery answers. PgBouncer counts these answers; after a Flush it would
-    /// take the backend away with the first one.
+    /// Both requests end with a message that ReadyForQuery answers. PgBouncer counts these answers; after a Flush it
+    /// would take the backend away with the first one.
     fn described_first(
         &mut self,
         statement: &BoundStatement,

@@ -5,8 +5,8 @@ use crate::postgres::session::PostgresConnection;
 use crate::{ContinueCheck, Error, ErrorKind};
 
 impl PostgresConnection {
-    /// The rows of a query, and the bytes of their values. A question that fails is no reason to refuse the query, which says itself what is
-    /// wrong with it; but it must not end the transaction.
+    /// The rows of a query, and the bytes of their values. A question that fails is no reason to refuse the query,
+    /// which says itself what is wrong with it; but it must not end the transaction.
     pub(super) fn estimated(&self, query: &str, keep: ContinueCheck<'_>) -> Result<Option<PartSize>, Error> {
         self.execute_plain("SAVEPOINT colonnade", keep)?;
         let plan = self.ask(&format!("EXPLAIN {query}"), keep);
@@ -23,8 +23,8 @@ impl PostgresConnection {
     }
 }
 
-/// The size in the first line of a plan: `Seq Scan on t  (cost=0.00..35.50 rows=2550 width=4)`. The name of a table may look like that, but
-/// what is in the last parentheses is PostgreSQL's (`ExplainNode` in its explain.c).
+/// The size in the first line of a plan: `Seq Scan on t (cost=0.00..35.50 rows=2550 width=4)`. The name of a table may
+/// look like that, but what is in the last parentheses is PostgreSQL's (`ExplainNode` in its explain.c).
 fn size(line: &str) -> Option<PartSize> {
     let (_, costs) = line.rsplit_once("(cost=")?;
     let number = |name: &str| {

@@ -7,14 +7,15 @@ use crate::partition::text;
 use crate::postgres::session::PostgresConnection;
 use crate::{ContinueCheck, Error};
 
-/// The foreign tables that this transaction has locked, also those behind views and in partitioned tables. Other servers and files do not take
-/// part in a snapshot.
+/// The foreign tables that this transaction has locked, also those behind views and in partitioned tables. Other
+/// servers and files do not take part in a snapshot.
 const FOREIGN: &str = "\
     SELECT pg_catalog.string_agg(DISTINCT c.oid::pg_catalog.regclass::pg_catalog.text, ', ') \
     FROM pg_catalog.pg_locks l JOIN pg_catalog.pg_class c ON c.oid = l.relation \
     WHERE l.pid = pg_catalog.pg_backend_pid() AND c.relkind = 'f'";
 
-/// Functions and words that return the start time of a transaction or statement, and whether they are called as functions.
+/// Functions and words that return the start time of a transaction or statement, and whether they are called as
+/// functions.
 const CLOCKS: [(&str, bool); 9] = [
     ("now", true),
     ("transaction_timestamp", true),
@@ -52,8 +53,8 @@ impl PostgresConnection {
         self.check_functions(query, computed.then_some("its key is computed and "), effect, hint, keep)
     }
 
-    /// Refuses the same functions and the time, because each reader would get another value. The plan has what views and functions in SQL
-    /// hide from the text.
+    /// Refuses the same functions and the time, because each reader would get another value. The plan has what views
+    /// and functions in SQL hide from the text.
     pub(super) fn check_again(&self, query: &str, keep: ContinueCheck<'_>) -> Result<(), Error> {
         let plan = self.ask(&format!("EXPLAIN (VERBOSE, COSTS OFF) {query}"), keep)?;
         let plan: Vec<_> = (0..plan.rows.len()).filter_map(|row| plan.text(row, 0)).collect();

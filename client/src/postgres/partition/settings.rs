@@ -1,7 +1,9 @@
-//! The settings that a part has from its planner. They decide which rows a query gives, in which order, and how values are written.
+//! The settings that a part has from its planner. They decide which rows a query gives, in which order, and how values
+//! are written.
 //!
-//! A ticket may come from a stranger, so the reader checks its settings by the same list. Others, such as time limits, are the reader's own.
-//! Parts run without parallel workers and COPY uses no plan of before, so settings of these decide nothing.
+//! A ticket may come from a stranger, so the reader checks its settings by the same list. Others, such as time limits,
+//! are the reader's own. Parts run without parallel workers and COPY uses no plan of before, so settings of these
+//! decide nothing.
 
 use crate::{Error, ErrorKind};
 
@@ -64,7 +66,8 @@ const NUMBERS: [&str; 19] = [
     "seq_page_cost",
     "work_mem",
 ];
-/// Settings whose values are names, or lists of them. The last two are the user and the role, because rights decide about rows.
+/// Settings whose values are names, or lists of them. The last two are the user and the role, because rights decide
+/// about rows.
 const TEXTS: [&str; 10] = [
     "DateStyle",
     "TimeZone",
@@ -78,8 +81,8 @@ const TEXTS: [&str; 10] = [
     "role",
 ];
 
-/// Whether a part has this setting of its planner. One with a dot in its name is an extension's, and may decide about rows, as
-/// `pg_trgm.similarity_threshold` does; which ones exist is known only after their libraries are loaded.
+/// Whether a part has this setting of its planner. One with a dot in its name is an extension's, and may decide about
+/// rows, as `pg_trgm.similarity_threshold` does; which ones exist is known only after their libraries are loaded.
 pub(super) fn is_carried(name: &str) -> bool {
     [&WORDS[..], &NUMBERS, &TEXTS].iter().any(|names| names.contains(&name)) || is_custom(name)
 }

@@ -6,7 +6,8 @@ use super::{PostgresConnection, apart, apply_settings, begin, crowded, import, s
 use crate::partition::{SharedState, StateExport};
 use crate::{Connection, ContinueCheck, Error, ErrorKind, QueryOptions};
 
-/// The run of the server. Names of snapshots are numbers that another server, or the same one after a restart, may give again.
+/// The run of the server. Names of snapshots are numbers that another server, or the same one after a restart, may give
+/// again.
 const SERVER: &str = "SELECT (pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time()) * 1000000)::pg_catalog.int8::pg_catalog.text";
 
 /// The session that holds a state waits for its readers, so that it is idle for long. pg_dump sets the same.

@@ -3,7 +3,8 @@
 use super::Address;
 use super::settings::Settings;
 
-/// Parameters that are secret, that choose between servers or name a file of others, or that have no effect in this client.
+/// Parameters that are secret, that choose between servers or name a file of others, or that have no effect in this
+/// client.
 const LEFT_OUT: [&str; 12] = [
     "password",
     "sslpassword",
@@ -21,8 +22,8 @@ const LEFT_OUT: [&str; 12] = [
 /// Parameters of a user on one machine. If the environment has set them, the other machine's environment does so too.
 const OF_A_MACHINE: [&str; 4] = ["passfile", "sslcert", "sslkey", "application_name"];
 
-/// One server as keywords and values. What decides whether the server is trusted is always in it: a reader elsewhere must not
-/// connect with fewer checks.
+/// One server as keywords and values. What decides whether the server is trusted is always in it: a reader elsewhere
+/// must not connect with fewer checks.
 pub(super) fn text(settings: &Settings, host: &str, address: &Address, user: &str, database: &str) -> String {
     let (host, number, port) = match address {
         Address::Tcp(number, port) => (host.to_owned(), (number != host).then_some(number), port),

@@ -1,5 +1,5 @@
-//! The columns of a table that take rows as a Colonnade stream: the types in which they are sent, and the values that they
-//! hold.
+//! The columns of a table that take rows as a Colonnade stream: the types in which they are sent, and the values that
+//! they hold.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub(super) struct StreamColumns {
 }
 
 impl StreamColumns {
-    /// The columns of these names of a table of PostgreSQL; `None` if rows go as COPY binary, because of a column that has no type in the
-    /// stream or is not there.
+    /// The columns of these names of a table of PostgreSQL; `None` if rows go as COPY binary, because of a column that
+    /// has no type in the stream or is not there.
     pub(super) fn of<'a>(columns: &[TableColumn], names: impl Iterator<Item = &'a String> + Clone) -> Option<Self> {
         let of = |name: &String| ColumnTarget::of(columns.iter().find(|column| column.name == *name)?);
         let targets = names.clone().map(of).collect::<Option<Vec<_>>>()?;
@@ -83,8 +83,8 @@ impl ColumnTarget {
         self.array.convert(array, field)
     }
 
-    /// Refuses the values that have an exact form in the stream and none in PostgreSQL's column, with the errors of COPY
-    /// binary. The conversion refuses all others.
+    /// Refuses the values that have an exact form in the stream and none in PostgreSQL's column, with the errors of
+    /// COPY binary. The conversion refuses all others.
     fn check(&self, to: &ColumnType, array: &ArrayRef, field: &Field) -> Result<(), ConversionError> {
         // Decimals of another type are converted, and compared with the column's digits there.
         let is_checked = match to {
@@ -103,8 +103,8 @@ impl ColumnTarget {
     }
 }
 
-/// The type that COPY TO sends for a column, and COPY FROM receives: TYPES.md. Enums, intervals, arrays, and numbers that
-/// no decimal type holds go as COPY binary.
+/// The type that COPY TO sends for a column, and COPY FROM receives: TYPES.md. Enums, intervals, arrays, and numbers
+/// that no decimal type holds go as COPY binary.
 fn received(to: &ColumnType) -> Option<DataType> {
     Some(match to {
         ColumnType::Bool => DataType::Boolean,

@@ -1,5 +1,5 @@
-//! Writes into a table of PostgreSQL: makes it ready, copies the rows into it or into a temporary table, and moves them from
-//! there.
+//! Writes into a table of PostgreSQL: makes it ready, copies the rows into it or into a temporary table, and moves them
+//! from there.
 
 use std::sync::mpsc::Receiver;
 

@@ -311,8 +311,8 @@ fn push_interval(out: &mut Vec<u8>, micros: i64, days: i32, months: i32) {
     out.extend_from_slice(&months.to_be_bytes());
 }
 
-/// `array_recv` in PostgreSQL's arrayfuncs.c: the number of dimensions, whether there are NULLs, the elements' type, and
-/// the length and the lower bound of each dimension.
+/// `array_recv` in PostgreSQL's arrayfuncs.c: the number of dimensions, whether there are NULLs, the elements' type,
+/// and the length and the lower bound of each dimension.
 fn push_array(
     out: &mut Vec<u8>,
     element: u32,

@@ -28,8 +28,8 @@ pub(super) struct ServedPlan {
     pub(super) schema: SchemaRef,
 }
 
-/// Writes within a transaction, or within the user's. The rows of an upsert have a transaction of their own, in which other sessions
-/// cannot disturb them, before they come into a table that is there.
+/// Writes within a transaction, or within the user's. The rows of an upsert have a transaction of their own, in which
+/// other sessions cannot disturb them, before they come into a table that is there.
 pub(super) fn run(
     connection: &mut ServerConnection,
     tick: Tick<'_>,

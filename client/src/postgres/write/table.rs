@@ -136,8 +136,8 @@ fn find(transfer: &mut Transfer<'_>, named: &str, adds: bool) -> Result<Option<F
     let schema = quoted(schema);
     let name = format!("{schema}.{}", quoted(table));
     if adds && matches!(kind.as_str(), "r" | "p") {
-        // LOCK TABLE needs a right on the whole table. This takes the same lock, and the right to insert into one column
-        // is enough, as for COPY. Nothing runs.
+        // LOCK TABLE needs a right on the whole table. This takes the same lock, and the right to insert into one
+        // column is enough, as for COPY. Nothing runs.
         transfer.ask(&format!("EXPLAIN INSERT INTO {name} DEFAULT VALUES"))?;
     }
     let target = TargetTable { name, row_security: active.first().and_then(Option::as_deref) == Some("t") };

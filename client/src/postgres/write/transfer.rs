@@ -149,8 +149,8 @@ impl Transfer<'_> {
         }
     }
 
-    /// Waits for the writer. Within a COPY, it also looks for an error of the server, and ends the COPY if the writer is
-    /// gone: a server that waits for rows does not notice a cancel request.
+    /// Waits for the writer. Within a COPY, it also looks for an error of the server, and ends the COPY if the writer
+    /// is gone: a server that waits for rows does not notice a cancel request.
     fn step(&mut self, steps: &Steps<'_>, copying: bool) -> Result<Step, AnswerError> {
         loop {
             if copying {

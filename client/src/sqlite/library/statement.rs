@@ -32,8 +32,8 @@ impl<'d> SqliteStatement<'d> {
         Self { raw, database }
     }
 
-    /// The number of columns; 0 if it returns no rows. Before the first step, the columns are those of the schema that this
-    /// connection knows; the step compares it with the file's, and compiles the statement again if it has changed.
+    /// The number of columns; 0 if it returns no rows. Before the first step, the columns are those of the schema that
+    /// this connection knows; the step compares it with the file's, and compiles the statement again if it has changed.
     pub(in crate::sqlite) fn columns(&self) -> usize {
         // SAFETY: the statement is valid.
         usize::try_from(unsafe { ffi::sqlite3_column_count(self.raw.as_ptr()) }).unwrap_or_default()

@@ -105,7 +105,8 @@ impl Source<'_> {
         scaled.ok_or_else(|| self.wrong_moment(number, to))
     }
 
-    /// The timestamp in units of which a second has `to`. The largest and the smallest number mean infinity in each unit.
+    /// The timestamp in units of which a second has `to`. The largest and the smallest number mean infinity in each
+    /// unit.
     pub(super) fn timestamp(&self, value: Scalar<'_>, to: i64) -> Result<i64, ValueMisfit> {
         let (Scalar::Integer(number), ColumnMeaning::Timestamp { per_second, .. }) = (value, &self.meaning) else {
             return self.other();

@@ -47,7 +47,8 @@ fn a_type_that_never_fits_is_refused_before_a_row() {
     assert!(error.message().starts_with("column \"n\": the table's column of type SMALLINT"), "{}", error.message());
 }
 
-/// The library finds extension types and the names within nested types in the schema: it and each batch have the table's.
+/// The library finds extension types and the names within nested types in the schema: it and each batch have the
+/// table's.
 #[test]
 fn batches_have_the_types_of_the_table() {
     let uuid = Field::new("id", DataType::FixedSizeBinary(16), true).with_metadata(

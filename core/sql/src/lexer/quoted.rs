@@ -83,8 +83,8 @@ pub(crate) fn length(rest: &[u8], backslashes: bool) -> Option<usize> {
     None
 }
 
-/// How far behind a string its next piece begins, if there is one: behind white space with a line break in it, and comments that end
-/// with their lines (`quotecontinue` in PostgreSQL's `scan.l`).
+/// How far behind a string its next piece begins, if there is one: behind white space with a line break in it, and
+/// comments that end with their lines (`quotecontinue` in PostgreSQL's `scan.l`).
 pub(crate) fn continuation(rest: &[u8]) -> Option<usize> {
     let (mut at, mut is_next_line) = (0, false);
     loop {

@@ -51,8 +51,8 @@ impl Body {
     }
 }
 
-/// CREATE FUNCTION … ( … ) RETURNS … { body }, and the same with AGGREGATE. DuckDB's CREATE FUNCTION has AS in the place of RETURNS, and
-/// may have braces behind it, which are a value.
+/// CREATE FUNCTION … ( … ) RETURNS … { body }, and the same with AGGREGATE. DuckDB's CREATE FUNCTION has AS in the
+/// place of RETURNS, and may have braces behind it, which are a value.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PythonFunction {
     Start,
@@ -94,7 +94,8 @@ fn depth(open: usize, token: &Token<'_>) -> usize {
     }
 }
 
-/// CREATE FUNCTION … BEGIN ATOMIC …; … END, where CASE … END may be nested (PostgreSQL manual, CREATE FUNCTION, `sql_body`).
+/// CREATE FUNCTION … BEGIN ATOMIC …; … END, where CASE … END may be nested (PostgreSQL manual, CREATE FUNCTION,
+/// `sql_body`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Postgres {
     parentheses: usize,
@@ -143,7 +144,8 @@ impl Postgres {
     }
 }
 
-/// CREATE TRIGGER … BEGIN …; … END, as `sqlite3_complete` knows it: the statement goes on until an END between two semicolons.
+/// CREATE TRIGGER … BEGIN …; … END, as `sqlite3_complete` knows it: the statement goes on until an END between two
+/// semicolons.
 /// <https://www.sqlite.org/c3ref/complete.html>
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Sqlite {
@@ -174,8 +176,8 @@ impl Sqlite {
     }
 }
 
-/// Statements that may hold others: CREATE of a routine, a trigger, an event or a package, and MariaDB's compound statements outside of
-/// them, <https://mariadb.com/kb/en/using-compound-statements-outside-of-stored-programs/>.
+/// Statements that may hold others: CREATE of a routine, a trigger, an event or a package, and MariaDB's compound
+/// statements outside of them, <https://mariadb.com/kb/en/using-compound-statements-outside-of-stored-programs/>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MySql {
     Start,

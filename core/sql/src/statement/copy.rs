@@ -62,8 +62,8 @@ pub enum OptionValue {
     List(Vec<String>),
 }
 
-/// Reads a statement after COPY. The query may be written in a dialect that is not known well; then it reaches to the last parenthesis
-/// that TO STDOUT and options follow.
+/// Reads a statement after COPY. The query may be written in a dialect that is not known well; then it reaches to the
+/// last parenthesis that TO STDOUT and options follow.
 pub(super) fn read(parser: Parser<'_>, text: &str, dialect: Dialect) -> Result<CopyStatement, SyntaxError> {
     let is_query = parser.peek().is_some_and(|first| first.is_symbol(b'('));
     if dialect != Dialect::DuckDb

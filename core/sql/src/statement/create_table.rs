@@ -1,5 +1,5 @@
-//! CREATE TABLE, and the columns that number their rows: `serial`, and GENERATED … AS IDENTITY (PostgreSQL's manual, "Serial Types"
-//! and "Identity Columns").
+//! CREATE TABLE, and the columns that number their rows: `serial`, and GENERATED … AS IDENTITY (PostgreSQL's manual,
+//! "Serial Types" and "Identity Columns").
 
 use std::ops::Range;
 

@@ -1,6 +1,7 @@
 //! CREATE, DROP and COMMENT ON of functions and aggregates in Python.
 //!
-//! The clauses are those of PostgreSQL's CREATE FUNCTION. LANGUAGE PYTHON and PYTHON_MAP, and a body in braces, are MonetDB's.
+//! The clauses are those of PostgreSQL's CREATE FUNCTION. LANGUAGE PYTHON and PYTHON_MAP, and a body in braces, are
+//! MonetDB's.
 
 mod clauses;
 mod create;
@@ -134,8 +135,8 @@ pub enum BodyQuoting {
 }
 
 impl FunctionBody {
-    /// The position of the body's character `at` in the statement, both in characters from 0. In a text with escapes, where the text
-    /// begins.
+    /// The position of the body's character `at` in the statement, both in characters from 0. In a text with escapes,
+    /// where the text begins.
     pub fn position(&self, statement: &str, at: usize) -> usize {
         let before = statement.get(..self.start).map_or(0, |before| before.chars().count());
         match self.quoting {
@@ -264,8 +265,8 @@ fn name(parser: &mut Parser<'_>) -> Result<FunctionName, SyntaxError> {
     }
 }
 
-/// A type up to a comma, a parenthesis that closes what is outside, or one of these words: its tokens with single spaces. Of a type's
-/// tokens, none can end an expression around it.
+/// A type up to a comma, a parenthesis that closes what is outside, or one of these words: its tokens with single
+/// spaces. Of a type's tokens, none can end an expression around it.
 fn type_name(parser: &mut Parser<'_>, ends: &[&str]) -> Result<(String, Range<usize>), SyntaxError> {
     const EXPECTED: &str = "a type";
     let (mut text, mut depth, mut place) = (String::new(), 0_usize, None::<Range<usize>>);

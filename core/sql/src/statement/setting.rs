@@ -7,7 +7,8 @@ use crate::{Token, TokenKind};
 /// SET name TO value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Set {
-    /// The setting's name; `timezone` for SET TIME ZONE, `client_encoding` for SET NAMES, `session_authorization` for SET SESSION AUTHORIZATION.
+    /// The setting's name; `timezone` for SET TIME ZONE, `client_encoding` for SET NAMES, `session_authorization` for
+    /// SET SESSION AUTHORIZATION.
     pub name: String,
     /// Its value, of several with commas between them; `None` for DEFAULT.
     pub value: Option<String>,

@@ -1,7 +1,7 @@
 //! The statements of a result in parts: `colonnade_spool`, `colonnade_release` and `colonnade_part` (PROTOCOL §11).
 //!
-//! They look like calls of functions, because clients can then send them like any query, but the server answers them itself. So they are
-//! read as statements, by tokens: letter case, comments and white space do not matter.
+//! They look like calls of functions, because clients can then send them like any query, but the server answers them
+//! itself. So they are read as statements, by tokens: letter case, comments and white space do not matter.
 
 use super::parser::{Parser, SyntaxError};
 use crate::TokenKind;
@@ -120,7 +120,8 @@ fn release(mut parser: Parser<'_>) -> Result<SpoolStatement, SyntaxError> {
     Ok(SpoolStatement::Release { ticket })
 }
 
-/// Reads `(ticket, part, …)` after the name `colonnade_part` in COPY. `None` if a list of columns is there, which has names.
+/// Reads `(ticket, part, …)` after the name `colonnade_part` in COPY. `None` if a list of columns is there, which has
+/// names.
 pub(super) fn part(parser: &mut Parser<'_>) -> Option<Result<PartSource, SyntaxError>> {
     let mut ahead = parser.clone();
     let is_part = ahead.symbol(b'(')

@@ -8,18 +8,20 @@ use super::throughput::{LINK_MEMORY, LinkEstimate, MIN_CHUNK, SIGNIFICANT_CHANGE
 use super::{ChunkCost, LinkSample};
 use crate::{Codec, CodecSet, Config};
 
-/// Another configuration must take less than this part of the present one's time, or the choice would change with each chunk.
+/// Another configuration must take less than this part of the present one's time, or the choice would change with each
+/// chunk.
 const HYSTERESIS: f64 = 0.985;
-/// A configuration is explored if it would win with this part of its estimated time; one that was never used, with the square
-/// of it, because its estimate is less certain.
+/// A configuration is explored if it would win with this part of its estimated time; one that was never used, with the
+/// square of it, because its estimate is less certain.
 const EXPLORATION_MARGIN: f64 = 0.85;
 /// A link that was never the limit may be so many times faster than is known.
 const OPTIMISM: f64 = 8.0;
 /// The throughput that is assumed while nothing is known, in bytes a nanosecond. It makes light+zstd-1 the first
 /// configuration: TCP's slow start is slow on any link, and a result may end before anything is measured.
 const COLD_START: f64 = 0.2;
-/// A small chunk is smaller than a full one by so many powers of two. There are as many small chunks at the start, and after a
-/// step to less work on a link that was never the limit: one chunk more than it takes for the link to show itself.
+/// A small chunk is smaller than a full one by so many powers of two. There are as many small chunks at the start, and
+/// after a step to less work on a link that was never the limit: one chunk more than it takes for the link to show
+/// itself.
 const SMALL: u32 = 3;
 
 #[derive(Debug)]
@@ -137,8 +139,9 @@ impl Adaptive {
         }
     }
 
-    /// The best configuration by the table alone. A connection that knows its link chooses for a result of one chunk, which is sent when
-    /// it is encoded: the table's work is of another machine, and slow encoding would be noticed late.
+    /// The best configuration by the table alone. A connection that knows its link chooses for a result of one chunk,
+    /// which is sent when it is encoded: the table's work is of another machine, and slow encoding would be noticed
+    /// late.
     fn first(&self, throughput: f64) -> usize {
         let is_candidate = |cost: &Cost| cost.config != Config::PLAIN && self.is_allowed(cost, throughput);
         let found = if self.throughput.estimate().is_some() {
@@ -190,7 +193,8 @@ impl Adaptive {
         self.model.time(&cost.with(margin * cost.work, size), throughput)
     }
 
-    /// A configuration to explore where the link is not the limit: one with less work, once for each span in which nothing waited.
+    /// A configuration to explore where the link is not the limit: one with less work, once for each span in which
+    /// nothing waited.
     fn candidate_with_less_work(&mut self, throughput: f64) -> Option<usize> {
         if self.explored_span == self.throughput.idle_spans {
             return None;
@@ -249,8 +253,8 @@ impl Adaptive {
         self.share
     }
 
-    /// Chunks double after small ones. Where the link is the limit, the next one is as large as what can be made and encoded while the
-    /// bytes that wait are sent.
+    /// Chunks double after small ones. Where the link is the limit, the next one is as large as what can be made and
+    /// encoded while the bytes that wait are sent.
     fn growing_share(&self) -> f64 {
         let doubled = 1.0 / f64::from(1u32 << self.small);
         let cost = &self.costs.all()[self.next.unwrap_or(self.current)];

@@ -13,8 +13,8 @@ pub(super) struct Cost {
     pub(super) work: f64,
     /// Bytes on the wire for each plain byte.
     pub(super) size: f64,
-    /// Nanoseconds that a reader works on a plain byte, on a machine like the table's. Plain counts like light, though it is less
-    /// work: a slow reader may do other things than decode, and more bytes load the network.
+    /// Nanoseconds that a reader works on a plain byte, on a machine like the table's. Plain counts like light, though
+    /// it is less work: a slow reader may do other things than decode, and more bytes load the network.
     pub(super) decoding: f64,
     /// Chunks of this stream that show what it costs: also those that were compressed after light encoding.
     known: u64,
@@ -51,10 +51,10 @@ const CONFIGS: [(Config, f64); 7] = [
     (Config::light_zstd(9), 0.6),
 ];
 
-/// What a stage costs for each byte that it is given: nanoseconds of CPU time, and bytes that are left. Plain buffers and
-/// light encodings are given plain bytes, FSST and codecs what light encodings leave. These are geometric means over a table of
-/// sales, one of flights, one of a census and one of free text, on one core. Only the ratios matter, because a stream's first
-/// chunks correct them.
+/// What a stage costs for each byte that it is given: nanoseconds of CPU time, and bytes that are left. Plain buffers
+/// and light encodings are given plain bytes, FSST and codecs what light encodings leave. These are geometric means
+/// over a table of sales, one of flights, one of a census and one of free text, on one core. Only the ratios matter,
+/// because a stream's first chunks correct them.
 const PLAIN: [(Config, f64, f64); 1] = [(Config::PLAIN, 0.07, 1.0)];
 const LIGHT: [(Config, f64, f64); 1] = [(Config::LIGHT, 0.2, 0.32)];
 const FSST: [(Config, f64, f64); 1] = [(Config::LIGHT_FSST, 0.8, 0.81)];
@@ -67,8 +67,8 @@ const CODECS: [(Config, f64, f64); 4] = [
 
 /// Estimates for all configurations that a reader takes.
 ///
-/// Chunks of one table differ by 40 % in what light encodings leave of them, and less in what compression leaves of that. So
-/// the two are measured apart: each chunk that is not plain shows what light encoding alone costs.
+/// Chunks of one table differ by 40 % in what light encodings leave of them, and less in what compression leaves of
+/// that. So the two are measured apart: each chunk that is not plain shows what light encoding alone costs.
 #[derive(Debug)]
 pub(super) struct Costs {
     all: Vec<Cost>,
@@ -182,9 +182,9 @@ impl Stage {
         self.all.iter().find(|one| one.config == config)
     }
 
-    /// A chunk took so much work, and so much was left of it. What makes its work differ from the estimate, such as another machine,
-    /// changes the others' as well. Sizes were measured for each one; only those that were not are known by their ratio to this one. A
-    /// chunk of another size than the last one changes all sizes.
+    /// A chunk took so much work, and so much was left of it. What makes its work differ from the estimate, such as
+    /// another machine, changes the others' as well. Sizes were measured for each one; only those that were not are
+    /// known by their ratio to this one. A chunk of another size than the last one changes all sizes.
     fn record(&mut self, config: Config, measured_work: f64, measured_size: f64, is_resized: bool) {
         let (mut work, mut size) = (measured_work, measured_size);
         // A paired comparison: the chunk before had similar data, and the same size if this one explores.
@@ -199,13 +199,14 @@ impl Stage {
         let change = |was: f64, is: f64, earlier: u64| {
             (is / was).powf(WEIGHT.max(1.0 / (earlier + 1) as f64)).clamp(0.01, 100.0)
         };
-        // The first chunk also makes what is made once for a stream (tables of symbols), so it can only show that there is less work.
+        // The first chunk also makes what is made once for a stream (tables of symbols), so it can only show that there
+        // is less work.
         let is_timed = chunks > 0 || work < self.all[index].work;
         let more_work = if is_timed { change(self.all[index].work, work, chunks.saturating_sub(1)) } else { 1.0 };
         let more_bytes = change(self.all[index].size, size, chunks);
         for (_, other) in self.all.iter_mut().enumerate().filter(|(other, _)| *other != index) {
-            // By how much the first chunks differ from the table comes half from the data and half from the alternative. The
-            // former concerns those that were not measured.
+            // By how much the first chunks differ from the table comes half from the data and half from the
+            // alternative. The former concerns those that were not measured.
             if chunks > 1 {
                 other.work *= more_work;
             } else if other.chunks < 2 {

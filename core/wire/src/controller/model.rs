@@ -80,8 +80,8 @@ impl Model {
             let idle = (first - sending - buffered).max(0.0) / chunks;
             work.max(sending + idle).max(size * self.sending_work * slowness)
         } else {
-            // Only what the socket's buffer holds is sent while the next chunk is made. It may hold more than one chunk: while
-            // the first one waits for its rows, what is left of several is sent.
+            // Only what the socket's buffer holds is sent while the next chunk is made. It may hold more than one
+            // chunk: while the first one waits for its rows, what is left of several is sent.
             let overlap = first.min(buffered) + (chunks - 1.0) * encoding.min(sending).min(buffered);
             work + sending - (overlap / chunks).min(sending)
         };

@@ -2,14 +2,15 @@
 
 use super::WEIGHT;
 
-/// The longest that a chunk's rows are thought to take, in nanoseconds: whoever makes them may pause, which says nothing of
-/// the next ones.
+/// The longest that a chunk's rows are thought to take, in nanoseconds: whoever makes them may pause, which says
+/// nothing of the next ones.
 const LONGEST: f64 = 1e9;
 
 /// An estimate of how rows come: how long they take, and how many of them at once.
 #[derive(Debug, Default)]
 pub(super) struct Production {
-    /// Sums over chunks, the older the less: of their plain bytes, of the nanoseconds that their rows took, and of these squared.
+    /// Sums over chunks, the older the less: of their plain bytes, of the nanoseconds that their rows took, and of
+    /// these squared.
     bytes: f64,
     time: f64,
     squares: f64,
@@ -39,9 +40,10 @@ impl Production {
         }
     }
 
-    /// Nanoseconds for each plain byte of a chunk of so many bytes that waits for its rows, and how many such chunks there are for one
-    /// that does: 1 and more. If the rows of `b` bytes are made at once, in the time `t`, then `n` times that have the sums `n b`,
-    /// `n t` and `n t²`, so `b` follows from the sums, whatever the sizes of the chunks.
+    /// Nanoseconds for each plain byte of a chunk of so many bytes that waits for its rows, and how many such chunks
+    /// there are for one that does: 1 and more. If the rows of `b` bytes are made at once, in the time `t`, then `n`
+    /// times that have the sums `n b`, `n t` and `n t²`, so `b` follows from the sums, whatever the sizes of the
+    /// chunks.
     pub(super) fn pieces(&self, chunk_bytes: f64) -> (f64, f64) {
         if self.bytes <= 0.0 || self.time <= 0.0 {
             return (0.0, 1.0);

@@ -7,8 +7,8 @@ use super::{LinkSample, WEIGHT};
 /// From this share of the time on in which its window was closed, it is the reader that all others wait for.
 const MOST: f64 = 0.5;
 
-/// An estimate of how many times longer the reader takes for a chunk than the table says. Nobody tells: while its window is closed,
-/// it is as slow as everything is; else it is no slower than that.
+/// An estimate of how many times longer the reader takes for a chunk than the table says. Nobody tells: while its
+/// window is closed, it is as slow as everything is; else it is no slower than that.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     /// Nanoseconds that chunks took, and that they take a reader like the table's, fading.

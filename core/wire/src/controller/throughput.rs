@@ -9,12 +9,13 @@ pub struct LinkSample {
     pub at: Duration,
     /// Bytes handed over for sending since then.
     pub sent: u64,
-    /// Bytes that the peer has acknowledged, selectively or not, counted from any moment on (Linux: TCP_INFO's tcpi_bytes_acked
-    /// and tcpi_sacked).
+    /// Bytes that the peer has acknowledged, selectively or not, counted from any moment on (Linux: TCP_INFO's
+    /// tcpi_bytes_acked and tcpi_sacked).
     pub delivered: u64,
     /// Bytes that wait in the kernel (Linux: tcpi_notsent_bytes). While there are some, the link is the limit.
     pub unsent: u64,
-    /// Whether the congestion window is below the slow start threshold (RFC 5681): then the window is the limit, not the link.
+    /// Whether the congestion window is below the slow start threshold (RFC 5681): then the window is the limit, not
+    /// the link.
     pub is_slow_start: bool,
     /// Whether another thread of the writer's has bytes that it has not passed to the kernel.
     pub is_held: bool,
@@ -34,11 +35,12 @@ pub struct LinkEstimate {
     pub was_limit: bool,
 }
 
-/// Nanoseconds of busy time in which older spans fade to 1/e, and a chunk's longest time to encode, or to send over an unstable link:
-/// meanwhile the link may change.
+/// Nanoseconds of busy time in which older spans fade to 1/e, and a chunk's longest time to encode, or to send over an
+/// unstable link: meanwhile the link may change.
 pub(super) const LINK_MEMORY: f64 = 100e6;
-/// Nanoseconds of a span in which bytes waited, at least: acknowledgements come in bursts. A span in which nothing waited has ten times
-/// as many on a link that was the limit before, since what was held up for a moment comes faster than the link's rate allows.
+/// Nanoseconds of a span in which bytes waited, at least: acknowledgements come in bursts. A span in which nothing
+/// waited has ten times as many on a link that was the limit before, since what was held up for a moment comes faster
+/// than the link's rate allows.
 const MIN_SPAN: f64 = 2e6;
 /// Nothing is learnt of the link in a span of which the peer was the limit for more than this part.
 const PEER_LIMITED_PART: u32 = 8;
@@ -47,8 +49,8 @@ pub(super) const SIGNIFICANT_CHANGE: f64 = 2.0;
 /// Plain bytes of a small chunk, at least: a smaller one consists of overhead.
 pub(super) const MIN_CHUNK: f64 = 128e3;
 
-/// An estimate of the link's throughput, in bytes a nanosecond, from spans in which bytes waited to be sent. Other spans show the
-/// writer's own speed, which is a lower bound.
+/// An estimate of the link's throughput, in bytes a nanosecond, from spans in which bytes waited to be sent. Other
+/// spans show the writer's own speed, which is a lower bound.
 #[derive(Debug, Default)]
 pub(super) struct Throughput {
     /// Whether another thread sends.

@@ -16,8 +16,8 @@ use crate::{Encoding, Layout};
 
 /// An encoding is used only if its size is below this ratio of the size without it.
 const MAX_SIZE_RATIO: f64 = 0.85;
-/// Entries that are given are a dictionary if each occurs so often on average. A tighter rule than for those that are searched for: their codes
-/// cost more to decode than the strings alone.
+/// Entries that are given are a dictionary if each occurs so often on average. A tighter rule than for those that are
+/// searched for: their codes cost more to decode than the strings alone.
 const MIN_REPEATS: usize = 2;
 
 /// Adds the strings of a node that was started. `None` if the offsets are invalid.

@@ -13,8 +13,8 @@ pub(super) fn lz4(body: &[u8]) -> Result<Vec<u8>, EncodeError> {
     Ok(compressed)
 }
 
-/// Zstandard's compressor. It keeps its memory between chunks, whatever their levels are: new memory takes as long as a small
-/// chunk.
+/// Zstandard's compressor. It keeps its memory between chunks, whatever their levels are: new memory takes as long as a
+/// small chunk.
 pub(super) struct Zstd {
     level: i32,
     context: CCtx<'static>,

@@ -11,8 +11,8 @@ pub(super) struct RetryInterval {
 }
 
 impl RetryInterval {
-    /// Whether to try now, with so many values. Each call counts one chunk. Twice as many values can save what few did not, so
-    /// small chunks at the start of a stream decide nothing for large ones.
+    /// Whether to try now, with so many values. Each call counts one chunk. Twice as many values can save what few did
+    /// not, so small chunks at the start of a stream decide nothing for large ones.
     pub(super) fn is_due(&mut self, values: usize) -> bool {
         self.chunks = self.chunks.saturating_sub(1);
         self.chunks == 0 || values >= 2 * self.values

@@ -6,7 +6,8 @@ pub(super) const SAMPLE: usize = 256;
 /// Up to `samples` ascending positions below `count`: one from each interval of equal length, at a varying offset, so
 /// that periodic data is sampled correctly.
 pub(super) fn positions(count: usize, samples: usize) -> impl Iterator<Item = usize> {
-    // Fixed-point numbers with 32 binary places, because divisions for each position cost more than all else of a short column.
+    // Fixed-point numbers with 32 binary places, because divisions for each position cost more than all else of a short
+    // column.
     let count = (count as u64).min(u64::from(u32::MAX));
     let samples = count.min(samples as u64);
     let step = (count << 32).checked_div(samples).unwrap_or(0);
@@ -23,8 +24,9 @@ pub(super) fn positions(count: usize, samples: usize) -> impl Iterator<Item = us
 /// If most of the sample repeats, the sample's own number of distinct values is close. Otherwise the number of repeats
 /// is used, as in the birthday problem: among *d* equally likely values, *s* draws give about *s*² / 2*d* repeats.
 pub(super) fn distinct(hashes: impl Iterator<Item = u64>) -> Option<usize> {
-    // A set of bits, because searching a table of hashes costs mispredicted branches for each value. Two of 256 different
-    // hashes share a bit in every second sample; the smallest number of repeats that counts is larger than that.
+    // A set of bits, because searching a table of hashes costs mispredicted branches for each value. Two of 256
+    // different hashes share a bit in every second sample; the smallest number of repeats that counts is larger than
+    // that.
     let mut seen = [0u64; 1024];
     let (mut drawn, mut found) = (0usize, 0usize);
     for hash in hashes.take(SAMPLE) {

@@ -1,7 +1,8 @@
 //! The controller on simulated links and data: how much longer a stream takes than with the best fixed configuration.
 //!
-//! Time is simulated, so nothing here depends on the machine. A datum is what `bench/` measured each configuration to cost on
-//! it; a link is a rate over time. `cargo test -p colonnade-wire --test controller -- --nocapture` prints the table.
+//! Time is simulated, so nothing here depends on the machine. A datum is what `bench/` measured each configuration to
+//! cost on it; a link is a rate over time. `cargo test -p colonnade-wire --test controller -- --nocapture` prints the
+//! table.
 
 #![allow(clippy::expect_used, reason = "a test may")]
 
@@ -81,7 +82,8 @@ fn a_link_that_stands_still_for_a_minute_is_waited_for_and_no_more() {
 fn streams_of_one_chunk_or_of_one_row() {
     for (name, data) in ALL {
         for rate in RATES {
-            // There is nothing to learn from: at worst it is as slow as the slower one of light and what a stream begins with.
+            // There is nothing to learn from: at worst it is as slow as the slower one of light and what a stream
+            // begins with.
             let fixed = |config| World::new(&|_| data, 1.0, &|_| mbit(rate)).send(&mut Controller::fixed(config), 1);
             let own =
                 World::new(&|_| data, 1.0, &|_| mbit(rate)).send(&mut Controller::adaptive(CodecSet::ALL, 1.0), 1);

@@ -2,11 +2,12 @@
 
 use crate::simulated::{CHUNK, CONFIGS, Data};
 
-/// A table in full chunks, in halves of them, and so on: the part of a full chunk, and for each chunk its plain bytes and costs.
+/// A table in full chunks, in halves of them, and so on: the part of a full chunk, and for each chunk its plain bytes
+/// and costs.
 pub(crate) struct Recorded(Vec<(f64, Vec<(f64, Data)>)>);
 
-/// What `colonnade-bench --experiment costs` wrote: a line for each chunk with its part of a full one and its plain bytes, then for
-/// each of [`CONFIGS`] the bytes on the wire and the microseconds of encoding.
+/// What `colonnade-bench --experiment costs` wrote: a line for each chunk with its part of a full one and its plain
+/// bytes, then for each of [`CONFIGS`] the bytes on the wire and the microseconds of encoding.
 pub(crate) fn tables() -> [(&'static str, Recorded); 4] {
     [
         ("cities", include_str!("cities.csv")),
@@ -32,7 +33,8 @@ pub(crate) fn tables() -> [(&'static str, Recorded); 4] {
 }
 
 impl Recorded {
-    /// Of a chunk that begins after so many full ones and has such a part of a full one: what chunks of the nearest size cost there.
+    /// Of a chunk that begins after so many full ones and has such a part of a full one: what chunks of the nearest
+    /// size cost there.
     pub(crate) fn at(&self, position: f64, part: f64) -> Data {
         let distance = |size: f64| (size / part).ln().abs();
         let nearest = self.0.iter().min_by(|a, b| distance(a.0).total_cmp(&distance(b.0))).expect("a size");

@@ -10,7 +10,8 @@ use crate::simulated::{ALL, CONFIGS, Data, INITIAL_WINDOW, SALES, World};
 const LINKS: [(f64, f64, f64); 4] =
     [(100.0, 10.0, 0.05), (100.0, 100.0, 0.05), (1000.0, 10.0, 0.2), (1000.0, 100.0, 0.1)];
 
-/// The largest regrets for recorded tables. Storms take 5 ms (10 MB) and 50 ms over a gigabit; 10 MB of ddos take 80 ms at 100 Mbit/s.
+/// The largest regrets for recorded tables. Storms take 5 ms (10 MB) and 50 ms over a gigabit; 10 MB of ddos take 80 ms
+/// at 100 Mbit/s.
 const RECORDED: [f64; 4] = [0.06, 0.05, 0.5, 0.15];
 
 /// What chunks cost: the same each, or as it was recorded.
@@ -20,8 +21,8 @@ enum Datum<'a> {
     Recorded(&'a Recorded),
 }
 
-/// How much longer a result of so many megabytes takes than with the best fixed configuration, on a connection that begins with TCP's
-/// slow start: its first query, and the next one on a connection that is warm.
+/// How much longer a result of so many megabytes takes than with the best fixed configuration, on a connection that
+/// begins with TCP's slow start: its first query, and the next one on a connection that is warm.
 fn short_regrets(data: Datum<'_>, rate: f64, sender: (f64, f64), is_overlapped: bool, megabytes: f64) -> [f64; 2] {
     let rtt = if rate > 500.0 { 0.5e6 } else { 2e6 };
     let (recorded, data) = match data {
@@ -49,7 +50,8 @@ fn short_regrets(data: Datum<'_>, rate: f64, sender: (f64, f64), is_overlapped: 
     [times[0] / best[0] - 1.0, times[1] / best[1] - 1.0]
 }
 
-/// One that sends by itself, one with a thread that sends at once, and one with a thread that runs late and shares the CPU.
+/// One that sends by itself, one with a thread that sends at once, and one with a thread that runs late and shares the
+/// CPU.
 const SENDERS: [(&str, (f64, f64), bool); 3] =
     [("alone", (0.0, 0.0), false), ("calm", (0.0, 0.0), true), ("busy", (1e6, 2.0), true)];
 

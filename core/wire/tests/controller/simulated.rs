@@ -66,7 +66,8 @@ pub(crate) struct World<'a> {
     pub(crate) hiccup: f64,
     /// Nanoseconds that it takes to make the rows of a plain byte, and how many full chunks are made at once.
     pub(crate) source: (f64, f64),
-    /// Nanoseconds that the reader works on a plain byte, for each of [`CONFIGS`]; only where chunks are sent by somebody else.
+    /// Nanoseconds that the reader works on a plain byte, for each of [`CONFIGS`]; only where chunks are sent by
+    /// somebody else.
     pub(crate) reader: Option<[f64; 7]>,
     /// What it has not read yet: bytes, and the nanoseconds that each takes.
     pub(crate) unread: VecDeque<(f64, f64)>,
@@ -82,8 +83,8 @@ pub(crate) struct World<'a> {
     pub(crate) rtt: f64,
     /// Bytes that may be under way without acknowledgement.
     pub(crate) window: f64,
-    /// Nanoseconds until the thread that sends runs, at most; and of CPU time that it takes for a byte, of the one CPU that it shares
-    /// with encoding.
+    /// Nanoseconds until the thread that sends runs, at most; and of CPU time that it takes for a byte, of the one CPU
+    /// that it shares with encoding.
     pub(crate) sender: (f64, f64),
     /// What the thread that sends has not written yet, and when it runs.
     pub(crate) handed: f64,

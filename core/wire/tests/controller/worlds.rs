@@ -68,8 +68,8 @@ fn regret_in<'a>(world: impl Fn() -> World<'a>, configs: &[Config]) -> f64 {
 
 #[test]
 fn rows_that_take_time_to_be_made() {
-    // An engine that makes rows in a third of the time of light encoding, or in several times that; some make the rows of
-    // many chunks at once.
+    // An engine that makes rows in a third of the time of light encoding, or in several times that; some make the rows
+    // of many chunks at once.
     for (is_overlapped, most) in [(true, 0.07), (false, 0.12)] {
         let mut all = Vec::new();
         for source in [(0.3, 1.0), (1.0, 1.0), (1.0, 5.0), (4.0, 1.0)] {
@@ -106,8 +106,8 @@ fn what_a_configuration_learns_once_is_not_held_against_it() {
 
 #[test]
 fn readers_that_are_slower_than_all_else() {
-    // One whose work is decoding, fast, slow or very slow; and one that does something else with each row. Its sake is no reason to
-    // send more bytes than light encodings make, so plain ones are no measure.
+    // One whose work is decoding, fast, slow or very slow; and one that does something else with each row. Its sake is
+    // no reason to send more bytes than light encodings make, so plain ones are no measure.
     let decoding = |slowness: f64| [0.1, 0.22, 0.33, 0.4, 0.7, 0.6, 0.6].map(|time| time * slowness);
     for (what, reader, most) in [
         ("1", decoding(1.0), 0.08),

@@ -193,7 +193,8 @@ pub(super) unsafe extern "C" fn combine(info: Handle, error: *mut Handle) {
 
 /// Calls the function for the groups of states.
 pub(super) unsafe extern "C" fn finalize(info: Handle, error: *mut Handle) {
-    // SAFETY: DuckDB calls this with a live handle, the data of `bind`, as many states as it counts, and a vector with a row for each.
+    // SAFETY: DuckDB calls this with a live handle, the data of `bind`, as many states as it counts, and a vector with
+    // a row for each.
     unsafe {
         report(error, |api| {
             let call: &AggregateCall =

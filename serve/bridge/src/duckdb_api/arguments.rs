@@ -146,8 +146,8 @@ pub(super) fn one_value(
     Ok(Some(wanted))
 }
 
-/// The number of each row's entry among the entries that rows use, and these, if they are at most half as many as rows. The others are
-/// never read: DuckDB need not have written them.
+/// The number of each row's entry among the entries that rows use, and these, if they are at most half as many as rows.
+/// The others are never read: DuckDB need not have written them.
 fn dictionary(entries: &[usize]) -> Option<(Vec<u32>, Vec<usize>)> {
     let largest = *entries.iter().max()?;
     // A dictionary of DuckDB may be far larger than a vector.
@@ -242,7 +242,8 @@ pub(super) fn with_text<T>(type_: &SqlType, values: &VectorValues, entry: usize,
         };
         return take(type_.labels.get(number).map_or(&[], String::as_bytes));
     }
-    // SAFETY: the vector's type is a text or a blob, which is 16 bytes: the length, then the bytes, or four of them and their address.
+    // SAFETY: the vector's type is a text or a blob, which is 16 bytes: the length, then the bytes, or four of them and
+    // their address.
     let text: [u8; 16] = unsafe { values.value(entry) };
     let [l0, l1, l2, l3, rest @ ..] = text;
     let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;

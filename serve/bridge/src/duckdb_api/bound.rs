@@ -81,8 +81,8 @@ impl BoundCall {
         }?;
         // SAFETY: the caller promises the information.
         let (token, given) = given_during(|| unsafe { constant(api, info, 1) });
-        // The argument is evaluated for this connection now. So its own token is accepted only from `colonnade_session()`, and that of
-        // another connection is not, wherever it comes from.
+        // The argument is evaluated for this connection now. So its own token is accepted only from
+        // `colonnade_session()`, and that of another connection is not, wherever it comes from.
         let token = token?;
         let session = given.filter(|given| *given == token).and_then(|token| Session::find(&token));
         let session = session
@@ -142,8 +142,8 @@ impl BoundCall {
         Ok(Self { session, definition, is_deferred, is_unresolved, captured: None, scalars: Mutex::default() })
     }
 
-    /// Checks that the argument of a scalar parameter is one value, in all calls of an execution. `value` is that of one call; `None` if it
-    /// has several.
+    /// Checks that the argument of a scalar parameter is one value, in all calls of an execution. `value` is that of
+    /// one call; `None` if it has several.
     pub fn check_scalar(&self, name: &str, value: Option<MemoryVec<u8>>) -> Result<(), CallbackError> {
         let mut scalars = self.scalars.lock().unwrap_or_else(PoisonError::into_inner);
         let statement = self.session.statement();

@@ -1,9 +1,10 @@
 //! The arguments of one call of a statement, instead of its result: EXPLAIN (INPUTS …).
 //!
-//! While a session captures, each bound call of a function in Python notes itself in the order of binding. DuckDB binds what a call reads
-//! before the call: operands, and clauses such as FROM and WHERE. The first call that runs decides what all of them do, because then the
-//! whole statement is bound. Calls before the one that is captured run. It keeps its arguments and gives NULL. Calls behind it give NULL
-//! too, so that no function sees NULLs that the statement does not have.
+//! While a session captures, each bound call of a function in Python notes itself in the order of binding. DuckDB binds
+//! what a call reads before the call: operands, and clauses such as FROM and WHERE. The first call that runs decides
+//! what all of them do, because then the whole statement is bound. Calls before the one that is captured run. It keeps
+//! its arguments and gives NULL. Calls behind it give NULL too, so that no function sees NULLs that the statement does
+//! not have.
 
 mod array;
 mod store;
@@ -121,14 +122,15 @@ impl Capture {
         let _ = self.planned.set(number);
     }
 
-    /// How many calls of the function the statement has. If none ran, those that were bound are counted, which the plan may not need.
+    /// How many calls of the function the statement has. If none ran, those that were bound are counted, which the plan
+    /// may not need.
     pub fn calls(&self) -> usize {
         let bound = || lock(&self.bound).iter().filter(|(id, _)| *id == self.id).count();
         self.planned.get().copied().unwrap_or_else(bound)
     }
 
-    /// Keeps the rows of a call. `groups` has the number of rows of each of an aggregate's groups. `columns` makes the arrays of the rows
-    /// that are chosen.
+    /// Keeps the rows of a call. `groups` has the number of rows of each of an aggregate's groups. `columns` makes the
+    /// arrays of the rows that are chosen.
     ///
     /// # Errors
     /// If the rows need too much memory, or `columns` fails.
@@ -147,8 +149,8 @@ impl Capture {
         Ok(lock(&self.store).add(ticket, units, columns)?)
     }
 
-    /// The rows, in the order in which they came: the arguments, the number of the group for aggregates, and the number of the call. Then
-    /// what is charged for them.
+    /// The rows, in the order in which they came: the arguments, the number of the group for aggregates, and the number
+    /// of the call. Then what is charged for them.
     ///
     /// # Errors
     /// If arrays do not fit together.

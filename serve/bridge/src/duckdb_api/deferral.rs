@@ -93,8 +93,8 @@ pub(super) fn is_deferrable(definition: &Definition) -> bool {
         && definition.parameters.iter().chain([&definition.result]).all(is_exact)
 }
 
-/// Whether DuckDB gives each value of a type to Arrow as it is. Intervals and UHUGEINT overflow there, and unions have another layout. The
-/// macro of a function with a MAP is more than the call.
+/// Whether DuckDB gives each value of a type to Arrow as it is. Intervals and UHUGEINT overflow there, and unions have
+/// another layout. The macro of a function with a MAP is more than the call.
 fn is_exact(type_: &SqlType) -> bool {
     let is_own = !matches!(
         type_.column_type,
@@ -127,7 +127,8 @@ pub(super) unsafe fn give_arguments(
     }
     if definition.result.arrow().is_none() {
         let (mut field, mut words) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: as above; after the arguments there is one more field, which is flat. Its bitmap has a bit for each row of a vector.
+        // SAFETY: as above; after the arguments there is one more field, which is flat. Its bitmap has a bit for each
+        // row of a vector.
         unsafe {
             checked(api, |error| (api.v2_vector_get_child)(result, parameters, &raw mut field, error))?;
             checked(api, |error| (api.v2_vector_flat_get_validity_mutable)(field, &raw mut words, error))?;

@@ -1,7 +1,7 @@
 //! Registers the dispatchers with each database that this process opens.
 //!
-//! DuckDB calls an entry for each database, as it does for extensions that are linked statically. One descriptor has one entry, so there
-//! are two: version 2 of the interface for the dispatchers, version 1 for `colonnade_session()`.
+//! DuckDB calls an entry for each database, as it does for extensions that are linked statically. One descriptor has
+//! one entry, so there are two: version 2 of the interface for the dispatchers, version 1 for `colonnade_session()`.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
@@ -154,7 +154,8 @@ unsafe fn register_map(
 ) -> Result<(), CallbackError> {
     let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
     let mut user_data: Opaque = owned(name);
-    // SAFETY: the caller promises the input; all handles live until the end of this function; the callbacks have their declarations.
+    // SAFETY: the caller promises the input; all handles live until the end of this function; the callbacks have their
+    // declarations.
     unsafe {
         let mut factory = ptr::null_mut();
         checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;

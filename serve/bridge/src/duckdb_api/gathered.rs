@@ -1,12 +1,13 @@
 //! The rows of an aggregate's groups, until the function is called for them.
 //!
-//! A thread of DuckDB appends its rows to a segment of its own, with the number of each row's group. So a row costs the same for few and for
-//! many groups, and no group has memory of its own. The first result that needs a segment seals it, and sorts its rows by group (a counting
-//! sort, which keeps their order). Its columns are sorted too, so that the rows of a group are one piece of memory: each value is moved once.
-//! That is one pass with accesses in any order; to gather the values of each call from where they came would be another one.
+//! A thread of DuckDB appends its rows to a segment of its own, with the number of each row's group. So a row costs the
+//! same for few and for many groups, and no group has memory of its own. The first result that needs a segment seals
+//! it, and sorts its rows by group (a counting sort, which keeps their order). Its columns are sorted too, so that the
+//! rows of a group are one piece of memory: each value is moved once. That is one pass with accesses in any order; to
+//! gather the values of each call from where they came would be another one.
 //!
-//! DuckDB combines states of different threads, and for windows combines the same states many times. So parts are never changed after they
-//! were combined: a state is one part, or a pair of states.
+//! DuckDB combines states of different threads, and for windows combines the same states many times. So parts are never
+//! changed after they were combined: a state is one part, or a pair of states.
 
 mod column;
 
@@ -128,7 +129,8 @@ impl Gathered {
         self.lock().living += states;
     }
 
-    /// Notes states that DuckDB has destroyed. Without states no rows are needed: a prepared statement keeps this for its next execution.
+    /// Notes states that DuckDB has destroyed. Without states no rows are needed: a prepared statement keeps this for
+    /// its next execution.
     pub fn end(&self, states: u64) {
         let mut inner = self.lock();
         inner.living = inner.living.saturating_sub(states);

@@ -63,8 +63,8 @@ pub(super) unsafe extern "C" fn begin(info: Handle, _: Handle, error: *mut Handl
 
 /// Calls the function for the rows of a vector.
 pub(super) unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
-    // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind` and `begin`. Only this thread has the
-    // latter.
+    // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind` and `begin`. Only this
+    // thread has the latter.
     unsafe {
         report(error, |api| {
             let call: &BoundCall =

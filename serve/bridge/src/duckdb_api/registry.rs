@@ -1,5 +1,5 @@
-//! What the ids of functions mean. A definition never changes, so this knows those of all databases of the process. Each database says when
-//! none of its sessions can call a function any more.
+//! What the ids of functions mean. A definition never changes, so this knows those of all databases of the process.
+//! Each database says when none of its sessions can call a function any more.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,7 +54,8 @@ impl Definition {
     }
 }
 
-/// The DuckDB function that calls a function in Python. DuckDB decides by a function's name whether a result may be used twice.
+/// The DuckDB function that calls a function in Python. DuckDB decides by a function's name whether a result may be
+/// used twice.
 pub(super) fn dispatcher(kind: FunctionKind, volatility: Volatility) -> &'static str {
     match (kind, volatility) {
         (FunctionKind::Aggregate | FunctionKind::AggregatePerGroup, _) => AGGREGATE,

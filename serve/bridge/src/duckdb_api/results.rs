@@ -193,8 +193,9 @@ unsafe fn heap(api: &Api, vector: Handle, bytes: &[u8]) -> Result<*mut u8, Callb
     Ok(memory)
 }
 
-/// A text, which is a part of `bytes`, as DuckDB stores it: its length, then its bytes if they are few, otherwise the first four and the
-/// address of all. It is made as a number, because a value that is written in parts and then read as a whole stalls the processor.
+/// A text, which is a part of `bytes`, as DuckDB stores it: its length, then its bytes if they are few, otherwise the
+/// first four and the address of all. It is made as a number, because a value that is written in parts and then read as
+/// a whole stalls the processor.
 fn text(bytes: &[u8], range: Range<usize>, address: *mut u8) -> Result<u128, CallbackError> {
     let length = u32::try_from(range.len()).map_err(|_| "a text of a result is longer than 4 GiB")?;
     let first = match bytes[range.start..].first_chunk::<INLINE>() {

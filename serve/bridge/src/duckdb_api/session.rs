@@ -274,8 +274,8 @@ impl Failure {
     }
 }
 
-/// Calls `work`, and gives the token that `colonnade_session()` has given during it on this thread, which is that of the calling
-/// connection.
+/// Calls `work`, and gives the token that `colonnade_session()` has given during it on this thread, which is that of
+/// the calling connection.
 pub(super) fn given_during<T>(work: impl FnOnce() -> T) -> (T, Option<String>) {
     GIVEN.set(None);
     let result = work();
@@ -308,8 +308,8 @@ pub(super) unsafe fn register(api: &Api, database: Handle) -> Result<(), &'stati
     const VARCHAR: i32 = 17;
     let number = LAST_DATABASE.fetch_add(1, Ordering::Relaxed);
     let mut connection = std::ptr::null_mut();
-    // SAFETY: the caller promises the database; each object is used before it is destroyed. The connection must end here: otherwise the
-    // database would stay open.
+    // SAFETY: the caller promises the database; each object is used before it is destroyed. The connection must end
+    // here: otherwise the database would stay open.
     unsafe {
         if (api.connect)(database, &raw mut connection) != 0 {
             return Err("no connection for the function colonnade_session");
@@ -348,8 +348,8 @@ unsafe extern "C" fn copy_token(token: *mut c_void) -> *mut c_void {
 unsafe extern "C" fn bind(info: Handle) {
     let Ok(api) = Api::loaded() else { return };
     let mut context = std::ptr::null_mut();
-    // SAFETY: DuckDB calls this with a bind's information; the context lives until it is destroyed here; the extra information is that
-    // of `register`. Without data, `execute` reports an error.
+    // SAFETY: DuckDB calls this with a bind's information; the context lives until it is destroyed here; the extra
+    // information is that of `register`. Without data, `execute` reports an error.
     unsafe {
         (api.scalar_function_get_client_context)(info, &raw mut context);
         let connection = (api.client_context_get_connection_id)(context);
@@ -364,7 +364,8 @@ unsafe extern "C" fn bind(info: Handle) {
 
 unsafe extern "C" fn execute(info: Handle, input: Handle, output: Handle) {
     let Ok(api) = Api::loaded() else { return };
-    // SAFETY: DuckDB calls this with a call's information, its rows, and a vector of texts as long; the data is that of `bind`.
+    // SAFETY: DuckDB calls this with a call's information, its rows, and a vector of texts as long; the data is that of
+    // `bind`.
     unsafe {
         let Some(token) = (api.scalar_function_get_bind_data)(info).cast::<String>().as_ref() else {
             (api.scalar_function_set_error)(

@@ -104,8 +104,9 @@ impl SqlType {
         })
     }
 
-    /// Reads DuckDB's name of a type as the macro of a function makes it: each MAP in it is a list of structs, each BIT and TIME WITH TIME
-    /// ZONE a text (`serve/colonnade_serve/_duckdb/conversions.py`). The name is that of the type after it.
+    /// Reads DuckDB's name of a type as the macro of a function makes it: each MAP in it is a list of structs, each BIT
+    /// and TIME WITH TIME ZONE a text (`serve/colonnade_serve/_duckdb/conversions.py`). The name is that of the type
+    /// after it.
     ///
     /// # Errors
     /// If functions cannot have it.

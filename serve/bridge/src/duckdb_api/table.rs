@@ -1,11 +1,12 @@
-//! Table functions. DuckDB has no table functions over a subquery in its C interface, so a call is made between two statements:
+//! Table functions. DuckDB has no table functions over a subquery in its C interface, so a call is made between two
+//! statements:
 //!
 //! 1. `colonnade_collect` collects the rows of each input query, in their order (`collect.rs`).
 //! 2. The function is called (`run.rs`, `batches.rs`).
 //! 3. `colonnade_rows` gives the rows of the result to the outer statement (`rows.rs`).
 //!
-//! The two functions find a call by a random name, which only the session knows that has made it. The calls of its next statement have the
-//! same names, so that a statement that is repeated has the same text in DuckDB.
+//! The two functions find a call by a random name, which only the session knows that has made it. The calls of its next
+//! statement have the same names, so that a statement that is repeated has the same text in DuckDB.
 
 mod batches;
 mod class;

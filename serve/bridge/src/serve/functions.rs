@@ -17,8 +17,8 @@ use crate::duckdb_api::FunctionSession;
 /// A function's schema, its name, and the types of its parameters as they are written.
 pub(super) type Written<'a> = (Option<&'a str>, &'a str, Option<&'a [String]>);
 
-/// What `functions.SessionFunctions.dispatch` gives: the dispatcher, and for each aggregate the id, the signature, the types of the
-/// parameters and the constants of the last ones.
+/// What `functions.SessionFunctions.dispatch` gives: the dispatcher, and for each aggregate the id, the signature, the
+/// types of the parameters and the constants of the last ones.
 type Dispatch = (String, Vec<(String, String, Option<Vec<String>>, Vec<String>)>);
 
 /// A `functions.Failure`.
@@ -67,7 +67,8 @@ impl PyConnection {
     }
 }
 
-/// The names that may be those of aggregates, or of table functions: of all that this process has seen, whatever has become of them.
+/// The names that may be those of aggregates, or of table functions: of all that this process has seen, whatever has
+/// become of them.
 #[derive(Clone, Default)]
 pub(super) struct FunctionNames(Arc<RwLock<Option<Arc<HashSet<String>>>>>);
 

@@ -1,7 +1,7 @@
 //! Where table functions run their queries: on the session's own connection, between two statements of it.
 //!
-//! A table function is called after its input was collected and before its statement runs. Then the connection is idle, and its open
-//! transaction is that of the statement. So these queries see what the transaction has changed.
+//! A table function is called after its input was collected and before its statement runs. Then the connection is idle,
+//! and its open transaction is that of the statement. So these queries see what the transaction has changed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

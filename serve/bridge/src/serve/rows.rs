@@ -64,8 +64,8 @@ impl Rows for PyRows {
 }
 
 impl PyRows {
-    /// The batch with NULLs without a type where the schema has them. A stream may have another type in the first column
-    /// (`batch_rows.py`).
+    /// The batch with NULLs without a type where the schema has them. A stream may have another type in the first
+    /// column (`batch_rows.py`).
     fn with_untyped(&self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
         let is_untyped = |fields: &Fields| fields.first().is_some_and(|field| *field.data_type() == DataType::Null);
         if !is_untyped(self.schema.fields()) || is_untyped(batch.schema_ref().fields()) {
@@ -122,7 +122,8 @@ impl Drop for KeptBatches {
 }
 
 impl PyRows {
-    /// Ends the statement's own transaction. The client must hear of it if it fails, because then the statement is undone.
+    /// Ends the statement's own transaction. The client must hear of it if it fails, because then the statement is
+    /// undone.
     fn commit(&mut self) -> Result<(), EngineError> {
         let Some(session) = &self.session else { return Ok(()) };
         self.ends_transaction = false;

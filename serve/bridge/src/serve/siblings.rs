@@ -1,8 +1,8 @@
 //! Where functions in the plan of a statement run their queries: connections other than that of the calling session.
 //!
-//! A connection of DuckDB runs one statement at a time, so these queries need others. Each has the caller's name and settings, and is
-//! read-only. Its queries see what is committed, and not the caller's open transaction. A session keeps these connections: there are as many
-//! as calls have run queries at the same time.
+//! A connection of DuckDB runs one statement at a time, so these queries need others. Each has the caller's name and
+//! settings, and is read-only. Its queries see what is committed, and not the caller's open transaction. A session
+//! keeps these connections: there are as many as calls have run queries at the same time.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

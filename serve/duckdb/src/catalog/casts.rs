@@ -1,9 +1,10 @@
-//! Rewrites casts to `regclass`, `regtype`, `regnamespace`, `regproc` and `regprocedure` (PostgreSQL's manual, "Object Identifier Types").
+//! Rewrites casts to `regclass`, `regtype`, `regnamespace`, `regproc` and `regprocedure` (PostgreSQL's manual, "Object
+//! Identifier Types").
 //!
-//! In PostgreSQL such a value is an object's number that is shown as the object's name. DuckDB has no such types, so a cast becomes a call of
-//! one of two functions of `catalog_functions.sql`. The context decides: `…_name` if the value is then cast to a text, `…_number` if it is
-//! cast to another type. If it is not cast again, a constant or a parameter is a number, because clients compare it with numbers, and a column
-//! is a name, because clients show it.
+//! In PostgreSQL such a value is an object's number that is shown as the object's name. DuckDB has no such types, so a
+//! cast becomes a call of one of two functions of `catalog_functions.sql`. The context decides: `…_name` if the value
+//! is then cast to a text, `…_number` if it is cast to another type. If it is not cast again, a constant or a parameter
+//! is a number, because clients compare it with numbers, and a column is a name, because clients show it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,7 +22,8 @@ const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];
 /// Functions whose argument in DuckDB is the name of a sequence.
 const SEQUENCE_FUNCTIONS: [&str; 3] = ["nextval", "currval", "setval"];
 
-/// The tokens of a statement, with tables in which a cast finds its operand in a few steps. The steps do not grow with the statement's length.
+/// The tokens of a statement, with tables in which a cast finds its operand in a few steps. The steps do not grow with
+/// the statement's length.
 pub(super) struct Casts<'t, 'a> {
     tokens: &'t [Token<'a>],
     /// For each token, the innermost parenthesis that is open before it.
@@ -38,7 +40,8 @@ impl<'t, 'a> Casts<'t, 'a> {
         Self { tokens, parentheses, brackets, operands: HashMap::new() }
     }
 
-    /// Adds the changes of a cast whose `::` or `AS` is the token at `at`. Gives the number of tokens from there to the cast's end.
+    /// Adds the changes of a cast whose `::` or `AS` is the token at `at`. Gives the number of tokens from there to the
+    /// cast's end.
     pub fn rewrite(&mut self, at: usize, edits: &mut Edits) -> Option<usize> {
         let tokens = self.tokens;
         let is_postfix = is_double_colon(tokens, at);
@@ -82,8 +85,8 @@ impl<'t, 'a> Casts<'t, 'a> {
         Some(end - at)
     }
 
-    /// The function that replaces a cast of `operand` to `type_`. `after` is the token after the cast. A `regproc` that is compared is a
-    /// name.
+    /// The function that replaces a cast of `operand` to `type_`. `after` is the token after the cast. A `regproc` that
+    /// is compared is a name.
     fn function(&self, type_: &str, operand: Range<usize>, after: usize) -> &'static str {
         match self.next_type(after) {
             Some(next) if type_ == "regproc" && !TEXTS.contains(&&*next) => "oid",
@@ -119,7 +122,8 @@ impl<'t, 'a> Casts<'t, 'a> {
         if is_cast { Some(type_name(self.tokens, at + 1)?.0) } else { None }
     }
 
-    /// The first token of the operand of the `::`, or of the operator, at `at`. Remembers it for all `::` of a chain of casts.
+    /// The first token of the operand of the `::`, or of the operator, at `at`. Remembers it for all `::` of a chain of
+    /// casts.
     pub fn operand(&mut self, at: usize) -> Option<usize> {
         let mut chain = vec![at];
         let operand = self.find_operand(at, &mut chain);
@@ -127,7 +131,8 @@ impl<'t, 'a> Casts<'t, 'a> {
         operand
     }
 
-    /// Finds the operand: only a dot and a subscript have a higher precedence than `::`. Adds the casts before the one at `at`.
+    /// Finds the operand: only a dot and a subscript have a higher precedence than `::`. Adds the casts before the one
+    /// at `at`.
     fn find_operand(&self, at: usize, chain: &mut Vec<usize>) -> Option<usize> {
         let tokens = self.tokens;
         let mut last = at.checked_sub(1)?;

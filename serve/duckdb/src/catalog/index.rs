@@ -1,6 +1,6 @@
-//! Removes from CREATE INDEX what PostgreSQL's clients write and DuckDB refuses: `USING btree` or `USING hash`, and operator classes
-//! (`varchar_pattern_ops`). They say how the index is stored and which conditions it is good for, and change no result. Other methods stay, and
-//! are an error: their classes have another meaning.
+//! Removes from CREATE INDEX what PostgreSQL's clients write and DuckDB refuses: `USING btree` or `USING hash`, and
+//! operator classes (`varchar_pattern_ops`). They say how the index is stored and which conditions it is good for, and
+//! change no result. Other methods stay, and are an error: their classes have another meaning.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind, closing};

@@ -1,8 +1,10 @@
 //! Operators of jsonb, as far as a statement's text shows them. In DuckDB, jsonb is a text.
 //!
-//! - `->` gets parentheses, because DuckDB gives it the lowest precedence: `j -> 'a' = '5'` would be `j -> ('a' = '5')`.
-//! - `a || b` becomes a call of `jsonb_concat` (`postgres_functions.sql`), and both sides of `=` and `<>` are normalized, where one operand is
-//!   cast to jsonb, is a function's jsonb, or is what `->` gives: PostgreSQL has these operators for jsonb only, and not for json.
+//! - `->` gets parentheses, because DuckDB gives it the lowest precedence: `j -> 'a' = '5'` would be `j -> ('a' =
+//!   '5')`.
+//! - `a || b` becomes a call of `jsonb_concat` (`postgres_functions.sql`), and both sides of `=` and `<>` are
+//!   normalized, where one operand is cast to jsonb, is a function's jsonb, or is what `->` gives: PostgreSQL has these
+//!   operators for jsonb only, and not for json.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Reading, Token, TokenKind};

@@ -1,7 +1,9 @@
-//! Gives LIKE and ILIKE PostgreSQL's escape character. Without ESCAPE, it is the backslash in PostgreSQL, and DuckDB has none.
+//! Gives LIKE and ILIKE PostgreSQL's escape character. Without ESCAPE, it is the backslash in PostgreSQL, and DuckDB
+//! has none.
 //!
-//! `ESCAPE '\'` is written behind the pattern, so that a stored view or condition means the same in every program that opens the database.
-//! A constant pattern without a backslash means the same in both, and stays as it is: DuckDB searches faster without ESCAPE.
+//! `ESCAPE '\'` is written behind the pattern, so that a stored view or condition means the same in every program that
+//! opens the database. A constant pattern without a backslash means the same in both, and stays as it is: DuckDB
+//! searches faster without ESCAPE.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind};

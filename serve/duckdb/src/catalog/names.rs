@@ -1,8 +1,9 @@
 //! The objects that clients name with PostgreSQL's schema `pg_catalog`.
 //!
-//! Clients write this schema so that no object of a user with the same name is found. So its place is taken by the schema that has the object:
-//! the catalog's own, or DuckDB's. Most types are found without a schema: users cannot create types with the names of DuckDB's, except for
-//! JSON's. A name that is neither keeps the schema, so that it is not found.
+//! Clients write this schema so that no object of a user with the same name is found. So its place is taken by the
+//! schema that has the object: the catalog's own, or DuckDB's. Most types are found without a schema: users cannot
+//! create types with the names of DuckDB's, except for JSON's. A name that is neither keeps the schema, so that it is
+//! not found.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -33,7 +34,8 @@ struct Names {
 const OTHER_TYPES: [&str; 7] = ["character", "nchar", "regclass", "regtype", "regnamespace", "regproc", "regprocedure"];
 
 impl CatalogNames {
-    /// The catalog's `relations`, `functions` and `types`, and DuckDB's own functions with the schemas that have them, and types.
+    /// The catalog's `relations`, `functions` and `types`, and DuckDB's own functions with the schemas that have them,
+    /// and types.
     pub fn new(
         relations: impl IntoIterator<Item = String>,
         functions: impl IntoIterator<Item = String>,
@@ -55,7 +57,8 @@ impl CatalogNames {
 
     /// What takes the place of `pg_catalog.` before the name at `at`: a schema with a dot, or nothing.
     ///
-    /// DuckDB stores the text of a view or a default, and a database must not depend on this catalog. So CREATE gets no schema.
+    /// DuckDB stores the text of a view or a default, and a database must not depend on this catalog. So CREATE gets no
+    /// schema.
     pub(super) fn schema_of(&self, tokens: &[Token<'_>], at: usize) -> &str {
         let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name)) else {
             return "";

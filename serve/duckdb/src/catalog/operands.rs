@@ -80,7 +80,8 @@ impl<'t, 'a> Operands<'t, 'a> {
         Self { tokens, closings, openings }
     }
 
-    /// The end of what begins at `at`: an operand with all operators that have a higher precedence than LIKE and comparisons.
+    /// The end of what begins at `at`: an operand with all operators that have a higher precedence than LIKE and
+    /// comparisons.
     pub fn operand(&self, at: usize) -> Option<usize> {
         let mut end = self.primary(at)?;
         loop {
@@ -245,7 +246,8 @@ impl<'t, 'a> Operands<'t, 'a> {
     }
 }
 
-/// The operator at the beginning: all characters of operators that follow each other without a space. Empty if there is none.
+/// The operator at the beginning: all characters of operators that follow each other without a space. Empty if there is
+/// none.
 pub(super) fn operator(tokens: &[Token<'_>]) -> String {
     let mut found = String::new();
     for (at, token) in tokens.iter().enumerate() {

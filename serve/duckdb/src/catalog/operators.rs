@@ -1,7 +1,8 @@
 //! Rewrites PostgreSQL's qualified operators, such as `OPERATOR(pg_catalog.~)`.
 //!
-//! Clients write the schema so that no operator of a user is found. DuckDB's operators are functions, and it accepts no qualified ones. So
-//! operators for regular expressions between simple operands become calls of DuckDB's own function. Others become plain operators.
+//! Clients write the schema so that no operator of a user is found. DuckDB's operators are functions, and it accepts no
+//! qualified ones. So operators for regular expressions between simple operands become calls of DuckDB's own function.
+//! Others become plain operators.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind};
@@ -37,8 +38,8 @@ pub(super) fn rewrite(tokens: &[Token<'_>], at: usize, casts: &mut Casts<'_, '_>
     Some(length + 1)
 }
 
-/// The first token of the operand before the operator at `at`, and the constant at `right`, if these are the whole operands: no operator
-/// with the same or a higher precedence is beside them.
+/// The first token of the operand before the operator at `at`, and the constant at `right`, if these are the whole
+/// operands: no operator with the same or a higher precedence is beside them.
 fn operands(tokens: &[Token<'_>], at: usize, right: usize, casts: &mut Casts<'_, '_>) -> Option<(usize, usize)> {
     let left = casts.operand(at)?;
     let is_constant = matches!(tokens.get(right)?.kind, TokenKind::Text | TokenKind::Positional);

@@ -90,7 +90,8 @@ fn array_argument<'t, 'a>(arguments: &'t [Token<'a>]) -> Option<&'t [Token<'a>]>
     (comma.is_symbol(b',') && dimension.text == "1").then_some(array)
 }
 
-/// The alias at `at`, with or without `AS`, and the token after it. After an alias comes another item, the end of the list, or a condition.
+/// The alias at `at`, with or without `AS`, and the token after it. After an alias comes another item, the end of the
+/// list, or a condition.
 fn alias<'a>(tokens: &[Token<'a>], at: usize) -> Option<(&'a str, usize)> {
     let at = at + usize::from(tokens.get(at)?.is_word("as"));
     let name = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))?;

@@ -1,7 +1,7 @@
 //! Rewrites PostgreSQL's schema `public` as DuckDB's `main`, and names that begin with the database.
 //!
-//! If a database has no schema `public`, clients see its `main` with this name. If a statement uses `public` as another name, such as an
-//! alias or a column, it is not changed: no dot follows such a name.
+//! If a database has no schema `public`, clients see its `main` with this name. If a statement uses `public` as another
+//! name, such as an alias or a column, it is not changed: no dot follows such a name.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Reading, Token, TokenKind, quote};

@@ -1,5 +1,6 @@
-//! Rewrites UNNEST of several arrays, which PostgreSQL has in FROM (and in USING of DELETE and MERGE): a column for each array, and NULL where an array is shorter. DuckDB's has one
-//! argument. Its `list_zip` makes one list of several, in the same way.
+//! Rewrites UNNEST of several arrays, which PostgreSQL has in FROM (and in USING of DELETE and MERGE): a column for
+//! each array, and NULL where an array is shorter. DuckDB's has one argument. Its `list_zip` makes one list of several,
+//! in the same way.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind, closing};
@@ -23,7 +24,8 @@ pub(super) fn of_several(tokens: &[Token<'_>], at: usize, items: &[bool], edits:
     };
     let start = format!("(SELECT {columns}{number} FROM unnest(system.main.list_zip(");
     edits.replace(name.start..open.end(), start);
-    // The last argument is DuckDB's own: not to cut the longer lists. A flag of the client's in its place would be taken for it.
+    // The last argument is DuckDB's own: not to cut the longer lists. A flag of the client's in its place would be
+    // taken for it.
     edits.replace(tokens[close].start..tokens[end].end(), format!(", false)){alias})"));
 }
 

@@ -1,8 +1,8 @@
-//! Rewrites subscripts of the catalog's vectors. Those of PostgreSQL's `int2vector` and `oidvector` count from 0, those of DuckDB's lists
-//! from 1.
+//! Rewrites subscripts of the catalog's vectors. Those of PostgreSQL's `int2vector` and `oidvector` count from 0, those
+//! of DuckDB's lists from 1.
 //!
-//! A column is found by its name, and its type decides when the statement is bound: a user's column may have the same name. Clients write
-//! `pg_index` with and without its schema, and read its columns from subqueries too.
+//! A column is found by its name, and its type decides when the statement is bound: a user's column may have the same
+//! name. Clients write `pg_index` with and without its schema, and read its columns from subqueries too.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind};

@@ -1,17 +1,18 @@
 //! Limits the nesting of a statement, before any recursive code reads it.
 //!
-//! DuckDB parses, binds and plans by recursion, on the stack of the session's thread. `docs/reference/server.md` has the depths at which it
-//! crashed, by the size of the stack.
+//! DuckDB parses, binds and plans by recursion, on the stack of the session's thread. `docs/reference/server.md` has
+//! the depths at which it crashed, by the size of the stack.
 
 use colonnade_sql::{Token, TokenKind};
 
 use super::Refusal;
 
-/// Tokens. DuckDB needs about 1.6 KB for each while it parses and binds (2.2 GB for an INSERT of 1,370,000 tokens). An INSERT with the
-/// protocol's maximum of parameters, one in a row, has 327,675.
+/// Tokens. DuckDB needs about 1.6 KB for each while it parses and binds (2.2 GB for an INSERT of 1,370,000 tokens). An
+/// INSERT with the protocol's maximum of parameters, one in a row, has 327,675.
 const MAX_TOKENS: usize = 400_000;
-/// The tokens of a cast that the server adds to a placeholder (`placeholder.rs`): CAST, four parentheses, AS, a type. They are not counted,
-/// because the client has not written them: an INSERT with the protocol's maximum of parameters must be possible.
+/// The tokens of a cast that the server adds to a placeholder (`placeholder.rs`): CAST, four parentheses, AS, a type.
+/// They are not counted, because the client has not written them: an INSERT with the protocol's maximum of parameters
+/// must be possible.
 const CAST_TOKENS: usize = 7;
 /// The maximum number of parameters, which bounds what is not counted. DuckDB needs 0.7 GB for an INSERT of so many.
 const MAX_PARAMETERS: usize = 65_535;
@@ -19,16 +20,20 @@ const MAX_PARAMETERS: usize = 65_535;
 const MAX_NESTING: usize = 250;
 /// Consecutive signs and NOTs.
 const MAX_SIGNS: usize = 50;
-/// Names with dots between them. DuckDB tries each as a column, a table and a schema, and cannot be interrupted meanwhile.
+/// Names with dots between them. DuckDB tries each as a column, a table and a schema, and cannot be interrupted
+/// meanwhile.
 const MAX_PARTS: usize = 100;
-/// ANDs and ORs of one SELECT. DuckDB optimizes 1,000 in 1 to 2 s and in up to 0.6 GB, 2,500 in more than 20 s and in 3 GB.
+/// ANDs and ORs of one SELECT. DuckDB optimizes 1,000 in 1 to 2 s and in up to 0.6 GB, 2,500 in more than 20 s and in 3
+/// GB.
 const MAX_CONDITIONS: usize = 1000;
 /// Those of all SELECTs. DuckDB moves conditions from one SELECT into another.
 const MAX_ALL_CONDITIONS: usize = 3000;
-/// Items of SELECT, GROUP BY, ORDER BY and PARTITION BY. The time to bind a list is quadratic in its length if the items are equal or have
-/// equal names: 3,000 take up to 1 s, 10,000 take 5 to 10 s. So the squares of the lengths of all lists are added up.
+/// Items of SELECT, GROUP BY, ORDER BY and PARTITION BY. The time to bind a list is quadratic in its length if the
+/// items are equal or have equal names: 3,000 take up to 1 s, 10,000 take 5 to 10 s. So the squares of the lengths of
+/// all lists are added up.
 const MAX_ITEMS: usize = 3000;
-/// What an item counts in REPLACE and RENAME, and in a struct, which UNNEST may make columns of. DuckDB binds 1,000 in 1 s.
+/// What an item counts in REPLACE and RENAME, and in a struct, which UNNEST may make columns of. DuckDB binds 1,000 in
+/// 1 s.
 const SLOW_ITEM: usize = 3;
 /// Lists up to this length take little time, however many there are.
 const SHORT_LIST: usize = 100;
@@ -36,8 +41,9 @@ const SHORT_LIST: usize = 100;
 const MAX_SETS: usize = 1000;
 /// Relations in all FROMs together. DuckDB plans 250 relations of one FROM in 3 s, 500 in 14 s.
 const MAX_JOINS: usize = 300;
-/// PIVOTs, UNPIVOTs and SUMMARIZEs, nested lambdas, and nested LIMITs and OFFSETs, all together. Each nearly doubles the time or the memory
-/// to plan, and DuckDB cannot be interrupted meanwhile. 18 LIMITs take 8 s, 20 lambdas more than 3 GB.
+/// PIVOTs, UNPIVOTs and SUMMARIZEs, nested lambdas, and nested LIMITs and OFFSETs, all together. Each nearly doubles
+/// the time or the memory to plan, and DuckDB cannot be interrupted meanwhile. 18 LIMITs take 8 s, 20 lambdas more than
+/// 3 GB.
 const MAX_DOUBLING: usize = 12;
 /// Sets of GROUPING SETS, ROLLUP and CUBE. Each has its own hash table.
 const MAX_GROUPED: usize = 400;

@@ -24,7 +24,8 @@ const QUERY: &[&str] = &["select", "multi"];
 const WITH: &[&str] = &["select", "multi", "insert", "update", "delete", "merge_into"];
 
 const TRANSACTIONS: [&str; 6] = ["begin", "start", "commit", "end", "rollback", "abort"];
-/// The first words of DuckDB's statements that no client may send. Other words that are not listed here are syntax errors.
+/// The first words of DuckDB's statements that no client may send. Other words that are not listed here are syntax
+/// errors.
 const REFUSED: [&str; 5] = ["load", "install", "force", "import", "uninstall"];
 const CREATED: [&str; 8] = ["table", "view", "macro", "function", "schema", "sequence", "index", "type"];
 const CREATE_MODIFIERS: [&str; 6] = ["or", "replace", "temp", "temporary", "unique", "recursive"];
@@ -87,7 +88,8 @@ fn other_kinds(first: &str) -> Option<&'static [&'static str]> {
         "deallocate" => &["drop"],
         "create" => &["create"],
         "drop" => &["drop"],
-        // DuckDB adds some columns by several statements, in one transaction: with NOT NULL, UNIQUE, or a default that is not constant.
+        // DuckDB adds some columns by several statements, in one transaction: with NOT NULL, UNIQUE, or a default that
+        // is not constant.
         "alter" => &["alter", "multi"],
         "comment" => &["alter"],
         "set" | "reset" | "use" => &["set"],
@@ -104,7 +106,8 @@ fn other_kinds(first: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Checks whether this user may send statements of these kinds. The first kind decides. The others are DuckDB's variants of it.
+/// Checks whether this user may send statements of these kinds. The first kind decides. The others are DuckDB's
+/// variants of it.
 fn check_kinds(kinds: &[&str], rules: &Rules, rights: Rights) -> Result<(), Refusal> {
     for kind in kinds.iter().take(1) {
         match rules.class(Section::Kinds, kind) {
@@ -170,8 +173,8 @@ fn check_object(found: &str, allowed: &[&str], what: &str) -> Result<(), Refusal
     if allowed.contains(&found) { Ok(()) } else { Err(refused_to_all(&format!("{what} {}", found.to_uppercase()))) }
 }
 
-/// The first byte of the statement in EXPLAIN [ANALYZE] [(options)]. If options are mistaken for a query, or a query for options, DuckDB
-/// finds no statement of an allowed kind there.
+/// The first byte of the statement in EXPLAIN [ANALYZE] [(options)]. If options are mistaken for a query, or a query
+/// for options, DuckDB finds no statement of an allowed kind there.
 fn explained_start(head: &[Token<'_>]) -> Option<usize> {
     const OPTIONS: [&str; 8] = ["analyze", "format", "verbose", "costs", "buffers", "timing", "settings", "summary"];
     let mut at = 1;

@@ -1,7 +1,8 @@
 //! Splits a statement into the same tokens as DuckDB's own lexer, or refuses it.
 //!
-//! [`colonnade_sql`]'s lexer never fails. It marks a token with a fault if DuckDB's lexer may split the text differently, or if a quote or a
-//! comment is not closed. The fence refuses such statements. `tests/attacks/test_tokens.py` compares both lexers.
+//! [`colonnade_sql`]'s lexer never fails. It marks a token with a fault if DuckDB's lexer may split the text
+//! differently, or if a quote or a comment is not closed. The fence refuses such statements.
+//! `tests/attacks/test_tokens.py` compares both lexers.
 
 use colonnade_sql::{Dialect, Token, TokenFault, TokenKind};
 

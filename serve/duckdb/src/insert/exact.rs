@@ -1,5 +1,5 @@
-//! Values that Arrow's types can hold and the column's type cannot. DuckDB does not check them: it stores 999999.99 of a stream as
-//! 0.00 in a column of type DECIMAL(4,2), and a time of -1 microsecond as it is.
+//! Values that Arrow's types can hold and the column's type cannot. DuckDB does not check them: it stores 999999.99 of
+//! a stream as 0.00 in a column of type DECIMAL(4,2), and a time of -1 microsecond as it is.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{

@@ -95,7 +95,8 @@ impl<'a> Clauses<'a> {
         is_name.then(|| Target { table: self.text(start, named), alias: alias.text, text: self.text(start, end) })
     }
 
-    /// The items between the bracket at `open` and the one that closes it, which are separated by commas, and the token behind it.
+    /// The items between the bracket at `open` and the one that closes it, which are separated by commas, and the token
+    /// behind it.
     pub(super) fn items(&self, open: usize) -> Option<(Vec<(usize, usize)>, usize)> {
         let close = closing(&self.tokens, open)?;
         let (mut items, mut start, mut at) = (Vec::new(), open + 1, open + 1);

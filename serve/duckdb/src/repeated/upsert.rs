@@ -41,8 +41,8 @@ impl Conflict {
         Some(Self { key, updates: clauses.is_word(action + 1, "update"), start, into })
     }
 
-    /// Whether DuckDB's error about a key that is there twice names this key: `Duplicate key "a: 1, b: 2" violates …`. At a commit it
-    /// names none. Without a key in the statement, all keys are its own.
+    /// Whether DuckDB's error about a key that is there twice names this key: `Duplicate key "a: 1, b: 2" violates …`.
+    /// At a commit it names none. Without a key in the statement, all keys are its own.
     pub(crate) fn has_key_of(&self, message: &str) -> bool {
         if message.contains("Failed to commit") || self.key.is_empty() {
             return true;
@@ -105,8 +105,8 @@ impl<'a> Upsert<'a> {
         Some(Self { table, with: clauses.with(), columns, key: conflict.key, rows })
     }
 
-    /// A query with a row if two rows have one key. `described` are the columns that DESCRIBE gives. `None` if the key is not among the
-    /// values.
+    /// A query with a row if two rows have one key. `described` are the columns that DESCRIBE gives. `None` if the key
+    /// is not among the values.
     pub(super) fn query(&self, described: &[Vec<Option<String>>]) -> Option<String> {
         let field = |column: &'_ [Option<String>], at: usize| column.get(at).cloned().flatten();
         let columns: Vec<_> = described.iter().filter_map(|column| Some((field(column, 0)?, column))).collect();

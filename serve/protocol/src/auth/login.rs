@@ -82,8 +82,8 @@ struct UserDirectory {
 }
 
 impl UserDirectory {
-    /// The users that replace those `before`. Entries with the same name and verifier are the same. With another verifier, the user may have been
-    /// removed and another one added, or have a new password: that looks alike.
+    /// The users that replace those `before`. Entries with the same name and verifier are the same. With another
+    /// verifier, the user may have been removed and another one added, or have a new password: that looks alike.
     fn new(users: Users, before: Option<&Self>) -> Arc<Self> {
         let unknown = UnknownUsers::resembling(&users);
         let mut last_entry = before.map_or(0, |before| before.last_entry);
@@ -150,7 +150,8 @@ impl Authenticator {
         if user.is_empty() {
             return Err(LoginError::NoUser.into());
         }
-        // The verifier of an unknown user is computed also for a user that exists, so that the time does not tell which users exist.
+        // The verifier of an unknown user is computed also for a user that exists, so that the time does not tell which
+        // users exist.
         let (found, unknown) = (directory.users.find(user), directory.unknown.verifier(user));
         let verifier = found.map_or(&unknown, |found| &found.verifier).clone();
         let origin = Origin::of(peer);

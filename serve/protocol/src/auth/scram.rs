@@ -34,8 +34,8 @@ pub(crate) fn mechanisms(end_point: Option<&[u8]>) -> &'static [&'static str] {
 }
 
 impl ScramExchange {
-    /// Reads the client's first message, for a user with this verifier. `nonce` is the server's part of the nonce, `end_point` the data
-    /// for channel binding.
+    /// Reads the client's first message, for a user with this verifier. `nonce` is the server's part of the nonce,
+    /// `end_point` the data for channel binding.
     pub fn begin(
         mechanism: &str,
         message: &[u8],

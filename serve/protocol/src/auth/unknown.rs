@@ -1,7 +1,7 @@
 //! Verifiers for users that do not exist, so that a login does not tell which users exist.
 //!
-//! A salt is derived from a secret and the user's name, whether or not the user exists (RFC 5802 §9). So the salt does not change when the
-//! user is added or removed, when the password changes, or when the server restarts.
+//! A salt is derived from a secret and the user's name, whether or not the user exists (RFC 5802 §9). So the salt does
+//! not change when the user is added or removed, when the password changes, or when the server restarts.
 
 use colonnade_login::scram::{ITERATIONS, Key, SALT_BYTES, Verifier, hmac};
 

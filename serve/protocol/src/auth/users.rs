@@ -7,8 +7,9 @@
 //! salts cG9z…
 //! ```
 //!
-//! The line `salts` has the secret from which all salts are derived, also those of users who do not exist (`unknown.rs`). If a file has no
-//! such line, the secret is derived from the verifiers. Adding a user also adds the line.
+//! The line `salts` has the secret from which all salts are derived, also those of users who do not exist
+//! (`unknown.rs`). If a file has no such line, the secret is derived from the verifiers. Adding a user also adds the
+//! line.
 //!
 //! A double quote within a name is doubled. Empty lines and lines that begin with `#` are skipped.
 
@@ -101,7 +102,8 @@ pub(super) fn salt(secret: &Key, name: &str) -> Key {
 }
 
 impl Users {
-    /// Reads a file. Only its owner and its group may have the right to read it, and only its owner the right to write it.
+    /// Reads a file. Only its owner and its group may have the right to read it, and only its owner the right to write
+    /// it.
     ///
     /// # Errors
     /// If the file does not exist, others have more rights, or a line is invalid.
@@ -198,8 +200,8 @@ impl Users {
         Ok(self.by_name.insert(name.to_owned(), user).is_none())
     }
 
-    /// The secret from which salts are derived. If the file has none, it is derived from the verifiers: only the server knows them, and
-    /// a restart does not change them.
+    /// The secret from which salts are derived. If the file has none, it is derived from the verifiers: only the server
+    /// knows them, and a restart does not change them.
     pub(super) fn salt_secret(&self) -> Key {
         self.secret.unwrap_or_else(|| {
             let keys = |user: &User| [user.verifier.stored_key, user.verifier.server_key].concat();

@@ -21,7 +21,8 @@ pub enum StopReason {
     Canceled,
     /// Its time limit.
     TimedOut,
-    /// The client closed its connection. A shutdown of the socket by the server looks the same; then one of the next reasons is set.
+    /// The client closed its connection. A shutdown of the socket by the server looks the same; then one of the next
+    /// reasons is set.
     Gone,
     /// The time limit between statements.
     Idle,
@@ -71,14 +72,14 @@ struct State {
     sent: u64,
 }
 
-/// How long an engine may take to notice an interrupt before it is sent again. An interrupt just before the engine starts a
-/// statement is lost.
+/// How long an engine may take to notice an interrupt before it is sent again. An interrupt just before the engine
+/// starts a statement is lost.
 const FIRST_INTERRUPT_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_INTERRUPT_PAUSE: Duration = Duration::from_secs(1);
 /// How long a client may take, after a time limit, to read what was sent before.
 const CLIENT_READ_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long, after that, a client keeps its connection if the session does not wait for it. On a busy machine an interrupt may need more than
-/// the time above, and then the client gets the error.
+/// How long, after that, a client keeps its connection if the session does not wait for it. On a busy machine an
+/// interrupt may need more than the time above, and then the client gets the error.
 const END_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long the session's thread may compute after the client's time is over. Then the engine's process ends with all
 /// its sessions. It is CPU time: with two hundred other clients on two cores, a statement that ends after 4 s of
@@ -197,8 +198,8 @@ impl Control {
         }
     }
 
-    /// The time limit that is exceeded, unless the session is already being stopped for it or for a later reason. A cancel request is an
-    /// earlier reason, so a statement that ignores it still has its time limit.
+    /// The time limit that is exceeded, unless the session is already being stopped for it or for a later reason. A
+    /// cancel request is an earlier reason, so a statement that ignores it still has its time limit.
     fn exceeded_limit(&self, state: &State, now: Instant) -> Option<StopReason> {
         let (reason, limit) = self.current_limit(state);
         let is_over = limit.is_some_and(|limit| now.saturating_duration_since(state.since) >= limit);
@@ -255,9 +256,9 @@ impl Control {
         }
     }
 
-    /// Interrupts the running statement and gives it. Gives `None` if none runs, or if another thread already waits for its end for the
-    /// same reason. A reason that ends the session is noted also if no statement runs, and only then does the session wake from its
-    /// read, so that it can tell the client why it ends.
+    /// Interrupts the running statement and gives it. Gives `None` if none runs, or if another thread already waits for
+    /// its end for the same reason. A reason that ends the session is noted also if no statement runs, and only then
+    /// does the session wake from its read, so that it can tell the client why it ends.
     pub fn stop(&self, reason: StopReason) -> Option<InterruptedStatement<'_>> {
         let mut state = self.state();
         let is_waited_for = state.reason == Some(reason);
@@ -291,8 +292,8 @@ pub struct InterruptedStatement<'a> {
 }
 
 impl InterruptedStatement<'_> {
-    /// Waits until it has ended, and repeats the interrupt. After `read_timeout`, if given, the client's socket is closed if the
-    /// session waits for the client. If the statement still does not end, the engine's process ends.
+    /// Waits until it has ended, and repeats the interrupt. After `read_timeout`, if given, the client's socket is
+    /// closed if the session waits for the client. If the statement still does not end, the engine's process ends.
     pub fn wait(self, read_timeout: Option<Duration>) {
         let mut pause = FIRST_INTERRUPT_PAUSE;
         let begun = Instant::now();
@@ -354,7 +355,8 @@ impl Drop for WorkGuard {
     }
 }
 
-/// Enforces the session's time limits without blocking the caller. If no thread can be started, the next call tries again.
+/// Enforces the session's time limits without blocking the caller. If no thread can be started, the next call tries
+/// again.
 pub(crate) fn enforce_limits(control: Arc<Control>, now: Instant) {
     if control.has_exceeded_limit(now) {
         let _ = in_background(move || {
@@ -375,7 +377,8 @@ pub fn stop_in_background(control: &Arc<Control>, reason: StopReason) -> io::Res
     let control = Arc::clone(control);
     in_background(move || {
         if let Some(stopping) = control.stop(reason) {
-            // A canceled statement may take any time to end. After a disconnect, nobody reads its result, so the wait is limited.
+            // A canceled statement may take any time to end. After a disconnect, nobody reads its result, so the wait
+            // is limited.
             stopping.wait((reason == StopReason::Gone).then_some(CLIENT_READ_TIMEOUT));
         }
     })

@@ -23,7 +23,8 @@ const READ_BYTES: usize = 16 << 10;
 const KEPT_BUFFER_BYTES: usize = 4 * READ_BYTES;
 
 impl Input {
-    /// The buffer is bounded by the longest message of each phase. A caller that keeps parts of a message charges them to the budget.
+    /// The buffer is bounded by the longest message of each phase. A caller that keeps parts of a message charges them
+    /// to the budget.
     pub fn new(socket: Arc<Socket>) -> Self {
         Self { socket, buffer: Vec::new(), start: 0, end: 0 }
     }
@@ -32,7 +33,8 @@ impl Input {
         self.end > self.start
     }
 
-    /// Waits for the next message and passes it to `handle`; `None` if the client closed the connection between two messages.
+    /// Waits for the next message and passes it to `handle`; `None` if the client closed the connection between two
+    /// messages.
     ///
     /// # Errors
     /// If the socket fails, or the bytes are no message.

@@ -1,8 +1,8 @@
 //! Connections that have not logged in. Their number is limited, in total and for each address.
 //!
-//! At the limit, a new connection evicts the oldest one. A login is short, so the oldest connection is the most likely to occupy its
-//! place on purpose. An address at its own limit evicts only its own connections, so no address can take all places. If the total is
-//! reached, the address with the most connections loses one.
+//! At the limit, a new connection evicts the oldest one. A login is short, so the oldest connection is the most likely
+//! to occupy its place on purpose. An address at its own limit evicts only its own connections, so no address can take
+//! all places. If the total is reached, the address with the most connections loses one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Shutdown;

@@ -145,8 +145,8 @@ impl Registry {
             .for_each(|control| end(control, StopReason::Shutdown));
     }
 
-    /// Ends all sessions. For `timeout`, they can still send an error to their clients. Then their sockets are closed, and they have the
-    /// same time again to end.
+    /// Ends all sessions. For `timeout`, they can still send an error to their clients. Then their sockets are closed,
+    /// and they have the same time again to end.
     pub fn end_all(&self, timeout: Duration) {
         let reason = if self.process_exit.cause().is_some() { StopReason::EngineFailed } else { StopReason::Shutdown };
         self.controls().iter().for_each(|control| end(control, reason));

@@ -61,7 +61,8 @@ impl Sender {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Waits until the previous chunk is written, then passes this one to the thread. While it waits, it calls `while_waiting`.
+    /// Waits until the previous chunk is written, then passes this one to the thread. While it waits, it calls
+    /// `while_waiting`.
     ///
     /// # Errors
     /// If writing an earlier chunk failed, or `while_waiting` fails.

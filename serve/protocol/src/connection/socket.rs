@@ -31,10 +31,12 @@ pub struct Socket {
     slot: Option<Slot>,
 }
 
-/// After this time without data, keep-alive probes are sent. The connection is dropped after the same time without an answer.
+/// After this time without data, keep-alive probes are sent. The connection is dropped after the same time without an
+/// answer.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
-/// Bytes that a unix socket can hold. With the default of 208 KiB the next chunk is sent only after the client has read the last one.
+/// Bytes that a unix socket can hold. With the default of 208 KiB the next chunk is sent only after the client has read
+/// the last one.
 const UNIX_BUFFER: usize = 4 << 20;
 
 #[derive(Debug)]
@@ -91,16 +93,16 @@ impl Socket {
         self.slot.as_ref()
     }
 
-    /// Notes that the last message sent was a ReadyForQuery. An encrypted connection notes nothing, because the supervisor cannot send
-    /// an error on it.
+    /// Notes that the last message sent was a ReadyForQuery. An encrypted connection notes nothing, because the
+    /// supervisor cannot send an error on it.
     pub fn note_ready_for_query(&self) {
         if let (Some(slot), None) = (&self.slot, self.tls()) {
             slot.note_ready_for_query();
         }
     }
 
-    /// Sets the options of every connection: for TCP, TCP_NODELAY, and keep-alive probes that notice a dead peer; for unix sockets, a
-    /// buffer for about a chunk.
+    /// Sets the options of every connection: for TCP, TCP_NODELAY, and keep-alive probes that notice a dead peer; for
+    /// unix sockets, a buffer for about a chunk.
     pub fn prepare(&self) -> io::Result<()> {
         use rustix::net::sockopt;
         match &self.stream {
@@ -158,7 +160,8 @@ impl Socket {
 
     /// Whether the client begins with a TLS handshake. Waits for its first byte.
     pub fn begins_with_tls(&self) -> io::Result<bool> {
-        /// A record that belongs to a handshake, RFC 8446 §5.1. A start-up message begins with a length, whose first byte is smaller.
+        /// A record that belongs to a handshake, RFC 8446 §5.1. A start-up message begins with a length, whose first
+        /// byte is smaller.
         const HANDSHAKE: u8 = 0x16;
         let Stream::Tcp(stream) = &self.stream else { return Ok(false) };
         self.set_read_timeout_to_deadline()?;
@@ -364,7 +367,8 @@ impl Output {
         Ok(())
     }
 
-    /// Sends bytes of a file. The gathered bytes must have been flushed. Without TLS, the kernel copies them from the file's pages.
+    /// Sends bytes of a file. The gathered bytes must have been flushed. Without TLS, the kernel copies them from the
+    /// file's pages.
     pub fn send_file(&mut self, file: &File, start: u64, length: u64) -> io::Result<()> {
         let end = start + length;
         let mut at = start;

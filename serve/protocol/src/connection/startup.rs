@@ -41,7 +41,8 @@ pub struct StartupMessage {
     pub settings: Vec<(String, String)>,
 }
 
-/// Reads up to the message that tells the purpose. The connection is encrypted if the client asks for it and `tls` is there.
+/// Reads up to the message that tells the purpose. The connection is encrypted if the client asks for it and `tls` is
+/// there.
 pub fn purpose(
     socket: &Socket,
     input: &mut Input,
@@ -72,7 +73,8 @@ pub fn purpose(
                 (StartupRequest::Purpose(purpose), _) => return Ok(purpose),
                 (StartupRequest::Tls | StartupRequest::Gss, _) if socket.tls().is_some() => break,
                 (StartupRequest::Tls, Some(tls)) if socket.tcp().is_some() => {
-                    // Otherwise an attacker in the network could insert plain text before the encrypted part (CVE-2021-23214).
+                    // Otherwise an attacker in the network could insert plain text before the encrypted part
+                    // (CVE-2021-23214).
                     if input.has_more() {
                         return Err(ProtocolError::Unencrypted.into());
                     }
@@ -118,8 +120,8 @@ fn parse_parameters(minor: u16, parameters: &[(&str, &str)]) -> Result<StartupMe
     Ok(message)
 }
 
-/// Parses the settings in `-c name=value --other=value` as PostgreSQL does (`pg_split_opts` in its postinit.c): a backslash makes the
-/// next character an ordinary one.
+/// Parses the settings in `-c name=value --other=value` as PostgreSQL does (`pg_split_opts` in its postinit.c): a
+/// backslash makes the next character an ordinary one.
 fn parse_options(options: &str) -> Result<Vec<(String, String)>, ProtocolError> {
     let (mut words, mut word, mut is_escaped) = (Vec::new(), None::<String>, false);
     for c in options.chars() {
@@ -161,8 +163,8 @@ impl StartupMessage {
         if self.minor >= 2 { 32 } else { 4 }
     }
 
-    /// Announces the newest supported version if the client asks for a newer one, or for options. As in PostgreSQL, it is the first
-    /// message to the client.
+    /// Announces the newest supported version if the client asks for a newer one, or for options. As in PostgreSQL, it
+    /// is the first message to the client.
     pub fn negotiate(&self, out: &mut Vec<u8>) {
         if self.minor > NEWEST_MINOR || !self.options.is_empty() {
             let options: Vec<&str> = self.options.iter().map(String::as_str).collect();
@@ -171,7 +173,8 @@ impl StartupMessage {
     }
 }
 
-/// Sends the messages after the login: AuthenticationOk, the parameters that PostgreSQL reports, and the key for cancel requests.
+/// Sends the messages after the login: AuthenticationOk, the parameters that PostgreSQL reports, and the key for cancel
+/// requests.
 ///
 /// `receives` says whether the session takes rows in FORMAT colonnade, too.
 pub fn confirm_login(

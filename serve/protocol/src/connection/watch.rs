@@ -1,4 +1,5 @@
-//! A thread that notices when a client closes its connection while its statement runs, enforces time limits, and ends tickets.
+//! A thread that notices when a client closes its connection while its statement runs, enforces time limits, and ends
+//! tickets.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

@@ -60,8 +60,8 @@ struct Stream<'s, 'c> {
     context: &'s mut Context<'c>,
     options: &'s StreamOptions,
     writer: Writer,
-    /// Sends a chunk while the next one is encoded. Plain chunks need no encoding and are written from the engine's buffers, so a plain
-    /// stream has no sender.
+    /// Sends a chunk while the next one is encoded. Plain chunks need no encoding and are written from the engine's
+    /// buffers, so a plain stream has no sender.
     sender: Option<Sender>,
 }
 
@@ -102,8 +102,8 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// The first rows of `batch` that make one chunk. The number of rows follows from the average size of a row. If the first rows are
-    /// larger than the average, the part is reduced again, down to one row.
+    /// The first rows of `batch` that make one chunk. The number of rows follows from the average size of a row. If the
+    /// first rows are larger than the average, the part is reduced again, down to one row.
     fn next_part(&mut self, mut batch: RecordBatch) -> RecordBatch {
         // The limit on messages includes more than the columns' buffers.
         let overhead = (batch.num_columns() + 1) * COLUMN_OVERHEAD;

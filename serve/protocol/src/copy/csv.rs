@@ -63,8 +63,8 @@ pub(super) fn write(
     })
 }
 
-/// Appends a value, with quotes if it needs them (PostgreSQL's `CopyAttributeOutCSV`). A value `\.` that is alone in its line needs
-/// quotes, because it would end the data.
+/// Appends a value, with quotes if it needs them (PostgreSQL's `CopyAttributeOutCSV`). A value `\.` that is alone in
+/// its line needs quotes, because it would end the data.
 fn write_value(text: &[u8], options: &CopyOptions, is_forced: bool, is_single: bool, out: &mut Vec<u8>) {
     let CsvOptions { quote, escape, .. } = options.csv;
     let is_special = |b: &u8| *b == options.delimiter || *b == quote || *b == b'\n' || *b == b'\r';

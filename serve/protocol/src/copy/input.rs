@@ -1,6 +1,7 @@
 //! COPY … FROM STDIN: reads data in any of the formats and makes batches as the data arrive.
 //!
-//! Most values of the row formats stay texts, and the INSERT casts them to the column's type (see [`crate::parameter`]).
+//! Most values of the row formats stay texts, and the INSERT casts them to the column's type (see
+//! [`crate::parameter`]).
 
 mod arrow;
 mod binary;
@@ -53,8 +54,8 @@ pub trait CopyReader {
 pub struct ReadRows {
     /// The rows, in batches of the same columns.
     pub batches: Vec<RecordBatch>,
-    /// If the values have the types in which the engine sends its columns: the position of each batch column's target. Otherwise there is a
-    /// column for each target in its order, and values may be texts.
+    /// If the values have the types in which the engine sends its columns: the position of each batch column's target.
+    /// Otherwise there is a column for each target in its order, and values may be texts.
     pub exported: Option<Vec<usize>>,
 }
 

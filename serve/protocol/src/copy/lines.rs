@@ -41,8 +41,8 @@ pub(crate) fn check(schema: &Schema, format: &'static str) -> Result<(), Unsuppo
     Ok(())
 }
 
-/// Sends every row as one CopyData message, which `line` writes. The protocol allows other boundaries, but clients that read row by row
-/// depend on PostgreSQL's: one row in each message.
+/// Sends every row as one CopyData message, which `line` writes. The protocol allows other boundaries, but clients that
+/// read row by row depend on PostgreSQL's: one row in each message.
 pub(crate) fn write(
     context: &mut Context<'_>,
     schema: &Schema,

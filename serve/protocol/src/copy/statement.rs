@@ -68,8 +68,8 @@ impl CopyOut {
         if let CopySource::Part(part) = &self.source { Some(part) } else { None }
     }
 
-    /// The query that gives the rows, and where it starts in the statement's text. The query of `COPY table` does not occur in the text,
-    /// so it has no start.
+    /// The query that gives the rows, and where it starts in the statement's text. The query of `COPY table` does not
+    /// occur in the text, so it has no start.
     pub fn query<'a>(&self, text: &'a str) -> (Cow<'a, str>, Option<usize>) {
         match &self.source {
             CopySource::Query(place) => (Cow::Borrowed(&text[place.clone()]), Some(place.start)),

@@ -1,4 +1,5 @@
-//! The SELECT around a call of a function in LANGUAGE PYTHON that gives a value: such a call is a whole item of a SELECT list.
+//! The SELECT around a call of a function in LANGUAGE PYTHON that gives a value: such a call is a whole item of a
+//! SELECT list.
 
 use std::ops::Range;
 
@@ -26,8 +27,8 @@ pub struct SelectBlock {
 /// A clause that needs the result of the call, or what the result does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockConflict {
-    /// ORDER BY anything but columns of the list, by their names or numbers. DuckDB reads names within expressions as columns of FROM, which
-    /// are gone after the call.
+    /// ORDER BY anything but columns of the list, by their names or numbers. DuckDB reads names within expressions as
+    /// columns of FROM, which are gone after the call.
     OrderBy,
     /// GROUP BY ALL, whose groups are the values of the call.
     GroupByAll,
@@ -115,7 +116,8 @@ pub fn select_block(statement: &str, dialect: Dialect, place: &Range<usize>) -> 
     block.items.iter().any(|item| item.value == *place).then_some(block)
 }
 
-/// The columns of its list by which what follows a SELECT sorts it, without numbers and ALL; `None` if it sorts by anything else.
+/// The columns of its list by which what follows a SELECT sorts it, without numbers and ALL; `None` if it sorts by
+/// anything else.
 fn sort_names(rest: &[Token<'_>]) -> Option<Vec<String>> {
     let mut names = Vec::new();
     let mut rest = match rest {
@@ -143,8 +145,8 @@ fn sort_names(rest: &[Token<'_>]) -> Option<Vec<String>> {
     }
 }
 
-/// The end of the parentheses around these tokens, if they are those of a SELECT that stands where a statement may: what follows them
-/// belongs to it.
+/// The end of the parentheses around these tokens, if they are those of a SELECT that stands where a statement may:
+/// what follows them belongs to it.
 fn enclosed(tokens: &[Token<'_>], first: usize, end: usize) -> Option<usize> {
     let open = first.checked_sub(1)?;
     let closes = |at: usize| tokens.get(at).is_some_and(|token| token.is_symbol(b')'));
@@ -194,8 +196,8 @@ fn level(tokens: &[Token<'_>], at: usize) -> (usize, usize, bool) {
     (first.unwrap_or(0), end, first.is_none())
 }
 
-/// The tokens between these that are not within further parentheses. Of those, the opening one is here, because an item may consist of
-/// nothing else.
+/// The tokens between these that are not within further parentheses. Of those, the opening one is here, because an item
+/// may consist of nothing else.
 fn outer_tokens(tokens: &[Token<'_>], first: usize, end: usize) -> Vec<usize> {
     let mut depth = 0_usize;
     let mut own = Vec::new();

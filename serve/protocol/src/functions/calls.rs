@@ -127,8 +127,8 @@ pub fn may_call(statement: &str) -> bool {
     ["distinct", "filter", "order"].into_iter().any(has)
 }
 
-/// The call whose name is the token `at`, if it has such a clause. Brackets within its arguments are skipped, so that the time for calls in
-/// calls is linear.
+/// The call whose name is the token `at`, if it has such a clause. Brackets within its arguments are skipped, so that
+/// the time for calls in calls is linear.
 fn call(tokens: &[Token<'_>], at: usize, items: &[bool], closings: &[Option<usize>]) -> Option<AggregateCall> {
     let name = tokens[at];
     let before = |back: usize| at.checked_sub(back).and_then(|at| tokens.get(at));

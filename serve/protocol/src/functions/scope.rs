@@ -117,8 +117,8 @@ const AFTER_TABLE: [&str; 36] = [
     "at",
 ];
 
-/// The call that closes first, of those that `is_known` accepts by their schema, their name and where they begin. So calls within its
-/// arguments, and those in WITH clauses before it, have been replaced already.
+/// The call that closes first, of those that `is_known` accepts by their schema, their name and where they begin. So
+/// calls within its arguments, and those in WITH clauses before it, have been replaced already.
 pub fn table_call(
     statement: &str,
     dialect: Dialect,
@@ -276,7 +276,8 @@ fn name_before(tokens: &[Token<'_>], open: usize) -> Option<(Option<String>, Str
     Some((schema.map(folded), name.folded().into_owned(), first))
 }
 
-/// Whether the name at `first` is that of a table, and its columns follow in parentheses: a table may have the name of a function.
+/// Whether the name at `first` is that of a table, and its columns follow in parentheses: a table may have the name of
+/// a function.
 fn names_columns(tokens: &[Token<'_>], level: Option<&Level>, first: usize) -> bool {
     let Some(before) = first.checked_sub(1).map(|before| &tokens[before]) else { return false };
     if before.is_one_of(&["into", "table", "references", "copy"]) {

@@ -40,7 +40,8 @@ impl Log {
         self.sink.read().unwrap_or_else(PoisonError::into_inner).descriptor()
     }
 
-    /// Opens the path again, for programs that rename the file. `None` if the log has no path. [`Log::replace`] takes the descriptor.
+    /// Opens the path again, for programs that rename the file. `None` if the log has no path. [`Log::replace`] takes
+    /// the descriptor.
     pub(crate) fn open_again(&self) -> io::Result<Option<OwnedFd>> {
         self.path.as_deref().map(|path| append(path).map(OwnedFd::from)).transpose()
     }

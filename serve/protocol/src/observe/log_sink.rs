@@ -1,4 +1,5 @@
-//! Where the lines of the log go. A log that takes no lines, because its disk is full or its reader has stalled, must not stop the server.
+//! Where the lines of the log go. A log that takes no lines, because its disk is full or its reader has stalled, must
+//! not stop the server.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,8 +11,8 @@ use std::time::Duration;
 
 use super::log_line::lost_lines;
 
-/// How long a session waits for the reader of a pipe, a socket or a terminal. Then the log has stalled: until the reader reads again,
-/// lines wait and sessions do not.
+/// How long a session waits for the reader of a pipe, a socket or a terminal. Then the log has stalled: until the
+/// reader reads again, lines wait and sessions do not.
 const STALL_TIMEOUT: Duration = Duration::from_secs(1);
 /// The bytes of lines that wait. Further lines are lost.
 const MAX_WAITING_BYTES: usize = 1 << 20;
@@ -101,7 +102,8 @@ fn write_all(file: &mut File, bytes: &[u8]) -> usize {
     written
 }
 
-/// A pipe, a socket or a terminal, with the thread that writes to it. Usually a line is written when [`Stream::write`] returns.
+/// A pipe, a socket or a terminal, with the thread that writes to it. Usually a line is written when [`Stream::write`]
+/// returns.
 #[derive(Debug)]
 pub(super) struct Stream {
     shared: Arc<Shared>,

@@ -6,7 +6,8 @@ use colonnade_sql::{Dialect, TokenKind, code};
 
 /// The length of a logged statement, in bytes.
 const MAX_STATEMENT_BYTES: usize = 8 << 10;
-/// Words that may precede a secret: in CREATE USER, ALTER ROLE, IDENTIFIED BY, CREATE SECRET, ATTACH, connection strings.
+/// Words that may precede a secret: in CREATE USER, ALTER ROLE, IDENTIFIED BY, CREATE SECRET, ATTACH, connection
+/// strings.
 const SECRET_WORDS: [&str; 8] =
     ["password", "identified", "secret", "credential", "credentials", "token", "attach", "authid"];
 

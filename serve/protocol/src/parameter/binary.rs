@@ -16,12 +16,12 @@ pub fn from_binary(type_: &Type, bytes: &[u8]) -> Result<ParameterValue, InputEr
     if fields.rest.is_empty() { Ok(value) } else { Err(fields.invalid()) }
 }
 
-/// The maximum number of digits of a numeric in an array, unless four digits for each of its bytes are more. The engine's numbers have no
-/// more digits. Without the limit, a hostile numeric of eight bytes would become 80,000 zeros.
+/// The maximum number of digits of a numeric in an array, unless four digits for each of its bytes are more. The
+/// engine's numbers have no more digits. Without the limit, a hostile numeric of eight bytes would become 80,000 zeros.
 pub(super) const MAX_DIGITS: usize = 80;
 
-/// The number of items that an array claims to have, but no more than its bytes can have: an item has at least four bytes for its length.
-/// Inner lists count as items.
+/// The number of items that an array claims to have, but no more than its bytes can have: an item has at least four
+/// bytes for its length. Inner lists count as items.
 pub(super) fn claimed_items(bytes: &[u8]) -> usize {
     let number = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_be_bytes);
     let dimensions = number(0).map_or(0, |count| count.min(8) as usize);
@@ -150,7 +150,8 @@ impl<'a> Fields<'a> {
         Ok((0..count).map(bit).collect())
     }
 
-    /// Reads a NUMERIC (`numeric_recv`): base-10000 digits, the weight of the first one, the sign, and the number of decimal digits to show.
+    /// Reads a NUMERIC (`numeric_recv`): base-10000 digits, the weight of the first one, the sign, and the number of
+    /// decimal digits to show.
     fn numeric(&mut self) -> Result<String, InputError> {
         /// PostgreSQL's limit. Without it, a hostile scale would become a gigabyte of zeros.
         const MAX_POSITIONS: i32 = 16_383;

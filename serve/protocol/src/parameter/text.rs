@@ -50,7 +50,8 @@ fn scalar<'a>(type_: &Type, text: &'a str) -> Result<Cow<'a, str>, InputError> {
 /// Checks the text of a number that the engine would change.
 ///
 /// # Errors
-/// For a fraction of an integer, which the engine would round, and for a number that is too large for a float, which it would read as infinity.
+/// For a fraction of an integer, which the engine would round, and for a number that is too large for a float, which it
+/// would read as infinity.
 pub fn check_number(type_: &Type, text: &str) -> Result<(), InputError> {
     match type_.kind {
         TypeKind::Int2 | TypeKind::Int4 | TypeKind::Int8 | TypeKind::Oid if !is_whole(trimmed(text)) => {
@@ -153,7 +154,8 @@ fn is_whole(text: &str) -> bool {
 
 /// Whether a finite number is too large for a float.
 fn overflows(text: &str, is_single: bool) -> bool {
-    /// The digits before the point of the smallest number that is too large for a float of 32 bits. Shorter texts are not parsed.
+    /// The digits before the point of the smallest number that is too large for a float of 32 bits. Shorter texts are
+    /// not parsed.
     const LARGE_DIGITS: usize = 39;
     if text.len() < LARGE_DIGITS && !text.contains(['e', 'E']) || !text.bytes().any(|b| b.is_ascii_digit()) {
         return false;

@@ -134,8 +134,8 @@ impl Tickets {
     /// The result of this ticket.
     ///
     /// # Errors
-    /// The same for a text that is no ticket, for an unknown ticket, and for one of another user or role: the error must not reveal which
-    /// tickets exist.
+    /// The same for a text that is no ticket, for an unknown ticket, and for one of another user or role: the error
+    /// must not reveal which tickets exist.
     pub fn find(&self, ticket: &str, user: &SessionUser) -> Result<Arc<Spooled>, Failure> {
         let by_ticket = self.by_ticket();
         let found = Ticket::parse(ticket).and_then(|ticket| by_ticket.get(&ticket));

@@ -80,8 +80,9 @@ impl Session {
         })
     }
 
-    /// A setting's value for SHOW. Only the engine has the present search path, because USE and SET schema also change it. In front of a
-    /// source, the value is the session's own: a source may have no search path, and otherwise answers SHOW itself.
+    /// A setting's value for SHOW. Only the engine has the present search path, because USE and SET schema also change
+    /// it. In front of a source, the value is the session's own: a source may have no search path, and otherwise
+    /// answers SHOW itself.
     fn show(&mut self, setting: usize) -> Result<String, Failure> {
         if !Settings::is_search_path(setting) || self.engine.source().is_some() {
             return Ok(self.settings.value(setting).to_owned());
@@ -121,7 +122,8 @@ impl Session {
         Ok(())
     }
 
-    /// RESET ALL: restores the values that all settings had when the session began, also those that only the engine knows.
+    /// RESET ALL: restores the values that all settings had when the session began, also those that only the engine
+    /// knows.
     pub fn reset_settings(&mut self) -> Result<(), Failure> {
         if self.engine.source().is_some() {
             return self.settings.changed().into_iter().try_for_each(|setting| self.set(setting, None, false));
@@ -132,7 +134,8 @@ impl Session {
         self.restore_settings()
     }
 
-    /// Restores the values that settings had when the session began. The engine has its own initial values, and may have any search path.
+    /// Restores the values that settings had when the session began. The engine has its own initial values, and may
+    /// have any search path.
     pub fn restore_settings(&mut self) -> Result<(), Failure> {
         self.run_startup_settings(false)?;
         let changed = self.settings.changed();
@@ -185,7 +188,8 @@ impl Session {
 
     fn restore(&mut self, former: FormerValues) {
         for (setting, value) in former {
-            // The former value was valid, so no error is expected. If one occurs, there is no statement for which to report it.
+            // The former value was valid, so no error is expected. If one occurs, there is no statement for which to
+            // report it.
             let planned = self.settings.plan(setting, Some(&value));
             if planned.is_ok_and(|change| self.apply(&change).is_ok()) {
                 let changed = self.settings.restore(setting, value);

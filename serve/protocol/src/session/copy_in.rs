@@ -112,7 +112,8 @@ fn read_message(message: &FrontendMessage<'_>, reader: &mut dyn CopyReader) -> R
         FrontendMessage::CopyData(data) => reader.feed(data).map(|()| Received::Data),
         FrontendMessage::CopyDone => Ok(Received::End),
         FrontendMessage::CopyFail(reason) => Err(CopyDataError::Failed((*reason).to_owned()).into()),
-        // As in PostgreSQL, these are ignored: clients of the extended protocol send them before they know that the statement is a COPY.
+        // As in PostgreSQL, these are ignored: clients of the extended protocol send them before they know that the
+        // statement is a COPY.
         FrontendMessage::Flush | FrontendMessage::Sync => Ok(Received::Data),
         FrontendMessage::Terminate => Err(ProtocolError::Eof.into()),
         // As in PostgreSQL, the session continues: the message is not executed, and data that still arrives is ignored.

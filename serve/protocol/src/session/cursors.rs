@@ -1,4 +1,5 @@
-//! SQL's cursors: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages can name them too. They move forward only.
+//! SQL's cursors: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages can name them too. They
+//! move forward only.
 
 use std::sync::Arc;
 

@@ -19,8 +19,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the engine's session, with all that it has for its client, and continues with a new one. So DISCARD ALL leaves as little as the end
-    /// of a session does.
+    /// Ends the engine's session, with all that it has for its client, and continues with a new one. So DISCARD ALL
+    /// leaves as little as the end of a session does.
     fn begin_anew(&mut self) -> Result<(), Failure> {
         let running = self.start()?;
         // First, so that nothing has changed if there cannot be another one.

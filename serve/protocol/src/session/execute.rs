@@ -9,7 +9,8 @@ use crate::rows::{self, Cursor, Formats, SentRows};
 use crate::session::query;
 use crate::session::state::Session;
 
-/// The size of batches, unless the client sets it. It is small enough for a low latency, and large enough for a low overhead.
+/// The size of batches, unless the client sets it. It is small enough for a low latency, and large enough for a low
+/// overhead.
 pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20, columns: rows::MAX_COLUMNS };
 
 /// The result of a statement that the engine ran.

@@ -106,8 +106,8 @@ fn part_of(statement: &PreparedStatement) -> Result<Option<Box<CopyOut>>, Failur
     })
 }
 
-/// Refuses columns that differ from the description which the client has. The client would misread them: with `SELECT *`, columns of one type may
-/// have changed places.
+/// Refuses columns that differ from the description which the client has. The client would misread them: with `SELECT
+/// *`, columns of one type may have changed places.
 fn check(statement: &PreparedStatement, cursor: &Cursor, dialect: Dialect) -> Result<(), Failure> {
     let Columns::Known(columns) = &statement.columns else { return Ok(()) };
     // An engine may name a column by its expression, which has other casts of parameters when it runs.

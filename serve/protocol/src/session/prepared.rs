@@ -34,8 +34,8 @@ impl Prepared {
         self.portals.remove("");
     }
 
-    /// Removes the portals that end with the transaction. Held cursors of earlier transactions stay. If the transaction `commits`, its cursors
-    /// WITH HOLD stay too.
+    /// Removes the portals that end with the transaction. Held cursors of earlier transactions stay. If the transaction
+    /// `commits`, its cursors WITH HOLD stay too.
     pub fn forget_portals(&mut self, commits: bool) {
         self.portals.retain(|_, portal| {
             if commits && portal.life == PortalLifetime::Holdable {

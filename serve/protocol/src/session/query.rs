@@ -15,8 +15,8 @@ use crate::error::{Failure, SqlState};
 /// The most statements of a query string. All of them are read before the first one runs.
 const MAX_STATEMENTS: usize = 100_000;
 
-/// The statements of a query string, without empty ones. A string for a source is split only if all databases would split it in the same
-/// places. Otherwise it is one statement, and the source refuses it if it has several.
+/// The statements of a query string, without empty ones. A string for a source is split only if all databases would
+/// split it in the same places. Otherwise it is one statement, and the source refuses it if it has several.
 ///
 /// # Errors
 /// If the string may have several statements, and the source might run only the first one.
@@ -41,7 +41,8 @@ pub fn statements<'a>(sql: &'a str, engine: &dyn EngineSession) -> Result<Vec<St
     Ok(spans.into_iter().map(|span| Statement::read(span, dialect)).collect())
 }
 
-/// Whether the engine runs a statement of this kind without changes. `source` is the dialect of the source, if the engine is one.
+/// Whether the engine runs a statement of this kind without changes. `source` is the dialect of the source, if the
+/// engine is one.
 pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
     match kind {
         StatementKind::Query { .. }

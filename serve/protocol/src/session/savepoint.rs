@@ -1,5 +1,5 @@
-//! Savepoints for an engine that has none. ROLLBACK TO is accepted only if nothing was written since the savepoint. This is enough for
-//! drivers, which use savepoints around queries of the catalog.
+//! Savepoints for an engine that has none. ROLLBACK TO is accepted only if nothing was written since the savepoint.
+//! This is enough for drivers, which use savepoints around queries of the catalog.
 
 use colonnade_sql::statement;
 

@@ -1,7 +1,7 @@
 //! PostgreSQL's settings that drivers set, reset and show.
 //!
-//! The engine has the time zone, the search path, and its own settings. The session has the others. Values that would change the form of
-//! results are refused, because this server has only one form.
+//! The engine has the time zone, the search path, and its own settings. The session has the others. Values that would
+//! change the form of results are refused, because this server has only one form.
 
 mod command;
 mod time;
@@ -279,8 +279,8 @@ impl Settings {
         size_of::<(usize, Value)>() + 2 * now.len() + before.now.len() + before.after_commit.len()
     }
 
-    /// Sets a value until the end of the session or, with `is_local`, of the transaction. Gives the name and the value if the change must be
-    /// reported. `charge` is for the memory of [`Settings::bytes`].
+    /// Sets a value until the end of the session or, with `is_local`, of the transaction. Gives the name and the value
+    /// if the change must be reported. `charge` is for the memory of [`Settings::bytes`].
     pub fn set(
         &mut self,
         setting: usize,
@@ -351,8 +351,8 @@ fn set_statement(name: &str, value: &str) -> String {
     format!("SET {name} = {}", quote::string(value, Dialect::POSTGRES))
 }
 
-/// A search path without `pg_catalog` and `"$user"`. PostgreSQL's catalog is always at the end of the engine's search path. postgres_fdw
-/// sets a path with `pg_catalog` only.
+/// A search path without `pg_catalog` and `"$user"`. PostgreSQL's catalog is always at the end of the engine's search
+/// path. postgres_fdw sets a path with `pg_catalog` only.
 fn without_catalog(path: &str) -> String {
     let is_kept = |name: &&str| !name.eq_ignore_ascii_case("pg_catalog") && name.trim_matches('"') != "$user";
     let names: Vec<_> = path.split(',').map(str::trim).filter(is_kept).collect();

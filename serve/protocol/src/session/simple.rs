@@ -86,7 +86,8 @@ impl Session {
         }
     }
 
-    /// Deallocates a statement that Parse has prepared. If there is none, the engine deallocates one of PREPARE. ALL is both.
+    /// Deallocates a statement that Parse has prepared. If there is none, the engine deallocates one of PREPARE. ALL is
+    /// both.
     pub fn deallocate(&mut self, statement: &Statement<'_>, name: Option<&str>) -> Result<(), Failure> {
         if !self.prepared.deallocate(name) {
             return self.execute(statement);

@@ -1,8 +1,8 @@
-//! A session in front of another database, the source. The source gets the client's statements unchanged, and has the transactions, the
-//! settings and the catalog.
+//! A session in front of another database, the source. The source gets the client's statements unchanged, and has the
+//! transactions, the settings and the catalog.
 //!
-//! The session itself handles the client's connection: prepared statements of the protocol, settings for the form of values and for the
-//! client's identity, and COPY … TO STDOUT in this server's formats.
+//! The session itself handles the client's connection: prepared statements of the protocol, settings for the form of
+//! values and for the client's identity, and COPY … TO STDOUT in this server's formats.
 
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
@@ -63,7 +63,8 @@ impl Session {
         self.reset_settings()
     }
 
-    /// Whether a name may be that of a cursor in the source. In PostgreSQL, portals and cursors share names, and no portal has this one.
+    /// Whether a name may be that of a cursor in the source. In PostgreSQL, portals and cursors share names, and no
+    /// portal has this one.
     pub fn may_be_source_cursor(&self, name: &str) -> bool {
         self.engine.source().is_some_and(Dialect::is_postgres) && !self.prepared.has_portal(name)
     }
@@ -80,7 +81,8 @@ impl Session {
         Ok(())
     }
 
-    /// Copies the source's transaction status. Reports the source's dialect and time zone to the client if they have changed.
+    /// Copies the source's transaction status. Reports the source's dialect and time zone to the client if they have
+    /// changed.
     pub fn sync_with_source(&mut self) {
         let Some(dialect) = self.engine.source() else { return };
         if self.reported.dialect != dialect.name() {
@@ -102,8 +104,8 @@ impl Session {
         }
     }
 
-    /// Checks the message after a Describe that was deferred. The description is sent when the portal runs, because the columns are known
-    /// only then. If the next message is not the portal's Execute, the Describe fails.
+    /// Checks the message after a Describe that was deferred. The description is sent when the portal runs, because the
+    /// columns are known only then. If the next message is not the portal's Execute, the Describe fails.
     pub fn check_deferred_description(&mut self, request: &Request) -> Result<(), Failure> {
         let Some(portal) = self.prepared.described_portal.take() else { return Ok(()) };
         match request {

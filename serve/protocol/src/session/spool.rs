@@ -30,8 +30,8 @@ const MAX_PART_BYTES: u64 = 1 << 40;
 /// The largest value of the option `parts`.
 const MAX_PARTS: u64 = 10_000;
 
-/// How chunks are kept by default. For lineitem this takes less CPU time than plain chunks, also on the server's machine, because fewer bytes
-/// are written and sent (bench/plans.py).
+/// How chunks are kept by default. For lineitem this takes less CPU time than plain chunks, also on the server's
+/// machine, because fewer bytes are written and sent (bench/plans.py).
 const KEPT: Config = Config::LIGHT;
 
 impl Session {

@@ -1,7 +1,7 @@
 //! Transaction statements, and the transactions that the session begins itself.
 //!
-//! In PostgreSQL, BEGIN within a transaction and COMMIT or ROLLBACK outside of one are only warnings, and COMMIT of a failed
-//! transaction rolls it back. Drivers rely on this.
+//! In PostgreSQL, BEGIN within a transaction and COMMIT or ROLLBACK outside of one are only warnings, and COMMIT of a
+//! failed transaction rolls it back. Drivers rely on this.
 
 use std::thread;
 use std::time::Duration;
@@ -70,8 +70,8 @@ impl Session {
                 return Ok(());
             }
             (Action::Run, StatementKind::Begin(modes) | StatementKind::Start(modes)) => {
-                // Earlier statements of the pipeline or the query string become a part of the transaction. Its mode cannot be changed then,
-                // unless they were only SETs.
+                // Earlier statements of the pipeline or the query string become a part of the transaction. Its mode
+                // cannot be changed then, unless they were only SETs.
                 if self.transaction.is_pipeline && (modes.read_only || modes.serializable) {
                     if !self.transaction.is_unused {
                         return Err(settings::SettingError::LateMode.into());
@@ -118,8 +118,9 @@ impl Session {
         if self.transaction.take_pipeline() { self.begin_or_end(text) } else { Ok(()) }
     }
 
-    /// Begins a transaction for the statements up to the next Sync (PostgreSQL protocol, "Pipelining"), unless they begin or end one
-    /// themselves. A statement with Sync directly after it needs no transaction, unless it gives rows of what it changes.
+    /// Begins a transaction for the statements up to the next Sync (PostgreSQL protocol, "Pipelining"), unless they
+    /// begin or end one themselves. A statement with Sync directly after it needs no transaction, unless it gives rows
+    /// of what it changes.
     pub fn begin_pipeline(&mut self, statement: &PreparedStatement) -> Result<(), Failure> {
         let is_able = !self.is_status_unknown() && query::may_share_transaction(&statement.kind, self.engine.source());
         let is_outside = !self.transaction.is_any();
@@ -164,8 +165,9 @@ impl Session {
         ended
     }
 
-    /// Whether the session begins transactions for the statements of a query string (PostgreSQL protocol, "Multiple Statements in a Simple
-    /// Query"): there are several, or one that gives rows of what it changes, and each of them can run in a transaction.
+    /// Whether the session begins transactions for the statements of a query string (PostgreSQL protocol, "Multiple
+    /// Statements in a Simple Query"): there are several, or one that gives rows of what it changes, and each of them
+    /// can run in a transaction.
     pub fn share_transactions(&self, statements: &[Statement<'_>]) -> bool {
         let source = self.engine.source();
         let is_able = |Statement { kind, .. }: &Statement<'_>| {
@@ -179,8 +181,8 @@ impl Session {
         !self.is_status_unknown() && is_needed && statements.iter().all(is_able)
     }
 
-    /// Begins a transaction for this statement of such a query string and those after it, unless one is open. It ends with the string, or with
-    /// the client's COMMIT or ROLLBACK. If BEGIN fails, the statement has its own transaction.
+    /// Begins a transaction for this statement of such a query string and those after it, unless one is open. It ends
+    /// with the string, or with the client's COMMIT or ROLLBACK. If BEGIN fails, the statement has its own transaction.
     ///
     /// # Errors
     /// If BEGIN fails and it is not certain that no transaction is open.

@@ -15,14 +15,15 @@ use rustix::net::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ChannelMessage {
-    /// To the worker, as the first message. The descriptors are the board, the setup, the credentials and, if there is one, the log.
+    /// To the worker, as the first message. The descriptors are the board, the setup, the credentials and, if there is
+    /// one, the log.
     Setup = 1,
     /// To the worker: the descriptor is a client's socket, and the number is its slot.
     Client = 2,
     /// To the worker: the descriptor is the socket of a request for metrics.
     Metrics = 3,
-    /// To the worker: the first descriptor holds users and certificates that replace the present ones. The second one is
-    /// the log, if there is one.
+    /// To the worker: the first descriptor holds users and certificates that replace the present ones. The second one
+    /// is the log, if there is one.
     Reload = 4,
     /// To the worker: refuse new sessions, and send `Drained` when the open ones have ended.
     Drain = 5,
@@ -36,7 +37,8 @@ pub(crate) enum ChannelMessage {
     Drained = 9,
     /// To the supervisor: start a helper program.
     StartHelper = 10,
-    /// To the worker: the descriptor is the socket to the helper. Without one it could not be started; the number is the error's.
+    /// To the worker: the descriptor is the socket to the helper. Without one it could not be started; the number is
+    /// the error's.
     Helper = 11,
 }
 

@@ -139,7 +139,8 @@ impl SupervisorContext {
         self.state().warnings = faults.iter().map(ValidityFault::to_string).collect();
     }
 
-    /// Sends a worker the present users, certificates and log. It fails if the worker is dying. The next one gets them at its start.
+    /// Sends a worker the present users, certificates and log. It fails if the worker is dying. The next one gets them
+    /// at its start.
     pub fn send_reload(&self, state: &State, channel: &Channel) {
         let Some(credentials) = &state.credentials else { return };
         let log = self.log.as_ref().and_then(|log| log.descriptor().ok());

@@ -95,7 +95,8 @@ fn escaped(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Closes the connection of a client whose session is lost. A client that had received ReadyForQuery gets an error first.
+/// Closes the connection of a client whose session is lost. A client that had received ReadyForQuery gets an error
+/// first.
 pub(super) fn disconnect_client(socket: &OwnedFd, record: &Record) {
     if record.is_ready {
         let mut message = Vec::new();

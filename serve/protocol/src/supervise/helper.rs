@@ -1,6 +1,7 @@
 //! Programs that the supervisor starts for its worker, because the worker may not start any.
 //!
-//! A helper's standard input is a socket whose other end only the worker has. It ends when the worker closes that end, or dies.
+//! A helper's standard input is a socket whose other end only the worker has. It ends when the worker closes that end,
+//! or dies.
 
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -32,7 +33,8 @@ pub struct HelperProgram {
 pub(super) struct Helpers(Vec<Child>);
 
 impl Helpers {
-    /// Starts a helper, and sends the worker its socket. If that fails, the worker gets the number of the system's error instead.
+    /// Starts a helper, and sends the worker its socket. If that fails, the worker gets the number of the system's
+    /// error instead.
     pub fn answer(&mut self, program: Option<&HelperProgram>, channel: &Channel) -> io::Result<()> {
         let program = program.ok_or(io::Error::from(io::ErrorKind::Unsupported));
         let started = program.and_then(|helper| self.start(helper));

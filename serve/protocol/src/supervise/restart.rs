@@ -19,8 +19,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 impl SupervisorContext {
-    /// Starts workers, one after the other, until the supervisor stops. One thread starts all of them, because the kernel kills a worker
-    /// when the thread that started it ends (`PR_SET_PDEATHSIG`).
+    /// Starts workers, one after the other, until the supervisor stops. One thread starts all of them, because the
+    /// kernel kills a worker when the thread that started it ends (`PR_SET_PDEATHSIG`).
     pub fn run_workers(&self) {
         let mut pause = FIRST_PAUSE;
         loop {

@@ -1,7 +1,7 @@
 //! The worker's sandbox: on Linux, Landlock blocks the network and all files except those of the database.
 //!
-//! It is a second protection. If the fence accepts a statement by mistake, or an attacker runs code in the engine, other files
-//! stay out of reach.
+//! It is a second protection. If the fence accepts a statement by mistake, or an attacker runs code in the engine,
+//! other files stay out of reach.
 
 use std::path::PathBuf;
 
@@ -16,9 +16,9 @@ pub enum Confinement {
     None(String),
 }
 
-/// Limits this process to the files of these directories, to reading those of `readable`, and to the kernel's files about the machine. The
-/// process can then not run programs, connect or listen. Open descriptors stay usable. Only threads that are started later inherit the rules, so this is called
-/// before the first one. It cannot be undone.
+/// Limits this process to the files of these directories, to reading those of `readable`, and to the kernel's files
+/// about the machine. The process can then not run programs, connect or listen. Open descriptors stay usable. Only
+/// threads that are started later inherit the rules, so this is called before the first one. It cannot be undone.
 pub fn confine(directories: &[PathBuf], readable: &[PathBuf]) -> Confinement {
     #[cfg(target_os = "linux")]
     return linux::confine(directories, readable).unwrap_or_else(Confinement::None);

@@ -26,8 +26,8 @@ impl Supervisor {
     /// Listens on all of `addresses`, and starts the first worker.
     ///
     /// # Errors
-    /// If an address cannot be used, or needs encryption and users; if a file cannot be used; or if the worker ends before it is ready. In
-    /// the last case, the worker has written the reason to standard error.
+    /// If an address cannot be used, or needs encryption and users; if a file cannot be used; or if the worker ends
+    /// before it is ready. In the last case, the worker has written the reason to standard error.
     pub fn start(addresses: &[ListenAddress], options: SupervisorOptions) -> Result<Self, ServeError> {
         if addresses.is_empty() {
             return Err(ServeError::NoAddress);
@@ -138,8 +138,8 @@ impl Supervisor {
         Ok(())
     }
 
-    /// Refuses new sessions, and waits for the open ones to end after their statements and transactions. Gives whether all have ended
-    /// within `grace`.
+    /// Refuses new sessions, and waits for the open ones to end after their statements and transactions. Gives whether
+    /// all have ended within `grace`.
     pub fn drain(&self, grace: Duration) -> bool {
         let end = Instant::now() + grace;
         let mut state = self.shared.state();
@@ -158,8 +158,8 @@ impl Supervisor {
         }
     }
 
-    /// Refuses clients, interrupts running statements, and waits some seconds at most until the worker has ended. Gives whether all its
-    /// sessions had ended.
+    /// Refuses clients, interrupts running statements, and waits some seconds at most until the worker has ended. Gives
+    /// whether all its sessions had ended.
     pub fn stop(&mut self) -> bool {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
         self.listeners.drain(..).for_each(|listener| listener.close());

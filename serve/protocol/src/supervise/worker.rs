@@ -23,7 +23,8 @@ pub struct Worker {
     board: Arc<Board>,
     setup: Setup,
     credentials: Credentials,
-    /// A log may start a thread, which would be outside of a sandbox that begins later. So it is opened when this serves.
+    /// A log may start a thread, which would be outside of a sandbox that begins later. So it is opened when this
+    /// serves.
     log: Option<OwnedFd>,
     helpers: HelperStarter,
     /// Passes what the supervisor sends on to `helpers`.
@@ -88,7 +89,8 @@ impl Worker {
         self.helpers.clone()
     }
 
-    /// Serves clients with `engine` until the supervisor stops it. The log and the metrics of `options` come from the supervisor.
+    /// Serves clients with `engine` until the supervisor stops it. The log and the metrics of `options` come from the
+    /// supervisor.
     ///
     /// # Errors
     /// If the operating system provides no threads or descriptors.
@@ -142,8 +144,8 @@ impl Worker {
     }
 }
 
-/// Replaces users and certificates. The supervisor has checked them. If the descriptor is missing, because this process has too many, the
-/// old ones stay.
+/// Replaces users and certificates. The supervisor has checked them. If the descriptor is missing, because this process
+/// has too many, the old ones stay.
 fn replace(server: &Server, memory_file: Option<OwnedFd>) {
     if let Some(Ok(credentials)) = memory_file.map(Credentials::take) {
         server.replace(credentials);

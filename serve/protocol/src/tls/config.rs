@@ -24,8 +24,8 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// Its key. Only the owner and the group may read the file.
     pub key: PathBuf,
-    /// The authorities for clients' certificates. If there are any, each encrypted connection must present a certificate with the name of
-    /// the user that logs in.
+    /// The authorities for clients' certificates. If there are any, each encrypted connection must present a
+    /// certificate with the name of the user that logs in.
     pub client_authorities: Option<PathBuf>,
 }
 

@@ -9,8 +9,8 @@ use rustls::{ProtocolVersion, ServerConfig, ServerConnection};
 
 use super::config::ALPN;
 
-/// The state of rustls for a connection. Callers pass the raw stream. A session never reads and writes at the same time, so no thread
-/// waits for the lock. The lock allows a second thread to send.
+/// The state of rustls for a connection. Callers pass the raw stream. A session never reads and writes at the same
+/// time, so no thread waits for the lock. The lock allows a second thread to send.
 pub(crate) struct Tls {
     connection: Mutex<ServerConnection>,
     end_point: Option<Arc<[u8]>>,
@@ -30,8 +30,8 @@ impl Tls {
     /// Completes the handshake.
     ///
     /// # Errors
-    /// If the client closes the connection, supports no version of TLS that the server supports, lacks a required certificate, or names
-    /// another protocol.
+    /// If the client closes the connection, supports no version of TLS that the server supports, lacks a required
+    /// certificate, or names another protocol.
     pub fn complete_handshake(&self, raw: &mut (impl Read + Write)) -> io::Result<()> {
         let mut tls = self.connection();
         while tls.is_handshaking() {

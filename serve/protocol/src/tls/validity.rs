@@ -1,4 +1,5 @@
-//! Whether certificates are valid now. A server with an expired certificate can encrypt, but clients that verify it do not connect.
+//! Whether certificates are valid now. A server with an expired certificate can encrypt, but clients that verify it do
+//! not connect.
 
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -242,7 +242,8 @@ const NEGATIVE: u16 = 0x4000;
 const BASE: u64 = 10_000;
 const BASE_DIGITS: usize = 4;
 
-/// The number of zeros that align the decimal point with a border of base-10000 digits, and the number of these digits after the point.
+/// The number of zeros that align the decimal point with a border of base-10000 digits, and the number of these digits
+/// after the point.
 fn alignment(scale: i8) -> (usize, usize) {
     let shown = usize::from(u8::try_from(scale).unwrap_or(0));
     let padding = (BASE_DIGITS - shown % BASE_DIGITS) % BASE_DIGITS;
@@ -308,8 +309,8 @@ fn numeric_from_text(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
     send_numeric(&groups, after.len().div_ceil(BASE_DIGITS), sign, scale, out)
 }
 
-/// Appends base-10000 digits without zeros around them, the weight of the first one, a sign, and the number of decimal digits to show
-/// (PostgreSQL's `numeric_send`). `fraction_groups` is the number of `groups` after the point.
+/// Appends base-10000 digits without zeros around them, the weight of the first one, a sign, and the number of decimal
+/// digits to show (PostgreSQL's `numeric_send`). `fraction_groups` is the number of `groups` after the point.
 fn send_numeric(
     groups: &[u16],
     fraction_groups: usize,

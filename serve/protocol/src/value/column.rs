@@ -323,7 +323,8 @@ fn dictionary<'a, K: ArrowDictionaryKeyType>(field: &Field, array: &'a dyn Array
     Some(Values::Dictionary { indices, values })
 }
 
-/// The maximum nesting of types. Each level of PostgreSQL's text form doubles the quotes of the level below, so 16 levels have up to 2^16.
+/// The maximum nesting of types. Each level of PostgreSQL's text form doubles the quotes of the level below, so 16
+/// levels have up to 2^16.
 const MAX_DEPTH: usize = 16;
 
 /// The nesting of a type; 1 for a type without children.

@@ -134,8 +134,8 @@ fn write_date(days: i64, out: &mut Vec<u8>) -> bool {
     is_bc
 }
 
-/// The proleptic Gregorian date for a number of days after 1970-01-01. Years begin in March, so that a leap day is the last day of a year,
-/// and are counted in cycles of 400 (H. Hinnant, "chrono-compatible low-level date algorithms").
+/// The proleptic Gregorian date for a number of days after 1970-01-01. Years begin in March, so that a leap day is the
+/// last day of a year, and are counted in cycles of 400 (H. Hinnant, "chrono-compatible low-level date algorithms").
 fn civil(days: i64) -> (i64, i64, i64) {
     const DAYS_PER_CYCLE: i64 = 146_097;
     let days = days + 719_468;

@@ -1,4 +1,5 @@
-//! PostgreSQL's text forms of arrays and rows (manual §8.15.6, §8.16.6), and their binary forms (`array_send`, `record_send`).
+//! PostgreSQL's text forms of arrays and rows (manual §8.15.6, §8.16.6), and their binary forms (`array_send`,
+//! `record_send`).
 
 use std::ops::Range;
 
@@ -6,8 +7,8 @@ use super::column::{ColumnWriter, Values};
 use super::{IntervalStyle, ValueError};
 use crate::value::oid;
 
-/// The maximum length of the text of a nested value. Each level doubles the escapes, so the text of a value of some hundred bytes in forty
-/// levels would be larger than a machine's memory.
+/// The maximum length of the text of a nested value. Each level doubles the escapes, so the text of a value of some
+/// hundred bytes in forty levels would be larger than a machine's memory.
 const MAX_TEXT_BYTES: usize = 256 << 20;
 
 /// Appends `{a,"b c",NULL}`.

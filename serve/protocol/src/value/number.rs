@@ -6,8 +6,8 @@ pub(super) fn integer(value: impl itoa::Integer, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a `float8`: the shortest digits that read back as the same number. The exponent form begins at 1e15 and below 1e-4 (PostgreSQL's
-/// `d2s.c`).
+/// Appends a `float8`: the shortest digits that read back as the same number. The exponent form begins at 1e15 and
+/// below 1e-4 (PostgreSQL's `d2s.c`).
 pub(super) fn float64(value: f64, out: &mut Vec<u8>) {
     if !write_special(value, out) {
         write_float(&format!("{value:e}"), 15, out);

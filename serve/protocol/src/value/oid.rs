@@ -159,7 +159,8 @@ fn oid(field: &Field) -> u32 {
     }
 }
 
-/// The type of a list. A list of lists has the type of an array, because PostgreSQL's arrays can have several dimensions.
+/// The type of a list. A list of lists has the type of an array, because PostgreSQL's arrays can have several
+/// dimensions.
 fn list_oid(item: &Field) -> u32 {
     let item = oid(item);
     let is_array = TYPES.iter().any(|(_, _, array)| *array == item);

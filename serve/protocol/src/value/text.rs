@@ -12,8 +12,8 @@ const NANOS_PER_MILLI: i64 = 1_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
 impl ColumnWriter<'_> {
-    /// Whether the texts of all values contain only letters, digits and `+-.: `. Then no format must quote or escape them, unless its
-    /// delimiters are among these characters.
+    /// Whether the texts of all values contain only letters, digits and `+-.: `. Then no format must quote or escape
+    /// them, unless its delimiters are among these characters.
     pub fn is_never_quoted(&self) -> bool {
         !matches!(
             self.values,

@@ -76,8 +76,8 @@ impl TypeKind {
 }
 
 impl Type {
-    /// The type with PostgreSQL's number `oid`, with PostgreSQL's name. `None` if the server does not accept values of the type, or the
-    /// client leaves it open.
+    /// The type with PostgreSQL's number `oid`, with PostgreSQL's name. `None` if the server does not accept values of
+    /// the type, or the client leaves it open.
     pub fn of_oid(oid: u32) -> Option<Self> {
         let (name, kind) = match oid {
             oid::BOOL => ("boolean", TypeKind::Bool),

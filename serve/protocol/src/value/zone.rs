@@ -6,15 +6,15 @@ use jiff::tz::{Offset, TimeZone};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Zone(TimeZone);
 
-/// The Gregorian calendar, with its days of the week, repeats after this number of seconds: 400 years. As PostgreSQL (`pg_localtime` in its
-/// `localtime.c`), years beyond the table of rules have the rules of a year in the table.
+/// The Gregorian calendar, with its days of the week, repeats after this number of seconds: 400 years. As PostgreSQL
+/// (`pg_localtime` in its `localtime.c`), years beyond the table of rules have the rules of a year in the table.
 const GREGORIAN_CYCLE: i64 = 146_097 * 86_400;
 
 impl Zone {
     pub const UTC: Self = Self(TimeZone::UTC);
 
-    /// The zone with this name, in any letter case, or with a whole number of hours east of Greenwich, as in `SET TIME ZONE 2`. The names
-    /// `Etc/GMT±n` count hours to the west.
+    /// The zone with this name, in any letter case, or with a whole number of hours east of Greenwich, as in `SET TIME
+    /// ZONE 2`. The names `Etc/GMT±n` count hours to the west.
     pub fn named(name: &str) -> Option<Self> {
         let zone = match name.parse() {
             Ok(0i8) => "UTC",
@@ -64,7 +64,8 @@ mod tests {
     fn zones_have_their_names_and_offsets() {
         let berlin = Zone::named("europe/BERLIN").unwrap();
         assert_eq!(berlin.name(), "Europe/Berlin");
-        // Winter and summer of 2024 and of 12024, and local mean time in 1800, 50,000 years before 1970, and at the minimum.
+        // Winter and summer of 2024 and of 12024, and local mean time in 1800, 50,000 years before 1970, and at the
+        // minimum.
         let (winter, summer) = (1_704_067_200, 1_719_792_000);
         for (second, expected) in [
             (winter, 3600),

@@ -65,8 +65,8 @@ fn first<'c>(
     found.min_by_key(|(row, _)| *row)
 }
 
-/// Whether a text is JSON (RFC 8259) as DuckDB's `json_valid` reads it: also `NaN`, `Infinity` and `Inf` in any case, and a comma behind
-/// the last item. The text is UTF-8.
+/// Whether a text is JSON (RFC 8259) as DuckDB's `json_valid` reads it: also `NaN`, `Infinity` and `Inf` in any case,
+/// and a comma behind the last item. The text is UTF-8.
 fn is_json(text: &[u8]) -> bool {
     let mut reader = Reader { rest: text };
     reader.document().is_some() && reader.rest.is_empty()
@@ -89,7 +89,8 @@ enum Expected {
 }
 
 impl Reader<'_> {
-    /// Reads a value with the blanks around it. Nested values are on a stack of their own, because a text may have any number of them.
+    /// Reads a value with the blanks around it. Nested values are on a stack of their own, because a text may have any
+    /// number of them.
     fn document(&mut self) -> Option<()> {
         let mut open: Vec<u8> = Vec::new();
         let mut expected = Expected::Value;

@@ -16,7 +16,8 @@ const MAX_SPARE: usize = 4;
 
 static SPARE: Mutex<Vec<Arc<Ring>>> = Mutex::new(Vec::new());
 
-/// The memory of one vector's arguments. No other process has it, and what a collector reads of it, it has written itself.
+/// The memory of one vector's arguments. No other process has it, and what a collector reads of it, it has written
+/// itself.
 #[derive(Debug)]
 pub(crate) struct VectorMemory {
     ring: Arc<Ring>,

@@ -57,7 +57,8 @@ pub(super) fn begin(connection: Arc<dyn LoopbackConnection>, end: EndCondition, 
 
 impl Drop for WatchedQuery {
     fn drop(&mut self) {
-        // The lock is held while a query is interrupted. So after this, no interrupt reaches what its connection runs next.
+        // The lock is held while a query is interrupted. So after this, no interrupt reaches what its connection runs
+        // next.
         let ended = WATCH.lock().queries.remove(&self.0);
         drop(ended);
     }

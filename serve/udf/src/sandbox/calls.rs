@@ -1,11 +1,12 @@
 //! The system calls that a function process may not make, and those that it may make with some arguments only.
 
-/// The first number of a call that is newer than these lists: since Linux 5.3, numbers are the same on all architectures. Such calls fail
-/// as they do in an older kernel, which libraries expect. Linux 6.6 has changed permissions by 452, 6.13 attributes by 463.
+/// The first number of a call that is newer than these lists: since Linux 5.3, numbers are the same on all
+/// architectures. Such calls fail as they do in an older kernel, which libraries expect. Linux 6.6 has changed
+/// permissions by 452, 6.13 attributes by 463.
 pub(super) const NEWER: u32 = 450;
 
-/// Commands of fcntl(2) that reach other processes: a signal of any number at any process of the user, a wait for all who open a file for
-/// writing, and what others do in a directory.
+/// Commands of fcntl(2) that reach other processes: a signal of any number at any process of the user, a wait for all
+/// who open a file for writing, and what others do in a directory.
 pub(super) const DENIED_COMMANDS: &[u32] = &[F_SETOWN, F_SETSIG, F_SETOWN_EX, F_SETLEASE, F_NOTIFY];
 const F_SETOWN: u32 = 8;
 const F_SETSIG: u32 = 10;
@@ -13,8 +14,8 @@ const F_SETOWN_EX: u32 = 15;
 const F_SETLEASE: u32 = 1024;
 const F_NOTIFY: u32 = 1026;
 
-/// Commands of ioctl(2) that Python and the C library need: whether a file is a terminal and its size, what there is to read, and flags of
-/// a descriptor. Others change files that are open for reading, such as their flags.
+/// Commands of ioctl(2) that Python and the C library need: whether a file is a terminal and its size, what there is to
+/// read, and flags of a descriptor. Others change files that are open for reading, such as their flags.
 pub(super) const ALLOWED_CONTROLS: &[u32] = &[TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX];
 const TCGETS: u32 = 0x5401;
 const TIOCGWINSZ: u32 = 0x5413;

@@ -113,8 +113,8 @@ const fn high_word(argument: u32) -> Instruction {
     (LOAD, 0, 0, 16 + 8 * argument + 4)
 }
 
-/// Refuses a call if its argument, as `load` makes it, has such a value. Afterwards the number is loaded again. Gives the place of the
-/// comparison.
+/// Refuses a call if its argument, as `load` makes it, has such a value. Afterwards the number is loaded again. Gives
+/// the place of the comparison.
 fn rule(program: &mut Vec<Instruction>, number: i64, load: &[Instruction], refused: Refused) -> usize {
     let skipped = load.len() as u8 + 3;
     program.push((JUMP_IF_EQUAL, 0, skipped, number as u32));

@@ -78,8 +78,8 @@ impl SessionState {
         std::mem::take(&mut lock(&self.notices))
     }
 
-    /// An idle process, whose next call has begun. One that has died or was killed meanwhile is dropped. It may live for a moment after it was
-    /// killed.
+    /// An idle process, whose next call has begun. One that has died or was killed meanwhile is dropped. It may live
+    /// for a moment after it was killed.
     pub fn take_idle(&self) -> Option<ProcessState> {
         loop {
             let state = self.pool.slots.take_idle(self.id)?;

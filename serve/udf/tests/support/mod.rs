@@ -40,8 +40,8 @@ fn printed(program: &Path, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
-/// An environment in `folder` that each user can read: the system's interpreter and a copy of numpy. `None` if the system's
-/// interpreter has another version than the one of the tests.
+/// An environment in `folder` that each user can read: the system's interpreter and a copy of numpy. `None` if the
+/// system's interpreter has another version than the one of the tests.
 pub fn environment(folder: &Path) -> Option<()> {
     let version = "import sys; print('python%d.%d' % sys.version_info[:2])";
     let numpy = "import numpy, os; print(os.path.dirname(os.path.dirname(numpy.__file__)))";

@@ -76,8 +76,8 @@ fn position(starts: &[usize], start: usize) -> usize {
     starts.binary_search(&start).unwrap_or(usize::MAX)
 }
 
-/// Makes a statement out of bytes and checks the fence's judgement. The first byte chooses between the grammar and the bytes
-/// themselves, the second one the user.
+/// Makes a statement out of bytes and checks the fence's judgement. The first byte chooses between the grammar and the
+/// bytes themselves, the second one the user.
 ///
 /// # Panics
 /// If the judgement is wrong.

@@ -5,7 +5,8 @@ use colonnade_duckdb::fence::{Fence, Refusal, Rights};
 /// The judgement of a statement. Places are numbers of tokens.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// It may reach the engine if the engine finds one of these kinds. The carried statement begins at a token, and has kinds of its own.
+    /// It may reach the engine if the engine finds one of these kinds. The carried statement begins at a token, and has
+    /// kinds of its own.
     Passes { kinds: &'static [&'static str], carried: Option<(usize, &'static [&'static str])>, returns: bool },
     /// It is refused.
     Refused(Refusal),

@@ -1,7 +1,7 @@
 //! Upsert: COPY into a temporary table, and from there INSERT … ON CONFLICT into the table.
 //!
-//! `DuckDB` has no locks: of two sessions that change one row, or add one key, the later one fails (40001). The rows are then in the
-//! temporary table already, so that [`merge_repeatedly`] can repeat the rest.
+//! `DuckDB` has no locks: of two sessions that change one row, or add one key, the later one fails (40001). The rows
+//! are then in the temporary table already, so that [`merge_repeatedly`] can repeat the rest.
 //! <https://duckdb.org/docs/stable/sql/statements/insert.html#on-conflict-clause>
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -168,8 +168,8 @@ impl<'a> UpsertStage<'a> {
     }
 }
 
-/// Moves the rows of a temporary table that is committed into the table, in a transaction that is repeated after a conflict. Afterwards the
-/// temporary table is gone in any case.
+/// Moves the rows of a temporary table that is committed into the table, in a transaction that is repeated after a
+/// conflict. Afterwards the temporary table is gone in any case.
 pub(super) fn merge_repeatedly(
     connection: &mut ServerConnection,
     tick: Tick<'_>,

@@ -44,8 +44,8 @@ impl Transfer<'_> {
         }
     }
 
-    /// Whether PostgreSQL receives streams, in the backend of this transaction. A pooler may have brought one that has not
-    /// loaded the extension.
+    /// Whether PostgreSQL receives streams, in the backend of this transaction. A pooler may have brought one that has
+    /// not loaded the extension.
     pub(crate) fn receives(&mut self) -> Result<bool, AnswerError> {
         let load = match &self.connection.server.delivery {
             None | Some(Delivery::Stock | Delivery::Served(_)) => return Ok(false),

@@ -26,7 +26,8 @@ const CLAUSES: [&str; 17] = [
     "window",
 ];
 
-/// Reads a statement after CREATE; `None` if it creates something else, or is DuckDB's CREATE FUNCTION, which is a macro in SQL.
+/// Reads a statement after CREATE; `None` if it creates something else, or is DuckDB's CREATE FUNCTION, which is a
+/// macro in SQL.
 pub(in crate::statement) fn create(mut parser: Parser<'_>) -> Option<Result<CreateFunction, FunctionSyntaxError>> {
     let or_replace = parser.word("or") && parser.word("replace");
     let is_aggregate = parser.word("aggregate");

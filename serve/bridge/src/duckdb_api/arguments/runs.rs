@@ -1,4 +1,5 @@
-//! Rows of a vector below another one: the items of lists, in runs. A list may have more items than memory has room for their numbers.
+//! Rows of a vector below another one: the items of lists, in runs. A list may have more items than memory has room for
+//! their numbers.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! From vectors of DuckDB to Arrow arrays. `_duckdb/inputs.py` casts them to DuckDB's types again, so types that Arrow has not are texts.
+//! From vectors of DuckDB to Arrow arrays. `_duckdb/inputs.py` casts them to DuckDB's types again, so types that Arrow
+//! has not are texts.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -91,8 +92,8 @@ pub(crate) fn from_vector(type_: &SqlType, values: &VectorValues, rows: &Runs) -
     })
 }
 
-/// Nested values: which of them are not NULL, the numbers of a union's members, where a list's items begin and end, and the columns below.
-/// A union is a struct of its member's name and of all members (`_duckdb/unions.py`).
+/// Nested values: which of them are not NULL, the numbers of a union's members, where a list's items begin and end, and
+/// the columns below. A union is a struct of its member's name and of all members (`_duckdb/unions.py`).
 fn from_children(
     type_: &SqlType,
     valid: &[bool],

@@ -1,7 +1,8 @@
 //! The rows of a capture: all, or a uniform sample.
 //!
-//! Each unit, a row or a group, gets a random number. The sample has the units with the smallest numbers, so each set of units has the
-//! same chance, whatever their order and the number of threads. A store of `n` units keeps up to `2 n` before it drops the larger half.
+//! Each unit, a row or a group, gets a random number. The sample has the units with the smallest numbers, so each set
+//! of units has the same chance, whatever their order and the number of threads. A store of `n` units keeps up to `2 n`
+//! before it drops the larger half.
 
 use std::sync::Arc;
 
@@ -149,7 +150,8 @@ impl Store {
         Ok(batches.into_iter().unzip())
     }
 
-    /// The next random number (SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+    /// The next random number (SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+    /// 2014).
     fn next(&mut self) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.random;

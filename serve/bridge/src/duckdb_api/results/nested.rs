@@ -22,8 +22,8 @@ pub(super) unsafe fn write(
     target: TargetRows<'_>,
 ) -> Result<(), CallbackError> {
     let mut data: *mut c_void = ptr::null_mut();
-    // SAFETY: the caller promises the vector; each child has its type's layout, and a row for each of the vector's rows, or is a list's
-    // child with as many as it was made to have.
+    // SAFETY: the caller promises the vector; each child has its type's layout, and a row for each of the vector's
+    // rows, or is a list's child with as many as it was made to have.
     unsafe {
         match (&column.data, type_.storage) {
             (OutputData::List { offsets, items }, Storage::List) => {
@@ -85,7 +85,8 @@ pub(super) unsafe fn write(
     }
 }
 
-/// Makes what is below rows without values NULL too: DuckDB reads fields and the numbers of members without asking for the row.
+/// Makes what is below rows without values NULL too: DuckDB reads fields and the numbers of members without asking for
+/// the row.
 ///
 /// # Safety
 /// As for `results::write`.
@@ -96,7 +97,8 @@ pub(super) unsafe fn write_nulls(
     target: TargetRows<'_>,
 ) -> Result<(), CallbackError> {
     let children = (0..).zip(&type_.children);
-    // SAFETY: the caller promises the vector; each child has a row for each of the vector's rows, an array's child as many as it has items.
+    // SAFETY: the caller promises the vector; each child has a row for each of the vector's rows, an array's child as
+    // many as it has items.
     unsafe {
         match type_.storage {
             Storage::Struct => {

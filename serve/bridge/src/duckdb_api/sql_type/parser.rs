@@ -7,7 +7,8 @@ use super::{SqlType, Storage};
 /// The deepest nesting.
 const MAX_DEPTH: usize = 16;
 
-/// Reads a type; `None` if functions cannot have it. `is_converted`: the type is what the macro of a function makes of it.
+/// Reads a type; `None` if functions cannot have it. `is_converted`: the type is what the macro of a function makes of
+/// it.
 pub(super) fn parse(name: &str, depth: usize, is_converted: bool) -> Option<SqlType> {
     if depth > MAX_DEPTH {
         return None;
@@ -54,7 +55,8 @@ pub(super) fn parse(name: &str, depth: usize, is_converted: bool) -> Option<SqlT
                 nested(name, ColumnType::Union(columns), Storage::Union, children)
             })
         }
-        // DuckDB's interface hides the structs that a map is a list of, so that they can be neither flattened nor made room for.
+        // DuckDB's interface hides the structs that a map is a list of, so that they can be neither flattened nor made
+        // room for.
         "MAP" if !is_converted => None,
         "MAP" => {
             let [key, value] = parts(inner).try_into().ok()?;

@@ -47,7 +47,8 @@ struct Shared {
     is_over: AtomicBool,
     /// The arguments that are single values, which each batch has.
     values: OnceLock<Arc<CollectedRows>>,
-    /// The first thread has a process, if there is one. The others take theirs afterwards, so that it gets the last one.
+    /// The first thread has a process, if there is one. The others take theirs afterwards, so that it gets the last
+    /// one.
     has_begun: OnceLock<()>,
 }
 

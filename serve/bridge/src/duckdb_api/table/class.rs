@@ -22,8 +22,8 @@ pub(crate) struct TableCall {
 /// Name, type, whether it is one value, and the number of its query; 0 is that of the single values.
 type Given = (String, String, bool, usize);
 
-/// A call in a block: the function's id, name and parameters (name, type, whether it is one value, and the column of the query), the type
-/// of its result, its body, whether it is STRICT, and whether its parameters have the style ARROW.
+/// A call in a block: the function's id, name and parameters (name, type, whether it is one value, and the column of
+/// the query), the type of its result, its body, whether it is STRICT, and whether its parameters have the style ARROW.
 #[derive(FromPyObject)]
 struct BlockCall(String, String, Vec<(String, String, bool, usize)>, String, String, bool, bool);
 

@@ -28,7 +28,8 @@ struct Bound {
 /// The handles are those of an entry that runs.
 pub(super) unsafe fn register(api: &'static Api, context: Handle, extension: Handle) -> Result<(), CallbackError> {
     let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
-    // SAFETY: the caller promises the handles; all others live until the end of this function; the callbacks have their declarations.
+    // SAFETY: the caller promises the handles; all others live until the end of this function; the callbacks have their
+    // declarations.
     unsafe {
         let mut factory = ptr::null_mut();
         checked(api, |error| (api.v2_context_get_factory)(context, &raw mut factory, error))?;
@@ -180,8 +181,8 @@ unsafe fn collect(
 ) -> Result<(), CallbackError> {
     let call = &bound.call;
     let mut group = lock(&call.groups[bound.group]);
-    // The query numbers its rows in their order. So it is known here, and not only expected of DuckDB's plans, that this order is kept.
-    // SAFETY: the caller promises the type.
+    // The query numbers its rows in their order. So it is known here, and not only expected of DuckDB's plans, that
+    // this order is kept. SAFETY: the caller promises the type.
     let number = |row: usize| unsafe { numbers.value::<i64>(numbers.entry(row)) };
     let (first, last) = (group.rows as i64 + 1, (group.rows + rows as u64) as i64);
     if number(0) != first || number(rows - 1) != last {

@@ -28,7 +28,8 @@ pub(super) unsafe fn register(api: &'static Api, context: Handle, extension: Han
     let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_table_function_destroy };
     // SAFETY: the caller promises the context.
     let varchar = unsafe { OwnedType::parse(api, context, "VARCHAR") }?;
-    // SAFETY: the caller promises the handles; all others live until the end of this function; the callbacks have their declarations.
+    // SAFETY: the caller promises the handles; all others live until the end of this function; the callbacks have their
+    // declarations.
     unsafe {
         let mut factory = ptr::null_mut();
         checked(api, |error| (api.v2_context_get_factory)(context, &raw mut factory, error))?;
@@ -90,8 +91,8 @@ unsafe extern "C" fn begin(info: Handle, _: Handle, error: *mut Handle) {
 }
 
 unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
-    // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind` and `begin`. The columns of the chunk are
-    // some of those that `bind` has added, flat, with room for a chunk's rows.
+    // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind` and `begin`. The
+    // columns of the chunk are some of those that `bind` has added, flat, with room for a chunk's rows.
     unsafe {
         report(error, |api| {
             let call: &Arc<Call> =

@@ -29,8 +29,8 @@ impl From<CallError> for RunError {
     }
 }
 
-/// Calls the function once, with the rows of each group. Columns that the function passes on are moved from these rows, if nothing else
-/// has them.
+/// Calls the function once, with the rows of each group. Columns that the function passes on are moved from these rows,
+/// if nothing else has them.
 pub(super) fn call(
     caller: &mut FunctionCaller,
     function: &Arc<Function>,

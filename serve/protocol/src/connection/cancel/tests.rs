@@ -90,7 +90,8 @@ fn time_limits_hold_after_a_cancel_request() {
     let running = control.start();
     assert!(control.stop(StopReason::Canceled).is_some());
     assert!(control.stop_if_overdue(Instant::now()).is_none());
-    // The engine ignores the interrupt, or the client does not read. After the time limit the statement is stopped again.
+    // The engine ignores the interrupt, or the client does not read. After the time limit the statement is stopped
+    // again.
     assert!(control.stop_if_overdue(Instant::now() + 2 * second).is_some());
     assert_eq!(count.0.load(Ordering::SeqCst), 2);
     assert!(matches!(control.check(), Err(Failure::Limit(LimitError::Statement))));

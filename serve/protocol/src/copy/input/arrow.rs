@@ -1,7 +1,7 @@
 //! `FORMAT arrow`: an Arrow IPC stream. CopyData messages may split it anywhere.
 //!
-//! This module frames the stream's messages itself, for two reasons. It charges a message to the session's budget before it gathers the
-//! message. And it checks that buffers lie within their message, which arrow-ipc assumes.
+//! This module frames the stream's messages itself, for two reasons. It charges a message to the session's budget
+//! before it gathers the message. And it checks that buffers lie within their message, which arrow-ipc assumes.
 //! <https://arrow.apache.org/docs/format/Columnar.html#encapsulated-message-format>
 
 use std::collections::{HashMap, VecDeque};
@@ -81,7 +81,8 @@ impl Arrow {
     fn pass_to_decoder(&mut self, mut bytes: Buffer, mut charge: Charge) -> Result<(), Failure> {
         while !bytes.is_empty() {
             let decoder = &mut self.decoder;
-            // If arrow-ipc panics on invalid data in spite of the checks, only this COPY fails. Its decoder is not used again.
+            // If arrow-ipc panics on invalid data in spite of the checks, only this COPY fails. Its decoder is not used
+            // again.
             let decoded = catch_unwind(AssertUnwindSafe(|| decoder.decode(&mut bytes)));
             let decoded = decoded.map_err(|_| malformed("a message is not valid"))?;
             if let Some(batch) = decoded.map_err(malformed)? {
@@ -131,8 +132,8 @@ fn malformed(problem: impl ToString) -> Failure {
     super::malformed("arrow", problem)
 }
 
-/// Reads as much of a frame as has arrived. A frame has an optional [`CONTINUATION`], the metadata's length, the metadata, and a body
-/// whose length is in the metadata.
+/// Reads as much of a frame as has arrived. A frame has an optional [`CONTINUATION`], the metadata's length, the
+/// metadata, and a body whose length is in the metadata.
 fn inspect_frame(frame: &[u8]) -> Result<FrameState, Failure> {
     let start = if frame.starts_with(&CONTINUATION) { 8 } else { 4 };
     let Some(length) = frame.get(start - 4..start) else { return Ok(FrameState::NeedsBytes(start)) };

@@ -100,8 +100,8 @@ impl CopyReader for Binary {
         if self.rest.len() > MAX_ROW_BYTES { Err(CopyDataError::TooLong.into()) } else { Ok(()) }
     }
 
-    /// As in PostgreSQL (`NextCopyFrom` in its copyfromparse.c), the trailer may be missing if the last row is complete. pgx never sends
-    /// it.
+    /// As in PostgreSQL (`NextCopyFrom` in its copyfromparse.c), the trailer may be missing if the last row is
+    /// complete. pgx never sends it.
     fn finish(&mut self) -> Result<(), Failure> {
         let is_whole = self.is_begun && self.rest.is_empty();
         if is_whole { Ok(()) } else { Err(super::malformed("binary", "its end is missing")) }

@@ -1,4 +1,5 @@
-//! `FORMAT colonnade`: reads batches from a Colonnade stream (PROTOCOL §10). `FORMAT arrow` shares how columns are named.
+//! `FORMAT colonnade`: reads batches from a Colonnade stream (PROTOCOL §10). `FORMAT arrow` shares how columns are
+//! named.
 
 mod fields;
 
@@ -19,8 +20,8 @@ use crate::limits::{Budget, Charge, Charged};
 
 /// The largest size of a decoded message, unless less is left in the session's budget.
 const MAX_DECODED_BYTES: usize = 512 << 20;
-/// Chunks are gathered until they have this number of rows, or [`INSERT_BYTES`]: an INSERT has a cost of its own, and engines store rows
-/// in groups of about this size.
+/// Chunks are gathered until they have this number of rows, or [`INSERT_BYTES`]: an INSERT has a cost of its own, and
+/// engines store rows in groups of about this size.
 const INSERT_ROWS: usize = 122_880;
 const INSERT_BYTES: usize = 32 << 20;
 

@@ -23,8 +23,8 @@ impl Frame {
         self.bytes.as_slice()
     }
 
-    /// Moves bytes from `data` until there are `length` bytes. Gives the rest of `data`. The whole message is charged before it is
-    /// gathered.
+    /// Moves bytes from `data` until there are `length` bytes. Gives the rest of `data`. The whole message is charged
+    /// before it is gathered.
     pub fn fill<'a>(&mut self, data: &'a [u8], length: usize) -> Result<&'a [u8], Failure> {
         if length > self.charge.bytes() {
             self.charge.set(length)?;

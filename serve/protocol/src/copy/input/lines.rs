@@ -11,7 +11,8 @@ use crate::limits::{Budget, Charge};
 pub(super) fn append_charged(rest: &mut Vec<u8>, data: &[u8], charge: &mut Charge) -> Result<(), Failure> {
     let needed = rest.len().saturating_add(data.len());
     if needed > rest.capacity() {
-        // The capacity grows by half, because a long row arrives in many messages: a copy for each would take quadratic time.
+        // The capacity grows by half, because a long row arrives in many messages: a copy for each would take quadratic
+        // time.
         let room = needed.saturating_add(rest.len() / 2);
         charge.set(room)?;
         rest.reserve_exact(room - rest.len());
@@ -42,8 +43,8 @@ impl Lines {
         }
     }
 
-    /// Appends `data` to the incomplete line. Gives the buffer and the position from which it was not scanned yet. The caller returns the
-    /// buffer with [`Lines::keep_rest`].
+    /// Appends `data` to the incomplete line. Gives the buffer and the position from which it was not scanned yet. The
+    /// caller returns the buffer with [`Lines::keep_rest`].
     ///
     /// # Errors
     /// If the session's budget is exceeded.
@@ -69,7 +70,8 @@ impl Lines {
         Some(std::mem::take(&mut self.rest)).filter(|last| !last.is_empty())
     }
 
-    /// The line without a carriage return at its end. `None` for the header, the end mark `\.`, and lines after the mark.
+    /// The line without a carriage return at its end. `None` for the header, the end mark `\.`, and lines after the
+    /// mark.
     pub fn data_line<'a>(&mut self, line: &'a [u8]) -> Option<&'a [u8]> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         if self.has_ended || std::mem::take(&mut self.is_header) {

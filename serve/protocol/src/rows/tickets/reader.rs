@@ -26,8 +26,8 @@ const FRAME: u64 = 5;
 const LIMITS: DecodeLimits = DecodeLimits { message_bytes: i32::MAX as u64, decoded_bytes: u64::MAX };
 
 impl KeptForm {
-    /// Whether a reader with these options gets the chunks of `part` as they are. `link` is the distance to the reader: for one on another
-    /// machine, the controller encodes the chunks for its link.
+    /// Whether a reader with these options gets the chunks of `part` as they are. `link` is the distance to the reader:
+    /// for one on another machine, the controller encodes the chunks for its link.
     pub fn suits(&self, part: &Part, options: &StreamOptions, link: Link) -> bool {
         let is_wanted = match options.compression {
             None => matches!(link, Link::SameMachine | Link::Loopback),
@@ -44,7 +44,8 @@ impl KeptForm {
     }
 }
 
-/// Sends the messages of a part as they are in the file. After an error, the client has received complete messages only.
+/// Sends the messages of a part as they are in the file. After an error, the client has received complete messages
+/// only.
 ///
 /// # Errors
 /// If the statement is to be stopped, or the file or the socket fails.
@@ -89,8 +90,8 @@ impl Selection {
     }
 }
 
-/// Decodes parts that follow one another. For readers that cannot take their chunks as they are or want less of them, and for the other
-/// formats of COPY.
+/// Decodes parts that follow one another. For readers that cannot take their chunks as they are or want less of them,
+/// and for the other formats of COPY.
 pub struct PartReader {
     spooled: Arc<Spooled>,
     parts: std::vec::IntoIter<Part>,

@@ -10,7 +10,8 @@ use crate::engine::{EngineError, SessionUser};
 use crate::error::{Failure, SqlState};
 use crate::limits::{Charge, LimitError};
 
-/// A spooled result. Each part is in the file as it is sent: CopyData messages, of which each carries one message of a stream.
+/// A spooled result. Each part is in the file as it is sent: CopyData messages, of which each carries one message of a
+/// stream.
 pub struct Spooled {
     user: SessionUser,
     ttl: Option<Duration>,

@@ -21,11 +21,11 @@ use crate::rows::{TooManyColumns, interrupted};
 
 /// The size of the chunks. It is the default of COPY, so that readers with the defaults get the chunks as they are.
 pub const CHUNK: BatchSize = BatchSize { rows: 65_536, bytes: 4 << 20, columns: MAX_COPY_COLUMNS };
-/// The smallest parts of a result that its reader wants in equal shares, unless the whole result is smaller. Smaller ones would cost more
-/// than their rows.
+/// The smallest parts of a result that its reader wants in equal shares, unless the whole result is smaller. Smaller
+/// ones would cost more than their rows.
 const SMALL_PART: BatchSize = BatchSize { rows: 1024, bytes: 16 << 10, ..CHUNK };
-/// So many of the parts written so far have the size of the share of one reader. A share is made of whole parts, so shares differ by a part
-/// at most.
+/// So many of the parts written so far have the size of the share of one reader. A share is made of whole parts, so
+/// shares differ by a part at most.
 const PARTS_PER_SHARE: u64 = 4;
 /// Larger pieces are written without a copy.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -43,7 +43,8 @@ pub struct SpoolSettings {
     pub config: Config,
 }
 
-/// Writes the result of a query to a spool, one part for each call of `next`. Dropped before the end, it ends the ticket.
+/// Writes the result of a query to a spool, one part for each call of `next`. Dropped before the end, it ends the
+/// ticket.
 pub struct SpoolingRows {
     /// `None` after the end or an error.
     rows: Option<Box<dyn Rows>>,
@@ -150,8 +151,9 @@ impl SpoolingRows {
         Ok(Some((self.spooled.add(part), part)))
     }
 
-    /// The size of the next part if the result is to be shared, and of its chunks. How large the result will be is unknown. So parts are small
-    /// at first, and grow with what is written: their number grows with the logarithm of the result's size.
+    /// The size of the next part if the result is to be shared, and of its chunks. How large the result will be is
+    /// unknown. So parts are small at first, and grow with what is written: their number grows with the logarithm of
+    /// the result's size.
     fn share(&self) -> Option<BatchSize> {
         let parts = self.settings.parts?.saturating_mul(PARTS_PER_SHARE);
         let size = |before: u64, least: usize| usize::try_from(before / parts).unwrap_or(usize::MAX).max(least);

@@ -157,8 +157,8 @@ impl PreparedStatement {
         Self { text: query.to_owned(), columns: Columns::Deferred, ..Self::default() }
     }
 
-    /// PostgreSQL's number for the type of each parameter. If the client has given one, it is that number, because another number for a
-    /// similar type could confuse the client.
+    /// PostgreSQL's number for the type of each parameter. If the client has given one, it is that number, because
+    /// another number for a similar type could confuse the client.
     pub fn parameter_oids(&self) -> impl ExactSizeIterator<Item = u32> {
         let from_source = |at: usize| self.source_types.get(at).copied().filter(|oid| *oid > 0);
         let given = move |at: usize| from_source(at).or_else(|| self.given.get(at).copied().flatten());

@@ -48,7 +48,8 @@ fn is_of_connection(name: &str) -> bool {
         || name == "standard_conforming_strings"
 }
 
-/// The command of a statement that the session runs itself. In front of a source, these are only the statements about the connection.
+/// The command of a statement that the session runs itself. In front of a source, these are only the statements about
+/// the connection.
 pub fn session_command(kind: &StatementKind, source: Option<Dialect>) -> Option<Command> {
     let command = command(kind)?;
     let Some(dialect) = source else { return Some(command) };

@@ -1,5 +1,5 @@
-//! Times with units, as PostgreSQL reads and shows them (guc.c: `parse_int`, `convert_to_base_unit` and `convert_int_from_base_unit`, for
-//! settings in milliseconds).
+//! Times with units, as PostgreSQL reads and shows them (guc.c: `parse_int`, `convert_to_base_unit` and
+//! `convert_int_from_base_unit`, for settings in milliseconds).
 
 /// The units with their milliseconds, the largest first.
 const UNITS: [(&str, f64); 6] =
@@ -33,8 +33,9 @@ pub fn shown(milliseconds: u32) -> String {
     format!("{}{name}", f64::from(milliseconds) / unit)
 }
 
-/// The number at the beginning of a text, and the rest. A whole number is read like C's `strtol` with base 0, so it may be hexadecimal or
-/// octal. Other numbers are decimal. They begin with a digit, or with a point that is the text's first character, where `strtol` stops.
+/// The number at the beginning of a text, and the rest. A whole number is read like C's `strtol` with base 0, so it may
+/// be hexadecimal or octal. Other numbers are decimal. They begin with a digit, or with a point that is the text's
+/// first character, where `strtol` stops.
 fn number(text: &str) -> Option<(f64, &str)> {
     let trimmed = text.trim_start_matches(is_space);
     let unsigned = trimmed.strip_prefix(['+', '-']).unwrap_or(trimmed);

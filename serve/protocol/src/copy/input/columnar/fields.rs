@@ -11,11 +11,12 @@ const EXTENSION: &str = "ARROW:extension:name";
 /// A type whose stored form is a struct of bytes. The engine would take the struct for the value.
 const VARIANT: &str = "arrow.parquet.variant";
 
-/// For each of the stream's fields, the position of its column among the targets. `exported` has the targets as COPY … TO sends them.
+/// For each of the stream's fields, the position of its column among the targets. `exported` has the targets as COPY …
+/// TO sends them.
 ///
 /// # Errors
-/// A field names no target, or one that another field names; a listed column has no field; or a field has another type than its column is sent
-/// in.
+/// A field names no target, or one that another field names; a listed column has no field; or a field has another type
+/// than its column is sent in.
 pub(super) fn matched(
     stream: &Schema,
     targets: &[TargetColumn],
@@ -78,7 +79,8 @@ pub(super) fn check_texts(column: &Field, format: &'static str) -> Result<(), Fa
     Err(malformed(format, "the name of a nested field, or a time zone, has a NUL character"))
 }
 
-/// Whether the values of both types mean the same. A time zone is only a way to show values; names matter only within a struct.
+/// Whether the values of both types mean the same. A time zone is only a way to show values; names matter only within a
+/// struct.
 fn is_same_type(given: &DataType, wanted: &DataType) -> bool {
     match (given, wanted) {
         (DataType::Timestamp(unit, zone), DataType::Timestamp(wanted_unit, wanted_zone)) => {

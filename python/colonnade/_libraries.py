@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 
@@ -25,9 +24,10 @@ def must_be_of_one_version(purpose: str) -> None:
     """Raises an ImportError if `colonnade_serve` is of another version than this package, as after an upgrade of one of
     them alone. Then each import of it may fail, or find what does something else."""
     try:
-        own, server = version("colonnade"), version("colonnade_serve")
-    except PackageNotFoundError:
-        # One of them is not installed, or is a folder without metadata.
+        own, server = (
+            importlib.import_module(f"{name}._core").__version__ for name in ("colonnade", "colonnade_serve")
+        )
+    except ModuleNotFoundError:
         return
     if own != server:
         text = f"{purpose} needs colonnade_serve {own}, and {server} is installed: pip install -U 'colonnade[serve]'"

@@ -70,11 +70,11 @@ def test_a_command_of_the_server_says_what_to_install(command: str, arguments: t
 @pytest.mark.parametrize("command", ["read", "serve", "ml"])
 def test_a_server_of_another_version_is_not_used(command: str, tmp_path: Path) -> None:
     packages, installed = tmp_path / "packages", Path(colonnade.__file__).parents[1]
-    metadata = packages / "colonnade_serve-0.0.1.dist-info/METADATA"
-    metadata.parent.mkdir(parents=True)
-    metadata.write_text("Metadata-Version: 2.4\nName: colonnade-serve\nVersion: 0.0.1\n")
-    for found in (installed / "colonnade_serve", *installed.glob("colonnade-*.dist-info")):
-        (packages / found.name).symlink_to(found)
+    (packages / "colonnade_serve").mkdir(parents=True)
+    for found in (installed / "colonnade_serve").iterdir():
+        if found.name.partition(".")[0] != "_core":
+            (packages / "colonnade_serve" / found.name).symlink_to(found)
+    (packages / "colonnade_serve/_core.py").write_text('__version__ = "0.0.1"\n')
     done = alone(command, "--help", cwd=tmp_path, names=CLIENT)
     needed = f"colonnade_serve {colonnade.__version__}, and 0.0.1 is installed: pip install -U 'colonnade[serve]'"
     said = "" if command == "read" else f"colonnade: colonnade {command} needs {needed}\n"

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from .read_only_connection import ReadOnlyConnection
     from .session_settings import SessionSettings
 
-#: The statements by which the server asks for it. It never passes on those of clients.
-DISCARDS = frozenset(("DISCARD TEMP", "RESET ALL", "DEALLOCATE ALL"))
 #: What can be temporary, with the name of DuckDB's function and the prefix of its columns. The queries use no operator
 #: and no other function, because a macro of the database or of the client could have its name.
 OBJECTS = {"TABLE": "table", "VIEW": "view", "SEQUENCE": "sequence", "TYPE": "type"}
@@ -26,7 +24,7 @@ MACROS = {"macro": "MACRO", "table_macro": "MACRO TABLE"}
 
 
 def removals(connection: DuckDBPyConnection | ReadOnlyConnection, sql: str, settings: SessionSettings) -> list[str]:
-    """The statements to run for one of `DISCARDS`."""
+    """The statements to run for one of these."""
     if sql == "RESET ALL":
         return settings.resets(connection)
     if sql == "DEALLOCATE ALL":

@@ -51,8 +51,6 @@ class Library:
     def __init__(self, connection: DuckDBPyConnection | ReadOnlyConnection, parser: DuckDBPyConnection) -> None:
         self.connection = connection
         self.parser = parser
-        #: The statement whose tree was made last.
-        self._tree: tuple[str, list[dict[str, Any]]] = ("", [])
 
     def bind(self, sql: str, values: dict[str, object] | None = None) -> Bound:
         """What DuckDB finds a statement to be. It does not run. `values` are those of its parameters."""
@@ -70,6 +68,4 @@ class Library:
 
     def tree(self, sql: str) -> list[dict[str, Any]]:
         """`parse_tree.query_nodes`."""
-        if self._tree[0] != sql:
-            self._tree = (sql, query_nodes(self.parser, sql))
-        return self._tree[1]
+        return query_nodes(self.parser, sql)

@@ -143,8 +143,8 @@ class Session:
 
     @binding
     def discard(self, what: str) -> None:
-        """Remove a part of what the session has: one of `DISCARDS`. Each statement runs as one of the client's, so that
-        all that a session remembers follows."""
+        """Remove a part of what the session has, as `discard.py` says. Each statement runs as one of the client's, so
+        that all that a session remembers follows."""
         try:
             self.lifetime.begin()
             statements = removals(self._connection, what, self._settings)

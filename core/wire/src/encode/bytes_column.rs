@@ -88,16 +88,9 @@ fn put_shared<'a>(
         body.put_u64(texts.data.len() as u64);
         return body.put(texts.data);
     }
-    let total: u64 = codes.iter().map(|&code| u64::from(texts.lengths[code as usize] as u32)).sum();
-    body.set(node, Encoding::Dictionary, 0);
-    body.put_u32(texts.lengths.len() as u32);
-    body.put_u32(0);
-    body.put_u64(total);
-    let values = body.start(0, 0);
-    let strings = Strings { lengths: texts.lengths.to_vec(), data: Cow::Borrowed(texts.data) };
-    strings.put_lengths(body, values, memory.child(0), context);
-    body.align(8);
-    dictionary::put_codes(body, codes, texts.lengths.len(), context);
+    let total = codes.iter().map(|&code| texts.lengths[code as usize] as u32 as usize).sum();
+    let entries = Strings { lengths: texts.lengths.to_vec(), data: Cow::Borrowed(texts.data) };
+    entries.put_entries(body, node, codes, total, memory, context);
 }
 
 /// Adds the offsets, shifted so that they start at 0, and the data between the first and the last. Offsets that start
@@ -318,20 +311,34 @@ impl<'a> Strings<'a> {
         memory: &mut Memory,
         context: &Context<'_>,
     ) {
-        let count = dictionary.entries.len();
-        body.set(node, Encoding::Dictionary, 0);
-        body.put_u32(count as u32);
-        body.put_u32(0);
-        body.put_u64(self.data.len() as u64);
         let mut bytes = Vec::new();
         for entry in &dictionary.entries {
             bytes.extend_from_slice(&self.data[entry.start..entry.start + entry.length]);
         }
         let lengths: Vec<i32> = dictionary.entries.iter().map(|entry| entry.length as u32 as i32).collect();
+        let entries = Strings { lengths, data: Cow::Owned(bytes) };
+        entries.put_entries(body, node, &dictionary.codes, self.data.len(), memory, context);
+    }
+
+    /// Adds these strings as the entries of a dictionary, and the codes. `total` is the length of the codes' strings.
+    fn put_entries(
+        self,
+        body: &mut Body<'a>,
+        node: NodeStart,
+        codes: &[u32],
+        total: usize,
+        memory: &mut Memory,
+        context: &Context<'_>,
+    ) {
+        let count = self.lengths.len();
+        body.set(node, Encoding::Dictionary, 0);
+        body.put_u32(count as u32);
+        body.put_u32(0);
+        body.put_u64(total as u64);
         let values = body.start(0, 0);
-        Strings { lengths, data: Cow::Owned(bytes) }.put_lengths(body, values, memory.child(0), context);
+        self.put_lengths(body, values, memory.child(0), context);
         body.align(8);
-        dictionary::put_codes(body, &dictionary.codes, count, context);
+        dictionary::put_codes(body, codes, count, context);
     }
 }
 

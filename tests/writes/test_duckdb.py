@@ -5,14 +5,17 @@ from __future__ import annotations
 import datetime
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import colonnade
 import duckdb
 import pyarrow as pa
 import pytest
+from colonnade._sources.duckdb_types import arrow_scan
 from colonnade._sources.duckdb_types.exact import quoted
 
 from tests.writes.places import Place
@@ -379,3 +382,21 @@ def test_macros_with_the_names_of_duckdbs_functions_change_no_write(tmp_path: Pa
                 connection.write(pa.table({"k": [3]} | wrong), "t", if_exists="upsert", key=["k"])
             assert refused.value.sqlstate == state
         assert len(rows(connection)) == 2
+
+
+def test_several_threads_may_open_the_file_at_once(in_duckdb: Place) -> None:
+    # DuckDB's package opens the file once, and a thread may go on before another one has registered its functions.
+    threads, path = 3, in_duckdb.uri.removeprefix("duckdb:///")
+    start = threading.Barrier(threads)
+
+    def finds_the_function() -> bool:
+        start.wait(60)
+        with duckdb.connect(unquote(path)) as opened:
+            found = arrow_scan.is_duckdbs(opened)
+            start.wait(60)
+        return found
+
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(50):
+            asked = [pool.submit(finds_the_function) for _ in range(threads)]
+            assert [thread.result() for thread in asked] == threads * [True]

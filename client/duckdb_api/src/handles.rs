@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::symbols::{Api, Code, Handle, Opaque, RawText, View};
+use crate::symbols::{Api, Code, Handle, Opaque, RawText};
 
 /// `DUCKDB_V2_ERROR_QUERY_BINDER`, `_QUERY_EXECUTOR` and `_RUNTIME_INTERRUPT`. After an internal or fatal error DuckDB
 /// closes the database, so no error here is one.
@@ -28,11 +28,6 @@ const MAX_TYPES: usize = 1000;
 const MAX_TYPE_NAME: usize = 200;
 const INTERNAL: Code = 8001;
 const FATAL: Code = 8002;
-
-/// The kinds of vectors (`DUCKDB_V2_VECTOR_TYPE`).
-const OTHER: i32 = 0;
-/// The kind of a vector with one value for all rows.
-pub const CONSTANT: i32 = 2;
 
 /// What a callback reports to DuckDB.
 #[derive(Debug)]
@@ -256,108 +251,4 @@ pub unsafe fn object<'a, T>(
     checked(api, |error| read(&raw mut pointer, error))?;
     // SAFETY: the caller promises it.
     unsafe { pointer.cast::<T>().as_mut() }.ok_or_else(|| "DuckDB has no data for a function".into())
-}
-
-/// A vector that may be read. What loops over rows call is inlined into them, which are in another crate.
-pub struct VectorValues {
-    api: &'static Api,
-    vector: Handle,
-    view: View,
-    /// Whether it has one value for all rows.
-    pub is_constant: bool,
-}
-
-impl VectorValues {
-    /// The values of a vector, which is flattened if it is neither flat nor constant nor a dictionary.
-    ///
-    /// # Safety
-    /// The vector is an argument of a callback that runs, or a child of one.
-    pub unsafe fn new(api: &'static Api, vector: Handle) -> Result<Self, CallbackError> {
-        let mut kind = OTHER;
-        // SAFETY: the caller promises the vector.
-        checked(api, |error| unsafe { (api.v2_vector_get_vector_type)(vector, &raw mut kind, error) })?;
-        if kind == OTHER {
-            // SAFETY: as above.
-            checked(api, |error| unsafe { (api.v2_vector_flatten)(vector, error) })?;
-        }
-        let mut view = View { data: ptr::null(), validity: ptr::null(), selection: ptr::null(), count: 0 };
-        // SAFETY: as above.
-        checked(api, |error| unsafe { (api.v2_vector_get_view)(vector, &raw mut view, error) })?;
-        Ok(Self { api, vector, view, is_constant: kind == CONSTANT })
-    }
-
-    /// Flat values, whose children have the same rows. DuckDB may free the memory that the vector had before, so `self`
-    /// and other views of the vector must not be read any more.
-    pub fn flattened(&self) -> Result<Self, CallbackError> {
-        // SAFETY: the vector is an argument of a callback that runs, or a child of one.
-        checked(self.api, |error| unsafe { (self.api.v2_vector_flatten)(self.vector, error) })?;
-        // SAFETY: as above.
-        unsafe { Self::new(self.api, self.vector) }
-    }
-
-    /// The values of a vector below this one, which is flat.
-    pub fn child(&self, index: u64) -> Result<Self, CallbackError> {
-        let mut child = ptr::null_mut();
-        // SAFETY: as above.
-        checked(self.api, |error| unsafe {
-            (self.api.v2_vector_get_child)(self.vector, index, &raw mut child, error)
-        })?;
-        // SAFETY: as above.
-        unsafe { Self::new(self.api, child) }?.flattened()
-    }
-
-    /// Whether entry i is row i.
-    #[inline]
-    pub fn is_flat(&self) -> bool {
-        self.view.selection.is_null()
-    }
-
-    /// Whether there are values, and not only children.
-    #[inline]
-    pub fn has_memory(&self) -> bool {
-        !self.view.data.is_null()
-    }
-
-    /// Whether no row is NULL for certain.
-    #[inline]
-    pub fn has_no_null(&self) -> bool {
-        self.view.validity.is_null()
-    }
-
-    /// The entry of a row of the vector. Entries are what `value` and `is_valid` take.
-    #[inline]
-    pub fn entry(&self, row: usize) -> usize {
-        if self.view.selection.is_null() {
-            return row;
-        }
-        // SAFETY: a vector's selection has an entry for each of its rows; a constant's is zero for each row of a
-        // vector.
-        unsafe { *self.view.selection.add(row) as usize }
-    }
-
-    /// Whether an entry has a value.
-    #[inline]
-    pub fn is_valid(&self, entry: usize) -> bool {
-        // SAFETY: if a vector has a bitmap, it has a bit for each entry.
-        self.view.validity.is_null() || unsafe { *self.view.validity.add(entry / 64) } >> (entry % 64) & 1 == 1
-    }
-
-    /// The value of an entry.
-    ///
-    /// # Safety
-    /// The vector's values are of this type.
-    pub unsafe fn value<T: Copy>(&self, entry: usize) -> T {
-        // SAFETY: a vector has a value for each entry, and the caller promises its type.
-        unsafe { ptr::read_unaligned(self.view.data.cast::<T>().add(entry)) }
-    }
-
-    /// The values of the first entries.
-    ///
-    /// # Safety
-    /// The vector is flat, and its values have this width and no bytes that are not initialized.
-    #[inline]
-    pub unsafe fn bytes(&self, entries: usize, width: usize) -> &[u8] {
-        // SAFETY: the caller promises it.
-        unsafe { std::slice::from_raw_parts(self.view.data.cast::<u8>(), entries * width) }
-    }
 }

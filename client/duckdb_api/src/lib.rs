@@ -3,5 +3,8 @@
 //! DuckDB's library is a Python package, whose extension module exports the interface. `symbols.rs` takes the functions
 //! out of the loaded module; nothing is linked.
 
+pub mod arguments;
+pub mod extension;
 pub mod handles;
 pub mod symbols;
+pub mod vectors;

@@ -235,7 +235,7 @@ impl Api {
     /// Finds DuckDB's functions in the file of its extension module.
     ///
     /// # Errors
-    /// Why functions in Python cannot run with this DuckDB.
+    /// Why this DuckDB cannot be used.
     pub fn load(path: &str) -> Result<&'static Self, String> {
         if let Some(api) = API.get() {
             return Ok(api);
@@ -248,7 +248,7 @@ impl Api {
         // SAFETY: it returns a constant text.
         let version = unsafe { CStr::from_ptr(version()) }.to_string_lossy();
         if !version.starts_with("v2.0.") {
-            return Err(format!("functions in Python need DuckDB 2.0, but this is DuckDB {version}"));
+            return Err(format!("this needs DuckDB 2.0, but here is DuckDB {version}"));
         }
         let api = Self::resolve(&library)?;
         Ok(API.get_or_init(|| api))

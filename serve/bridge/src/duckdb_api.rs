@@ -32,7 +32,7 @@ mod table;
 
 use classes::FunctionProcesses;
 pub(crate) use classes::FunctionSession;
-use colonnade_duckdb_api::{handles, symbols};
+use colonnade_duckdb_api::{handles, symbols, vectors};
 use deferred_calls::{BoundFunction, DeferredStream};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
@@ -60,5 +60,5 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn register_functions(py: Python<'_>) -> PyResult<()> {
     let path: String = py.import("_duckdb")?.getattr("__file__")?.extract()?;
-    entry::register(&path).map_err(PyNotImplementedError::new_err)
+    entry::register(&path).map_err(|reason| PyNotImplementedError::new_err(format!("functions in Python: {reason}")))
 }

@@ -12,11 +12,12 @@ use super::capture::{Capture, KeepError, Role, from_decoded, from_parts};
 use super::gathered::{
     COMBINED, Contiguous, GatherError, Gathered, NO_ROWS, Part, PartsError, State, contiguous, values_of, write_parts,
 };
-use super::handles::{CallbackError, VectorValues, checked, object, owned, report};
+use super::handles::{CallbackError, checked, object, owned, report};
 use super::registry::OWN_ARGUMENTS;
 use super::registry::TYPES;
 use super::results::{self, NONE, TargetRows};
 use super::symbols::{Api, Code, Handle};
+use super::vectors::VectorValues;
 
 /// A bound call with its rows.
 struct AggregateCall {

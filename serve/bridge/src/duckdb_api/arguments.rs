@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use colonnade_udf::{CallError, CallInputs, Form, MemoryBudget, MemoryExceeded, MemoryVec, NodeBuffers, NodeSize};
 
-use super::handles::{CallbackError, VectorValues};
+use super::handles::CallbackError;
 use super::sql_type::{SqlType, Storage};
+use super::vectors::VectorValues;
 use runs::Runs;
 
 /// The longest text that DuckDB stores within its 16 bytes.

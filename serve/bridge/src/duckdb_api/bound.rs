@@ -5,14 +5,15 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use colonnade_duckdb_api::arguments::{argument_type, constant};
 use colonnade_udf::MemoryVec;
 
 use super::capture::{CapturedCall, Role};
 use super::deferral;
-use super::handles::{CallbackError, OwnedType, checked, copied, object, owned};
+use super::handles::{CallbackError, checked, object, owned};
 use super::registry::{self, Definition, OWN_ARGUMENTS};
 use super::session::{Failure, Session, given_during};
-use super::symbols::{Api, Handle, Opaque, RawText};
+use super::symbols::{Api, Handle, Opaque};
 
 /// The most arguments of a function that takes any: as many as it could declare.
 const MAX_ARGUMENTS: usize = 100;
@@ -186,15 +187,6 @@ unsafe extern "C" fn is_same(left: *mut c_void, right: *mut c_void) -> bool {
         && is_one_capture
 }
 
-/// The type of an argument.
-///
-/// # Safety
-/// `info` is that of a bind callback that runs, whose call has this argument.
-unsafe fn argument_type(api: &'static Api, info: Handle, number: u64) -> Result<OwnedType, CallbackError> {
-    // SAFETY: the caller promises both.
-    OwnedType::new(api, |out, error| unsafe { (api.v2_function_bind_get_arg_type)(info, number, out, error) })
-}
-
 /// What a function with any arguments is for arguments of these types.
 fn variant(
     session: &Session,
@@ -213,28 +205,4 @@ fn variant(
         return Err(failed("42P18", format!("argument {position} of {name} is a NULL without a type: cast it to one")));
     }
     registry::variant(definition, types).map_err(|error| failed("0A000", format!("{name}: {error}")))
-}
-
-/// An argument that is a constant text.
-///
-/// # Safety
-/// `info` is that of a bind callback that runs.
-pub(super) unsafe fn constant(api: &'static Api, info: Handle, index: u64) -> Result<String, CallbackError> {
-    let mut value = ptr::null_mut();
-    // SAFETY: the caller promises the information.
-    checked(api, |error| unsafe { (api.v2_function_bind_get_arg_value)(info, index, &raw mut value, error) })?;
-    let mut is_null = false;
-    let mut text = RawText { bytes: ptr::null(), length: 0 };
-    // SAFETY: the value is this side's until it is destroyed below; the text is copied before.
-    unsafe {
-        let read = checked(api, |error| (api.v2_value_is_null)(value, &raw mut is_null, error)).and_then(|()| {
-            if is_null {
-                return Err(CallbackError::bind("the id of a function is NULL"));
-            }
-            checked(api, |error| (api.v2_value_get_varchar)(value, &raw mut text, error))
-        });
-        let read = read.map(|()| copied(&text));
-        (api.v2_value_destroy)(&raw mut value);
-        read
-    }
 }

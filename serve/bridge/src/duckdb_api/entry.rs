@@ -3,36 +3,18 @@
 //! DuckDB calls an entry for each database, as it does for extensions that are linked statically. One descriptor has
 //! one entry, so there are two: version 2 of the interface for the dispatchers, version 1 for `colonnade_session()`.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{c_char, c_void};
 use std::ptr;
+
+use colonnade_duckdb_api::extension::{
+    ANY, CONSISTENT, CONSISTENT_WITHIN_QUERY, ExtensionInput, MadeFunction, NULL_HANDLING, POSITIONAL_ONLY,
+    POSITIONAL_VARIADIC, SPECIAL, STABILITY, VOLATILE, describe, register as register_extensions,
+};
 
 use super::handles::{CallbackError, OwnedType, checked, owned, raw, report};
 use super::registry::{AGGREGATE, MAP_IMMUTABLE, MAP_STABLE, MAP_VOLATILE};
 use super::symbols::{Api, Handle, Opaque};
 use super::{aggregate, map, session, table};
-
-/// The layout of `duckdb_extension_descriptor`, version 1.
-#[repr(C)]
-struct Descriptor {
-    version: u32,
-    set_error: Option<unsafe extern "C" fn(*mut Descriptor, *const c_char)>,
-    internal: *mut c_void,
-    name: *const c_char,
-    extension_version: *const c_char,
-    api_version: *const c_char,
-    entry_cpp: *const c_void,
-    entry_v1: *const c_void,
-    entry_v2: *const c_void,
-}
-
-/// `duckdb_v2_extension_input`.
-#[repr(C)]
-struct Input {
-    api: *const c_void,
-    extension: Handle,
-    context: Handle,
-    error: *mut Handle,
-}
 
 /// `duckdb_extension_access`.
 #[repr(C)]
@@ -42,64 +24,24 @@ struct Access {
     api: *const c_void,
 }
 
-pub(super) const STABILITY: i32 = 0x1_0000;
-const CONSISTENT: i32 = 0x1_0000;
-pub(super) const VOLATILE: i32 = 0x1_0001;
-const CONSISTENT_WITHIN_QUERY: i32 = 0x1_0002;
-pub(super) const NULL_HANDLING: i32 = 0x1_0100;
-pub(super) const SPECIAL: i32 = 0x1_0101;
-pub(super) const POSITIONAL_ONLY: i32 = 0;
-const POSITIONAL_VARIADIC: i32 = 2;
-/// `DUCKDB_V2_LOGICAL_TYPE_ID_ANY`.
-const ANY: i32 = 3;
-
 /// Gives each database that is opened from now on the dispatchers.
 ///
 /// # Errors
 /// Why not.
 pub(super) fn register(path: &str) -> Result<(), String> {
-    let api = Api::load(path)?;
-    for describe in [describe_session as unsafe extern "C" fn(*mut c_void) -> i32, describe_dispatchers] {
-        // SAFETY: the function fills a descriptor of the version that DuckDB offers. Registering it again does nothing.
-        if unsafe { (api.register_static_extension)(describe) } != 0 {
-            return Err("DuckDB does not accept the dispatchers".to_owned());
-        }
-    }
-    Ok(())
+    register_extensions(Api::load(path)?, &[describe_session, describe_dispatchers])
 }
 
 unsafe extern "C" fn describe_session(descriptor: *mut c_void) -> i32 {
     let entry: unsafe extern "C" fn(Handle, *const Access) -> bool = enter_session;
     // SAFETY: DuckDB passes a descriptor.
-    unsafe { describe(descriptor.cast(), c"colonnade_session", c"v1.2.0", entry as *const c_void, ptr::null()) }
+    unsafe { describe(descriptor, c"colonnade_session", c"v1.2.0", entry as *const c_void, ptr::null()) }
 }
 
 unsafe extern "C" fn describe_dispatchers(descriptor: *mut c_void) -> i32 {
-    let entry: unsafe extern "C" fn(*const Input) = enter_dispatchers;
+    let entry: unsafe extern "C" fn(*const ExtensionInput) = enter_dispatchers;
     // SAFETY: DuckDB passes a descriptor.
-    unsafe { describe(descriptor.cast(), c"colonnade_functions", c"v2.0.0", ptr::null(), entry as *const c_void) }
-}
-
-/// # Safety
-/// `descriptor` is one that DuckDB has made.
-unsafe fn describe(
-    descriptor: *mut Descriptor,
-    name: &'static CStr,
-    api_version: &'static CStr,
-    entry_v1: *const c_void,
-    entry_v2: *const c_void,
-) -> i32 {
-    // SAFETY: the caller promises it. All later versions begin with these fields.
-    let Some(descriptor) = (unsafe { descriptor.as_mut() }) else { return 1 };
-    if descriptor.version < 1 {
-        return 1;
-    }
-    descriptor.version = 1;
-    descriptor.name = name.as_ptr();
-    descriptor.extension_version = concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast();
-    descriptor.api_version = api_version.as_ptr();
-    (descriptor.entry_v1, descriptor.entry_v2) = (entry_v1, entry_v2);
-    0
+    unsafe { describe(descriptor, c"colonnade_functions", c"v2.0.0", ptr::null(), entry as *const c_void) }
 }
 
 unsafe extern "C" fn enter_session(info: Handle, access: *const Access) -> bool {
@@ -117,7 +59,7 @@ unsafe extern "C" fn enter_session(info: Handle, access: *const Access) -> bool 
     result.is_ok()
 }
 
-unsafe extern "C" fn enter_dispatchers(input: *const Input) {
+unsafe extern "C" fn enter_dispatchers(input: *const ExtensionInput) {
     // SAFETY: DuckDB passes the input of an entry, whose error lives.
     unsafe {
         let input = &*input;
@@ -131,28 +73,15 @@ unsafe extern "C" fn enter_dispatchers(input: *const Input) {
     }
 }
 
-/// A function of DuckDB's that is being made.
-pub(super) struct Made {
-    pub handle: Handle,
-    pub destroy: unsafe extern "C" fn(*mut Handle) -> i32,
-}
-
-impl Drop for Made {
-    fn drop(&mut self) {
-        // SAFETY: this owns the function, also after it was registered.
-        unsafe { (self.destroy)(&raw mut self.handle) };
-    }
-}
-
 /// # Safety
 /// `input` is that of an entry that runs.
 unsafe fn register_map(
     api: &'static Api,
-    input: &Input,
+    input: &ExtensionInput,
     name: &'static str,
     stability: i32,
 ) -> Result<(), CallbackError> {
-    let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
+    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
     let mut user_data: Opaque = owned(name);
     // SAFETY: the caller promises the input; all handles live until the end of this function; the callbacks have their
     // declarations.
@@ -179,8 +108,8 @@ unsafe fn register_map(
 
 /// # Safety
 /// `input` is that of an entry that runs.
-unsafe fn register_aggregate(api: &'static Api, input: &Input) -> Result<(), CallbackError> {
-    let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_aggregate_function_destroy };
+unsafe fn register_aggregate(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
+    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_aggregate_function_destroy };
     let mut user_data: Opaque = owned(AGGREGATE);
     // SAFETY: as in `register_map`.
     unsafe {

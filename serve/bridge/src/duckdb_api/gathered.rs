@@ -18,8 +18,8 @@ use std::thread::{self, ThreadId};
 use colonnade_udf::{MemoryBudget, MemoryExceeded, MemoryVec};
 
 use super::arguments::Rows;
-use super::handles::VectorValues;
 use super::sql_type::SqlType;
+use super::vectors::VectorValues;
 
 use column::Column;
 pub(super) use column::{Contiguous, PartsError, contiguous, values_of, write_parts};

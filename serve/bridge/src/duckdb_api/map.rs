@@ -8,11 +8,12 @@ use super::arguments::{self, Rows, WriteError};
 use super::bound::BoundCall;
 use super::capture::{KeepError, Role, from_vector};
 use super::deferral;
-use super::handles::{CallbackError, VectorValues, checked, object, owned, report};
+use super::handles::{CallbackError, checked, object, owned, report};
 use super::registry::OWN_ARGUMENTS;
 use super::registry::TYPES;
 use super::results::{self, NONE, TargetRows};
 use super::symbols::{Api, Handle};
+use super::vectors::VectorValues;
 
 /// What a thread of DuckDB has for a call: a function process that no other thread uses.
 struct ThreadState {

@@ -8,9 +8,10 @@ use std::ptr;
 
 use colonnade_udf::{OutputColumn, OutputData};
 
-use super::handles::{CONSTANT, CallbackError, INVALID_VALUE, checked};
+use super::handles::{CallbackError, INVALID_VALUE, checked};
 use super::sql_type::{SqlType, Storage};
 use super::symbols::{Api, Handle};
+use super::vectors::CONSTANT;
 
 const INLINE: usize = 12;
 const UUID_ORDER: u128 = 1 << 127;

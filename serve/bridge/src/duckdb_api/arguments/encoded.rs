@@ -15,8 +15,9 @@ use std::sync::Arc;
 use colonnade_udf::{CallError, CallInputs, MemoryBudget, MemoryExceeded, MemoryVec};
 
 use super::{append_fixed, with_text, write_bytes, write_fixed};
-use crate::duckdb_api::handles::{CallbackError, VectorValues};
+use crate::duckdb_api::handles::CallbackError;
 use crate::duckdb_api::sql_type::{SqlType, Storage};
+use crate::duckdb_api::vectors::VectorValues;
 
 /// The most bytes of a value of a fixed width.
 const MAX_WIDTH: usize = 16;

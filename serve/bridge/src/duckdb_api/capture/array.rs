@@ -20,8 +20,9 @@ use colonnade_udf::{ColumnType, MemoryVec, TimestampUnit};
 use crate::duckdb_api::arguments::encoded::Decoded;
 use crate::duckdb_api::arguments::runs::Runs;
 use crate::duckdb_api::arguments::{WriteError, append_fixed, with_text};
-use crate::duckdb_api::handles::{CallbackError, VectorValues};
+use crate::duckdb_api::handles::CallbackError;
 use crate::duckdb_api::sql_type::{SqlType, Storage};
+use crate::duckdb_api::vectors::VectorValues;
 
 /// The rows of a vector.
 pub(crate) fn from_vector(type_: &SqlType, values: &VectorValues, rows: &Runs) -> Result<ArrayRef, WriteError> {

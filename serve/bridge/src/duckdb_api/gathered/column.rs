@@ -7,8 +7,8 @@ use colonnade_udf::{CallError, CallInputs, MemoryBudget, MemoryExceeded, MemoryV
 use super::{GatherError, Part};
 use crate::duckdb_api::arguments::encoded::Tree;
 use crate::duckdb_api::arguments::{Rows, append_fixed, bitmap, with_text};
-use crate::duckdb_api::handles::VectorValues;
 use crate::duckdb_api::sql_type::{SqlType, Storage};
+use crate::duckdb_api::vectors::VectorValues;
 
 /// Why a column cannot be written.
 pub(in super::super) enum PartsError {

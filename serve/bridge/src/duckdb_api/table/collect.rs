@@ -3,16 +3,18 @@
 use std::ptr;
 use std::sync::Arc;
 
+use colonnade_duckdb_api::arguments::constant;
+use colonnade_duckdb_api::extension::{MadeFunction, NULL_HANDLING, SPECIAL, STABILITY, VOLATILE};
 use colonnade_udf::{CallError, Form};
 
 use super::{BATCH_ROWS, Call, VALUES, lock};
 use crate::duckdb_api::arguments::{self, Rows, WriteError};
-use crate::duckdb_api::bound::constant;
-use crate::duckdb_api::entry::{Made, NULL_HANDLING, SPECIAL, STABILITY, VOLATILE, sign};
-use crate::duckdb_api::handles::{CallbackError, OwnedType, VectorValues, checked, object, owned, raw, report};
+use crate::duckdb_api::entry::sign;
+use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
 use crate::duckdb_api::registry::OWN_ARGUMENTS;
 use crate::duckdb_api::registry::TYPES;
 use crate::duckdb_api::symbols::{Api, Handle};
+use crate::duckdb_api::vectors::VectorValues;
 
 const NAME: &str = "colonnade_collect";
 /// The arguments before those that are collected.
@@ -27,7 +29,7 @@ struct Bound {
 /// # Safety
 /// The handles are those of an entry that runs.
 pub(super) unsafe fn register(api: &'static Api, context: Handle, extension: Handle) -> Result<(), CallbackError> {
-    let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
+    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
     // SAFETY: the caller promises the handles; all others live until the end of this function; the callbacks have their
     // declarations.
     unsafe {

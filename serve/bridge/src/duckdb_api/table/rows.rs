@@ -3,9 +3,10 @@
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
+use colonnade_duckdb_api::arguments::constant;
+use colonnade_duckdb_api::extension::{MadeFunction, POSITIONAL_ONLY};
+
 use super::{Call, lock};
-use crate::duckdb_api::bound::constant;
-use crate::duckdb_api::entry::{Made, POSITIONAL_ONLY};
 use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
 use crate::duckdb_api::registry::TYPES;
 use crate::duckdb_api::results::{self, TargetRows};
@@ -25,7 +26,7 @@ struct Position {
 /// # Safety
 /// The handles are those of an entry that runs.
 pub(super) unsafe fn register(api: &'static Api, context: Handle, extension: Handle) -> Result<(), CallbackError> {
-    let mut function = Made { handle: ptr::null_mut(), destroy: api.v2_table_function_destroy };
+    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_table_function_destroy };
     // SAFETY: the caller promises the context.
     let varchar = unsafe { OwnedType::parse(api, context, "VARCHAR") }?;
     // SAFETY: the caller promises the handles; all others live until the end of this function; the callbacks have their

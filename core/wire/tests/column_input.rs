@@ -68,6 +68,15 @@ fn validity(rows: usize) -> impl Strategy<Value = Option<Vec<bool>>> {
     ]
 }
 
+/// Where each entry begins, and where the last one ends.
+fn offsets(entries: &[String]) -> Vec<i32> {
+    let ends = entries.iter().scan(0, |end, entry| {
+        *end += entry.len() as i32;
+        Some(*end)
+    });
+    std::iter::once(0).chain(ends).collect()
+}
+
 /// Entries, and rows of them.
 fn texts() -> impl Strategy<Value = (Vec<String>, Vec<u32>, Option<Vec<bool>>)> {
     (prop::collection::vec("[a-zé]{0,20}", 1..300), 0_usize..700).prop_flat_map(|(entries, rows)| {
@@ -83,12 +92,12 @@ proptest! {
         how in (0..ENCODINGS.len(), 0..CONFIGS.len()),
         data_type in prop::sample::select(vec![DataType::Utf8, DataType::LargeBinary]),
     ) {
-        let (lengths, data): (Vec<_>, String) = (entries.iter().map(|entry| entry.len() as i32).collect(), entries.concat());
+        let (ends, data) = (offsets(&entries), entries.concat());
         let bits = valid.as_deref().map(bitmap);
         let mut sent = codes.clone();
         // Under a NULL, a code has no meaning.
         valid.iter().flatten().zip(&mut sent).filter(|(valid, _)| !**valid).for_each(|(_, code)| *code = u32::MAX);
-        let input = Codes { validity: bits.as_deref().map(Bitmap::new), codes: &sent, lengths: &lengths, data: data.as_bytes() };
+        let input = Codes { validity: bits.as_deref().map(Bitmap::new), codes: &sent, offsets: &ends, data: data.as_bytes() };
         let (mut offsets, mut bytes) = (vec![0_i64], Vec::new());
         for &code in &codes {
             bytes.extend_from_slice(entries[code as usize].as_bytes());
@@ -125,15 +134,15 @@ proptest! {
 fn entries_that_repeat_are_a_dictionary() {
     let encoding = |entries: usize, rows: u32| {
         let texts: Vec<_> = (0..entries).map(|entry| format!("the text {entry}")).collect();
-        let (lengths, data): (Vec<_>, String) = (texts.iter().map(|text| text.len() as i32).collect(), texts.concat());
+        let (offsets, data) = (offsets(&texts), texts.concat());
         let codes: Vec<_> = (0..rows).map(|row| row % entries as u32).collect();
-        let input = Codes { validity: None, codes: &codes, lengths: &lengths, data: data.as_bytes() };
+        let input = Codes { validity: None, codes: &codes, offsets: &offsets, data: data.as_bytes() };
         decoded(&DataType::Utf8, (0, 1), ColumnInput::Codes(input), rows as usize).map(|(_, encoding)| encoding)
     };
     assert_eq!(encoding(1, 100), [Encoding::Constant; 2]);
     assert_eq!(encoding(4, 2048), [Encoding::Dictionary; 2]);
     assert_eq!(encoding(2000, 2048), [Encoding::Lengths; 2]);
-    let none = Codes { validity: None, codes: &[], lengths: &[], data: &[] };
+    let none = Codes { validity: None, codes: &[], offsets: &[], data: &[] };
     assert!(decoded(&DataType::Utf8, (0, 1), ColumnInput::Codes(none), 0).iter().all(|(column, _)| column.rows == 0));
 }
 
@@ -141,14 +150,16 @@ fn entries_that_repeat_are_a_dictionary() {
 #[test]
 fn codes_without_entries_are_refused() {
     let mut encoder = Encoder::new(schema(DataType::Utf8));
-    let mut refused = |codes: &[u32], lengths: &[i32], data: &[u8]| {
-        let input = ColumnInput::Codes(Codes { validity: None, codes, lengths, data });
+    let mut refused = |codes: &[u32], offsets: &[i32], data: &[u8]| {
+        let input = ColumnInput::Codes(Codes { validity: None, codes, offsets, data });
         matches!(encoder.chunk_of(codes.len(), &[input], Config::LIGHT), Err(EncodeError::Buffers(0)))
     };
-    assert!(refused(&[0, 2], &[1, 1], b"ab"));
-    assert!(refused(&[0], &[3], b"ab"));
-    assert!(refused(&[0], &[-1, 3], b"ab"));
-    assert!(!refused(&[0, 1], &[1, 1], b"ab"));
+    assert!(refused(&[0, 2], &[0, 1, 2], b"ab"));
+    assert!(refused(&[0], &[0, 3], b"ab"));
+    assert!(refused(&[0], &[-1, 2], b"ab"));
+    assert!(refused(&[0], &[0, 2, 1], b"ab"));
+    assert!(!refused(&[0, 1], &[0, 1, 2], b"ab"));
+    assert!(!refused(&[0, 0], &[1, 2], b"ab"));
     let narrow = ColumnInput::Narrow(Narrow { validity: None, values: &[1] });
     assert!(matches!(encoder.chunk_of(1, &[narrow], Config::LIGHT), Err(EncodeError::Buffers(0))));
 }

@@ -15,11 +15,11 @@ pub fn columns_from_batch(batch: &RecordBatch) -> Vec<Column<&[u8]>> {
     batch.columns().iter().map(|array| column(array)).collect()
 }
 
-fn column(array: &ArrayRef) -> Column<&[u8]> {
+pub(super) fn column(array: &ArrayRef) -> Column<&[u8]> {
     Column { rows: array.len(), validity: array.nulls().map(validity), values: values(array) }
 }
 
-fn validity(nulls: &NullBuffer) -> Bitmap<&[u8]> {
+pub(super) fn validity(nulls: &NullBuffer) -> Bitmap<&[u8]> {
     Bitmap { bytes: nulls.buffer().as_slice(), offset: nulls.offset() }
 }
 
@@ -97,7 +97,11 @@ fn values_of_width(array: &dyn Array) -> Option<&[u8]> {
 /// The number of rows for each chunk of `batch`, so that a chunk has at most `max_rows` rows and about `max_bytes`
 /// plain bytes, unless a single row is larger. The parts have nearly equal sizes.
 pub fn rows_per_chunk(batch: &RecordBatch, max_rows: usize, max_bytes: usize) -> usize {
-    let rows = batch.num_rows();
-    let chunks = rows.div_ceil(max_rows.max(1)).max(plain_bytes(batch).div_ceil(max_bytes.max(1))).max(1);
-    rows.div_ceil(chunks).max(1)
+    rows_per_part((batch.num_rows(), plain_bytes(batch)), max_rows, max_bytes)
+}
+
+/// The same for so many rows, which have so many plain bytes together.
+pub fn rows_per_part((rows, bytes): (usize, usize), max_rows: usize, max_bytes: usize) -> usize {
+    let parts = rows.div_ceil(max_rows.max(1)).max(bytes.div_ceil(max_bytes.max(1))).max(1);
+    rows.div_ceil(parts).max(1)
 }

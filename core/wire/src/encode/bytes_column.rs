@@ -56,7 +56,7 @@ pub(super) fn put_codes<'a>(
 ) -> Option<()> {
     let Layout::Bytes { offset, .. } = layout else { return None };
     let may_share = !context.plain() && [Encoding::Lengths, Encoding::Dictionary].iter().all(|&one| context.may(one));
-    let (entries, stored) = (texts.lengths.len(), present.stored());
+    let (entries, stored) = (texts.lengths().len(), present.stored());
     // A dictionary has at most as many entries as there are values.
     if may_share && (1..=stored / MIN_REPEATS).contains(&entries) {
         let codes: &[i32] = bytemuck::cast_slice(texts.codes);
@@ -83,13 +83,14 @@ fn put_shared<'a>(
     memory: &mut Memory,
     context: &Context<'_>,
 ) {
-    if texts.lengths.len() == 1 && context.may(Encoding::Constant) {
+    let lengths: Vec<i32> = texts.lengths().collect();
+    if lengths.len() == 1 && context.may(Encoding::Constant) {
         body.set(node, Encoding::Constant, 0);
-        body.put_u64(texts.data.len() as u64);
-        return body.put(texts.data);
+        body.put_u64(texts.entries().len() as u64);
+        return body.put(texts.entries());
     }
-    let total = codes.iter().map(|&code| texts.lengths[code as usize] as u32 as usize).sum();
-    let entries = Strings { lengths: texts.lengths.to_vec(), data: Cow::Borrowed(texts.data) };
+    let total = codes.iter().map(|&code| lengths[code as usize] as u32 as usize).sum();
+    let entries = Strings { lengths, data: Cow::Borrowed(texts.entries()) };
     entries.put_entries(body, node, codes, total, memory, context);
 }
 
@@ -164,19 +165,13 @@ impl<'a> Strings<'a> {
 
     /// The strings of codes. Those under a NULL are omitted or empty.
     fn of_codes(present: &Present<'_>, texts: &Codes<'_>) -> Self {
-        let mut end = 0;
-        let mut starts = Vec::with_capacity(texts.lengths.len());
-        for &length in texts.lengths {
-            starts.push(end);
-            end += length as u32 as usize;
-        }
         let is_sparse = present.sparse().is_some();
         let (mut lengths, mut data) = (Vec::with_capacity(present.stored()), Vec::new());
         for (row, &code) in texts.codes.iter().enumerate() {
             if present.is_valid(row) {
-                let (start, length) = (starts[code as usize], texts.lengths[code as usize]);
-                lengths.push(length);
-                data.extend_from_slice(&texts.data[start..start + length as u32 as usize]);
+                let (start, end) = (texts.offsets[code as usize], texts.offsets[code as usize + 1]);
+                lengths.push(end - start);
+                data.extend_from_slice(&texts.data[start as usize..end as usize]);
             } else if !is_sparse {
                 lengths.push(0);
             }

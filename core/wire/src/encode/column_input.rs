@@ -20,9 +20,9 @@ pub struct Codes<'a> {
     pub validity: Option<Bitmap<&'a [u8]>>,
     /// For each row the number of its entry. Under a NULL it has no meaning.
     pub codes: &'a [u32],
-    /// The number of bytes of each entry.
-    pub lengths: &'a [i32],
-    /// The entries, end to end. Some may be equal, or occur in no row.
+    /// Where each entry begins in `data`, and where the last one ends. Some may be equal, or occur in no row.
+    pub offsets: &'a [i32],
+    /// The entries.
     pub data: &'a [u8],
 }
 
@@ -55,7 +55,7 @@ impl<'a> ColumnInput<'_, 'a> {
     }
 
     /// Bytes of the buffers in plain form. `None` if they do not belong to the field's type, or are too short.
-    pub(super) fn plain_bytes(&self, field: &Field) -> Option<usize> {
+    pub(crate) fn plain_bytes(&self, field: &Field) -> Option<usize> {
         let rows = self.rows();
         let validity = match self.validity() {
             Some(valid) => valid.covers(rows).then(|| rows.div_ceil(8))?,
@@ -71,19 +71,38 @@ impl<'a> ColumnInput<'_, 'a> {
     }
 }
 
-impl Codes<'_> {
-    /// The bytes of all rows. `None` if a valid row has no entry, or the entries have not as many bytes as they say.
+impl<'a> Codes<'a> {
+    /// The bytes of all rows. `None` if a valid row has no entry, or an entry is not within the data.
     fn bytes(&self) -> Option<usize> {
-        let lengths = self.lengths.iter().map(|&length| usize::try_from(length).ok());
-        if lengths.sum::<Option<usize>>()? != self.data.len() {
+        let is_within = self.offsets.first().is_none_or(|&first| first >= 0)
+            && self.offsets.is_sorted()
+            && self.offsets.last().is_none_or(|&last| usize::try_from(last).is_ok_and(|last| last <= self.data.len()));
+        if !is_within {
             return None;
+        }
+        let lengths: Vec<i32> = self.lengths().collect();
+        if self.validity.is_none() {
+            return self.codes.iter().map(|&code| lengths.get(code as usize).map(|&length| length as usize)).sum();
         }
         let mut total = 0;
         for (row, &code) in self.codes.iter().enumerate() {
             if self.validity.is_none_or(|valid| valid.bit(row)) {
-                total += *self.lengths.get(code as usize)? as usize;
+                total += *lengths.get(code as usize)? as usize;
             }
         }
         Some(total)
+    }
+
+    /// The number of bytes of each entry.
+    pub(super) fn lengths(&self) -> impl ExactSizeIterator<Item = i32> {
+        self.offsets.windows(2).map(|entry| entry[1] - entry[0])
+    }
+
+    /// All entries, end to end.
+    pub(super) fn entries(&self) -> &'a [u8] {
+        match (self.offsets.first(), self.offsets.last()) {
+            (Some(&first), Some(&last)) => &self.data[first as usize..last as usize],
+            _ => &[],
+        }
     }
 }

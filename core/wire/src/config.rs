@@ -19,6 +19,8 @@ pub struct Config {
 pub enum Level {
     /// Plain buffers, unchanged.
     Plain,
+    /// Plain buffers, except for columns that are given in a form that is smaller: these stay small.
+    AsGiven,
     /// The smallest encoding that sampling finds, without FSST.
     Light,
     /// The same with FSST for text.
@@ -39,6 +41,8 @@ pub enum Codec {
 impl Config {
     /// Plain Arrow buffers.
     pub const PLAIN: Self = Self { level: Level::Plain, codec: Codec::None };
+    /// What costs least where bytes cost little: plain buffers, and what is given as codes or as narrow integers.
+    pub const AS_GIVEN: Self = Self { level: Level::AsGiven, codec: Codec::None };
     /// An encoding for each column.
     pub const LIGHT: Self = Self { level: Level::Light, codec: Codec::None };
     /// An encoding for each column, with FSST for text.
@@ -56,6 +60,7 @@ impl fmt::Display for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.level {
             Level::Plain => "plain",
+            Level::AsGiven => "as given",
             Level::Light => "light",
             Level::LightFsst => "light+fsst",
         })?;

@@ -80,7 +80,7 @@ impl Controller {
     /// What suits `link`, for a reader that takes `codecs`; see [`Controller::adaptive`] for `cpu`.
     pub fn auto(link: Link, codecs: CodecSet, cpu: f64) -> Self {
         match link {
-            Link::SameMachine | Link::Loopback => Self::fixed(Config::PLAIN),
+            Link::SameMachine | Link::Loopback => Self::fixed(Config::AS_GIVEN),
             Link::Remote => Self::adaptive(codecs, cpu),
             // Light chunks gain on nearly all links and lose little on the others.
             Link::Unobserved => Self::fixed(Config::LIGHT),
@@ -161,9 +161,9 @@ impl Controller {
         }
     }
 
-    /// Whether there is no work in any chunk.
+    /// Whether there is little work in any chunk.
     pub fn is_plain(&self) -> bool {
-        matches!(self.0, Mode::Fixed(Config::PLAIN))
+        matches!(self.0, Mode::Fixed(Config::PLAIN | Config::AS_GIVEN))
     }
 
     /// Whether it learns anything from [`Controller::link`]: asking a socket costs system calls.

@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use crate::clock::{Elapsed, Moment};
-use crate::{Chunk, ChunkCost, Column, Config, Controller, EncodeError, Encoder, LinkEstimate, LinkSample};
+use crate::{
+    Chunk, ChunkCost, Column, ColumnInput, Config, Controller, EncodeError, Encoder, LinkEstimate, LinkSample,
+};
 
 /// Encodes the chunks of one stream. The controller chooses each chunk's configuration, and measures its cost.
 pub struct Writer {
@@ -32,12 +34,28 @@ impl Writer {
     ///
     /// The columns do not fit the schema, or the chunk is too large. The stream is then unchanged.
     pub fn chunk<'a>(&mut self, rows: usize, columns: &[Column<&'a [u8]>]) -> Result<Chunk<'a>, EncodeError> {
+        self.encode(|encoder, config| encoder.chunk(rows, columns, config))
+    }
+
+    /// Encodes the next chunk; see [`Encoder::chunk_of`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Writer::chunk`].
+    pub fn chunk_of<'a>(&mut self, rows: usize, columns: &[ColumnInput<'_, 'a>]) -> Result<Chunk<'a>, EncodeError> {
+        self.encode(|encoder, config| encoder.chunk_of(rows, columns, config))
+    }
+
+    fn encode<'a>(
+        &mut self,
+        encode: impl FnOnce(&mut Encoder, Config) -> Result<Chunk<'a>, EncodeError>,
+    ) -> Result<Chunk<'a>, EncodeError> {
         if let Some(handed) = self.handed.take() {
             self.controller.produced(handed.elapsed());
         }
         let config = self.next_config();
         let started = Moment::now();
-        let chunk = self.encoder.chunk(rows, columns, config)?;
+        let chunk = encode(&mut self.encoder, config)?;
         self.controller.encoded(&cost(config, &chunk, started.elapsed()));
         Ok(chunk)
     }

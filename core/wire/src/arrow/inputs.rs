@@ -49,9 +49,15 @@ impl<'a> BatchColumns<'a> {
         self.0.iter().map(input).collect()
     }
 
-    /// Bytes of the rows in plain form, as the schema has them.
-    pub fn plain_bytes(&self, schema: &Schema) -> usize {
-        let sizes = self.inputs().into_iter().zip(&schema.fields);
-        sizes.map(|(column, field)| column.plain_bytes(field).unwrap_or(0)).sum()
+    /// Bytes of the rows in plain form, as the schema has them. If these are certainly no more than `most`, an upper
+    /// bound, which takes less time.
+    pub fn plain_bytes(&self, schema: &Schema, most: usize) -> usize {
+        let inputs = self.inputs();
+        let sizes = || inputs.iter().zip(&schema.fields);
+        let bound = sizes().map(|(column, field)| column.most_plain_bytes(field)).fold(0, usize::saturating_add);
+        if bound <= most {
+            return bound;
+        }
+        sizes().map(|(column, field)| column.plain_bytes(field).unwrap_or(0)).sum()
     }
 }

@@ -13,6 +13,8 @@ use crate::{Column, EncodeError, Encoding, EncodingSet, Field, Layout, Level, Va
 /// The parameters of one chunk's encoding.
 pub(super) struct Context<'a> {
     level: Level,
+    /// Whether only encodings are used that cost little to find.
+    is_quick: bool,
     encodings: EncodingSet,
     bitmaps: Bitmaps<'a>,
 }
@@ -42,12 +44,26 @@ impl Memory {
 
 impl<'a> Context<'a> {
     pub(super) fn new(level: Level, encodings: EncodingSet) -> Self {
-        Self { level, encodings, bitmaps: Bitmaps::default() }
+        Self { level, is_quick: false, encodings, bitmaps: Bitmaps::default() }
     }
 
     /// Whether buffers are sent unchanged.
     pub(super) fn plain(&self) -> bool {
-        self.level == Level::Plain
+        matches!(self.level, Level::Plain | Level::AsGiven)
+    }
+
+    /// How a column is encoded that is given as codes or as narrow integers.
+    fn of_given(&self) -> Context<'static> {
+        let (level, is_quick) = match self.level {
+            Level::AsGiven => (Level::Light, true),
+            level => (level, self.is_quick),
+        };
+        Context { level, is_quick, encodings: self.encodings, bitmaps: Bitmaps::default() }
+    }
+
+    /// What a column's earlier chunks have shown, if encodings may be tried that are expensive to find.
+    pub(super) fn tries<'m>(&self, memory: &'m mut Memory) -> Option<&'m mut Memory> {
+        (!self.is_quick).then_some(memory)
     }
 
     pub(super) fn fsst(&self) -> bool {
@@ -108,10 +124,10 @@ impl<'a> Context<'a> {
         let column = match input {
             ColumnInput::Column(column) => *column,
             ColumnInput::Codes(texts) => {
-                return bytes_column::put_codes(body, node, &present, texts, layout, memory, self);
+                return bytes_column::put_codes(body, node, &present, texts, layout, memory, &self.of_given());
             }
             ColumnInput::Narrow(integers) => {
-                fixed::put_narrow(body, node, &present, integers.values, memory, self);
+                fixed::put_narrow(body, node, &present, integers.values, memory, &self.of_given());
                 return Some(());
             }
         };

@@ -71,6 +71,17 @@ impl<'a> ColumnInput<'_, 'a> {
     }
 }
 
+impl ColumnInput<'_, '_> {
+    /// At least as many bytes as those of the buffers in plain form, if they belong to the field's type.
+    #[cfg(feature = "arrow")]
+    pub(crate) fn most_plain_bytes(&self, field: &Field) -> usize {
+        let Self::Codes(texts) = self else { return self.plain_bytes(field).unwrap_or(0) };
+        let longest = texts.lengths().max().and_then(|longest| usize::try_from(longest).ok()).unwrap_or(0);
+        // The bit of the row, and an offset of 8 bytes at most.
+        texts.codes.len().saturating_mul(longest + 9) + 9
+    }
+}
+
 impl<'a> Codes<'a> {
     /// The bytes of all rows. `None` if a valid row has no entry, or an entry is not within the data.
     fn bytes(&self) -> Option<usize> {
@@ -82,7 +93,9 @@ impl<'a> Codes<'a> {
         }
         let lengths: Vec<i32> = self.lengths().collect();
         if self.validity.is_none() {
-            return self.codes.iter().map(|&code| lengths.get(code as usize).map(|&length| length as usize)).sum();
+            let largest = self.codes.iter().fold(0, |largest, &code| largest.max(code));
+            let have_entries = self.codes.is_empty() || (largest as usize) < lengths.len();
+            return have_entries.then(|| self.codes.iter().map(|&code| lengths[code as usize] as usize).sum());
         }
         let mut total = 0;
         for (row, &code) in self.codes.iter().enumerate() {

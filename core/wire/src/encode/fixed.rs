@@ -153,14 +153,17 @@ pub(super) fn put_narrow(
     if !context.plain() && context.may(Encoding::Split) {
         return put_one_limb(body, node, present, values, memory, context);
     }
-    let wide = |value: i64| i128::from(value).to_le_bytes();
-    let stored = (0..present.rows).filter(|row| present.sparse().is_none() || present.is_valid(*row));
-    let bytes: Vec<u8> = stored.flat_map(|row| wide(values[row])).collect();
+    let wide: Vec<i128> = if present.sparse().is_none() {
+        values.iter().map(|&value| i128::from(value)).collect()
+    } else {
+        (0..present.rows).filter(|&row| present.is_valid(row)).map(|row| i128::from(values[row])).collect()
+    };
+    let bytes: &[u8] = bytemuck::cast_slice(&wide);
     if context.plain() {
         body.align(64);
-        return body.put(&bytes);
+        return body.put(bytes);
     }
-    put_opaque(body, node, Cow::Owned(bytes), 16, context);
+    put_opaque(body, node, Cow::Owned(bytes.to_vec()), 16, context);
 }
 
 /// Adds the lowest limbs of wide integers, of which the others are copies of the sign.
@@ -175,7 +178,7 @@ fn put_one_limb(
     body.set(node, Encoding::Split, 1);
     let part = body.start(0, 0);
     let picked = present.pick(values);
-    integers::put(body, part, picked.as_deref().unwrap_or(values), None, context, Some(memory.child(0)));
+    integers::put(body, part, picked.as_deref().unwrap_or(values), None, context, context.tries(memory.child(0)));
     body.align(8);
 }
 

@@ -25,7 +25,8 @@ BIN = Path(sys.executable).parent
 #: The folders of tests for each folder, of which the longest that has a file counts.
 TESTS = {
     "client/adbc": ["adbc"],
-    "client/duckdb_api": ["functions"],
+    "client/duckdb_api": ["functions", "serve"],
+    "client/duckdb_vectors": ["serve"],
     "client/src/mysql": ["mysql"],
     "client/src/postgres": ["postgres"],
     "client/src/sqlite": ["sqlite"],

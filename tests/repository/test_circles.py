@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CRATES = [
     *(f"core/{name}" for name in ("budget", "wire", "tcp", "login", "sql")),
-    *("client", "client/adbc", "client/duckdb_api", "python", "python/interop"),
+    *("client", "client/adbc", "client/duckdb_api", "client/duckdb_vectors", "python", "python/interop"),
     *(f"serve/{name}" for name in ("protocol", "duckdb", "udf", "bridge")),
     "pg/encoder",
 ]

@@ -10,6 +10,10 @@ const OTHER: i32 = 0;
 /// The kind of a vector with one value for all rows.
 pub const CONSTANT: i32 = 2;
 
+/// The bytes of a text's value, and the longest text that is stored within them.
+const TEXT_BYTES: usize = 16;
+const INLINE: usize = 12;
+
 /// A vector that may be read. What loops over rows call is inlined into them, which are in another crate.
 pub struct VectorValues {
     api: &'static Api,
@@ -101,6 +105,61 @@ impl VectorValues {
     pub unsafe fn value<T: Copy>(&self, entry: usize) -> T {
         // SAFETY: a vector has a value for each entry, and the caller promises its type.
         unsafe { ptr::read_unaligned(self.view.data.cast::<T>().add(entry)) }
+    }
+
+    /// Where the values of the entries are. A loop over rows reads faster from it than by `value`: what the loop writes
+    /// might change the view, as far as the compiler knows.
+    #[inline]
+    pub fn data<T>(&self) -> *const T {
+        self.view.data.cast()
+    }
+
+    /// The bytes of an entry of a text or a blob.
+    ///
+    /// # Safety
+    /// The vector's type is stored as VARCHAR is, and the entry is not NULL.
+    #[inline]
+    pub unsafe fn text(&self, entry: usize) -> &[u8] {
+        // SAFETY: the caller promises the type, whose values are 16 bytes: the length, then the bytes, or four of them
+        // and their address. DuckDB has the bytes there as long as the vector lives.
+        unsafe {
+            let text = self.view.data.cast::<u8>().add(entry * TEXT_BYTES);
+            let length = ptr::read_unaligned(text.cast::<u32>()) as usize;
+            let bytes =
+                if length <= INLINE { text.add(4) } else { ptr::read_unaligned(text.add(8).cast::<*const u8>()) };
+            std::slice::from_raw_parts(bytes, length)
+        }
+    }
+
+    /// The entry of each of the first rows; `None` if entry i is row i.
+    #[inline]
+    pub fn selection(&self, rows: usize) -> Option<&[u32]> {
+        // SAFETY: a vector's selection has an entry for each of its rows.
+        (!self.is_flat()).then(|| unsafe { std::slice::from_raw_parts(self.view.selection, rows) })
+    }
+
+    /// The bits of the first entries, of which those with a value are 1; `None` if there are none, because all have one.
+    ///
+    /// # Safety
+    /// The vector is flat, and has so many entries.
+    pub unsafe fn validity(&self, entries: usize) -> Option<&[u64]> {
+        // SAFETY: if a vector has a bitmap, it has a bit for each entry, in whole words.
+        (!self.has_no_null()).then(|| unsafe { std::slice::from_raw_parts(self.view.validity, entries.div_ceil(64)) })
+    }
+
+    /// Whether one of the first rows is NULL. DuckDB may have bits where none is.
+    #[inline]
+    pub fn has_null(&self, rows: usize) -> bool {
+        match self.selection(rows) {
+            _ if self.has_no_null() => false,
+            Some(entries) => entries.iter().any(|&entry| !self.is_valid(entry as usize)),
+            // SAFETY: the vector is flat, because it has no selection, and has these rows.
+            None => unsafe { self.validity(rows) }.is_some_and(|words| {
+                let rest = rows % 64;
+                let whole = &words[..rows / 64];
+                whole.iter().any(|&word| word != u64::MAX) || rest > 0 && !words[rows / 64] << (64 - rest) != 0
+            }),
+        }
     }
 
     /// The values of the first entries.

@@ -1,0 +1,167 @@
+//! `colonnade_vectors(token, columns…)`: gathers the rows of a result, and gives a ticket for each of them.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::{Arc, Mutex};
+
+use colonnade_duckdb_api::arguments::{argument_type, constant};
+use colonnade_duckdb_api::extension::{
+    ANY, ExtensionInput, MadeFunction, NULL_HANDLING, POSITIONAL_ONLY, POSITIONAL_VARIADIC, SPECIAL, STABILITY,
+    VOLATILE, describe, register as register_extensions,
+};
+use colonnade_duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
+use colonnade_duckdb_api::symbols::{Api, Handle};
+use colonnade_duckdb_api::vectors::VectorValues;
+
+use crate::executor::Executor;
+use crate::result::{VectorResult, lock};
+
+/// The bits of a ticket that number the rows of an executor.
+pub(crate) const ROW_BITS: u32 = 40;
+/// The number of executors of a result at most, so that a ticket is positive.
+const MAX_EXECUTORS: u64 = 1 << (63 - ROW_BITS);
+
+/// An executor of a plan, as DuckDB keeps it.
+struct State {
+    number: u64,
+    executor: Arc<Mutex<Executor>>,
+    vectors: Vec<VectorValues>,
+}
+
+/// Gives each database that is opened from now on the function. `path` is the file of DuckDB's library, which is
+/// loaded.
+///
+/// # Errors
+/// Why not.
+pub fn register(path: &str) -> Result<(), String> {
+    register_extensions(Api::load(path)?, &[describe_vectors])
+}
+
+unsafe extern "C" fn describe_vectors(descriptor: *mut c_void) -> i32 {
+    let entry: unsafe extern "C" fn(*const ExtensionInput) = enter;
+    // SAFETY: DuckDB passes a descriptor.
+    unsafe { describe(descriptor, c"colonnade_vectors", c"v2.0.0", ptr::null(), entry as *const c_void) }
+}
+
+unsafe extern "C" fn enter(input: *const ExtensionInput) {
+    // SAFETY: DuckDB passes the input of an entry, whose error lives.
+    unsafe {
+        let input = &*input;
+        report(input.error, |api| register_function(api, input));
+    }
+}
+
+/// # Safety
+/// `input` is that of an entry that runs.
+unsafe fn register_function(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
+    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
+    // SAFETY: the caller promises the input; all handles live until the end of this function; the callbacks have their
+    // declarations.
+    unsafe {
+        let (mut factory, mut signature) = (ptr::null_mut(), ptr::null_mut());
+        checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;
+        checked(api, |error| (api.v2_scalar_function_create)(factory, &raw mut function.handle, error))?;
+        let handle = function.handle;
+        let text = raw("colonnade_vectors");
+        checked(api, |error| (api.v2_scalar_function_set_name)(handle, &raw const text, error))?;
+        checked(api, |error| (api.v2_scalar_function_get_signature)(handle, &raw mut signature, error))?;
+        let varchar = OwnedType::parse(api, input.context, "VARCHAR")?;
+        let bigint = OwnedType::parse(api, input.context, "BIGINT")?;
+        let any = OwnedType::new(api, |out, error| {
+            (api.v2_factory_create_type_from_id)(factory, ANY, ptr::null(), ptr::null(), 0, out, error)
+        })?;
+        for (name, type_, kind) in [("token", &varchar, POSITIONAL_ONLY), ("columns", &any, POSITIONAL_VARIADIC)] {
+            let (name, none) = (raw(name), ptr::null_mut());
+            checked(api, |error| {
+                (api.v2_function_signature_add_parameter)(signature, &raw const name, type_.handle, none, kind, error)
+            })?;
+        }
+        checked(api, |error| (api.v2_function_signature_set_return_type)(signature, bigint.handle, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_property)(handle, STABILITY, VOLATILE, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_property)(handle, NULL_HANDLING, SPECIAL, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_bind_callback)(handle, bind, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_init_callback)(handle, begin, error))?;
+        checked(api, |error| (api.v2_scalar_function_set_exec_callback)(handle, execute, error))?;
+        checked(api, |error| (api.v2_extension_register_scalar_function)(input.extension, handle, error))
+    }
+}
+
+/// Finds the result, whose columns must have the types of the arguments.
+unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with the handles of a bind.
+    unsafe {
+        report(error, |api| {
+            let (mut fixed, mut columns, null) = (0, 0, ptr::null_mut());
+            checked(api, |error| {
+                (api.v2_function_bind_get_arg_count)(info, &raw mut fixed, &raw mut columns, null, null, error)
+            })?;
+            let token = constant(api, info, 0)?;
+            let result = VectorResult::find(&token);
+            let result =
+                result.ok_or_else(|| CallbackError::bind("colonnade_vectors has no result with this token"))?;
+            let types = (fixed..fixed + columns).map(|number| argument_type(api, info, number)?.text());
+            if types.collect::<Result<Vec<_>, _>>()? != result.types() {
+                return Err(CallbackError::bind("the columns of colonnade_vectors have other types"));
+            }
+            let mut data = owned(result);
+            checked(api, |error| (api.v2_scalar_function_bind_set_bind_data)(own_info, &raw mut data, error))
+        });
+    }
+}
+
+/// Makes an executor.
+unsafe extern "C" fn begin(info: Handle, _: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with the handles of an initialization, whose data is that of `bind`.
+    unsafe {
+        report(error, |api| {
+            let result: &Arc<VectorResult> =
+                object(api, |out, error| (api.v2_scalar_function_init_get_bind_data)(info, out, error))?;
+            let (number, executor) = result.new_executor();
+            if number >= MAX_EXECUTORS {
+                return Err("a result has too many executors".into());
+            }
+            let mut state = owned(State { number, executor, vectors: Vec::with_capacity(result.types().len()) });
+            checked(api, |error| (api.v2_scalar_function_init_set_init_data)(info, &raw mut state, error))
+        });
+    }
+}
+
+/// Gathers the rows of a chunk.
+unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind` and `begin`. Only this
+    // thread has the latter now. The vectors have the types that `bind` has compared.
+    unsafe {
+        report(error, |api| {
+            let result: &Arc<VectorResult> =
+                object(api, |out, error| (api.v2_scalar_function_exec_get_bind_data)(info, out, error))?;
+            let state: &mut State =
+                object(api, |out, error| (api.v2_scalar_function_exec_get_init_data)(info, out, error))?;
+            let mut rows = 0;
+            checked(api, |error| (api.v2_scalar_function_exec_get_row_count)(info, &raw mut rows, error))?;
+            if rows == 0 {
+                return Ok(());
+            }
+            state.vectors.clear();
+            for number in 1..=result.types().len() as u64 {
+                let mut vector = ptr::null_mut();
+                checked(api, |error| (api.v2_scalar_function_exec_get_arg)(info, number, &raw mut vector, error))?;
+                state.vectors.push(VectorValues::new(api, vector)?);
+            }
+            let (mut tickets, mut data) = (ptr::null_mut(), ptr::null_mut());
+            checked(api, |error| (api.v2_scalar_function_exec_get_result)(info, &raw mut tickets, error))?;
+            checked(api, |error| (api.v2_vector_get_data_mutable)(tickets, &raw mut data, error))?;
+            let mut executor = lock(&state.executor);
+            let first = (state.number << ROW_BITS) + executor.rows();
+            if let Err(error) = executor.append(&state.vectors, rows as usize) {
+                let text = error.to_string();
+                result.fail(error);
+                return Err(CallbackError::failed(text));
+            }
+            drop(executor);
+            result.count(rows);
+            let tickets = std::slice::from_raw_parts_mut(data.cast::<u64>(), rows as usize);
+            tickets.iter_mut().zip(first..).for_each(|(ticket, number)| *ticket = number);
+            Ok(())
+        });
+    }
+}

@@ -1,0 +1,82 @@
+//! DuckDB's types in Arrow, as its own stream has them.
+
+use std::sync::Arc;
+
+use arrow_schema::{DataType, TimeUnit};
+
+/// How the values of a type are stored in a vector, and in a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Storage {
+    /// A byte for each boolean.
+    Boolean,
+    /// Values of so many bytes, as Arrow has them.
+    Same(usize),
+    /// Decimals of 16 bits.
+    Decimal16,
+    /// Decimals of 32 bits.
+    Decimal32,
+    /// Decimals of 64 bits.
+    Decimal64,
+    /// Texts or bytes.
+    Text,
+}
+
+/// The largest precision of decimals with fewer than 128 bits.
+const NARROW_DIGITS: u8 = 18;
+
+/// The type of a column in Arrow, and how it is stored. `None` for types that only DuckDB's own stream converts.
+/// `zone` is the time zone of the session.
+pub(crate) fn column_type(name: &str, zone: &str) -> Option<(DataType, Storage)> {
+    use {Storage::*, TimeUnit::*};
+    Some(match name {
+        "BOOLEAN" => (DataType::Boolean, Boolean),
+        "TINYINT" => (DataType::Int8, Same(1)),
+        "SMALLINT" => (DataType::Int16, Same(2)),
+        "INTEGER" => (DataType::Int32, Same(4)),
+        "BIGINT" => (DataType::Int64, Same(8)),
+        "UTINYINT" => (DataType::UInt8, Same(1)),
+        "USMALLINT" => (DataType::UInt16, Same(2)),
+        "UINTEGER" => (DataType::UInt32, Same(4)),
+        "UBIGINT" => (DataType::UInt64, Same(8)),
+        "FLOAT" => (DataType::Float32, Same(4)),
+        "DOUBLE" => (DataType::Float64, Same(8)),
+        "DATE" => (DataType::Date32, Same(4)),
+        "TIME" => (DataType::Time64(Microsecond), Same(8)),
+        "TIMESTAMP" => (DataType::Timestamp(Microsecond, None), Same(8)),
+        "TIMESTAMP_S" => (DataType::Timestamp(Second, None), Same(8)),
+        "TIMESTAMP_MS" => (DataType::Timestamp(Millisecond, None), Same(8)),
+        "TIMESTAMP_NS" => (DataType::Timestamp(Nanosecond, None), Same(8)),
+        "TIMESTAMP WITH TIME ZONE" => (DataType::Timestamp(Microsecond, Some(Arc::from(zone))), Same(8)),
+        "VARCHAR" => (DataType::Utf8, Text),
+        "BLOB" => (DataType::Binary, Text),
+        _ => {
+            let digits = name.strip_prefix("DECIMAL(")?.strip_suffix(')')?;
+            let (precision, scale) = digits.split_once(',')?;
+            let (precision, scale) = (precision.parse().ok()?, scale.parse().ok()?);
+            let storage = match precision {
+                0..=4 => Decimal16,
+                5..=9 => Decimal32,
+                10..=NARROW_DIGITS => Decimal64,
+                _ => Same(16),
+            };
+            (DataType::Decimal128(precision, scale), storage)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_have_the_storage_of_their_precision() {
+        let of = |name| column_type(name, "UTC");
+        assert_eq!(of("DECIMAL(4,1)"), Some((DataType::Decimal128(4, 1), Storage::Decimal16)));
+        assert_eq!(of("DECIMAL(9,0)"), Some((DataType::Decimal128(9, 0), Storage::Decimal32)));
+        assert_eq!(of("DECIMAL(18,2)"), Some((DataType::Decimal128(18, 2), Storage::Decimal64)));
+        assert_eq!(of("DECIMAL(38,10)"), Some((DataType::Decimal128(38, 10), Storage::Same(16))));
+        assert!(
+            ["INTEGER[]", "STRUCT(a INTEGER)", "JSON", "DECIMAL(x,1)", "INTERVAL"].map(of).iter().all(Option::is_none)
+        );
+    }
+}

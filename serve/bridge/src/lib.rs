@@ -13,6 +13,7 @@ mod supervise;
 mod table;
 mod templates;
 mod users;
+mod vector_rows;
 
 use colonnade_interop::{attached, capsule, error, ffi_stream};
 use pyo3::prelude::*;
@@ -29,6 +30,7 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     fence::register(m)?;
     supervise::register(m)?;
     users::register(m)?;
+    vector_rows::register(m)?;
     // PyO3 adds a list of the public names, but the module is private.
     m.delattr("__all__")
 }

@@ -20,8 +20,7 @@ mod values;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use arrow_array::ffi_stream::RecordBatchStreamReader;
-use arrow_array::{RecordBatch, RecordBatchReader};
+use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{
     AggregateDispatch, AllowedStatement, LibraryConnection, StatementTypes, TableFunctions, Translated, types,
@@ -35,11 +34,10 @@ use pyo3::prelude::*;
 
 pub(crate) use engine::PyEngine;
 use errors::engine_error;
-use rows::{KeptBatches, PyRows};
+use rows::{KeptBatches, PyRows, RowStream};
 use values::named_values;
 
 use crate::attached::attached;
-use crate::capsule::take_stream;
 use crate::fence::PyAllowedStatement;
 use crate::producer_text::producer_text;
 use crate::table::Table;
@@ -129,15 +127,14 @@ impl PyConnection {
         let (stream, changed, columns, end) = self.with_session(statement, |session| {
             let answer = session.call_method1(method, arguments)?;
             let Some(answer) = answer.extract::<Option<PyAnswer<'_>>>()? else { return Ok(Default::default()) };
-            let stream = answer.stream.map(|stream| take_stream(&stream)).transpose()?;
+            let stream = answer.stream.map(|stream| RowStream::taken(&stream)).transpose()?;
             let end = (answer.keep.map(KeptBatches::new), answer.must_finish);
             Ok((stream, answer.changed, (answer.names, answer.types, answer.cast), end))
         })?;
         let Some(stream) = stream else { return Ok(EngineAnswer::Done { changed }) };
-        let reader =
-            RecordBatchStreamReader::try_new(stream).map_err(|error| statement.error(producer_text(&error)))?;
+        let (found, reader) = stream.open().map_err(|error| statement.error(producer_text(&error)))?;
         let (names, types, cast) = columns;
-        let schema = named(&reader.schema(), &names, &types, &cast);
+        let schema = named(&found, &names, &types, &cast);
         let session = (self.is_read_only || self.has_functions).then(|| Arc::clone(&self.session));
         let (reader, statement) = (Some(reader), statement.clone());
         let (has_functions, (kept, must_finish)) = (self.has_functions, end);
@@ -180,7 +177,9 @@ impl LibraryConnection for PyConnection {
         size: BatchSize,
         must_give_rows: bool,
     ) -> Result<EngineAnswer, EngineError> {
-        let arguments = (Allowed(statement), size.rows, size.bytes, named_values(values), must_give_rows, size.columns);
+        let BatchSize { rows, bytes, columns, may_be_encoded } = size;
+        let values = named_values(values);
+        let arguments = (Allowed(statement), rows, bytes, values, must_give_rows, columns, may_be_encoded);
         let answer = self.call("execute", arguments, statement.statement());
         self.ends_transaction = false;
         // Without rows, it has ended there.

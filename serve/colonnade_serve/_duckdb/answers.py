@@ -10,12 +10,14 @@ if TYPE_CHECKING:
 
     from colonnade._core import ArrowStream
 
+    from colonnade_serve._core import VectorRows
+
 
 @dataclass(frozen=True)
 class Answer:
     """The answer to a statement: a stream of rows, or the number of changed rows, or neither."""
 
-    stream: ArrowStream | None = None
+    stream: ArrowStream | VectorRows | None = None
     changed: int | None = None
     #: The name of each column, as clients see it (`column_names.py`).
     names: tuple[str, ...] = ()

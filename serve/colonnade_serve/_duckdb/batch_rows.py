@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, NamedTuple
 
 try:
@@ -37,7 +38,9 @@ class Limits(NamedTuple):
     batch_rows: int
     batch_bytes: int
     #: The most columns, because of the form in which the client gets them. `StatementCheck` has a limit too.
-    columns: int
+    columns: int = sys.maxsize
+    #: Whether the rows may be gathered (`vector_rows.py`), which gives texts and decimals in other Arrow types.
+    may_be_encoded: bool = False
 
 
 def reader(relation: DuckDBPyRelation, limits: Limits) -> ArrowStream:

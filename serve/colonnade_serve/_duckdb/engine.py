@@ -29,6 +29,7 @@ from .snapshot_cache import SnapshotCache
 from .statement_check import StatementCheck, fence_for
 from .table_functions import TableFunctions
 from .table_lookup import TableLookup
+from .vector_rows import Gathering, can_gather
 
 if TYPE_CHECKING:
     from colonnade_serve._core import FunctionProcesses
@@ -49,6 +50,7 @@ class Engine:
         self._limits = limits or ResourceLimits()
         if processes is not None:
             register_functions()
+        self._can_gather = can_gather()
         self._root = opened(path, NO_EXTENSIONS | ({"access_mode": "read_only"} if read_only else {}))
         ((self._database,),) = self._root.execute("SELECT system.main.current_database()").fetchall()
         query = "SELECT schema_name FROM system.main.duckdb_schemas() WHERE database_name = $1"
@@ -104,6 +106,8 @@ class Engine:
             user,
             self._overloads,
         )
+        if self._can_gather:
+            session.gather(Gathering(session.library))
         if self._store is not None:
             if caller is not None and caller.functions is not None:
                 processes = self._store.sibling(caller.functions.processes, connection)

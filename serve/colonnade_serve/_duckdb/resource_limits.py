@@ -50,6 +50,9 @@ OWN_SETTINGS = (
     "scalar_subquery_error_on_multiple_rows",
 )
 
+#: The settings that the server changes for its own statements (`vector_rows.py`). The fence refuses them to clients.
+STATEMENT_SETTINGS = ("streaming_buffer_size",)
+
 
 def configure(root: DuckDBPyConnection, limits: ResourceLimits) -> None:
     """Configure the database and lock the configuration, except for the settings of a session."""
@@ -67,7 +70,7 @@ def configure(root: DuckDBPyConnection, limits: ResourceLimits) -> None:
         "autoload_known_extensions": False,
         "allow_community_extensions": False,
         "allow_persistent_secrets": False,
-        "allowed_configs": list(OWN_SETTINGS),
+        "allowed_configs": [*OWN_SETTINGS, *STATEMENT_SETTINGS],
     }
     for name, value in settings.items():
         if value is not None:

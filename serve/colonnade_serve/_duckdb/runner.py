@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,12 +27,13 @@ if TYPE_CHECKING:
     from .lifetime import StatementLifetime
     from .session_settings import SessionSettings
     from .statement_check import StatementCheck
+    from .vector_rows import Gathering
 
 #: Kinds of statements that change a table that exists, for which DuckDB may bind its expressions again. COMMENT ON is
 #: one of the first kind.
 REPLAYED = ("alter", "drop")
 #: The limits of a query that gives no rows.
-NO_ROWS = Limits(1, 1, sys.maxsize)
+NO_ROWS = Limits(1, 1)
 HINT = (
     "DuckDB might not open the database after a crash. Make a new table by CREATE TABLE and INSERT, and rename it; for "
     "new values use UPDATE."
@@ -56,6 +56,8 @@ class StatementRunner:
         self._settings = settings
         self._lifetime = lifetime
         self.remembered = RememberedStatements()
+        #: How queries are gathered; None if DuckDB does not give its vectors.
+        self.gathering: Gathering | None = None
         #: Functions that run beside the plan; None without `--udf`.
         self.deferred_calls: DeferredCalls | None = None
 
@@ -106,6 +108,8 @@ class StatementRunner:
 
     def run(self, statement: Bound, limits: Limits, parameters: dict[str, object] | None) -> Answer:
         """Run a statement."""
+        if self.gathering is not None and (statement.changes or statement.kind not in ("select", "transaction")):
+            self.gathering.large.changed()
         if statement.kind == "transaction":
             self._lifetime.transactions.client(statement.sql)
             return Answer()
@@ -144,6 +148,12 @@ class StatementRunner:
         sql, bytes_ = statement.sql, row_bytes(statement.types)
         rows = rows_per_batch(bytes_, limits)
         names, types = column_names(self._library, sql, statement.columns), catalog.shown(statement.types)
+        if limits.may_be_encoded and self.gathering is not None:
+            gathered = self.gathering.submit(statement, parameters, bytes_)
+            if gathered is not None:
+                return Answer(stream=gathered, names=names, types=types)
+        if self.gathering is not None:
+            self.gathering.begin_stream()
         proof = None if self.deferred_calls is None else self.deferred_calls.proof(statement)
         if self.deferred_calls is not None and proof is not None:
             # As texts, which DuckDB then makes only once.
@@ -172,6 +182,10 @@ class StatementRunner:
         remembered = self.remembered.find(sql)
         if remembered is None:
             return None
+        if limits.may_be_encoded and self.gathering is not None and self.gathering.is_due(sql):
+            return None
+        if self.gathering is not None:
+            self.gathering.begin_stream()
         rows = rows_per_batch(remembered.row_bytes, limits)
         if self.deferred_calls is not None and remembered.proof is not None:
             stream = self.deferred_calls.submit((sql, parameters, rows), remembered.columns, remembered.proof)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .overloads import Overloads
     from .snapshot_cache import SnapshotCache
     from .table_functions import TableFunctions
+    from .vector_rows import Gathering
 
 
 class Session:
@@ -88,6 +89,10 @@ class Session:
         """Functions that run beside the plan; None without `--udf`."""
         return self._runner.deferred_calls
 
+    def gather(self, gathering: Gathering) -> None:
+        """Have queries gathered."""
+        self._runner.gathering = gathering
+
     def include(
         self,
         functions: SessionFunctions,
@@ -110,14 +115,17 @@ class Session:
         parameters: dict[str, object] | None,
         gives_rows: bool = False,
         max_columns: int = sys.maxsize,
+        may_be_encoded: bool = False,
     ) -> Answer:
         """Run one statement. Rows are streamed in batches within both limits, while DuckDB computes further rows.
 
         Parameters are texts that the statement casts, bytes, lists of these, or None. With `gives_rows`, a statement
         that returns no rows is refused and does not run. `max_columns` is the most that the form of a result has.
+        `may_be_encoded`: as in `Limits`.
         """
         try:
-            return self._execute(statement, Limits(batch_rows, batch_bytes, max_columns), parameters, gives_rows)
+            limits = Limits(batch_rows, batch_bytes, max_columns, may_be_encoded)
+            return self._execute(statement, limits, parameters, gives_rows)
         except BaseException:
             self.lifetime.abandon()
             raise
@@ -159,7 +167,7 @@ class Session:
     def read(self, allowed: AllowedStatement, batch_rows: int, batch_bytes: int) -> Answer:
         """Run a query of a function in Python. DuckDB's binder decides whether it only reads; anything else is refused
         and does not run. While the session sees the same catalog, it need not decide again."""
-        limits, reads, snapshot = Limits(batch_rows, batch_bytes, sys.maxsize), self.reads, self._snapshot()
+        limits, reads, snapshot = Limits(batch_rows, batch_bytes), self.reads, self._snapshot()
         sql, before = allowed.sql, None
         if self.kept is not None and snapshot is not None:
             if (kept := self.kept.results.find(sql)) is not None:

@@ -22,7 +22,8 @@ use crate::placeholder::Placeholders;
 use crate::{LibraryConnection, ServedDatabase, Translated, UserFence, describe, errors, literal, numbered, repeated};
 
 /// The size of batches for queries of the session itself.
-pub(crate) const OWN_BATCH: BatchSize = BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX };
+pub(crate) const OWN_BATCH: BatchSize =
+    BatchSize { rows: 2048, bytes: 1 << 20, columns: usize::MAX, may_be_encoded: false };
 
 /// The statements by which the server removes a part of what a session has. It never passes on those of clients.
 const DISCARDS: [&str; 3] = ["DISCARD TEMP", "RESET ALL", "DEALLOCATE ALL"];

@@ -76,6 +76,13 @@ impl Translated {
         let error = errors::error(text, &self.text);
         EngineError { position: error.position.map(|position| self.position(position)), ..error }
     }
+
+    /// The same, of an error text about a statement that has this one after other text.
+    pub fn error_after(&self, before: &str, text: &str) -> EngineError {
+        let error = errors::error(text, &format!("{before}{}", self.text));
+        let own = |position: usize| position.checked_sub(before.chars().count());
+        EngineError { position: error.position.and_then(own).map(|position| self.position(position)), ..error }
+    }
 }
 
 #[cfg(test)]

@@ -274,6 +274,9 @@ pub struct BatchSize {
     /// The most columns that the form of the result has. The engine refuses a result with more as soon as it knows the
     /// columns, or the server does later.
     pub columns: usize,
+    /// Whether texts may be dictionaries of bytes, and decimals may have 64 bits, where the schema has texts and decimals
+    /// of 128 bits: as [`BatchColumns`](colonnade_wire::arrow::BatchColumns) takes them.
+    pub may_be_encoded: bool,
 }
 
 /// Stops a session's running statement.
@@ -333,6 +336,11 @@ pub trait Rows: Send {
     /// distinguish all types that the text formats write differently.
     fn type_names(&self) -> &[String] {
         &[]
+    }
+
+    /// Whether the rows come straight from the engine's own memory, and not through a stream of its library.
+    fn is_gathered(&self) -> bool {
+        false
     }
 
     /// The next rows; `None` after the last ones.

@@ -32,6 +32,8 @@ pub(crate) struct Observer {
     /// Statements that ran. Preparing one does not count.
     statements: AtomicU64,
     pub errors: AtomicU64,
+    /// Results that came straight from the engine's memory.
+    gathered: AtomicU64,
     /// Bytes sent in sessions that have ended.
     pub sent: AtomicU64,
 }
@@ -83,6 +85,17 @@ impl Observer {
         }
     }
 
+    /// Counts a result of COPY by the way in which its rows come, and logs that beside the statement.
+    pub fn result(&self, user: &str, is_gathered: bool) {
+        if is_gathered {
+            increment(&self.gathered);
+        }
+        if self.logs_statements {
+            let way = if is_gathered { "vectors" } else { "stream" };
+            self.log_event("result", &[("user", FieldValue::Text(user)), ("rows", FieldValue::Text(way))]);
+        }
+    }
+
     /// The metrics, in the form of <https://prometheus.io/docs/instrumenting/exposition_formats/>. `sessions` is the
     /// number of open sessions, and `sent` the number of bytes that they have sent.
     fn metrics(&self, sessions: usize, sent: u64, spools: &SpoolCounts) -> String {
@@ -106,6 +119,7 @@ impl Observer {
             ("refused_connections_total", "Connections refused because of a limit.", self.refusals.load(Relaxed)),
             ("statements_total", "Statements run.", self.statements.load(Relaxed)),
             ("errors_total", "Statements failed.", self.errors.load(Relaxed)),
+            ("gathered_results_total", "Results taken from the engine's vectors.", self.gathered.load(Relaxed)),
             ("spools_total", "Results spooled.", spools.begun),
             ("spools_refused_total", "Results that a limit of the spool has ended.", spools.refused),
             ("spool_parts_sent_total", "Parts of spooled results that sessions have requested.", spools.parts_sent),

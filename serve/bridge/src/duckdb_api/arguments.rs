@@ -13,8 +13,6 @@ use super::sql_type::{SqlType, Storage};
 use super::vectors::VectorValues;
 use runs::Runs;
 
-/// The longest text that DuckDB stores within its 16 bytes.
-const INLINE: usize = 12;
 /// The bit by which DuckDB's order of UUIDs differs from that of numbers.
 const UUID_ORDER: u128 = 1 << 127;
 
@@ -243,18 +241,8 @@ pub(super) fn with_text<T>(type_: &SqlType, values: &VectorValues, entry: usize,
         };
         return take(type_.labels.get(number).map_or(&[], String::as_bytes));
     }
-    // SAFETY: the vector's type is a text or a blob, which is 16 bytes: the length, then the bytes, or four of them and
-    // their address.
-    let text: [u8; 16] = unsafe { values.value(entry) };
-    let [l0, l1, l2, l3, rest @ ..] = text;
-    let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-    if length <= INLINE {
-        return take(&rest[..length]);
-    }
-    let [_, _, _, _, address @ ..] = rest;
-    let address = usize::from_le_bytes(address) as *const u8;
-    // SAFETY: DuckDB has the bytes there as long as the vector lives.
-    take(unsafe { std::slice::from_raw_parts(address, length) })
+    // SAFETY: the vector's type is a text or a blob, and callers ask for entries that are not NULL.
+    take(unsafe { values.text(entry) })
 }
 
 /// Writes texts as a node, whose bitmap the caller writes. `entries` gives them; NULL is `None`. Their bytes are

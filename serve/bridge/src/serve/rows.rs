@@ -2,17 +2,67 @@
 
 use std::sync::Arc;
 
-use arrow_array::ffi_stream::RecordBatchStreamReader;
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader as _, new_null_array};
 use arrow_schema::{ArrowError, DataType, Fields, SchemaRef};
 use colonnade_duckdb::Translated;
+use colonnade_duckdb_vectors::VectorReader;
 use colonnade_server::{EngineError, Rows};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::{PySession, engine_error, functions};
 use crate::attached::attached;
+use crate::capsule::take_stream;
 use crate::producer_text::producer_text;
 use crate::table::Table;
+use crate::vector_rows::VectorRows;
+
+/// A result whose rows begin.
+pub(super) enum RowStream {
+    /// DuckDB's Arrow stream.
+    Arrow(FFI_ArrowArrayStream),
+    /// The rows that are gathered from vectors, and their columns.
+    Vectors(SchemaRef, VectorReader<RecordBatchStreamReader>),
+}
+
+impl RowStream {
+    /// The stream of an answer.
+    pub fn taken(stream: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let Ok(gathered) = stream.cast::<VectorRows>() else { return Ok(Self::Arrow(take_stream(stream)?)) };
+        let reader = gathered.get().reader().ok_or_else(|| PyValueError::new_err("the rows were read already"))?;
+        Ok(Self::Vectors(gathered.get().schema(), reader))
+    }
+
+    /// The columns, and the rows.
+    pub fn open(self) -> Result<(SchemaRef, RowReader), ArrowError> {
+        Ok(match self {
+            Self::Arrow(stream) => {
+                let reader = RecordBatchStreamReader::try_new(stream)?;
+                (reader.schema(), RowReader::Arrow(reader))
+            }
+            Self::Vectors(schema, reader) => (schema, RowReader::Vectors(Box::new(reader))),
+        })
+    }
+}
+
+/// Rows that are read.
+pub(super) enum RowReader {
+    Arrow(RecordBatchStreamReader),
+    Vectors(Box<VectorReader<RecordBatchStreamReader>>),
+}
+
+impl RowReader {
+    fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
+        match self {
+            Self::Arrow(reader) => reader.next(),
+            Self::Vectors(reader) => reader.next(),
+        }
+    }
+}
+
+/// The text before a query whose rows are gathered, as `vector_rows.py` writes it: as long, and as many lines.
+const BEFORE_GATHERED: &str = "\n";
 
 /// A result that DuckDB streams.
 pub(super) struct PyRows {
@@ -21,7 +71,7 @@ pub(super) struct PyRows {
     pub ends_transaction: bool,
     pub has_functions: bool,
     /// `None` once this is dropped: the stream ends before the transaction.
-    pub reader: Option<RecordBatchStreamReader>,
+    pub reader: Option<RowReader>,
     /// The rows that have been read, if the session wants to keep them all.
     pub kept: Option<KeptBatches>,
     pub schema: SchemaRef,
@@ -38,11 +88,15 @@ impl Rows for PyRows {
         &self.types
     }
 
+    fn is_gathered(&self) -> bool {
+        matches!(self.reader, Some(RowReader::Vectors(_)))
+    }
+
     fn next(&mut self) -> Result<Option<RecordBatch>, EngineError> {
-        let next = self.reader.as_mut().and_then(Iterator::next);
+        let next = self.reader.as_mut().and_then(RowReader::next);
         match (&next, self.reader.as_ref()) {
             (Some(Ok(batch)), _) => self.kept = self.kept.take().and_then(|kept| kept.with(batch)),
-            (None, Some(reader)) => {
+            (None, Some(RowReader::Arrow(reader))) => {
                 if let Some(kept) = self.kept.take() {
                     kept.pass_on(reader.schema());
                 }
@@ -58,7 +112,10 @@ impl Rows for PyRows {
             let text = producer_text(&error);
             let session = self.session.as_ref().filter(|_| self.has_functions);
             let of_function = session.and_then(|session| attached(|py| functions::failure(session.0.bind(py), text)));
-            of_function.unwrap_or_else(|| self.statement.error(text))
+            of_function.unwrap_or_else(|| match self.reader {
+                Some(RowReader::Vectors(_)) => self.statement.error_after(BEFORE_GATHERED, text),
+                _ => self.statement.error(text),
+            })
         })
     }
 }

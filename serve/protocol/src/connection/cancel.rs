@@ -154,6 +154,11 @@ impl Control {
         self.observer.statement(&self.user.name, statement);
     }
 
+    /// Counts a result of COPY, and logs how its rows come if the operator wants that.
+    pub fn count_result(&self, is_gathered: bool) {
+        self.observer.result(&self.user.name, is_gathered);
+    }
+
     pub fn statements(&self) -> u64 {
         self.state().statements
     }

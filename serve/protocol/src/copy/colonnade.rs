@@ -2,7 +2,7 @@
 
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
-use colonnade_wire::arrow::{columns_from_batch, rows_per_chunk, schema_from_arrow};
+use colonnade_wire::arrow::{BatchColumns, rows_per_part, schema_from_arrow};
 use colonnade_wire::{Chunk, Controller, Encoder, Link, Queue, Writer};
 
 use super::context::Context;
@@ -112,7 +112,9 @@ impl Stream<'_, '_> {
         let part = |whole: usize| ((whole as f64 * share) as usize).max(1);
         let (rows, bytes) = (part(self.options.chunk_rows), part(self.options.chunk_bytes.min(most)));
         loop {
-            let step = rows_per_chunk(&batch, rows, bytes);
+            let schema = self.writer.encoder().schema();
+            let plain_bytes = BatchColumns::of(schema, &batch).plain_bytes(schema, bytes);
+            let step = rows_per_part((batch.num_rows(), plain_bytes), rows, bytes);
             if step >= batch.num_rows() {
                 return batch;
             }
@@ -126,7 +128,8 @@ impl Stream<'_, '_> {
         if let Some(chunk) = self.sender.as_mut().and_then(Sender::take_written) {
             self.writer.recycle(chunk);
         }
-        let chunk = self.writer.chunk(rows, &columns_from_batch(batch))?;
+        let columns = BatchColumns::of(self.writer.encoder().schema(), batch);
+        let chunk = self.writer.chunk_of(rows, &columns.inputs())?;
         if self.sender.is_some() {
             return self.send_in_background(chunk.into_owned());
         }

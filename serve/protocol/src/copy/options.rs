@@ -3,7 +3,7 @@
 mod raw;
 
 use colonnade_sql::statement::CopyOption;
-use colonnade_wire::{CodecSet, Config, EncodingSet};
+use colonnade_wire::{CodecSet, Config, EncodingSet, Level};
 
 use raw::RawOption;
 
@@ -139,6 +139,16 @@ impl Default for StreamOptions {
             chunk_bytes: 4 << 20,
             max_message_bytes: 1 << 30,
         }
+    }
+}
+
+impl StreamOptions {
+    /// Whether the engine may give rows in a form of its own: not to a client that asks for plain buffers, into which
+    /// they would be converted, or for chunks of a size of its own, which are the engine's batches.
+    pub fn may_be_encoded(&self) -> bool {
+        let own = Self::default();
+        let is_plain = self.compression.is_some_and(|config| config.level == Level::Plain);
+        !is_plain && (self.chunk_rows, self.chunk_bytes) == (own.chunk_rows, own.chunk_bytes)
     }
 }
 

@@ -27,9 +27,12 @@ impl Session {
         // If the engine keeps to this size, each batch becomes one chunk.
         let options = &copy.options.colonnade;
         let size = match copy.options.format {
-            Format::Colonnade => {
-                BatchSize { rows: options.chunk_rows, bytes: options.chunk_bytes, columns: MAX_COPY_COLUMNS }
-            }
+            Format::Colonnade => BatchSize {
+                rows: options.chunk_rows,
+                bytes: options.chunk_bytes,
+                columns: MAX_COPY_COLUMNS,
+                may_be_encoded: options.may_be_encoded(),
+            },
             Format::Arrow => BatchSize { columns: MAX_COPY_COLUMNS, ..BATCH },
             _ => BATCH,
         };
@@ -39,6 +42,7 @@ impl Session {
             Some(listing) => listing.into_rows()?,
             None => self.checked_rows(&query, copy, size).map_err(placed)?,
         };
+        self.control.count_result(rows.is_gathered());
         let context = Context {
             output: &mut self.output,
             control: &self.control,

@@ -11,7 +11,8 @@ use crate::session::state::Session;
 
 /// The size of batches, unless the client sets it. It is small enough for a low latency, and large enough for a low
 /// overhead.
-pub const BATCH: BatchSize = BatchSize { rows: 16_384, bytes: 4 << 20, columns: rows::MAX_COLUMNS };
+pub const BATCH: BatchSize =
+    BatchSize { rows: 16_384, bytes: 4 << 20, columns: rows::MAX_COLUMNS, may_be_encoded: false };
 
 /// The result of a statement that the engine ran.
 pub enum Outcome {

@@ -215,10 +215,10 @@ fn a_reader_gets_only_codecs_that_it_takes() {
 }
 
 #[test]
-fn the_same_machine_gets_plain_chunks() {
+fn the_same_machine_gets_chunks_as_they_are_given() {
     for link in [Link::SameMachine, Link::Loopback] {
         let mut controller = Controller::auto(link, CodecSet::ALL, 1.0);
         assert!(!controller.is_adaptive());
-        assert_eq!(controller.next_config(), Config::PLAIN);
+        assert_eq!(controller.next_config(), Config::AS_GIVEN);
     }
 }

@@ -22,7 +22,10 @@ WIDE = """
         date '2000-01-01' + (i % 5000)::int as dt, time '00:00:00' + interval (i % 86400) second as tm,
         make_timestamp(i * 1000003) as ts, make_timestamp(i * 1000000)::timestamp_s as tss,
         make_timestamp(i * 1000)::timestamp_ms as tsm, make_timestamp_ns(i) as tsn, to_timestamp(i) as tz,
-        null::int as nothing
+        null::int as nothing, (i * 98765432109876)::hugeint as h, md5(i::varchar)::uuid as id,
+        case when i % 9 > 0 then md5((i % 30)::varchar)::uuid end as nid, ('{{"a": ' || i || '}}')::json as j,
+        case when i % 4 > 0 then ['red', 'green', 'blue'][i % 3 + 1] end::enum('red', 'green', 'blue') as e,
+        time_ns '00:00:00.000000001' as tmn
     from range({rows}) as r(i)
 """
 
@@ -50,7 +53,26 @@ class Query(NamedTuple):
 COLUMNS = {
     "wide": (
         *("k", "n", "ti", "si", "ut", "us", "ui", "ub", "f", "d", "b", "nb", "d4", "d9", "d18", "d38", "few", "many"),
-        *("y", "one", "bl", "nbl", "dt", "tm", "ts", "tss", "tsm", "tsn", "tz", "nothing"),
+        *(
+            "y",
+            "one",
+            "bl",
+            "nbl",
+            "dt",
+            "tm",
+            "ts",
+            "tss",
+            "tsm",
+            "tsn",
+            "tz",
+            "nothing",
+            "h",
+            "id",
+            "nid",
+            "j",
+            "e",
+            "tmn",
+        ),
     ),
     "short": ("k", "n", "few", "many", "d18"),
     "small": ("k", "few", "d9", "ts"),

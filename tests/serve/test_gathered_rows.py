@@ -54,9 +54,14 @@ class Place:
 
 
 def numbered(rows: pa.Table | duckdb.DuckDBPyRelation) -> pa.Table:
-    """The rows with numbers as the names of columns."""
+    """The rows with numbers as the names of columns. Labels are texts: chunks may have other dictionaries."""
     table = rows if isinstance(rows, pa.Table) else rows.to_arrow_table()
-    return table.rename_columns(list(map(str, range(table.num_columns))))
+    table = table.rename_columns(list(map(str, range(table.num_columns))))
+    for name, field in zip(table.column_names, table.schema, strict=True):
+        if pa.types.is_dictionary(field.type):
+            assert field.type == pa.dictionary(pa.uint8(), pa.string())
+            table = table.set_column(int(name), name, table[name].cast(pa.string()))
+    return table
 
 
 @pytest.fixture(scope="module", params=[1, 2, 8])

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, make_array};
+use arrow_array::{Array as _, ArrayRef, BooleanArray, make_array};
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, Buffer, MutableBuffer};
 use arrow_data::ArrayData;
 use arrow_schema::{ArrowError, DataType};
@@ -10,13 +10,12 @@ use colonnade_duckdb_api::vectors::VectorValues;
 
 use crate::executor::BATCH_ROWS;
 use crate::text::Texts;
-use crate::types::Storage;
+use crate::types::{ColumnType, Storage};
 use crate::validity::Validity;
 
 /// The values of one column, until they are a batch's.
 pub(crate) struct Column {
-    type_: DataType,
-    storage: Storage,
+    type_: ColumnType,
     validity: Validity,
     values: Values,
 }
@@ -28,13 +27,13 @@ enum Values {
 }
 
 impl Column {
-    pub fn new(type_: DataType, storage: Storage) -> Self {
-        let values = match storage {
+    pub fn new(type_: ColumnType) -> Self {
+        let values = match type_.storage {
             Storage::Boolean => Values::Bits(BooleanBufferBuilder::new(0)),
-            Storage::Text => Values::Texts(Box::default()),
+            Storage::Text | Storage::Uuid => Values::Texts(Box::default()),
             _ => Values::Fixed(MutableBuffer::new(0)),
         };
-        Self { type_, storage, validity: Validity::default(), values }
+        Self { type_, validity: Validity::default(), values }
     }
 
     /// Appends the rows of a vector.
@@ -45,6 +44,10 @@ impl Column {
         // SAFETY: the caller promises the type of the values.
         unsafe {
             match &mut self.values {
+                Values::Texts(texts) if self.type_.storage == Storage::Uuid => {
+                    self.validity.append(values, rows);
+                    texts.append_uuids(values, rows)
+                }
                 Values::Texts(texts) => texts.append(values, rows, &mut self.validity),
                 Values::Bits(bits) => {
                     let has_null = self.validity.append(values, rows);
@@ -56,7 +59,7 @@ impl Column {
                 }
                 Values::Fixed(buffer) => {
                     let has_null = self.validity.append(values, rows);
-                    match self.storage {
+                    match self.type_.storage {
                         Storage::Decimal16 => append(buffer, values, rows, has_null, |value: i16| i64::from(value)),
                         Storage::Decimal32 => append(buffer, values, rows, has_null, |value: i32| i64::from(value)),
                         Storage::Same(1) => append(buffer, values, rows, has_null, |value: i8| value),
@@ -88,15 +91,16 @@ impl Column {
             Values::Texts(texts) => texts.take(nulls),
             Values::Fixed(values) => {
                 let buffer: Buffer = std::mem::replace(values, MutableBuffer::new(0)).into();
-                let is_narrow = matches!(self.storage, Storage::Decimal16 | Storage::Decimal32 | Storage::Decimal64);
-                let type_ = match self.type_ {
-                    DataType::Decimal128(precision, scale) if is_narrow => DataType::Decimal64(precision, scale),
-                    ref same => same.clone(),
+                let (type_, width) = match (&self.type_.arrow, self.type_.storage) {
+                    (same, Storage::Same(width)) => (same.clone(), width),
+                    (DataType::Decimal128(precision, scale), _) => (DataType::Decimal64(*precision, *scale), 8),
+                    (same, _) => (same.clone(), 8),
                 };
-                let width = if is_narrow { 8 } else { type_.primitive_width().unwrap_or(1) };
                 let rows = buffer.len() / width;
-                let builder = ArrayData::builder(type_).len(rows).nulls(nulls).add_buffer(buffer);
-                // SAFETY: the buffer is aligned, and has a value of the type's width for each row.
+                let labels = self.type_.labels.iter().map(|labels| labels.to_data()).collect();
+                let builder = ArrayData::builder(type_).len(rows).nulls(nulls).add_buffer(buffer).child_data(labels);
+                // SAFETY: the buffer is aligned, and has a value of the type's width for each row. DuckDB's enums have
+                // no other numbers than those of their labels, and under a NULL it is 0.
                 make_array(unsafe { builder.build_unchecked() })
             }
         }

@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, Field, Fields, Schema};
 use colonnade_duckdb_api::vectors::VectorValues;
 
 use crate::column::Column;
-use crate::types::Storage;
+use crate::types::ColumnType;
 
 /// The rows of a batch, unless they have too many bytes: with more rows, batches do not stay in the CPU's cache.
 pub(crate) const BATCH_ROWS: usize = 20_480;
@@ -28,9 +28,8 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    pub fn new(schema: &Arc<Schema>, storages: &[Storage]) -> Self {
-        let columns = schema.fields().iter().zip(storages);
-        let columns = columns.map(|(field, storage)| Column::new(field.data_type().clone(), *storage)).collect();
+    pub fn new(schema: &Arc<Schema>, types: &[ColumnType]) -> Self {
+        let columns = types.iter().cloned().map(Column::new).collect();
         Self { columns, schema: Arc::clone(schema), open: 0, complete: VecDeque::new(), rows: 0 }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 
 use crate::executor::Executor;
-use crate::types::{Storage, column_type};
+use crate::types::{ColumnType, column_type};
 
 /// The results that are read, by their tokens.
 static RESULTS: Mutex<Option<HashMap<String, Weak<VectorResult>>>> = Mutex::new(None);
@@ -18,7 +18,7 @@ pub struct VectorResult {
     /// DuckDB's names of the columns' types.
     types: Vec<String>,
     schema: SchemaRef,
-    storages: Vec<Storage>,
+    columns: Vec<ColumnType>,
     executors: Mutex<Vec<Arc<Mutex<Executor>>>>,
     /// The rows that have been gathered.
     rows: AtomicU64,
@@ -30,15 +30,15 @@ impl VectorResult {
     /// A result of columns of these DuckDB types, by their names. `token` is an argument of the function, which no
     /// other result has; `zone` is the session's time zone. `None` if the vectors of a type cannot be gathered.
     pub fn begin(token: String, types: Vec<String>, zone: &str) -> Option<Arc<Self>> {
-        let found = types.iter().map(|name| column_type(name, zone)).collect::<Option<Vec<_>>>()?;
-        let (types_, storages): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        let fields = types_.into_iter().zip(0..).map(|(type_, number)| Field::new(format!("c{number}"), type_, true));
+        let columns = types.iter().map(|name| column_type(name, zone)).collect::<Option<Vec<_>>>()?;
+        let field = |(column, number): (&ColumnType, i32)| Field::new(format!("c{number}"), column.arrow.clone(), true);
+        let fields = columns.iter().zip(0..).map(field);
         let schema = Arc::new(Schema::new(fields.collect::<Fields>()));
         let result = Arc::new(Self {
             token: token.clone(),
             types,
             schema,
-            storages,
+            columns,
             executors: Mutex::default(),
             rows: AtomicU64::new(0),
             failure: Mutex::default(),
@@ -90,7 +90,7 @@ impl VectorResult {
 
     /// A new executor, and its number.
     pub(crate) fn new_executor(&self) -> (u64, Arc<Mutex<Executor>>) {
-        let executor = Arc::new(Mutex::new(Executor::new(&self.schema, &self.storages)));
+        let executor = Arc::new(Mutex::new(Executor::new(&self.schema, &self.columns)));
         let mut executors = lock(&self.executors);
         executors.push(Arc::clone(&executor));
         (executors.len() as u64 - 1, executor)

@@ -11,7 +11,7 @@ use crate::column::Column;
 use crate::types::ColumnType;
 
 /// The rows of a batch, unless they have too many bytes: with more rows, batches do not stay in the CPU's cache.
-pub(crate) const BATCH_ROWS: usize = 20_480;
+const BATCH_ROWS: usize = 20_480;
 /// The bytes after which a batch ends.
 const BATCH_BYTES: usize = 16 << 20;
 

@@ -20,7 +20,7 @@ from tests.support.metrics import base, numbers
 from tests.testbed.serving import Server, serve
 
 ROWS = 40_000
-#: Queries for each number of threads; `make soak` runs more.
+#: Queries for each number of threads. All are different, so more of them find more.
 COUNT = int(os.environ.get("COLONNADE_GATHERED_QUERIES", "150"))
 
 

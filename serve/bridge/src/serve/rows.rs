@@ -61,7 +61,7 @@ impl RowReader {
     }
 }
 
-/// The text before a query whose rows are gathered, as `vector_rows.py` writes it: as long, and as many lines.
+/// What stands for the line that `vector_rows.py` puts before a query: DuckDB tells positions by lines.
 const BEFORE_GATHERED: &str = "\n";
 
 /// A result that DuckDB streams.

@@ -6,5 +6,6 @@
 pub mod arguments;
 pub mod extension;
 pub mod handles;
+pub mod scalar;
 pub mod symbols;
 pub mod vectors;

@@ -10,9 +10,13 @@ const OTHER: i32 = 0;
 /// The kind of a vector with one value for all rows.
 pub const CONSTANT: i32 = 2;
 
-/// The bytes of a text's value, and the longest text that is stored within them.
+/// The bit by which DuckDB's order of UUIDs differs from that of numbers.
+pub const UUID_ORDER: u128 = 1 << 127;
+
+/// The longest text that is stored within its value.
+pub const INLINE: usize = 12;
+/// The bytes of a text's value.
 const TEXT_BYTES: usize = 16;
-const INLINE: usize = 12;
 
 /// A vector that may be read. What loops over rows call is inlined into them, which are in another crate.
 pub struct VectorValues {

@@ -9,11 +9,8 @@ use arrow_schema::{ArrowError, DataType};
 use colonnade_duckdb_api::vectors::VectorValues;
 
 use crate::text::Texts;
-use crate::types::{ColumnType, Storage};
+use crate::types::{BATCH_ROWS, ColumnType, Storage};
 use crate::validity::Validity;
-
-/// The rows for which a buffer has room at first: those of a batch.
-const FIRST_ROWS: usize = 20_480;
 
 /// The values of one column, until they are a batch's.
 pub(crate) struct Column {
@@ -120,7 +117,7 @@ unsafe fn append<S: ArrowNativeType, T: ArrowNativeType>(
     has_null: bool,
     convert: impl Fn(S) -> T,
 ) {
-    let missing = if buffer.is_empty() { FIRST_ROWS * size_of::<T>() } else { 0 };
+    let missing = if buffer.is_empty() { BATCH_ROWS * size_of::<T>() } else { 0 };
     buffer.reserve(missing.max(rows * size_of::<T>()));
     let start = buffer.len();
     // SAFETY: the caller promises the vector; the buffer has room for the rows, is aligned for each of Arrow's types,

@@ -8,10 +8,8 @@ use arrow_schema::{ArrowError, Field, Fields, Schema};
 use colonnade_duckdb_api::vectors::VectorValues;
 
 use crate::column::Column;
-use crate::types::ColumnType;
+use crate::types::{BATCH_ROWS, ColumnType};
 
-/// The rows of a batch, unless they have too many bytes: with more rows, batches do not stay in the CPU's cache.
-const BATCH_ROWS: usize = 20_480;
 /// The bytes after which a batch ends.
 const BATCH_BYTES: usize = 16 << 20;
 

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use colonnade_duckdb_api::arguments::{argument_type, constant};
 use colonnade_duckdb_api::extension::{
-    ANY, ExtensionInput, MadeFunction, NULL_HANDLING, POSITIONAL_ONLY, POSITIONAL_VARIADIC, SPECIAL, STABILITY,
-    VOLATILE, describe, register as register_extensions,
+    ANY, ExtensionInput, POSITIONAL_ONLY, POSITIONAL_VARIADIC, VOLATILE, describe, register as register_extensions,
 };
 use colonnade_duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
+use colonnade_duckdb_api::scalar::{self, ScalarFunction};
 use colonnade_duckdb_api::symbols::{Api, Handle};
 use colonnade_duckdb_api::vectors::VectorValues;
 
@@ -54,35 +54,39 @@ unsafe extern "C" fn enter(input: *const ExtensionInput) {
 /// # Safety
 /// `input` is that of an entry that runs.
 unsafe fn register_function(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
-    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
-    // SAFETY: the caller promises the input; all handles live until the end of this function; the callbacks have their
-    // declarations.
+    let function = ScalarFunction {
+        name: "colonnade_vectors",
+        stability: VOLATILE,
+        user_data: None,
+        resolve: None,
+        bind,
+        begin,
+        execute,
+    };
+    // SAFETY: the caller promises the input; the types live until the signature has them; the callbacks take what they
+    // have given DuckDB.
     unsafe {
-        let (mut factory, mut signature) = (ptr::null_mut(), ptr::null_mut());
-        checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;
-        checked(api, |error| (api.v2_scalar_function_create)(factory, &raw mut function.handle, error))?;
-        let handle = function.handle;
-        let text = raw("colonnade_vectors");
-        checked(api, |error| (api.v2_scalar_function_set_name)(handle, &raw const text, error))?;
-        checked(api, |error| (api.v2_scalar_function_get_signature)(handle, &raw mut signature, error))?;
-        let varchar = OwnedType::parse(api, input.context, "VARCHAR")?;
-        let bigint = OwnedType::parse(api, input.context, "BIGINT")?;
-        let any = OwnedType::new(api, |out, error| {
-            (api.v2_factory_create_type_from_id)(factory, ANY, ptr::null(), ptr::null(), 0, out, error)
-        })?;
-        for (name, type_, kind) in [("token", &varchar, POSITIONAL_ONLY), ("columns", &any, POSITIONAL_VARIADIC)] {
-            let (name, none) = (raw(name), ptr::null_mut());
-            checked(api, |error| {
-                (api.v2_function_signature_add_parameter)(signature, &raw const name, type_.handle, none, kind, error)
+        function.register(api, input.context, input.extension, |factory, signature| {
+            let varchar = OwnedType::parse(api, input.context, "VARCHAR")?;
+            let bigint = OwnedType::parse(api, input.context, "BIGINT")?;
+            let any = OwnedType::new(api, |out, error| {
+                (api.v2_factory_create_type_from_id)(factory, ANY, ptr::null(), ptr::null(), 0, out, error)
             })?;
-        }
-        checked(api, |error| (api.v2_function_signature_set_return_type)(signature, bigint.handle, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_property)(handle, STABILITY, VOLATILE, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_property)(handle, NULL_HANDLING, SPECIAL, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_bind_callback)(handle, bind, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_init_callback)(handle, begin, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_exec_callback)(handle, execute, error))?;
-        checked(api, |error| (api.v2_extension_register_scalar_function)(input.extension, handle, error))
+            for (name, type_, kind) in [("token", &varchar, POSITIONAL_ONLY), ("columns", &any, POSITIONAL_VARIADIC)] {
+                let (name, none) = (raw(name), ptr::null_mut());
+                checked(api, |error| {
+                    (api.v2_function_signature_add_parameter)(
+                        signature,
+                        &raw const name,
+                        type_.handle,
+                        none,
+                        kind,
+                        error,
+                    )
+                })?;
+            }
+            checked(api, |error| (api.v2_function_signature_set_return_type)(signature, bigint.handle, error))
+        })
     }
 }
 
@@ -136,30 +140,26 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                 object(api, |out, error| (api.v2_scalar_function_exec_get_bind_data)(info, out, error))?;
             let state: &mut State =
                 object(api, |out, error| (api.v2_scalar_function_exec_get_init_data)(info, out, error))?;
-            let mut rows = 0;
-            checked(api, |error| (api.v2_scalar_function_exec_get_row_count)(info, &raw mut rows, error))?;
+            let rows = scalar::row_count(api, info)?;
             if rows == 0 {
                 return Ok(());
             }
             state.vectors.clear();
             for number in 1..=result.types().len() as u64 {
-                let mut vector = ptr::null_mut();
-                checked(api, |error| (api.v2_scalar_function_exec_get_arg)(info, number, &raw mut vector, error))?;
-                state.vectors.push(VectorValues::new(api, vector)?);
+                state.vectors.push(scalar::argument(api, info, number)?);
             }
-            let (mut tickets, mut data) = (ptr::null_mut(), ptr::null_mut());
-            checked(api, |error| (api.v2_scalar_function_exec_get_result)(info, &raw mut tickets, error))?;
+            let (tickets, mut data) = (scalar::result(api, info)?, ptr::null_mut());
             checked(api, |error| (api.v2_vector_get_data_mutable)(tickets, &raw mut data, error))?;
             let mut executor = lock(&state.executor);
             let first = (state.number << ROW_BITS) + executor.rows();
-            if let Err(error) = executor.append(&state.vectors, rows as usize) {
+            if let Err(error) = executor.append(&state.vectors, rows) {
                 let text = error.to_string();
                 result.fail(error);
                 return Err(CallbackError::failed(text));
             }
             drop(executor);
-            result.count(rows);
-            let tickets = std::slice::from_raw_parts_mut(data.cast::<u64>(), rows as usize);
+            result.count(rows as u64);
+            let tickets = std::slice::from_raw_parts_mut(data.cast::<u64>(), rows);
             tickets.iter_mut().zip(first..).for_each(|(ticket, number)| *ticket = number);
             Ok(())
         });

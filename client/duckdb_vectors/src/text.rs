@@ -7,7 +7,7 @@ use arrow_array::types::UInt32Type;
 use arrow_array::{ArrayRef, BinaryArray, DictionaryArray, PrimitiveArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
-use colonnade_duckdb_api::vectors::VectorValues;
+use colonnade_duckdb_api::vectors::{UUID_ORDER, VectorValues};
 
 use crate::validity::Validity;
 
@@ -60,9 +60,6 @@ struct Known {
     entries: Vec<(u32, u32)>,
     vector: u32,
 }
-
-/// The bit by which DuckDB's order of UUIDs differs from that of numbers.
-const UUID_ORDER: u128 = 1 << 127;
 
 /// The text of a UUID, as DuckDB stores it.
 fn uuid_text(value: u128) -> [u8; 36] {
@@ -184,17 +181,18 @@ impl Texts {
         unsafe {
             if self.is_plain || self.begins_plain(values) {
                 self.is_plain = true;
-                validity.append(values, rows);
-                return self.append_plain(values, rows);
+                let has_null = validity.append(values, rows);
+                return self.append_plain(values, rows, has_null);
             }
-            let has_null = match values.selection(rows) {
-                Some(entries) => self.append_entries(values, entries)?,
-                None => self.append_flat(values, rows)?,
-            };
-            if has_null {
-                validity.append(values, rows);
-            } else {
-                validity.append_valid(rows);
+            match values.selection(rows) {
+                Some(entries) if !self.append_entries(values, entries)? => validity.append_valid(rows),
+                Some(_) => {
+                    validity.append(values, rows);
+                }
+                None => {
+                    validity.append(values, rows);
+                    self.append_flat(values, rows)?;
+                }
             }
         }
         if self.texts.count() > FEW_ENTRIES + self.codes.len() / ROWS_OF_ENTRY {
@@ -241,8 +239,8 @@ impl Texts {
         Ok(has_null)
     }
 
-    /// Appends a flat vector among dictionaries, as the last one of a row group is. Returns whether a row may be NULL.
-    unsafe fn append_flat(&mut self, values: &VectorValues, rows: usize) -> Result<bool, ArrowError> {
+    /// Appends a flat vector among dictionaries, as the last one of a row group is.
+    unsafe fn append_flat(&mut self, values: &VectorValues, rows: usize) -> Result<(), ArrowError> {
         let count = self.texts.count() as u32;
         let mut numbers: HashMap<Vec<u8>, u32> =
             (0..count).map(|number| (self.texts.get(number).to_vec(), number)).collect();
@@ -264,7 +262,7 @@ impl Texts {
             };
             self.codes.push(code);
         }
-        Ok(!values.has_no_null())
+        Ok(())
     }
 
     /// The entry of NULLs.
@@ -278,8 +276,7 @@ impl Texts {
         Ok(code)
     }
 
-    unsafe fn append_plain(&mut self, values: &VectorValues, rows: usize) -> Result<(), ArrowError> {
-        let has_null = values.has_null(rows);
+    unsafe fn append_plain(&mut self, values: &VectorValues, rows: usize, has_null: bool) -> Result<(), ArrowError> {
         let text = |row: usize| {
             let entry = values.entry(row);
             // SAFETY: the caller promises the type, and the entry is not NULL.

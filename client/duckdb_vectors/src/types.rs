@@ -5,6 +5,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, StringArray};
 use arrow_schema::{DataType, TimeUnit};
 
+/// The rows of a batch, unless they have too many bytes: with more rows, batches do not stay in the CPU's cache.
+pub(crate) const BATCH_ROWS: usize = 20_480;
+
 /// How the values of a type are stored in a vector, and in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Storage {

@@ -10,11 +10,8 @@ use colonnade_udf::{CallError, CallInputs, Form, MemoryBudget, MemoryExceeded, M
 
 use super::handles::CallbackError;
 use super::sql_type::{SqlType, Storage};
-use super::vectors::VectorValues;
+use super::vectors::{UUID_ORDER, VectorValues};
 use runs::Runs;
-
-/// The bit by which DuckDB's order of UUIDs differs from that of numbers.
-const UUID_ORDER: u128 = 1 << 127;
 
 /// Why arguments cannot be written.
 #[derive(Debug)]

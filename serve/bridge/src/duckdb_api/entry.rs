@@ -8,8 +8,9 @@ use std::ptr;
 
 use colonnade_duckdb_api::extension::{
     ANY, CONSISTENT, CONSISTENT_WITHIN_QUERY, ExtensionInput, MadeFunction, NULL_HANDLING, POSITIONAL_ONLY,
-    POSITIONAL_VARIADIC, SPECIAL, STABILITY, VOLATILE, describe, register as register_extensions,
+    POSITIONAL_VARIADIC, SPECIAL, VOLATILE, describe, register as register_extensions,
 };
+use colonnade_duckdb_api::scalar::ScalarFunction;
 
 use super::handles::{CallbackError, OwnedType, checked, owned, raw, report};
 use super::registry::{AGGREGATE, MAP_IMMUTABLE, MAP_STABLE, MAP_VOLATILE};
@@ -81,28 +82,20 @@ unsafe fn register_map(
     name: &'static str,
     stability: i32,
 ) -> Result<(), CallbackError> {
-    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
-    let mut user_data: Opaque = owned(name);
-    // SAFETY: the caller promises the input; all handles live until the end of this function; the callbacks have their
-    // declarations.
+    let function = ScalarFunction {
+        name,
+        stability,
+        user_data: Some(owned(name)),
+        resolve: Some(map::resolve),
+        bind: map::bind,
+        begin: map::begin,
+        execute: map::execute,
+    };
+    // SAFETY: the caller promises the input; the callbacks take what they have given DuckDB.
     unsafe {
-        let mut factory = ptr::null_mut();
-        checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;
-        checked(api, |error| (api.v2_scalar_function_create)(factory, &raw mut function.handle, error))?;
-        let handle = function.handle;
-        let text = raw(name);
-        checked(api, |error| (api.v2_scalar_function_set_name)(handle, &raw const text, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_user_data)(handle, &raw mut user_data, error))?;
-        let mut signature = ptr::null_mut();
-        checked(api, |error| (api.v2_scalar_function_get_signature)(handle, &raw mut signature, error))?;
-        sign(api, input.context, factory, signature)?;
-        checked(api, |error| (api.v2_scalar_function_set_property)(handle, STABILITY, stability, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_property)(handle, NULL_HANDLING, SPECIAL, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_resolve_types_callback)(handle, map::resolve, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_bind_callback)(handle, map::bind, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_init_callback)(handle, map::begin, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_exec_callback)(handle, map::execute, error))?;
-        checked(api, |error| (api.v2_extension_register_scalar_function)(input.extension, handle, error))
+        function.register(api, input.context, input.extension, |factory, signature| {
+            sign(api, input.context, factory, signature)
+        })
     }
 }
 
@@ -111,7 +104,8 @@ unsafe fn register_map(
 unsafe fn register_aggregate(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
     let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_aggregate_function_destroy };
     let mut user_data: Opaque = owned(AGGREGATE);
-    // SAFETY: as in `register_map`.
+    // SAFETY: the caller promises the input; all handles live until the end of this function; the callbacks have their
+    // declarations.
     unsafe {
         let mut factory = ptr::null_mut();
         checked(api, |error| (api.v2_context_get_factory)(input.context, &raw mut factory, error))?;

@@ -1,6 +1,7 @@
 //! The callbacks of `colonnade_map`: one result for each row.
 
 use arrow_array::ArrayRef;
+use colonnade_duckdb_api::scalar;
 use colonnade_udf::{CallError, FunctionCaller};
 
 use super::arguments::runs::Runs;
@@ -72,24 +73,18 @@ pub(super) unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Han
                 object(api, |out, error| (api.v2_scalar_function_exec_get_bind_data)(info, out, error))?;
             let state: &mut ThreadState =
                 object(api, |out, error| (api.v2_scalar_function_exec_get_init_data)(info, out, error))?;
-            let mut rows = 0;
-            checked(api, |error| (api.v2_scalar_function_exec_get_row_count)(info, &raw mut rows, error))?;
+            let rows = scalar::row_count(api, info)?;
             if rows == 0 {
                 return Ok(());
             }
-            let mut result = std::ptr::null_mut();
-            checked(api, |error| (api.v2_scalar_function_exec_get_result)(info, &raw mut result, error))?;
+            let result = scalar::result(api, info)?;
             let parameters = call.definition.parameters.len() as u64;
             if call.is_deferred {
                 return deferral::give_arguments(api, info, &call.definition, result);
             }
-            let arguments = (OWN_ARGUMENTS..OWN_ARGUMENTS + parameters).map(|index| {
-                let mut vector = std::ptr::null_mut();
-                checked(api, |error| (api.v2_scalar_function_exec_get_arg)(info, index, &raw mut vector, error))?;
-                VectorValues::new(api, vector)
-            });
-            let arguments = arguments.collect::<Result<Vec<_>, _>>()?;
-            map(api, call, &mut state.caller, &arguments, rows as usize, result)
+            let numbers = OWN_ARGUMENTS..OWN_ARGUMENTS + parameters;
+            let arguments = numbers.map(|number| scalar::argument(api, info, number)).collect::<Result<Vec<_>, _>>()?;
+            map(api, call, &mut state.caller, &arguments, rows, result)
         });
     }
 }

@@ -11,10 +11,7 @@ use colonnade_udf::{OutputColumn, OutputData};
 use super::handles::{CallbackError, INVALID_VALUE, checked};
 use super::sql_type::{SqlType, Storage};
 use super::symbols::{Api, Handle};
-use super::vectors::CONSTANT;
-
-const INLINE: usize = 12;
-const UUID_ORDER: u128 = 1 << 127;
+use super::vectors::{CONSTANT, INLINE, UUID_ORDER};
 
 /// The rows of a vector to which a result is written.
 #[derive(Clone, Copy)]

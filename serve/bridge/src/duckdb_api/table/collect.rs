@@ -3,14 +3,15 @@
 use std::ptr;
 use std::sync::Arc;
 
-use colonnade_duckdb_api::arguments::constant;
-use colonnade_duckdb_api::extension::{MadeFunction, NULL_HANDLING, SPECIAL, STABILITY, VOLATILE};
+use colonnade_duckdb_api::arguments::{argument_type, constant};
+use colonnade_duckdb_api::extension::VOLATILE;
+use colonnade_duckdb_api::scalar::{self, ScalarFunction};
 use colonnade_udf::{CallError, Form};
 
 use super::{BATCH_ROWS, Call, VALUES, lock};
 use crate::duckdb_api::arguments::{self, Rows, WriteError};
 use crate::duckdb_api::entry::sign;
-use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
+use crate::duckdb_api::handles::{CallbackError, checked, object, owned, report};
 use crate::duckdb_api::registry::OWN_ARGUMENTS;
 use crate::duckdb_api::registry::TYPES;
 use crate::duckdb_api::symbols::{Api, Handle};
@@ -29,27 +30,17 @@ struct Bound {
 /// # Safety
 /// The handles are those of an entry that runs.
 pub(super) unsafe fn register(api: &'static Api, context: Handle, extension: Handle) -> Result<(), CallbackError> {
-    let mut function = MadeFunction { handle: ptr::null_mut(), destroy: api.v2_scalar_function_destroy };
-    // SAFETY: the caller promises the handles; all others live until the end of this function; the callbacks have their
-    // declarations.
-    unsafe {
-        let mut factory = ptr::null_mut();
-        checked(api, |error| (api.v2_context_get_factory)(context, &raw mut factory, error))?;
-        checked(api, |error| (api.v2_scalar_function_create)(factory, &raw mut function.handle, error))?;
-        let handle = function.handle;
-        let text = raw(NAME);
-        checked(api, |error| (api.v2_scalar_function_set_name)(handle, &raw const text, error))?;
-        let mut signature = ptr::null_mut();
-        checked(api, |error| (api.v2_scalar_function_get_signature)(handle, &raw mut signature, error))?;
-        sign(api, context, factory, signature)?;
-        checked(api, |error| (api.v2_scalar_function_set_property)(handle, STABILITY, VOLATILE, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_property)(handle, NULL_HANDLING, SPECIAL, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_resolve_types_callback)(handle, resolve, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_bind_callback)(handle, bind, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_init_callback)(handle, begin, error))?;
-        checked(api, |error| (api.v2_scalar_function_set_exec_callback)(handle, execute, error))?;
-        checked(api, |error| (api.v2_extension_register_scalar_function)(extension, handle, error))
-    }
+    let function = ScalarFunction {
+        name: NAME,
+        stability: VOLATILE,
+        user_data: None,
+        resolve: Some(resolve),
+        bind,
+        begin,
+        execute,
+    };
+    // SAFETY: the caller promises the handles; the callbacks take what they have given DuckDB.
+    unsafe { function.register(api, context, extension, |factory, signature| sign(api, context, factory, signature)) }
 }
 
 impl Bound {
@@ -73,9 +64,7 @@ impl Bound {
         let wanted = std::iter::once("BIGINT").chain(types.iter().map(String::as_str));
         for (number, wanted) in (OWN_ARGUMENTS..).zip(wanted) {
             // SAFETY: the index is one of an argument.
-            let found = OwnedType::new(api, |out, error| unsafe {
-                (api.v2_function_bind_get_arg_type)(info, number, out, error)
-            })?;
+            let found = unsafe { argument_type(api, info, number) }?;
             // SAFETY: the context is that of a bind that runs.
             let wanted = unsafe { TYPES.parse(api, context, wanted) }?;
             let mut is_equal = false;
@@ -149,25 +138,19 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
         report(error, |api| {
             let bound: &Bound =
                 object(api, |out, error| (api.v2_scalar_function_exec_get_bind_data)(info, out, error))?;
-            let mut rows = 0;
-            checked(api, |error| (api.v2_scalar_function_exec_get_row_count)(info, &raw mut rows, error))?;
+            let rows = scalar::row_count(api, info)?;
             if rows == 0 {
                 return Ok(());
             }
-            let argument = |index: u64| {
-                let mut vector = ptr::null_mut();
-                checked(api, |error| (api.v2_scalar_function_exec_get_arg)(info, index, &raw mut vector, error))?;
-                VectorValues::new(api, vector)
-            };
+            let argument = |number| scalar::argument(api, info, number);
             let numbers = argument(OWN_ARGUMENTS)?;
             let count = lock(&bound.call.groups[bound.group]).types.len() as u64;
             let arguments = (FIRST..FIRST + count).map(argument).collect::<Result<Vec<_>, _>>()?;
-            collect(bound, &numbers, &arguments, rows as usize)?;
-            let (mut result, mut data) = (ptr::null_mut(), ptr::null_mut());
-            checked(api, |error| (api.v2_scalar_function_exec_get_result)(info, &raw mut result, error))?;
+            collect(bound, &numbers, &arguments, rows)?;
+            let (result, mut data) = (scalar::result(api, info)?, ptr::null_mut());
             checked(api, |error| (api.v2_vector_get_data_mutable)(result, &raw mut data, error))?;
             // The result has a byte for each row.
-            data.cast::<u8>().write_bytes(1, rows as usize);
+            data.cast::<u8>().write_bytes(1, rows);
             Ok(())
         });
     }

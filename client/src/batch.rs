@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow_schema::SchemaRef;
 use bytes::Bytes;
-use colonnade_wire::arrow::plain_bytes;
+use colonnade_wire::arrow::{array_from_column, codes_plain_bytes, plain_bytes};
 use colonnade_wire::{Bitmap, Column, EncodedChunk, Values};
 
 use crate::allowance::Share;
@@ -110,7 +110,7 @@ impl Batch {
         }
         let array = match &self.rows {
             Rows::Encoded { chunk, .. } => {
-                let column = chunk.column(index).map_err(damaged)?;
+                let column = self.read(chunk, index)?;
                 if let Some(share) = &self.share {
                     share.column(index, taken(chunk, index, &column))?;
                 }
@@ -128,12 +128,10 @@ impl Batch {
     pub fn decode(self) -> Result<RecordBatch, Error> {
         let (chunk, message) = match self.rows {
             Rows::Decoded(batch) => return recorded(batch, self.schema, &self.conversions),
-            Rows::Encoded { chunk, message } => (chunk, message),
+            Rows::Encoded { ref chunk, ref message } => (Arc::clone(chunk), message.clone()),
         };
-        let mut columns = Vec::with_capacity(chunk.columns());
-        for index in 0..chunk.columns() {
-            columns.push(chunk.column(index).map_err(damaged)?);
-        }
+        let columns = (0..chunk.columns()).map(|index| self.read(&chunk, index));
+        let mut columns = columns.collect::<Result<Vec<_>, _>>()?;
         if let Some(share) = &self.share {
             share.whole(columns.iter().enumerate().map(|(index, column)| taken(&chunk, index, column)).sum())?;
         }
@@ -155,6 +153,15 @@ impl Batch {
         let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows()));
         RecordBatch::try_new_with_options(self.schema, arrays, &options)
             .map_err(|cause| Error::new(ErrorKind::Protocol, "the chunk does not fit its schema").with_cause(cause))
+    }
+}
+
+impl Batch {
+    /// Decodes a column, as codes if its first conversion takes these.
+    fn read(&self, chunk: &EncodedChunk, index: usize) -> Result<Column<Bytes>, Error> {
+        let takes_codes = self.conversions.iter().find_map(|conversion| conversion.plan.takes_codes(index));
+        let column = if takes_codes == Some(true) { chunk.column_with_codes(index) } else { chunk.column(index) };
+        column.map_err(damaged)
     }
 }
 
@@ -181,13 +188,18 @@ fn recorded(batch: RecordBatch, schema: SchemaRef, conversions: &[Conversion]) -
         .map_err(|cause| Error::new(ErrorKind::Protocol, "a batch does not fit its schema").with_cause(cause))
 }
 
-/// Bytes of a column's buffers.
+/// Bytes of a column as plain buffers.
 fn taken(chunk: &EncodedChunk, index: usize, column: &Column<Bytes>) -> u64 {
-    column.as_view().plain_bytes(&chunk.schema().fields[index]).unwrap_or(0) as u64
+    let field = &chunk.schema().fields[index];
+    let is_coded = field.children.is_empty() && matches!(column.values, Values::Dictionary { .. });
+    if is_coded {
+        return codes_plain_bytes(&array_from_column(field, column.clone())) as u64;
+    }
+    column.as_view().plain_bytes(field).unwrap_or(0) as u64
 }
 
 fn array(chunk: &EncodedChunk, index: usize, column: Column<Bytes>) -> Result<ArrayRef, Error> {
-    Ok(colonnade_wire::arrow::array_from_column(&chunk.schema().fields[index], column))
+    Ok(array_from_column(&chunk.schema().fields[index], column))
 }
 
 pub(crate) fn damaged(cause: colonnade_wire::DecodeError) -> Error {

@@ -6,6 +6,7 @@
 //! integer, the earlier one for a time. A value without a near value, such as a number out of range, is an error in
 //! both cases. No value becomes NULL.
 
+mod codes;
 mod column;
 mod float;
 mod kind;
@@ -44,6 +45,12 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Whether a column gets a type that codes of its values make; `None` if it gets none.
+    pub(crate) fn takes_codes(&self, index: usize) -> Option<bool> {
+        let dtype = self.columns.get(index)?.as_ref()?;
+        Some(codes::make(self.from.field(index).data_type(), &dtype.target))
+    }
+
     /// Converts one column of a batch. `first_row` is the number of rows before the batch.
     pub(crate) fn convert(&self, index: usize, array: ArrayRef, first_row: u64) -> Result<ArrayRef, Error> {
         let Some(dtype) = self.columns.get(index).and_then(Option::as_ref) else { return Ok(array) };
@@ -94,6 +101,21 @@ pub fn convert(stream: Box<dyn ResultStream>, dtypes: &[(usize, Dtype)]) -> Resu
     }
     let schema = Arc::new(Schema::new_with_metadata(Fields::from(fields), from.metadata().clone()));
     Ok(Box::new(Converted { stream, plan: Arc::new(Plan { from, columns }), schema, rows: 0 }))
+}
+
+/// The same rows with texts and bytes as views, except within other types.
+pub fn with_views(stream: Box<dyn ResultStream>) -> Result<Box<dyn ResultStream>, Error> {
+    let fields = stream.schema().fields().iter().enumerate();
+    let views = fields.filter_map(|(index, field)| {
+        let target = match field.data_type() {
+            DataType::Utf8 => DataType::Utf8View,
+            DataType::Binary => DataType::BinaryView,
+            _ => return None,
+        };
+        Some((index, Dtype { target, lossy: false }))
+    });
+    let views: Vec<_> = views.collect();
+    if views.is_empty() { Ok(stream) } else { convert(stream, &views) }
 }
 
 /// The name of a type, as the options have it.

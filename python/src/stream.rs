@@ -182,6 +182,14 @@ impl Stream {
         Self::new(py, client::logical(self.rest()), &self.name, &self.server)
     }
 
+    /// The same rows with texts and bytes as views, which polars has in memory, except within other types. This stream
+    /// must not be read afterwards.
+    fn with_views(&self, py: Python<'_>) -> PyResult<Self> {
+        let views = client::dtype::with_views(self.rest());
+        let views = views.map_err(|error| to_py(py, &error.with_origin(&self.name)))?;
+        Self::new(py, views, &self.name, &self.server)
+    }
+
     /// The same rows, with a limit for the bytes of all columns. This stream must not be read afterwards.
     fn limited(&self, bytes: &Bound<'_, PyAny>) -> PyResult<Self> {
         let limited = client::limited(self.rest(), limit(bytes)?.unwrap_or(u64::MAX));

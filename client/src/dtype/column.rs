@@ -6,7 +6,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, ArrowTemporalType, Date32Type, Date64Type, Decimal128Type, Decimal256Type, Float32Type,
     Float64Type, Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt32Type,
 };
 use arrow_array::{
     Array, ArrayRef, ArrowNativeTypeOp, BooleanArray, PrimitiveArray, downcast_integer, downcast_primitive_array,
@@ -17,11 +17,11 @@ use arrow_cast::display::array_value_to_string;
 use arrow_cast::{CastOptions, cast_with_options};
 use arrow_schema::{ArrowError, DataType, TimeUnit};
 
-use super::Dtype;
 use super::float::{Float, Scratch};
 use super::kind::{TypeFamily, is_text, kind};
 use super::temporal::{Rescale, has_finer_digits, has_zone, is_iso};
 use super::text::Texts;
+use super::{Dtype, codes};
 
 /// Digits of the largest integer of 128 bits.
 const INTEGER_DIGITS: u8 = 39;
@@ -46,6 +46,11 @@ pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Conve
         return Ok(array.clone());
     }
     if let DataType::Dictionary(_, values) = from {
+        if let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>()
+            && codes::make(values, to)
+        {
+            return codes::as_type(dictionary, to).map_err(ConversionError::Failed);
+        }
         return convert(&cast(array, values)?, dtype);
     }
     if let DataType::Dictionary(_, values) = to {
@@ -53,6 +58,9 @@ pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Conve
         // This fails if there are more values than indices.
         return cast_with_options(&plain, to, &CastOptions { safe: false, ..CastOptions::default() })
             .map_err(ConversionError::Failed);
+    }
+    if matches!((from, to), (DataType::Utf8, DataType::Utf8View) | (DataType::Binary, DataType::BinaryView)) {
+        return codes::views(array).map_err(ConversionError::Failed);
     }
     match (kind(from), kind(to)) {
         (TypeFamily::Null, _) => Ok(new_null_array(to, array.len())),

@@ -11,4 +11,4 @@ pub use array::array_from_column;
 pub use batch::{columns_from_batch, rows_per_chunk, rows_per_part};
 pub use inputs::BatchColumns;
 pub use schema::{UnsupportedType, schema_from_arrow, schema_to_arrow};
-pub use size::plain_bytes;
+pub use size::{codes_plain_bytes, plain_bytes};

@@ -1,6 +1,7 @@
 //! Decodes messages into columns.
 
 mod bytes_column;
+mod dictionary;
 mod fixed;
 mod integers;
 mod nested;
@@ -274,11 +275,29 @@ impl EncodedChunk {
     ///
     /// If there is no such column.
     pub fn column(&self, column: usize) -> Result<Column<Bytes>, DecodeError> {
+        self.decoded(column, false)
+    }
+
+    /// The same. But a column of texts or bytes that was sent as a dictionary stays one: its values are
+    /// [`Values::Dictionary`](crate::Values::Dictionary), with indices of 32 bits. Entries may be repeated or unused.
+    ///
+    /// # Errors
+    ///
+    /// As for [`EncodedChunk::column`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no such column.
+    pub fn column_with_codes(&self, column: usize) -> Result<Column<Bytes>, DecodeError> {
+        self.decoded(column, true)
+    }
+
+    fn decoded(&self, column: usize, keep_codes: bool) -> Result<Column<Bytes>, DecodeError> {
         let others = self.charged.load(Ordering::Relaxed).saturating_sub(self.charges[column].load(Ordering::Relaxed));
         let free =
             if self.is_size_requested { self.rows.saturating_mul(count(&self.schema.fields[column])) } else { 0 };
         let mut budget = Budget::new(self.limit, others, free as u64);
-        let decoded = self.decode(column, &mut budget).map_err(|damage| {
+        let decoded = self.decode(column, keep_codes, &mut budget).map_err(|damage| {
             let damage = match damage {
                 Damage::OverLimit { declared, limit } if self.is_size_requested => {
                     Damage::Unasked { unit: "bytes", declared, limit }
@@ -292,14 +311,14 @@ impl EncodedChunk {
         Ok(decoded)
     }
 
-    fn decode(&self, column: usize, budget: &mut Budget) -> Result<Column<Bytes>, Damage> {
+    fn decode(&self, column: usize, keep_codes: bool, budget: &mut Budget) -> Result<Column<Bytes>, Damage> {
         let mut reader = self.reader(column);
         let node = Node::read(&mut reader, self.rows, |other| self.bitmap(other, column))?;
         let field = &self.schema.fields[column];
         if !field.nullable && node.present_rows < self.rows {
             return Err(Damage::Nulls(1));
         }
-        let decoded = node::decode(node, &mut reader, field, budget)?;
+        let decoded = node::decode(node, &mut reader, field, keep_codes, budget)?;
         reader.finish()?;
         Ok(decoded)
     }

@@ -6,6 +6,8 @@ mod logical;
 
 use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use arrow_array::{Array, RecordBatch, RecordBatchOptions};
 use bytes::Bytes;
 use colonnade_wire::arrow::{array_from_column, columns_from_batch, schema_from_arrow, schema_to_arrow};
@@ -246,6 +248,52 @@ fn check_bridge(schema: &Schema, rows: usize, columns: &[Column<Bytes>]) {
     }
 }
 
+/// Checks that a column with codes has the values of the plain one. Returns whether it has codes.
+fn check_codes(field: &Field, plain: &Column<Bytes>, with_codes: Column<Bytes>) -> bool {
+    let [plain, with_codes] = [plain.clone(), with_codes].map(|column| array_from_column(field, column));
+    with_codes.to_data().validate_full().unwrap();
+    assert_eq!(plain.logical_nulls(), with_codes.logical_nulls());
+    if plain.data_type() == with_codes.data_type() {
+        return false;
+    }
+    let codes = with_codes.as_dictionary::<UInt32Type>();
+    for (row, code) in codes.keys().iter().enumerate().filter_map(|(row, code)| Some((row, code?))) {
+        assert_eq!(codes.values().slice(code as usize, 1).to_data(), plain.slice(row, 1).to_data());
+    }
+    true
+}
+
+#[test]
+fn texts_may_stay_codes() {
+    let words = ["", "a", "two words", "one that is longer than thirty-two bytes"];
+    for (data_type, validity) in [(DataType::Utf8, None), (DataType::Utf8, Some(7)), (DataType::Binary, Some(2))] {
+        let is_valid = |row: usize| validity.is_none_or(|every| !row.is_multiple_of(every));
+        let texts: Vec<_> = (0..3000).map(|row| words[row % words.len()]).collect();
+        let lengths = texts.iter().scan(0_i32, |end, text| {
+            *end += text.len() as i32;
+            Some(*end)
+        });
+        let offsets: Vec<u8> = std::iter::once(0).chain(lengths).flat_map(i32::to_le_bytes).collect();
+        let data = texts.concat();
+        let mut bits = vec![0_u8; 375];
+        (0..3000).filter(|&row| is_valid(row)).for_each(|row| bits[row / 8] |= 1 << (row % 8));
+        let column = Column {
+            rows: 3000,
+            validity: validity.map(|_| Bitmap::new(&bits[..])),
+            values: Values::Bytes { offsets: &offsets[..], data: data.as_bytes() },
+        };
+        let field = Field::new("c", data_type, true);
+        let mut encoder = Encoder::new(Schema { fields: vec![field.clone()], metadata: vec![] });
+        let mut decoder = Decoder::new(DecodeLimits::default());
+        decoder.message(encoder.schema_message().into()).unwrap();
+        let chunk = encoder.chunk(3000, &[column], Config::LIGHT).unwrap();
+        let Message::Chunk(chunk) = decoder.message(chunk.slices().concat().into()).unwrap() else {
+            panic!("no chunk")
+        };
+        assert!(check_codes(&field, &chunk.column(0).unwrap(), chunk.column_with_codes(0).unwrap()));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
@@ -267,6 +315,9 @@ proptest! {
             let Message::Chunk(chunk) = decoder.message(message.into()).unwrap() else { panic!("no chunk") };
             let decoded: Vec<_> = (0..schema.fields.len()).map(|column| chunk.column(column).unwrap()).collect();
             check_bridge(&schema, rows, &decoded);
+            for (index, (field, plain)) in schema.fields.iter().zip(&decoded).enumerate() {
+                check_codes(field, plain, chunk.column_with_codes(index).unwrap());
+            }
             for (index, (field, column)) in schema.fields.iter().zip(&columns).enumerate() {
                 let decoded = chunk.column(index).unwrap_or_else(|error| panic!("{error}: {field:?}"));
                 for row in 0..rows {

@@ -229,6 +229,8 @@ class Result:
         """
         require("polars", "to_polars()")
         self._require_types("polars")
+        if self._kept is None:
+            self._replace(lambda stream: stream.with_views(), "to_polars()")
         return convert.polars(self._whole("to_polars()"))
 
     def __arrow_c_stream__(self, requested_schema: CapsuleType | None = None) -> CapsuleType:

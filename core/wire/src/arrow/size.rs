@@ -1,6 +1,7 @@
 //! The size of rows, by which batches are cut.
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::UInt32Type;
 use arrow_array::{Array, GenericListViewArray, OffsetSizeTrait, RecordBatch};
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::DataType;
@@ -11,6 +12,22 @@ use arrow_schema::DataType;
 /// before single rows.
 pub fn plain_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| array(column)).sum()
+}
+
+/// The same of a column of texts or bytes that came as codes, with the text of each row. 0 for an array that is no
+/// dictionary of `Utf8` or `Binary` with indices of the type `UInt32`.
+pub fn codes_plain_bytes(array: &dyn Array) -> usize {
+    let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>() else { return 0 };
+    let entries = dictionary.values();
+    let offsets = match entries.data_type() {
+        DataType::Utf8 => entries.as_string::<i32>().offsets(),
+        DataType::Binary => entries.as_binary::<i32>().offsets(),
+        _ => return 0,
+    };
+    let length = |code: u32| (offsets[code as usize + 1] - offsets[code as usize]) as usize;
+    let (rows, keys) = (dictionary.len(), dictionary.keys());
+    let validity = keys.nulls().map_or(0, |nulls| nulls.len().div_ceil(8));
+    validity + (rows + 1) * size_of::<i32>() + keys.iter().flatten().map(length).sum::<usize>()
 }
 
 fn array(array: &dyn Array) -> usize {
@@ -91,7 +108,7 @@ mod tests {
     use arrow_array::types::Int32Type;
     use arrow_array::{
         ArrayRef, BinaryViewArray, BooleanArray, DictionaryArray, FixedSizeListArray, Int32Array, Int64Array,
-        LargeStringArray, StringArray, StringViewArray, StructArray,
+        LargeStringArray, StringArray, StringViewArray, StructArray, UInt32Array,
     };
     use arrow_schema::Field;
 
@@ -160,6 +177,15 @@ mod tests {
             let again = rows_per_chunk(&first, ROWS, most + most / 2);
             assert!(first.num_rows() >= ROWS / 5 && again == first.num_rows(), "{kind}: {} {again}", first.num_rows());
         }
+    }
+
+    #[test]
+    fn codes_have_the_size_of_their_texts() {
+        let words = StringArray::from(vec!["", "two words", "x"]);
+        let keys = UInt32Array::from(vec![Some(1), None, Some(0), Some(1), Some(2)]);
+        let texts: StringArray = keys.iter().map(|key| key.map(|key| words.value(key as usize))).collect();
+        let codes = DictionaryArray::new(keys, Arc::new(words));
+        assert_eq!(codes_plain_bytes(&codes), plain_bytes(&batch(Arc::new(texts))));
     }
 
     #[test]

@@ -2,14 +2,15 @@
 
 use bytes::Bytes;
 
-use super::integers::{Codes, Integers, dictionary_size};
+use super::dictionary;
+use super::integers::Integers;
 use super::node::Node;
 use super::reader::{Budget, Reader, buffer};
-use crate::int::{BLOCK, Int};
+use crate::int::Int;
 use crate::{Bitmap, Damage, Encoding, Values};
 
 /// Offsets of 4 or 8 bytes, as the signed integers that Arrow has.
-trait Offset: Int {
+pub(super) trait Offset: Int {
     /// `offset`, which was checked to be at most [`Offset::LARGEST`].
     fn from_usize(offset: usize) -> Self;
     const LARGEST: usize;
@@ -71,7 +72,7 @@ fn spread<O: Offset>(offsets: &[u8], valid: Bitmap<&[u8]>, rows: usize) -> Bytes
     buffer(spread)
 }
 
-fn present<O: Offset>(
+pub(super) fn present<O: Offset>(
     node: &Node,
     reader: &mut Reader<'_>,
     utf8: bool,
@@ -93,7 +94,7 @@ fn present<O: Offset>(
             Ok((offsets, data))
         }
         Encoding::Constant if count > 0 => constant::<O>(reader, count, utf8, budget),
-        Encoding::Dictionary => dictionary::<O>(reader, count, utf8, budget),
+        Encoding::Dictionary => dictionary::decode::<O>(reader, count, utf8, budget),
         Encoding::Lengths => {
             let length = data_length::<O>(reader)?;
             let offsets = offsets_from_lengths::<O>(reader, count, length)?;
@@ -116,7 +117,7 @@ fn present<O: Offset>(
     }
 }
 
-fn data_length<O: Offset>(reader: &mut Reader<'_>) -> Result<usize, Damage> {
+pub(super) fn data_length<O: Offset>(reader: &mut Reader<'_>) -> Result<usize, Damage> {
     let length = reader.count()?;
     if length > O::LARGEST { Err(Damage::Offsets) } else { Ok(length) }
 }
@@ -194,108 +195,6 @@ fn constant<O: Offset>(
     budget.take(total, 1)?;
     let offsets: Vec<O> = (0..=count).map(|row| O::from_usize(row * length)).collect();
     Ok((buffer(offsets), Bytes::from(value.repeat(count))))
-}
-
-fn dictionary<O: Offset>(
-    reader: &mut Reader<'_>,
-    count: usize,
-    utf8: bool,
-    budget: &mut Budget,
-) -> Result<(Bytes, Bytes), Damage> {
-    let entries = dictionary_size(reader, count)?;
-    let total = data_length::<O>(reader)?;
-    let values = Node::read_values(reader, entries)?;
-    if values.encoding == Encoding::Dictionary {
-        return Err(values.misplaced());
-    }
-    let (offsets, data) = present::<O>(&values, reader, utf8, budget)?;
-    reader.align(8)?;
-    let codes = Codes::read(reader, count, entries)?;
-    budget.take(total, 1)?;
-    let offsets: Vec<usize> = offsets.chunks_exact(O::BYTES).map(|at| O::read_le(at).to_bits() as usize).collect();
-    let longest = offsets.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0);
-    if longest <= SHORT {
-        look_up_short::<O>(codes, count, total, &offsets, &data)
-    } else {
-        look_up::<O>(codes, count, total, &offsets, &data)
-    }
-}
-
-fn look_up<O: Offset>(
-    mut codes: Codes<'_>,
-    count: usize,
-    total: usize,
-    entries: &[usize],
-    data: &[u8],
-) -> Result<(Bytes, Bytes), Damage> {
-    let mut out = Vec::with_capacity(total);
-    let mut offsets = Vec::with_capacity(count + 1);
-    offsets.push(O::ZERO);
-    let mut block = Vec::with_capacity(BLOCK);
-    while offsets.len() <= count {
-        block.clear();
-        codes.next(&mut block)?;
-        for &code in &block {
-            let value = &data[entries[code as usize]..entries[code as usize + 1]];
-            if value.len() > total - out.len() {
-                return Err(Damage::Offsets);
-            }
-            out.extend_from_slice(value);
-            offsets.push(O::from_usize(out.len()));
-        }
-    }
-    if out.len() == total { Ok((buffer(offsets), Bytes::from(out))) } else { Err(Damage::Offsets) }
-}
-
-/// Strings up to this length are copied with a fixed size of this many bytes.
-const SHORT: usize = 32;
-
-/// The same for short entries: each copy is the same two loads and stores, and may overlap the next one.
-fn look_up_short<O: Offset>(
-    mut codes: Codes<'_>,
-    count: usize,
-    total: usize,
-    entries: &[usize],
-    data: &[u8],
-) -> Result<(Bytes, Bytes), Damage> {
-    let table: Vec<([u8; SHORT], usize)> = entries
-        .windows(2)
-        .map(|pair| {
-            let value = &data[pair[0]..pair[1]];
-            let mut padded = [0; SHORT];
-            padded[..value.len()].copy_from_slice(value);
-            (padded, value.len())
-        })
-        .collect();
-    let mut out: Vec<u8> = Vec::with_capacity(total + BLOCK * SHORT);
-    let mut offsets = Vec::with_capacity(count + 1);
-    offsets.push(O::ZERO);
-    let mut block = Vec::with_capacity(BLOCK);
-    let mut end = 0;
-    while offsets.len() <= count {
-        block.clear();
-        codes.next(&mut block)?;
-        if end > total {
-            return Err(Damage::Offsets);
-        }
-        let start = out.as_mut_ptr();
-        offsets.extend(block.iter().map(|&code| {
-            // SAFETY: Codes::next has checked the code. A block has at most 1024 codes and `end` was at most `total`
-            // when it began, so each store is within the capacity.
-            unsafe {
-                let (value, length) = table.get_unchecked(code as usize);
-                start.add(end).cast::<[u8; SHORT]>().write_unaligned(*value);
-                end += length;
-            }
-            O::from_usize(end)
-        }));
-    }
-    if end != total {
-        return Err(Damage::Offsets);
-    }
-    // SAFETY: the first `end` bytes were written, and `end` = `total` is within the capacity.
-    unsafe { out.set_len(end) };
-    Ok((buffer(offsets), Bytes::from(out)))
 }
 
 /// An FSST symbol table. FORMAT §6.9.

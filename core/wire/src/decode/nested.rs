@@ -70,7 +70,7 @@ fn items(
 
 fn child(reader: &mut Reader<'_>, field: &Field, rows: usize, budget: &mut Budget) -> Result<Column<Bytes>, Damage> {
     let node = Node::read_child(reader, rows)?;
-    node::decode(node, reader, field, budget)
+    node::decode(node, reader, field, false, budget)
 }
 
 fn indices(reader: &mut Reader<'_>, rows: usize, index: IndexType) -> Result<Bytes, Damage> {

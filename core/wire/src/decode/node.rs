@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::reader::{Budget, Reader};
-use super::{bytes_column, fixed, nested};
+use super::{bytes_column, dictionary, fixed, nested};
 use crate::{Bitmap, Column, Damage, DataType, Encoding, Field, Layout, Values};
 
 /// A node's header, read and checked.
@@ -97,11 +97,12 @@ impl Node {
     }
 }
 
-/// Decodes the rest of a node into its column.
+/// Decodes the rest of a node into its column. With `keep_codes`, strings that are a dictionary stay one.
 pub(super) fn decode(
     node: Node,
     reader: &mut Reader<'_>,
     field: &Field,
+    keep_codes: bool,
     budget: &mut Budget,
 ) -> Result<Column<Bytes>, Damage> {
     let layout = field.data_type.layout();
@@ -120,6 +121,11 @@ pub(super) fn decode(
             Layout::Bits => fixed::bits(&node, reader, budget)?,
             Layout::Integer(_) | Layout::Float(_) | Layout::Opaque(_) | Layout::Wide(_) | Layout::Parts(_) => {
                 Values::Fixed(fixed::decode(&node, reader, layout, budget)?)
+            }
+            Layout::Bytes { offset, utf8 }
+                if keep_codes && node.encoding == Encoding::Dictionary && node.stored() > 0 =>
+            {
+                dictionary::codes(&node, reader, offset, utf8, budget)?
             }
             Layout::Bytes { offset, utf8 } => bytes_column::decode(&node, reader, offset, utf8, budget)?,
             _ => nested::decode(&node, reader, field, budget)?,

@@ -7,10 +7,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
-use arrow_schema::ArrowError;
+use arrow_array::{RecordBatch, RecordBatchReader};
 use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, SchemaRef};
 
 use crate::chunks::Chunks;
 use crate::feed;
@@ -41,34 +41,66 @@ pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
 /// text.
 pub type Meanings = HashMap<String, (String, String)>;
 
-/// Reads a stream in chunks within `limits`. A separate thread reads from the producer, so that a wait can be
-/// interrupted; `canceller` then stops the producer. `notes` are added to the metadata of fields, such as the
-/// database's type of a column that was cast to text (TYPES.md). `finish` is called once after the producer is
-/// released, with `true` if the stream was read to its end. With `finish`, a stream without columns is refused.
-/// `meanings` are those of the stream's errors. A text that is not UTF-8, or an infinite date that a driver has
-/// changed, ends the stream with an error. Some types become others with the same values (`arrow_form`).
+/// How a stream is read.
+pub struct StreamOptions {
+    /// The size of chunks.
+    pub limits: ChunkLimits,
+    /// The source's name.
+    pub name: String,
+    /// Stops the producer.
+    pub canceller: Arc<dyn Cancel>,
+    /// What is added to the metadata of fields, such as the database's type of a column that was cast to text
+    /// (TYPES.md).
+    pub notes: FieldNotes,
+    /// It is called once after the producer is released, with `true` if the stream was read to its end. With it, a
+    /// stream without columns is refused.
+    pub finish: Option<Finish>,
+    /// Those of the stream's errors.
+    pub meanings: Meanings,
+}
+
+/// Reads a stream in chunks. A separate thread reads from the producer, so that a wait can be interrupted. A text that
+/// is not UTF-8, or an infinite date that a driver has changed, ends the stream with an error. Some types become others
+/// with the same values (`arrow_form`).
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.
-pub fn take(
-    mut stream: FFI_ArrowArrayStream,
-    limits: ChunkLimits,
-    name: &str,
-    canceller: Arc<dyn Cancel>,
-    notes: &FieldNotes,
-    finish: Option<Finish>,
-    meanings: Meanings,
-) -> Result<(Produced, Release), Error> {
+pub fn take(mut stream: FFI_ArrowArrayStream, options: StreamOptions) -> Result<(Produced, Release), Error> {
     let meter = Meter::start();
-    let failed = move |cause: ArrowError| failed(&cause, &meanings);
     let described = described(&mut stream);
-    let mut reader = RecordBatchStreamReader::try_new(stream).map_err(|cause| failed(cause).with_origin(name))?;
-    let schema = arrow_form::taken(arrow_form::noted(reader.schema(), notes), described.as_ref());
+    let opened = RecordBatchStreamReader::try_new(stream);
+    let reader = opened.map_err(|cause| failed(&cause, &options.meanings).with_origin(&options.name))?;
+    let schema = arrow_form::taken(arrow_form::noted(reader.schema(), &options.notes), described.as_ref());
+    pull(schema, reader, options, meter)
+}
+
+/// The same of batches of these columns, in which texts and bytes may be codes: dictionaries with indices of the type
+/// `UInt32`.
+///
+/// # Errors
+/// As for [`take`].
+pub fn take_batches(
+    schema: SchemaRef,
+    batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
+    options: StreamOptions,
+) -> Result<(Produced, Release), Error> {
+    let schema = arrow_form::noted(schema, &options.notes);
+    pull(schema, batches, options, Meter::start())
+}
+
+fn pull(
+    schema: SchemaRef,
+    mut reader: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
+    options: StreamOptions,
+    meter: Meter,
+) -> Result<(Produced, Release), Error> {
+    let StreamOptions { limits, name, canceller, finish, meanings, .. } = options;
+    let failed = move |cause: ArrowError| failed(&cause, &meanings);
     let finish = match finish {
         Some(finish) if schema.fields().is_empty() => {
             drop(reader);
-            finish(false).map_err(|error| error.with_origin(name))?;
-            return Err(Error::no_rows().with_origin(name));
+            finish(false).map_err(|error| error.with_origin(&name))?;
+            return Err(Error::no_rows().with_origin(&name));
         }
         finish => finish,
     };
@@ -96,7 +128,7 @@ pub fn take(
         drop(holder);
         let _ = sender.send(end);
     })?;
-    Ok((Produced::new(schema, receiver, canceller, meter, name), Release(Mutex::new(release))))
+    Ok((Produced::new(schema, receiver, canceller, meter, &name), Release(Mutex::new(release))))
 }
 
 /// The producer's description of the schema; `None` if it fails, which it will do again.

@@ -22,6 +22,18 @@ class ArrowStream(Protocol):
     """Anything with Arrow's PyCapsule interface for streams."""
     def __arrow_c_stream__(self) -> object: ...
 
+def register_vectors() -> None: ...
+
+@final
+class VectorRows:
+    """A result that is gathered from DuckDB's vectors."""
+
+    @staticmethod
+    def begin(token: str, columns: Sequence[tuple[str, str]], zone: str, form: str) -> VectorRows | None: ...
+    @property
+    def rows(self) -> int: ...
+    def receive(self, tickets: ArrowStream) -> None: ...
+
 @type_check_only
 class Source(Protocol):
     """The interface of all sources."""

@@ -25,14 +25,14 @@ pub(crate) fn query_options(given: Option<&Bound<'_, PyDict>>) -> PyResult<Query
             "numeric" => options.numeric = value.extract()?,
             "as_text" => options.as_text = value.extract::<Option<_>>()?.unwrap_or_default(),
             "parallel" => options.parallel = named(&value)?,
-            // The package converts the results of all sources, and reports their progress.
+            // The package converts the results of all sources, and reports their progress. Some sources give views.
             "dtype" if !value.is_none() => {
                 let dtype = value.py().import("colonnade._frames.dtype")?;
                 (options.stored_dates.all_as_text, options.stored_dates.as_text) =
                     dtype.call_method1("texts", (value,))?.extract()?;
             }
             "stored_dates" => options.stored_dates.by_values = value.extract()?,
-            "dtype" | "progress" => {}
+            "dtype" | "progress" | "views" => {}
             _ => return Err(PyTypeError::new_err(format!("query() has no argument {name:?}"))),
         }
     }

@@ -10,6 +10,7 @@ use client::arrow_stream::{self, Release};
 use client::dtype::Dtype;
 use client::{Cancel, ChunkLimits, ContinueCheck, Error, ErrorKind, ResultStream, WriteTarget};
 use colonnade_client as client;
+use colonnade_interop::rows::RowStream;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -22,7 +23,7 @@ use crate::rare_types::find_rare_types;
 use crate::signals::wait;
 use crate::table::{Batch, Table};
 use crate::watch::Watch;
-use crate::{capsule, ffi_stream};
+use crate::{capsule, ffi_stream, gathered};
 
 mod shared;
 
@@ -83,10 +84,7 @@ impl Stream {
         chunk_rows: Option<usize>,
         chunk_bytes: Option<usize>,
     ) -> PyResult<(Self, Production)> {
-        let notes = notes.unwrap_or_default();
-        let stream = capsule::take_stream(producer)?;
-        let canceller = Arc::new(Callback(cancel));
-        let limits = ChunkLimits { rows: chunk_rows, bytes: chunk_bytes };
+        let rows = RowStream::taken(producer)?;
         // The producer may run part of the query to learn the schema.
         let finish = finish.map(|finish| -> arrow_stream::Finish {
             Box::new(move |is_complete| {
@@ -95,8 +93,21 @@ impl Stream {
                 Python::attach(call)
             })
         });
-        let meanings = meanings.unwrap_or_default();
-        let opened = py.detach(|| arrow_stream::take(stream, limits, name, canceller, &notes, finish, meanings));
+        let options = arrow_stream::StreamOptions {
+            limits: ChunkLimits { rows: chunk_rows, bytes: chunk_bytes },
+            name: name.to_owned(),
+            canceller: Arc::new(Callback(cancel)),
+            notes: notes.unwrap_or_default(),
+            finish,
+            meanings: meanings.unwrap_or_default(),
+        };
+        let opened = py.detach(|| match rows {
+            RowStream::Arrow(stream) => arrow_stream::take(stream, options),
+            RowStream::Vectors(schema, batches) => {
+                let batches = batches.map(|batch| batch.map_err(|error| gathered::of_query(&error)));
+                arrow_stream::take_batches(schema, batches, options)
+            }
+        });
         let (source, release) = opened.map_err(|error| to_py(py, &error))?;
         let stream = Self::new(py, Box::new(source), name, server)?;
         let production = Production { shared: Arc::downgrade(&stream.shared), release };

@@ -14,7 +14,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.serve.gathered_queries import Query, queries, write
+from tests.support.gathered_queries import Query, check, queries, write
 from tests.support.every_type import EVERY_TYPE
 from tests.support.metrics import base, numbers
 from tests.testbed.serving import Server, serve
@@ -40,28 +40,7 @@ class Place:
     def check(self, connection: colonnade.Connection, query: Query) -> None:
         """Compare the rows with DuckDB's own, and their order if there is one."""
         # The server names expressions as PostgreSQL does.
-        found, expected = numbered(connection.query(query.sql).to_arrow()), numbered(self.duckdb.sql(query.sql))
-        assert found.num_rows == expected.num_rows, query.sql
-        assert found.schema.types == expected.schema.types, query.sql
-        if query.is_ordered:
-            assert found.equals(expected), query.sql
-        else:
-            assert self.checksum(found) == self.checksum(expected), query.sql
-
-    def checksum(self, table: pa.Table) -> object:
-        """A number that depends on each value but not on the order of rows."""
-        return self.duckdb.from_arrow(table).query("t", "select sum(hash(t)::hugeint) from t").fetchall()
-
-
-def numbered(rows: pa.Table | duckdb.DuckDBPyRelation) -> pa.Table:
-    """The rows with numbers as the names of columns. Labels are texts: chunks may have other dictionaries."""
-    table = rows if isinstance(rows, pa.Table) else rows.to_arrow_table()
-    table = table.rename_columns(list(map(str, range(table.num_columns))))
-    for name, field in zip(table.column_names, table.schema, strict=True):
-        if pa.types.is_dictionary(field.type):
-            assert field.type == pa.dictionary(pa.uint8(), pa.string())
-            table = table.set_column(int(name), name, table[name].cast(pa.string()))
-    return table
+        check(query, connection.query(query.sql).to_arrow(), self.duckdb)
 
 
 @pytest.fixture(scope="module", params=[1, 2, 8])

@@ -9,12 +9,14 @@ use arrow_schema::{ArrowError, DataType};
 use colonnade_duckdb_api::vectors::VectorValues;
 
 use crate::text::Texts;
-use crate::types::{BATCH_ROWS, ColumnType, Storage};
+use crate::types::{ColumnType, ROOM_ROWS, Storage, VectorForm};
 use crate::validity::Validity;
+use crate::views::Views;
 
 /// The values of one column, until they are a batch's.
 pub(crate) struct Column {
     type_: ColumnType,
+    form: VectorForm,
     validity: Validity,
     values: Values,
 }
@@ -23,16 +25,18 @@ enum Values {
     Bits(BooleanBufferBuilder),
     Fixed(MutableBuffer),
     Texts(Box<Texts>),
+    Views(Box<Views>),
 }
 
 impl Column {
-    pub fn new(type_: ColumnType) -> Self {
+    pub fn new(type_: ColumnType, form: VectorForm) -> Self {
         let values = match type_.storage {
             Storage::Boolean => Values::Bits(BooleanBufferBuilder::new(0)),
-            Storage::Text | Storage::Uuid => Values::Texts(Box::default()),
+            Storage::Text | Storage::Uuid if form == VectorForm::Views => Values::Views(Box::default()),
+            Storage::Text | Storage::Uuid => Values::Texts(Box::new(Texts::new(form == VectorForm::Encoded))),
             _ => Values::Fixed(MutableBuffer::new(0)),
         };
-        Self { type_, validity: Validity::default(), values }
+        Self { type_, form, validity: Validity::default(), values }
     }
 
     /// Appends the rows of a vector.
@@ -48,6 +52,14 @@ impl Column {
                     texts.append_uuids(values, rows)
                 }
                 Values::Texts(texts) => texts.append(values, rows, &mut self.validity),
+                Values::Views(views) => {
+                    self.validity.append(values, rows);
+                    if self.type_.storage == Storage::Uuid {
+                        views.append_uuids(values, rows)
+                    } else {
+                        views.append(values, rows)
+                    }
+                }
                 Values::Bits(bits) => {
                     let has_null = self.validity.append(values, rows);
                     for row in 0..rows {
@@ -59,6 +71,15 @@ impl Column {
                 Values::Fixed(buffer) => {
                     let has_null = self.validity.append(values, rows);
                     match self.type_.storage {
+                        Storage::Decimal16 if self.form != VectorForm::Encoded => {
+                            append(buffer, values, rows, has_null, |value: i16| i128::from(value))
+                        }
+                        Storage::Decimal32 if self.form != VectorForm::Encoded => {
+                            append(buffer, values, rows, has_null, |value: i32| i128::from(value))
+                        }
+                        Storage::Decimal64 if self.form != VectorForm::Encoded => {
+                            append(buffer, values, rows, has_null, |value: i64| i128::from(value))
+                        }
                         Storage::Decimal16 => append(buffer, values, rows, has_null, |value: i16| i64::from(value)),
                         Storage::Decimal32 => append(buffer, values, rows, has_null, |value: i32| i64::from(value)),
                         Storage::Same(1) => append(buffer, values, rows, has_null, |value: i8| value),
@@ -79,6 +100,7 @@ impl Column {
             Values::Bits(bits) => bits.len() / 8,
             Values::Fixed(values) => values.len(),
             Values::Texts(texts) => texts.bytes(),
+            Values::Views(views) => views.bytes(),
         }
     }
 
@@ -87,11 +109,13 @@ impl Column {
         let nulls = self.validity.take();
         match &mut self.values {
             Values::Bits(bits) => Arc::new(BooleanArray::new(bits.finish(), nulls)),
-            Values::Texts(texts) => texts.take(nulls),
+            Values::Texts(texts) => texts.take(nulls, self.type_.arrow == DataType::Utf8),
+            Values::Views(views) => views.take(nulls, self.type_.arrow == DataType::Utf8View),
             Values::Fixed(values) => {
                 let buffer: Buffer = std::mem::replace(values, MutableBuffer::new(0)).into();
                 let (type_, width) = match (&self.type_.arrow, self.type_.storage) {
                     (same, Storage::Same(width)) => (same.clone(), width),
+                    (same, _) if self.form != VectorForm::Encoded => (same.clone(), 16),
                     (DataType::Decimal128(precision, scale), _) => (DataType::Decimal64(*precision, *scale), 8),
                     (same, _) => (same.clone(), 8),
                 };
@@ -117,7 +141,7 @@ unsafe fn append<S: ArrowNativeType, T: ArrowNativeType>(
     has_null: bool,
     convert: impl Fn(S) -> T,
 ) {
-    let missing = if buffer.is_empty() { BATCH_ROWS * size_of::<T>() } else { 0 };
+    let missing = if buffer.is_empty() { ROOM_ROWS * size_of::<T>() } else { 0 };
     buffer.reserve(missing.max(rows * size_of::<T>()));
     let start = buffer.len();
     // SAFETY: the caller promises the vector; the buffer has room for the rows, is aligned for each of Arrow's types,

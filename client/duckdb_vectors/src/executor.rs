@@ -8,7 +8,7 @@ use arrow_schema::{ArrowError, Field, Fields, Schema};
 use colonnade_duckdb_api::vectors::VectorValues;
 
 use crate::column::Column;
-use crate::types::{BATCH_ROWS, ColumnType};
+use crate::types::{BATCH_ROWS, ColumnType, VectorForm};
 
 /// The bytes after which a batch ends.
 const BATCH_BYTES: usize = 16 << 20;
@@ -26,8 +26,8 @@ pub(crate) struct Executor {
 }
 
 impl Executor {
-    pub fn new(schema: &Arc<Schema>, types: &[ColumnType]) -> Self {
-        let columns = types.iter().cloned().map(Column::new).collect();
+    pub fn new(schema: &Arc<Schema>, types: &[ColumnType], form: VectorForm) -> Self {
+        let columns = types.iter().map(|type_| Column::new(type_.clone(), form)).collect();
         Self { columns, schema: Arc::clone(schema), open: 0, complete: VecDeque::new(), rows: 0 }
     }
 

@@ -1,8 +1,8 @@
 //! `colonnade_vectors(token, columns…)`: gathers the rows of a result, and gives a ticket for each of them.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::ptr;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use colonnade_duckdb_api::arguments::{argument_type, constant};
 use colonnade_duckdb_api::extension::{
@@ -28,19 +28,27 @@ struct State {
     vectors: Vec<VectorValues>,
 }
 
+/// The function's name, and that of its extension.
+static NAME: OnceLock<&'static CStr> = OnceLock::new();
+
 /// Gives each database that is opened from now on the function. `path` is the file of DuckDB's library, which is
-/// loaded.
+/// loaded. Another copy of this crate in the process needs another name.
 ///
 /// # Errors
 /// Why not.
-pub fn register(path: &str) -> Result<(), String> {
+pub fn register(path: &str, name: &'static CStr) -> Result<(), String> {
+    NAME.get_or_init(|| name);
     register_extensions(Api::load(path)?, &[describe_vectors])
+}
+
+fn name() -> &'static CStr {
+    NAME.get().copied().unwrap_or(c"colonnade_vectors")
 }
 
 unsafe extern "C" fn describe_vectors(descriptor: *mut c_void) -> i32 {
     let entry: unsafe extern "C" fn(*const ExtensionInput) = enter;
     // SAFETY: DuckDB passes a descriptor.
-    unsafe { describe(descriptor, c"colonnade_vectors", c"v2.0.0", ptr::null(), entry as *const c_void) }
+    unsafe { describe(descriptor, name(), c"v2.0.0", ptr::null(), entry as *const c_void) }
 }
 
 unsafe extern "C" fn enter(input: *const ExtensionInput) {
@@ -55,7 +63,7 @@ unsafe extern "C" fn enter(input: *const ExtensionInput) {
 /// `input` is that of an entry that runs.
 unsafe fn register_function(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
     let function = ScalarFunction {
-        name: "colonnade_vectors",
+        name: name().to_str().map_err(|_| "the name of a function is not UTF-8")?,
         stability: VOLATILE,
         user_data: None,
         resolve: None,
@@ -101,11 +109,10 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut
             })?;
             let token = constant(api, info, 0)?;
             let result = VectorResult::find(&token);
-            let result =
-                result.ok_or_else(|| CallbackError::bind("colonnade_vectors has no result with this token"))?;
+            let result = result.ok_or_else(|| CallbackError::bind("there is no result with this token"))?;
             let types = (fixed..fixed + columns).map(|number| argument_type(api, info, number)?.text());
             if types.collect::<Result<Vec<_>, _>>()? != result.types() {
-                return Err(CallbackError::bind("the columns of colonnade_vectors have other types"));
+                return Err(CallbackError::bind("the columns of the result have other types"));
             }
             let mut data = owned(result);
             checked(api, |error| (api.v2_scalar_function_bind_set_bind_data)(own_info, &raw mut data, error))

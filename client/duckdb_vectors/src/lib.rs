@@ -24,7 +24,9 @@ mod result;
 mod text;
 mod types;
 mod validity;
+mod views;
 
 pub use function::register;
 pub use reader::VectorReader;
 pub use result::VectorResult;
+pub use types::VectorForm;

@@ -192,10 +192,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::VectorForm;
 
     /// Executors with batches of the numbers from 0 on, each number once.
     fn executed(token: &str, sizes: &[Vec<usize>]) -> (Arc<VectorResult>, Vec<Vec<i64>>) {
-        let result = VectorResult::begin(token.to_owned(), vec!["BIGINT".to_owned()], "UTC").unwrap();
+        let result = VectorResult::begin(
+            token.to_owned(),
+            vec![("i".to_owned(), "BIGINT".to_owned())],
+            "UTC",
+            VectorForm::Plain,
+        )
+        .unwrap();
         let (mut next, mut rows) = (0, Vec::new());
         for sizes in sizes {
             let (_, executor) = result.new_executor();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use arrow_schema::{ArrowError, Field, Fields, Schema, SchemaRef};
 
 use crate::executor::Executor;
-use crate::types::{ColumnType, column_type};
+use crate::types::{ColumnType, VectorForm, column_type};
 
 /// The results that are read, by their tokens.
 static RESULTS: Mutex<Option<HashMap<String, Weak<VectorResult>>>> = Mutex::new(None);
@@ -19,6 +19,7 @@ pub struct VectorResult {
     types: Vec<String>,
     schema: SchemaRef,
     columns: Vec<ColumnType>,
+    form: VectorForm,
     executors: Mutex<Vec<Arc<Mutex<Executor>>>>,
     /// The rows that have been gathered.
     rows: AtomicU64,
@@ -27,18 +28,21 @@ pub struct VectorResult {
 }
 
 impl VectorResult {
-    /// A result of columns of these DuckDB types, by their names. `token` is an argument of the function, which no
-    /// other result has; `zone` is the session's time zone. `None` if the vectors of a type cannot be gathered.
-    pub fn begin(token: String, types: Vec<String>, zone: &str) -> Option<Arc<Self>> {
-        let columns = types.iter().map(|name| column_type(name, zone)).collect::<Option<Vec<_>>>()?;
-        let field = |(column, number): (&ColumnType, i32)| Field::new(format!("c{number}"), column.arrow.clone(), true);
-        let fields = columns.iter().zip(0..).map(field);
+    /// A result of columns with these names and DuckDB's names of their types. `token` is an argument of the function,
+    /// which no other result has; `zone` is the session's time zone. `None` if the vectors of a type cannot be
+    /// gathered.
+    pub fn begin(token: String, columns: Vec<(String, String)>, zone: &str, form: VectorForm) -> Option<Arc<Self>> {
+        let (names, types): (Vec<_>, Vec<_>) = columns.into_iter().unzip();
+        let columns = types.iter().map(|name| column_type(name, zone, form)).collect::<Option<Vec<_>>>()?;
+        let field = |(column, name): (&ColumnType, String)| Field::new(name, column.arrow.clone(), true);
+        let fields = columns.iter().zip(names).map(field);
         let schema = Arc::new(Schema::new(fields.collect::<Fields>()));
         let result = Arc::new(Self {
             token: token.clone(),
             types,
             schema,
             columns,
+            form,
             executors: Mutex::default(),
             rows: AtomicU64::new(0),
             failure: Mutex::default(),
@@ -53,7 +57,7 @@ impl VectorResult {
     }
 
     /// The columns, without their names. In batches, texts may be dictionaries of bytes with indices of 32 bits, or
-    /// bytes, and decimals may have 64 bits.
+    /// bytes, and form may have 64 bits.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -90,7 +94,7 @@ impl VectorResult {
 
     /// A new executor, and its number.
     pub(crate) fn new_executor(&self) -> (u64, Arc<Mutex<Executor>>) {
-        let executor = Arc::new(Mutex::new(Executor::new(&self.schema, &self.columns)));
+        let executor = Arc::new(Mutex::new(Executor::new(&self.schema, &self.columns, self.form)));
         let mut executors = lock(&self.executors);
         executors.push(Arc::clone(&executor));
         (executors.len() as u64 - 1, executor)

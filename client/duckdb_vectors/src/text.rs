@@ -4,7 +4,7 @@ use std::collections::{HashMap, TryReserveError};
 use std::sync::Arc;
 
 use arrow_array::types::UInt32Type;
-use arrow_array::{ArrayRef, BinaryArray, DictionaryArray, PrimitiveArray};
+use arrow_array::{ArrayRef, BinaryArray, DictionaryArray, PrimitiveArray, StringArray};
 use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::ArrowError;
 use colonnade_duckdb_api::vectors::{UUID_ORDER, VectorValues};
@@ -16,25 +16,28 @@ const RETRY: u32 = 16;
 /// A vector has so many entries more at most, and a batch so many for each row.
 const FEW_ENTRIES: usize = 64;
 const ROWS_OF_ENTRY: usize = 8;
+/// The most bytes for which a batch has room at its begin.
+const MOST_ROOM: usize = 16 << 20;
 /// No entry.
 const NONE: u32 = u32::MAX;
 
-fn too_long() -> ArrowError {
+pub(crate) fn too_long() -> ArrowError {
     no_memory("the texts of 2048 rows have more than 2 GiB")
 }
 
 /// An error as DuckDB's stream has it.
-fn no_memory(why: &str) -> ArrowError {
+pub(crate) fn no_memory(why: &str) -> ArrowError {
     ArrowError::CDataInterface(format!("Out of Memory Error: {why}"))
 }
 
-fn not_reserved(_: TryReserveError) -> ArrowError {
+pub(crate) fn not_reserved(_: TryReserveError) -> ArrowError {
     no_memory("there is no memory for the texts of 2048 rows")
 }
 
 /// The texts of a column, until they are a batch's.
 #[derive(Default)]
 pub(crate) struct Texts {
+    keeps_codes: bool,
     /// The rows' entries, while the rows are numbers of entries.
     codes: Vec<u32>,
     is_plain: bool,
@@ -62,7 +65,7 @@ struct Known {
 }
 
 /// The text of a UUID, as DuckDB stores it.
-fn uuid_text(value: u128) -> [u8; 36] {
+pub(crate) fn uuid_text(value: u128) -> [u8; 36] {
     let mut text = [b'-'; 36];
     let mut digits = (0..32).rev().map(|digit| (value ^ UUID_ORDER) >> (4 * digit) & 0xf);
     for place in (0..36).filter(|place| ![8, 13, 18, 23].contains(place)) {
@@ -111,11 +114,18 @@ unsafe fn copy_ends<T: Copy>(from: *const u8, place: *mut u8, length: usize) {
 
 impl Default for Pieces {
     fn default() -> Self {
-        Self { offsets: vec![0], data: Vec::new() }
+        Self::with_room(1, 0)
     }
 }
 
 impl Pieces {
+    /// No texts, with room for so many offsets and bytes.
+    fn with_room(offsets: usize, bytes: usize) -> Self {
+        let mut pieces = Self { offsets: Vec::with_capacity(offsets), data: Vec::with_capacity(bytes) };
+        pieces.offsets.push(0);
+        pieces
+    }
+
     fn count(&self) -> usize {
         self.offsets.len() - 1
     }
@@ -153,16 +163,31 @@ impl Pieces {
         &self.data[self.offsets[at] as usize..self.offsets[at + 1] as usize]
     }
 
-    fn take(&mut self, nulls: Option<NullBuffer>) -> BinaryArray {
-        let Self { offsets, data } = std::mem::take(self);
+    /// An array of them, of texts or of bytes.
+    fn take(&mut self, nulls: Option<NullBuffer>, is_text: bool) -> ArrayRef {
+        // The next batch has about as many bytes. What a larger one needs, it asks for text by text, which may fail.
+        let room = (self.offsets.len(), self.data.len().min(MOST_ROOM));
+        let next = Self::with_room(room.0, room.1);
+        let Self { offsets, data } = std::mem::replace(self, next);
         // SAFETY: offsets begin with 0, and each is the length of the data at its time.
         let offsets = unsafe { OffsetBuffer::new_unchecked(ScalarBuffer::from(offsets)) };
-        // SAFETY: the offsets are those of the data, and there are as many bits as rows.
-        unsafe { BinaryArray::new_unchecked(offsets, data.into(), nulls) }
+        // SAFETY: the offsets are those of the data, and there are as many bits as rows. DuckDB's texts are UTF-8.
+        unsafe {
+            if is_text {
+                Arc::new(StringArray::new_unchecked(offsets, data.into(), nulls))
+            } else {
+                Arc::new(BinaryArray::new_unchecked(offsets, data.into(), nulls))
+            }
+        }
     }
 }
 
 impl Texts {
+    /// No texts. With `keeps_codes`, a batch may be a dictionary.
+    pub fn new(keeps_codes: bool) -> Self {
+        Self { keeps_codes, ..Self::default() }
+    }
+
     pub fn bytes(&self) -> usize {
         self.texts.data.len() + (self.texts.offsets.len() + self.codes.len()) * 4
     }
@@ -179,7 +204,7 @@ impl Texts {
     ) -> Result<(), ArrowError> {
         // SAFETY: the caller promises the vector.
         unsafe {
-            if self.is_plain || self.begins_plain(values) {
+            if self.is_plain || !self.keeps_codes || self.begins_plain(values) {
                 self.is_plain = true;
                 let has_null = validity.append(values, rows);
                 return self.append_plain(values, rows, has_null);
@@ -314,18 +339,19 @@ impl Texts {
         Ok(())
     }
 
-    /// The array of the rows, of which none is left.
-    pub fn take(&mut self, nulls: Option<NullBuffer>) -> ArrayRef {
+    /// The array of the rows, of which none is left: of texts, or of bytes.
+    pub fn take(&mut self, nulls: Option<NullBuffer>, is_text: bool) -> ArrayRef {
+        let is_text = is_text && !self.keeps_codes;
         let codes = std::mem::take(&mut self.codes);
         let is_plain = std::mem::take(&mut self.is_plain);
         self.wait = self.wait.saturating_sub(1);
         self.known.entries.clear();
         (self.known.vector, self.empty) = (0, None);
         if is_plain {
-            return Arc::new(self.texts.take(nulls));
+            return self.texts.take(nulls, is_text);
         }
         let keys = PrimitiveArray::<UInt32Type>::new(codes.into(), nulls);
         // SAFETY: each code is the number of an entry.
-        Arc::new(unsafe { DictionaryArray::new_unchecked(keys, Arc::new(self.texts.take(None))) })
+        Arc::new(unsafe { DictionaryArray::new_unchecked(keys, self.texts.take(None, is_text)) })
     }
 }

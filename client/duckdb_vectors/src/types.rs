@@ -7,6 +7,9 @@ use arrow_schema::{DataType, TimeUnit};
 
 /// The rows of a batch, unless they have too many bytes: with more rows, batches do not stay in the CPU's cache.
 pub(crate) const BATCH_ROWS: usize = 20_480;
+/// The rows for which a batch has room: it ends with the vector that completes it, and vectors may be shorter than
+/// usual.
+pub(crate) const ROOM_ROWS: usize = BATCH_ROWS + 2048;
 
 /// How the values of a type are stored in a vector, and in a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +30,18 @@ pub(crate) enum Storage {
     Uuid,
 }
 
+/// The form of the batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VectorForm {
+    /// As an encoder takes them: texts and bytes are `Binary`, or dictionaries of it with indices of the type `UInt32`,
+    /// and decimals of fewer than 128 bits have 64.
+    Encoded,
+    /// In Arrow's types, with texts and bytes end to end.
+    Plain,
+    /// In Arrow's types, with texts and bytes as views.
+    Views,
+}
+
 /// The type of a column.
 #[derive(Clone, Debug)]
 pub(crate) struct ColumnType {
@@ -43,7 +58,7 @@ const NARROW_DIGITS: u8 = 18;
 
 /// The type of a column, by DuckDB's name. `None` for types that only DuckDB's own stream converts. `zone` is the time
 /// zone of the session.
-pub(crate) fn column_type(name: &str, zone: &str) -> Option<ColumnType> {
+pub(crate) fn column_type(name: &str, zone: &str, form: VectorForm) -> Option<ColumnType> {
     if let Some(labels) = name.strip_prefix("ENUM(").and_then(|rest| labels(rest.strip_suffix(')')?)) {
         let (key, width) = match labels.len() {
             0..=0xff => (DataType::UInt8, 1),
@@ -55,6 +70,11 @@ pub(crate) fn column_type(name: &str, zone: &str) -> Option<ColumnType> {
         return Some(ColumnType { arrow, storage: Storage::Same(width), labels: Some(labels) });
     }
     let (arrow, storage) = plain_type(name, zone)?;
+    let arrow = match arrow {
+        DataType::Utf8 if form == VectorForm::Views => DataType::Utf8View,
+        DataType::Binary if form == VectorForm::Views => DataType::BinaryView,
+        same => same,
+    };
     Some(ColumnType { arrow, storage, labels: None })
 }
 
@@ -143,7 +163,7 @@ mod tests {
         let expected = ["a", "it's", "", ", '"].map(str::to_owned).to_vec();
         assert_eq!(of("'a', 'it''s', '', ', '''"), Some(expected));
         assert!(["", "a", "'a", "'a' 'b'", "'a',"].map(of).iter().all(Option::is_none));
-        let type_ = column_type("ENUM('a', 'b')", "UTC").unwrap();
+        let type_ = column_type("ENUM('a', 'b')", "UTC", VectorForm::Plain).unwrap();
         assert_eq!((type_.storage, type_.labels.unwrap().len()), (Storage::Same(1), 2));
     }
 }

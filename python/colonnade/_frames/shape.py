@@ -77,6 +77,8 @@ class Shape:
         options: SourceOptions = {**self.options}
         if moments := list(self._moments):
             options["stored_dates"] = moments
+        if self.return_type == "polars":
+            options["views"] = True
         dtype = options.get("dtype")
         if self.return_type not in _PANDAS or dtype is None:
             return options

@@ -76,3 +76,5 @@ class SourceOptions(QueryOptions, total=False):
 
     #: Columns whose dates and times SQLite gives as they are stored.
     stored_dates: list[str]
+    #: Whether texts and bytes should come as views, which polars has in memory. A source may leave it out of account.
+    views: bool

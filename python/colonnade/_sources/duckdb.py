@@ -18,13 +18,15 @@ from colonnade._errors import (
 from colonnade._libraries import require
 from colonnade._options.query import Params, SourceOptions
 from colonnade._options.write import WriteTarget
-from colonnade._sources.duckdb_types.exact import UnsupportedType, check, described
+from colonnade._sources.duckdb_types.exact import UnsupportedType, check, described, named
 
 from .arrow import CANCELLED, RELEASE_SECONDS, ArrowSource, NoRows, SeveralStatements
 from .commit_gate import CommitGate
 from .duckdb_write import DuckdbWriter
 
 if TYPE_CHECKING:
+    from duckdb.sqltypes import DuckDBPyType
+
     from colonnade._core import ArrowStream, Stream
     from colonnade._sources.duckdb_types.exact import FieldNotes
 
@@ -70,8 +72,13 @@ class DuckdbSource(ArrowSource[str]):
         # Now that DuckDB is there.
         from colonnade._sources.duckdb_types.opening import hint, opened
 
+        from .duckdb_vectors import ConnectionGathering, can_gather
+
+        is_gathering = can_gather()
         try:
             self._connection = opened(path, config)
+            #: How queries are gathered; None if DuckDB does not give its vectors.
+            self._gathering = ConnectionGathering(self._connection) if is_gathering else None
             # A query must not read Python variables of this process, so that it means the same as on a server.
             self._connection.execute("SET python_enable_replacements = false")
             # A library must not write to the terminal of the program that uses it. In Jupyter without ipywidgets the
@@ -101,20 +108,27 @@ class DuckdbSource(ArrowSource[str]):
         return bind(sql, params)
 
     def _start(self, query: str, options: SourceOptions) -> tuple[ArrowStream, FieldNotes]:
-        self._check(query)
+        columns = self._check(query)
+        if columns is not None and self._gathering is not None:
+            form = "views" if options.get("views") else "plain"
+            gathered = self._gathering.submit(query, [(name, str(type_)) for name, type_ in columns], form)
+            if gathered is not None:
+                return gathered, named(type_ for _, type_ in columns)
+            self._gathering.begin_stream()
         relation = self._connection.sql(query)
         if relation is None:
             raise NoRows(self.name, has_run=True)
         return described(relation)
 
-    def _check(self, query: str) -> None:
-        """Refuses a statement that returns no rows, or has a column without an exact form, before it runs."""
+    def _check(self, query: str) -> list[tuple[str, DuckDBPyType]] | None:
+        """Refuses a statement that returns no rows, or has a column without an exact form, before it runs. Returns the
+        columns of a query that only reads, if they have different names."""
         statements = self._duckdb.extract_statements(query)
         if len(statements) > 1:
             raise SeveralStatements(self.name)
         if not statements:
             raise InterfaceError("the query is empty", source=self.name)
-        names, types, _, gives, is_late, _, writes = self._connection._bind(query, with_type=True, with_writes=True)
+        names, types, _, gives, is_late, kind, writes = self._connection._bind(query, with_type=True, with_writes=True)
         if gives != "query_result":
             raise NoRows(self.name)
         if is_late:
@@ -122,8 +136,11 @@ class DuckdbSource(ArrowSource[str]):
                 raise NotSupportedError(
                     "this statement writes, and its columns are unknown until it runs", source=self.name
                 )
-            return
-        check(zip(names, types, strict=True))
+            return None
+        columns = list(zip(names, types, strict=True))
+        check(columns)
+        has_own_names = len({name.casefold() for name in names}) == len(names)
+        return columns if kind == "select" and not writes and has_own_names else None
 
     def _effect(self, query: str) -> int | None:
         done = self._connection.execute(query)

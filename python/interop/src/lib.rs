@@ -5,3 +5,6 @@ pub mod attached;
 pub mod capsule;
 pub mod error;
 pub mod ffi_stream;
+pub mod producer_text;
+pub mod rows;
+pub mod vectors;

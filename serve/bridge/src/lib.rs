@@ -5,7 +5,6 @@
 #[cfg(target_os = "linux")]
 mod duckdb_api;
 mod fence;
-mod producer_text;
 mod py_source;
 mod serve;
 mod serve_source;
@@ -13,9 +12,9 @@ mod supervise;
 mod table;
 mod templates;
 mod users;
-mod vector_rows;
 
-use colonnade_interop::{attached, capsule, error, ffi_stream};
+use colonnade_interop::vectors::{self, VectorRows};
+use colonnade_interop::{attached, capsule, error, ffi_stream, producer_text};
 use pyo3::prelude::*;
 
 /// The module is private: only the names of the package `colonnade` are public.
@@ -30,7 +29,14 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     fence::register(m)?;
     supervise::register(m)?;
     users::register(m)?;
-    vector_rows::register(m)?;
+    m.add_function(wrap_pyfunction!(register_vectors, m)?)?;
+    m.add_class::<VectorRows>()?;
     // PyO3 adds a list of the public names, but the module is private.
     m.delattr("__all__")
+}
+
+/// Gives each database that is opened from now on the function that gathers.
+#[pyfunction]
+fn register_vectors(py: Python<'_>) -> PyResult<()> {
+    vectors::register_vectors(py, c"colonnade_vectors")
 }

@@ -25,6 +25,7 @@ use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{
     AggregateDispatch, AllowedStatement, LibraryConnection, StatementTypes, TableFunctions, Translated, types,
 };
+use colonnade_interop::rows::RowStream;
 use colonnade_server::functions::Functions;
 use colonnade_server::value::types::Type;
 use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter};
@@ -34,7 +35,7 @@ use pyo3::prelude::*;
 
 pub(crate) use engine::PyEngine;
 use errors::engine_error;
-use rows::{KeptBatches, PyRows, RowStream};
+use rows::{KeptBatches, PyRows};
 use values::named_values;
 
 use crate::attached::attached;

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import duckdb
 from colonnade._sources.duckdb_types.exact import cast_target, literal, quoted
+from colonnade._sources.duckdb_types.failures import is_passing
 
 from .batch_rows import have_no_bytes
-from .failures import is_passing
 from .hidden_files import hide_files
 from .qualified import ENGINE, SCHEMA, QualifiedCatalog
 

@@ -10,8 +10,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+from colonnade._sources.duckdb_types.failures import is_passing
 
-from .failures import is_passing
 from .parse_tree import parts
 
 if TYPE_CHECKING:

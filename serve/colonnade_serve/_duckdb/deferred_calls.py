@@ -21,10 +21,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+from colonnade._sources.duckdb_types.failures import is_passing
 
 from .answers import Capsule
 from .column_names import MAX_CHARACTERS
-from .failures import is_passing
 from .parse_tree import is_plain_select
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ from .snapshot_cache import SnapshotCache
 from .statement_check import StatementCheck, fence_for
 from .table_functions import TableFunctions
 from .table_lookup import TableLookup
-from .vector_rows import Gathering, can_gather
+from .vector_rows import StatementGathering, can_gather
 
 if TYPE_CHECKING:
     from colonnade_serve._core import FunctionProcesses
@@ -107,7 +107,7 @@ class Engine:
             self._overloads,
         )
         if self._can_gather:
-            session.gather(Gathering(session.library))
+            session.gather(StatementGathering(session.library))
         if self._store is not None:
             if caller is not None and caller.functions is not None:
                 processes = self._store.sibling(caller.functions.processes, connection)

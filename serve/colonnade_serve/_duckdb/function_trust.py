@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 from colonnade._sources.duckdb_types.exact import literal, quoted
+from colonnade._sources.duckdb_types.failures import is_passing
 from colonnade._sources.duckdb_types.opening import NO_EXTENSIONS, opened
 
-from .failures import is_passing
 from .function_entry import ANY, macros
 from .function_key import server_key
 from .parse_tree import query_nodes

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 from colonnade._sources.duckdb_types.exact import literal, quoted
+from colonnade._sources.duckdb_types.failures import is_passing
 
 from colonnade_serve._core import Refused
 
-from .failures import is_passing
 from .function_entry import ANY, Definition, Entry, Macro, Name, Parameter
 from .function_failure import Failure, not_python, refused, used_by_tables
 from .function_macro import dispatcher, overloads

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+from colonnade._sources.duckdb_types.failures import is_passing
 
 from .answers import Answer
-from .failures import is_passing
 from .parse_tree import is_plain_select, parts, query_nodes
 from .snapshot_cache import SnapshotCache
 

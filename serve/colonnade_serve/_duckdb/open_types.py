@@ -9,11 +9,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+from colonnade._sources.duckdb_types.failures import is_serious
 
 from colonnade_serve._core import Refused
 
 from . import parse_tree
-from .failures import is_serious
 from .lowered import Lowering
 from .merged import Piece, joined, parts, written_at
 from .open_places import TEXT, Key, Place

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .lifetime import StatementLifetime
     from .session_settings import SessionSettings
     from .statement_check import StatementCheck
-    from .vector_rows import Gathering
+    from .vector_rows import StatementGathering
 
 #: Kinds of statements that change a table that exists, for which DuckDB may bind its expressions again. COMMENT ON is
 #: one of the first kind.
@@ -57,7 +57,7 @@ class StatementRunner:
         self._lifetime = lifetime
         self.remembered = RememberedStatements()
         #: How queries are gathered; None if DuckDB does not give its vectors.
-        self.gathering: Gathering | None = None
+        self.gathering: StatementGathering | None = None
         #: Functions that run beside the plan; None without `--udf`.
         self.deferred_calls: DeferredCalls | None = None
 
@@ -149,7 +149,7 @@ class StatementRunner:
         rows = rows_per_batch(bytes_, limits)
         names, types = column_names(self._library, sql, statement.columns), catalog.shown(statement.types)
         if limits.may_be_encoded and self.gathering is not None:
-            gathered = self.gathering.submit(statement, parameters, bytes_)
+            gathered = self.gathering.submit_bound(statement, parameters)
             if gathered is not None:
                 return Answer(stream=gathered, names=names, types=types)
         if self.gathering is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 from colonnade._sources.duckdb_types import arrow_scan
 from colonnade._sources.duckdb_types.exact import exact, quoted
+from colonnade._sources.duckdb_types.failures import is_serious
 
 from colonnade_serve._core import Refused
 
@@ -17,7 +18,6 @@ from .batch_rows import Limits, reader
 from .catalog import CatalogColumns
 from .column_names import column_names
 from .discard import removals
-from .failures import is_serious
 from .inputs import FunctionInputs, NamedFunction
 from .kept_rows import Keeping
 from .library import Bound, Library
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .overloads import Overloads
     from .snapshot_cache import SnapshotCache
     from .table_functions import TableFunctions
-    from .vector_rows import Gathering
+    from .vector_rows import StatementGathering
 
 
 class Session:
@@ -89,7 +89,7 @@ class Session:
         """Functions that run beside the plan; None without `--udf`."""
         return self._runner.deferred_calls
 
-    def gather(self, gathering: Gathering) -> None:
+    def gather(self, gathering: StatementGathering) -> None:
         """Have queries gathered."""
         self._runner.gathering = gathering
 

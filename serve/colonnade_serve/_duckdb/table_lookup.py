@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+from colonnade._sources.duckdb_types.failures import is_passing
 
 from colonnade_serve._core import Refused
 
-from .failures import is_passing
 from .function_failure import refused
 from .snapshot_cache import SnapshotCache
 from .table_arguments import UNKNOWN, BoundArgument, Input

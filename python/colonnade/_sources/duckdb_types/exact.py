@@ -84,9 +84,15 @@ def described(relation: DuckDBPyRelation) -> tuple[DuckDBPyRelation, FieldNotes]
     """The same rows by an exact export, and what it does not tell of their types (`Stream.from_arrow`)."""
     converted, cast_from = exact(relation)
     notes: FieldNotes = {(position,): (TEXT_KEY, name) for position, name in cast_from.items()}
-    for position, type_ in enumerate(relation.types):
+    return converted, notes | named(relation.types)
+
+
+def named(types: Iterable[DuckDBPyType]) -> FieldNotes:
+    """What an export does not tell of these types."""
+    notes: FieldNotes = {}
+    for position, type_ in enumerate(types):
         notes |= {place: (NAME_KEY, name) for place, name in type_names(type_, (position,))}
-    return converted, notes
+    return notes
 
 
 def type_names(type_: DuckDBPyType, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], str]]:

@@ -2,66 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::{RecordBatch, RecordBatchReader as _, new_null_array};
 use arrow_schema::{ArrowError, DataType, Fields, SchemaRef};
 use colonnade_duckdb::Translated;
-use colonnade_duckdb_vectors::VectorReader;
+use colonnade_interop::rows::RowReader;
 use colonnade_server::{EngineError, Rows};
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::{PySession, engine_error, functions};
 use crate::attached::attached;
-use crate::capsule::take_stream;
 use crate::producer_text::producer_text;
 use crate::table::Table;
-use crate::vector_rows::VectorRows;
 
-/// A result whose rows begin.
-pub(super) enum RowStream {
-    /// DuckDB's Arrow stream.
-    Arrow(FFI_ArrowArrayStream),
-    /// The rows that are gathered from vectors, and their columns.
-    Vectors(SchemaRef, VectorReader<RecordBatchStreamReader>),
-}
-
-impl RowStream {
-    /// The stream of an answer.
-    pub fn taken(stream: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let Ok(gathered) = stream.cast::<VectorRows>() else { return Ok(Self::Arrow(take_stream(stream)?)) };
-        let reader = gathered.get().reader().ok_or_else(|| PyValueError::new_err("the rows were read already"))?;
-        Ok(Self::Vectors(gathered.get().schema(), reader))
-    }
-
-    /// The columns, and the rows.
-    pub fn open(self) -> Result<(SchemaRef, RowReader), ArrowError> {
-        Ok(match self {
-            Self::Arrow(stream) => {
-                let reader = RecordBatchStreamReader::try_new(stream)?;
-                (reader.schema(), RowReader::Arrow(reader))
-            }
-            Self::Vectors(schema, reader) => (schema, RowReader::Vectors(Box::new(reader))),
-        })
-    }
-}
-
-/// Rows that are read.
-pub(super) enum RowReader {
-    Arrow(RecordBatchStreamReader),
-    Vectors(Box<VectorReader<RecordBatchStreamReader>>),
-}
-
-impl RowReader {
-    fn next(&mut self) -> Option<Result<RecordBatch, ArrowError>> {
-        match self {
-            Self::Arrow(reader) => reader.next(),
-            Self::Vectors(reader) => reader.next(),
-        }
-    }
-}
-
-/// What stands for the line that `vector_rows.py` puts before a query: DuckDB tells positions by lines.
+/// What stands for the line that `duckdb_types/gathering.py` puts before a query: DuckDB tells positions by lines.
 const BEFORE_GATHERED: &str = "\n";
 
 /// A result that DuckDB streams.

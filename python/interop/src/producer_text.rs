@@ -3,7 +3,7 @@
 use arrow_schema::ArrowError;
 
 /// DuckDB's message, without the prefixes that pyarrow and arrow-rs put before it.
-pub(crate) fn producer_text(error: &ArrowError) -> &str {
+pub fn producer_text(error: &ArrowError) -> &str {
     match error {
         ArrowError::CDataInterface(text) => {
             let text = text.split_once("Producer error: ").map_or(text.as_str(), |(_, text)| text);

@@ -8,6 +8,7 @@ from random import Random
 from typing import NamedTuple
 
 import duckdb
+import pyarrow as pa
 
 #: Columns of each type that can be gathered, some with NULLs, some with few distinct values, and some with one.
 WIDE = """
@@ -48,6 +49,33 @@ class Query(NamedTuple):
     sql: str
     #: Whether DuckDB fixes the order of its rows.
     is_ordered: bool
+
+
+def numbered(rows: pa.Table | duckdb.DuckDBPyRelation) -> pa.Table:
+    """The rows with numbers as the names of columns. Labels are texts: chunks may have other dictionaries."""
+    table = rows if isinstance(rows, pa.Table) else rows.to_arrow_table()
+    table = table.rename_columns(list(map(str, range(table.num_columns))))
+    for name, field in zip(table.column_names, table.schema, strict=True):
+        if pa.types.is_dictionary(field.type):
+            assert field.type == pa.dictionary(pa.uint8(), pa.string())
+            table = table.set_column(int(name), name, table[name].cast(pa.string()))
+    return table
+
+
+def check(query: Query, found: pa.Table, connection: duckdb.DuckDBPyConnection) -> None:
+    """Compare rows with those that DuckDB has for the query, and their order if there is one."""
+    found, expected = numbered(found), numbered(connection.sql(query.sql))
+    assert found.num_rows == expected.num_rows, query.sql
+    assert found.schema.types == expected.schema.types, query.sql
+    if query.is_ordered:
+        assert found.equals(expected), query.sql
+    else:
+        assert _checksum(connection, found) == _checksum(connection, expected), query.sql
+
+
+def _checksum(connection: duckdb.DuckDBPyConnection, table: pa.Table) -> object:
+    """A number that depends on each value but not on the order of rows."""
+    return connection.from_arrow(table).query("t", "select sum(hash(t)::hugeint) from t").fetchall()
 
 
 COLUMNS = {

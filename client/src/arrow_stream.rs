@@ -21,7 +21,7 @@ use crate::{Cancel, ChunkLimits, Error, ErrorKind, arrow_form, arrow_moments, ar
 pub use crate::arrow_form::FieldNotes;
 
 /// The metadata key of a column that has text instead of a type that Arrow lacks. TYPES.md.
-pub(crate) const TYPE_KEY: &str = "colonnade.type";
+pub const TYPE_KEY: &str = "colonnade.type";
 
 /// Reports when the producer is released, so that it can produce another stream.
 pub struct Release(Mutex<Receiver<Infallible>>);
@@ -42,7 +42,7 @@ pub type Finish = Box<dyn FnOnce(bool) -> Result<(), Error> + Send>;
 pub type Meanings = HashMap<String, (String, String)>;
 
 /// How a stream is read.
-pub struct StreamOptions {
+pub struct PullOptions {
     /// The size of chunks.
     pub limits: ChunkLimits,
     /// The source's name.
@@ -65,7 +65,7 @@ pub struct StreamOptions {
 ///
 /// # Errors
 /// The stream has no schema of columns, or no thread can be started.
-pub fn take(mut stream: FFI_ArrowArrayStream, options: StreamOptions) -> Result<(Produced, Release), Error> {
+pub fn take(mut stream: FFI_ArrowArrayStream, options: PullOptions) -> Result<(Produced, Release), Error> {
     let meter = Meter::start();
     let described = described(&mut stream);
     let opened = RecordBatchStreamReader::try_new(stream);
@@ -82,7 +82,7 @@ pub fn take(mut stream: FFI_ArrowArrayStream, options: StreamOptions) -> Result<
 pub fn take_batches(
     schema: SchemaRef,
     batches: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
-    options: StreamOptions,
+    options: PullOptions,
 ) -> Result<(Produced, Release), Error> {
     let schema = arrow_form::noted(schema, &options.notes);
     pull(schema, batches, options, Meter::start())
@@ -91,10 +91,10 @@ pub fn take_batches(
 fn pull(
     schema: SchemaRef,
     mut reader: impl Iterator<Item = Result<RecordBatch, ArrowError>> + Send + 'static,
-    options: StreamOptions,
+    options: PullOptions,
     meter: Meter,
 ) -> Result<(Produced, Release), Error> {
-    let StreamOptions { limits, name, canceller, finish, meanings, .. } = options;
+    let PullOptions { limits, name, canceller, finish, meanings, .. } = options;
     let failed = move |cause: ArrowError| failed(&cause, &meanings);
     let finish = match finish {
         Some(finish) if schema.fields().is_empty() => {

@@ -99,23 +99,28 @@ pub fn convert(stream: Box<dyn ResultStream>, dtypes: &[(usize, Dtype)]) -> Resu
         fields[*index] = Arc::new(retyped(field, &dtype.target));
         columns[*index] = Some(dtype.clone());
     }
-    let schema = Arc::new(Schema::new_with_metadata(Fields::from(fields), from.metadata().clone()));
-    Ok(Box::new(Converted { stream, plan: Arc::new(Plan { from, columns }), schema, rows: 0 }))
+    Ok(Box::new(Converted::new(stream, columns, fields.into())))
 }
 
-/// The same rows with texts and bytes as views, except within other types.
-pub fn with_views(stream: Box<dyn ResultStream>) -> Result<Box<dyn ResultStream>, Error> {
-    let fields = stream.schema().fields().iter().enumerate();
-    let views = fields.filter_map(|(index, field)| {
-        let target = match field.data_type() {
-            DataType::Utf8 => DataType::Utf8View,
-            DataType::Binary => DataType::BinaryView,
-            _ => return None,
-        };
-        Some((index, Dtype { target, lossy: false }))
+/// The same rows with texts and bytes as views, except within other types. Columns keep what their metadata says.
+pub fn with_views(stream: Box<dyn ResultStream>) -> Box<dyn ResultStream> {
+    let from = stream.schema().clone();
+    let target = |field: &Field| match field.data_type() {
+        DataType::Utf8 => Some(DataType::Utf8View),
+        DataType::Binary => Some(DataType::BinaryView),
+        _ => None,
+    };
+    let targets: Vec<_> = from.fields().iter().map(|field| target(field)).collect();
+    if targets.iter().all(Option::is_none) {
+        return stream;
+    }
+    let fields = from.fields().iter().zip(&targets).map(|(field, target)| match target {
+        Some(target) => Arc::new(Field::clone(field).with_data_type(target.clone())),
+        None => field.clone(),
     });
-    let views: Vec<_> = views.collect();
-    if views.is_empty() { Ok(stream) } else { convert(stream, &views) }
+    let fields = fields.collect();
+    let columns = targets.into_iter().map(|target| target.map(|target| Dtype { target, lossy: false }));
+    Box::new(Converted::new(stream, columns.collect(), fields))
 }
 
 /// The name of a type, as the options have it.
@@ -142,6 +147,15 @@ struct Converted {
     schema: SchemaRef,
     /// Rows of the batches so far.
     rows: u64,
+}
+
+impl Converted {
+    /// The rows of `stream` with these types, as these fields.
+    fn new(stream: Box<dyn ResultStream>, columns: Vec<Option<Dtype>>, fields: Fields) -> Self {
+        let from = stream.schema().clone();
+        let schema = Arc::new(Schema::new_with_metadata(fields, from.metadata().clone()));
+        Self { stream, plan: Arc::new(Plan { from, columns }), schema, rows: 0 }
+    }
 }
 
 impl ResultStream for Converted {

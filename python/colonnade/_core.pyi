@@ -159,7 +159,7 @@ class HeldPlan:
 class Stream:
     @staticmethod
     def from_arrow(
-        producer: ArrowStream,
+        producer: ArrowStream | VectorRows,
         name: str,
         server: str,
         *,
@@ -172,6 +172,8 @@ class Stream:
     ) -> tuple[Stream, Production]: ...
     @property
     def names(self) -> list[str]: ...
+    @property
+    def kinds(self) -> list[str | None]: ...
     @property
     def rare_types(self) -> list[list[str]]: ...
     @property

@@ -19,7 +19,7 @@ use crate::error::{from_py, to_py};
 use crate::ffi_stream::struct_field;
 use crate::observed::Observed;
 use crate::options::limit;
-use crate::rare_types::find_rare_types;
+use crate::rare_types::{find_rare_types, kind};
 use crate::signals::wait;
 use crate::table::{Batch, Table};
 use crate::watch::Watch;
@@ -93,7 +93,7 @@ impl Stream {
                 Python::attach(call)
             })
         });
-        let options = arrow_stream::StreamOptions {
+        let options = arrow_stream::PullOptions {
             limits: ChunkLimits { rows: chunk_rows, bytes: chunk_bytes },
             name: name.to_owned(),
             canceller: Arc::new(Callback(cancel)),
@@ -129,6 +129,12 @@ impl Stream {
             found
         };
         self.schema.fields().iter().map(within).collect()
+    }
+
+    /// For each column the kind of its values: the name of a type of Python's, or None.
+    #[getter]
+    fn kinds(&self) -> Vec<Option<&'static str>> {
+        self.schema.fields().iter().map(|field| kind(field)).collect()
     }
 
     /// Whether it is neither closed nor read to its end.
@@ -196,9 +202,7 @@ impl Stream {
     /// The same rows with texts and bytes as views, which polars has in memory, except within other types. This stream
     /// must not be read afterwards.
     fn with_views(&self, py: Python<'_>) -> PyResult<Self> {
-        let views = client::dtype::with_views(self.rest());
-        let views = views.map_err(|error| to_py(py, &error.with_origin(&self.name)))?;
-        Self::new(py, views, &self.name, &self.server)
+        Self::new(py, client::dtype::with_views(self.rest()), &self.name, &self.server)
     }
 
     /// The same rows, with a limit for the bytes of all columns. This stream must not be read afterwards.

@@ -23,7 +23,7 @@ NESTED = "values within values: the code for lists calls that for their items"
 #: The circles, by the crate or package: the files, and the reason.
 REASONS = {
     "core/wire": {
-        "decode/bytes_column decode/fixed decode/integers decode/nested decode/node": NESTED,
+        "decode/bytes_column decode/dictionary decode/fixed decode/integers decode/nested decode/node": NESTED,
         " ".join(
             f"encode/{name}"
             for name in ("bytes_column", "column", "dictionary", "fixed", "floats", "integers", "nested")

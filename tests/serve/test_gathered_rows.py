@@ -14,8 +14,8 @@ import psycopg
 import pyarrow as pa
 import pytest
 
-from tests.support.gathered_queries import Query, check, queries, write
 from tests.support.every_type import EVERY_TYPE
+from tests.support.gathered_queries import Query, check, queries, write
 from tests.support.metrics import base, numbers
 from tests.testbed.serving import Server, serve
 

@@ -94,7 +94,8 @@ def test_each_type_arrives_as_in_the_stream(type_name: str, values: str) -> None
 
 
 def test_texts_of_every_length(connection: colonnade.Connection) -> None:
-    texts = "select repeat('ä', (i % 9)::int) || repeat('x', (i % 20)::int) as t, nullif(i % 5, 0) || 'b' as u from range(50000) r(i)"
+    columns = "repeat('ä', (i % 9)::int) || repeat('x', (i % 20)::int) as t, nullif(i % 5, 0) || 'b' as u"
+    texts = f"select {columns} from range(50000) r(i)"
     table = connection.query(texts).to_arrow()
     frame = colonnade.read_sql(connection, texts + " where i >= 0;", return_type="polars")
     assert gathered(connection)

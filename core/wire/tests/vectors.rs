@@ -31,7 +31,13 @@ fn decode(stream: &[u8]) -> Result<Stream, DecodeError> {
         match decoder.message(Bytes::copy_from_slice(message))? {
             Message::Schema(read) => schema = (*read).clone(),
             Message::Chunk(chunk) => {
-                let columns = (0..chunk.columns()).map(|column| chunk.column(column));
+                let columns = (0..chunk.columns()).map(|column| {
+                    let (plain, with_codes) = (chunk.column(column), chunk.column_with_codes(column));
+                    // Codes need less memory than their texts.
+                    let is_large = |error: &DecodeError| matches!(error.damage, Damage::OverLimit { .. });
+                    assert!(plain.is_ok() == with_codes.is_ok() || plain.as_ref().is_err_and(is_large));
+                    plain
+                });
                 chunks.push((chunk.rows(), columns.collect::<Result<_, _>>()?));
             }
             Message::End(_) => {}

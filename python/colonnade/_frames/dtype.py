@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args
 
 from colonnade._errors import InterfaceError
-from colonnade._options.dtype import ArrowSchema, Backend, Dtype, Dtypes, Lossy
+from colonnade._options.dtype import ArrowSchema, Backend, Dtype, Dtypes, Lossy, NamedDtypes
 
 if TYPE_CHECKING:
     from colonnade._core import Stream
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 #: A column's number, its new type in the extension module's form, and whether values may change.
 Conversion: TypeAlias = "tuple[int, str | ArrowSchema, bool]"
 
+#: The kinds of columns, by the extension module's names.
+_KINDS = {
+    **{kind: kind.__name__ for kind in (str, bytes, bool, int, float, Decimal)},
+    **{kind: kind.__name__ for kind in (datetime.date, datetime.datetime, datetime.time)},
+}
 #: Other names of types in Python, NumPy and pandas.
 _ALIASES = {
     "int": "int64",
@@ -56,33 +62,57 @@ _POLARS = {
 _NULLABLE = {f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64)}
 
 
+def by_name(names: Sequence[str], kinds: Sequence[str | None], dtype: Dtypes | None) -> NamedDtypes | None:
+    """The same types, those of kinds of columns by the names of these columns. A name counts more than a kind."""
+    if not isinstance(dtype, Mapping) or all(isinstance(name, str) for name in dtype):
+        return cast("NamedDtypes | None", dtype)
+    given: dict[Any, Dtype] = dict(dtype)
+    of_kinds = {_KINDS[key]: given.pop(key) for key in list(given) if key in _KINDS}
+    unknown = [key for key in given if not isinstance(key, str)]
+    if unknown:
+        known = ", ".join(key.__name__ for key in _KINDS)
+        raise InterfaceError(
+            f"dtype names {', '.join(map(repr, unknown))}: write names of columns, or kinds of columns ({known})"
+        )
+    found: dict[str, Dtype | None] = {}
+    for name, kind in zip(names, kinds, strict=True):
+        own = of_kinds.get(kind) if kind is not None else None
+        if name not in given and found.setdefault(name, own) is not own:
+            raise InterfaceError(
+                f"several columns are named {name!r} and are of different kinds: rename one in the query, or name the"
+                " columns in dtype"
+            )
+    return {**{name: own for name, own in found.items() if own is not None}, **given}
+
+
 def converted(stream: Stream, dtype: Dtypes | None) -> Stream:
     """The stream, with these columns in other types."""
     if dtype is None or dtype == {}:
         return stream
     try:
-        return stream.converted(conversions(stream.names, dtype))
+        return stream.converted(conversions(stream.names, by_name(stream.names, stream.kinds, dtype) or {}))
     except BaseException:
         stream.close()
         raise
 
 
 def requested(options: QueryOptions) -> frozenset[str] | None:
-    """The columns with requested types, which they keep; None means all columns."""
+    """The columns with requested types, which they keep; None means all columns, or that they are not known yet."""
     dtype, as_text = options.get("dtype"), options.get("as_text") or ()
     if dtype is None:
         return frozenset(as_text)
-    return frozenset([*dtype, *as_text]) if isinstance(dtype, Mapping) else None
+    names = [name for name in dtype if isinstance(name, str)] if isinstance(dtype, Mapping) else []
+    return frozenset([*names, *as_text]) if isinstance(dtype, Mapping) and len(names) == len(dtype) else None
 
 
 def texts(dtype: Dtypes) -> tuple[bool, list[str]]:
     """Whether all columns become text, and else the columns that do."""
     if isinstance(dtype, Mapping):
-        return False, [name for name, kind in dtype.items() if _is_text(kind)]
+        return False, [name for name, kind in dtype.items() if isinstance(name, str) and _is_text(kind)]
     return _is_text(dtype), []
 
 
-def conversions(names: Sequence[str], dtype: Dtypes) -> list[Conversion]:
+def conversions(names: Sequence[str], dtype: NamedDtypes) -> list[Conversion]:
     """The conversions of the columns that `dtype` names."""
     if not isinstance(dtype, Mapping):
         dtype = dict.fromkeys(names, dtype)
@@ -90,7 +120,7 @@ def conversions(names: Sequence[str], dtype: Dtypes) -> list[Conversion]:
     return [(index, *_read(dtype[name])) for index, name in enumerate(names) if name in dtype]
 
 
-def check_names(names: Sequence[str], dtype: Dtypes | None) -> None:
+def check_names(names: Sequence[str], dtype: NamedDtypes | None) -> None:
     """Refuses names that the result does not have."""
     unknown = [name for name in dtype if name not in names] if isinstance(dtype, Mapping) else []
     if unknown:

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from colonnade._errors import DataError, InterfaceError, NotSupportedError
-from colonnade._options.dtype import Dtype, Dtypes
+from colonnade._options.dtype import Dtype, NamedDtypes
 
 from . import fixed, gaps, objects
 from .dtype import is_category, is_object
@@ -45,7 +45,7 @@ class Layout:
     #: The columns with requested types, by name; None means all columns.
     requested: frozenset[str] | None = frozenset()
     #: The types that the columns get afterwards (`astype`).
-    dtype: Dtypes | None = None
+    dtype: NamedDtypes | None = None
 
     def of_column(self, field: pa.Field) -> Layout:
         """The layout of one column. If its type tells NaN from NULL, the column is made in this form from the
@@ -299,7 +299,7 @@ def _has_fields(kind: pa.DataType) -> bool:
     return pa.types.is_nested(kind) and _has_fields(kind.value_type)
 
 
-def astype(made: pd.DataFrame, dtype: Dtypes) -> pd.DataFrame:
+def astype(made: pd.DataFrame, dtype: NamedDtypes) -> pd.DataFrame:
     """The frame with the requested types that only pandas has. The other types are there already."""
     wanted = dtype if isinstance(dtype, Mapping) else dict.fromkeys(made.columns, dtype)
     own = {name: kind for name, kind in wanted.items() if _is_pandas(kind) and not is_category(kind)}

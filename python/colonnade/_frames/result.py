@@ -12,7 +12,7 @@ from colonnade._errors import InterfaceError
 from colonnade._libraries import require
 
 from . import convert, html
-from .dtype import checked_backend, converted, requested
+from .dtype import by_name, checked_backend, converted, requested
 from .interrupted import cancelled_by_interrupt
 from .values import require_names, require_types
 
@@ -107,13 +107,17 @@ class Result:
         self, stream: Stream, options: QueryOptions, *, in_parts: bool = False, reporter: Reporter | None = None
     ) -> None:
         """`options` are those of the query. This class applies the ones that all sources have."""
-        limit, dtype = options.get("max_result_bytes"), options.get("dtype")
-        stream = converted(stream if limit is None else stream.limited(limit), dtype)
+        limit = options.get("max_result_bytes")
+        stream = stream if limit is None else stream.limited(limit)
+        #: The kinds of the columns, as the database has them.
+        self._kinds = stream.kinds
+        dtype = by_name(stream.names, self._kinds, options.get("dtype"))
+        stream = converted(stream, dtype)
         #: The first use of the stream, for the error of a second use. `__del__` needs it as soon as there is a stream.
         self._used: str | None = None
         self._stream: Stream | None = stream
         #: The columns with requested types, which the stream has already; None means all columns.
-        self._requested = requested(options)
+        self._requested = requested({**options, "dtype": dtype})
         #: Whether batches may arrive in another order than the rows.
         self._in_parts = in_parts
         self._reporter = reporter

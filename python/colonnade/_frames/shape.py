@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from colonnade._libraries import require
 
 from . import convert
-from .dtype import check_names, checked_backend, is_applied_by_pandas, requested
+from .dtype import by_name, check_names, checked_backend, is_applied_by_pandas, requested
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from colonnade._options.dtype import Backend
+    from colonnade._options.dtype import Backend, NamedDtypes
     from colonnade._options.query import QueryOptions, SourceOptions
 
     from .pandas import Layout
@@ -31,7 +31,7 @@ _PARTITION_ROWS = 1_000_000
 ParseDates = bool | str | Sequence[str] | Mapping[str, str | Mapping[str, Any]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Shape:
     """The arguments of `read_sql` that define the form of its result."""
 
@@ -92,7 +92,12 @@ class Shape:
         from .pandas import Layout
 
         options = self.query_options
-        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(options), self.options.get("dtype"))
+        return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(options), self._dtype)
+
+    @property
+    def _dtype(self) -> NamedDtypes | None:
+        """The types by the names of columns, once `prepare` knows these."""
+        return cast("NamedDtypes | None", self.options.get("dtype"))
 
     @property
     def _moments(self) -> Mapping[str, str | Mapping[str, Any] | None]:
@@ -111,8 +116,10 @@ class Shape:
         """Gives the result the types that the shape needs, before it is read. A result that cannot have them is closed,
         so that its connection is free."""
         try:
+            dtype = by_name(result.column_names, result._kinds, self.options.get("dtype"))
+            self.options = {**self.options, "dtype": dtype}
             if self.return_type in _PANDAS:
-                check_names(result.column_names, self.options.get("dtype"))
+                check_names(result.column_names, dtype)
                 result._retype(self._layout.conversions(result.schema), "read_sql()")
             if self.return_type in ("polars", "duckdb"):
                 result._require_types(self.return_type)
@@ -170,7 +177,7 @@ class Shape:
         from .pandas import astype, frame, moments, require_one, set_index
 
         made = frame(schema, batches, self._layout)
-        if (dtype := self.options.get("dtype")) is not None:
+        if (dtype := self._dtype) is not None:
             made = astype(made, dtype)
         for name, how in self._moments.items():
             if name in made.columns:

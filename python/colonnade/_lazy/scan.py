@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Unpack
 from colonnade._connection import Connection, connect
 from colonnade._errors import InterfaceError
 from colonnade._frames import convert
-from colonnade._frames.dtype import requested
 from colonnade._frames.values import TYPE_KEY
 from colonnade._libraries import require
 from colonnade._options import expected
@@ -165,18 +164,18 @@ def _described(connection: Connection, uri: str, query: str, params: Params | No
     """Asks for the columns of a query."""
     dialect = connection._source.dialect
 
-    def columns(result: Result) -> pa.Schema:
+    def columns(result: Result) -> tuple[pa.Schema, frozenset[str] | None]:
         result._require_types("polars")
-        return result.schema
+        return result.schema, result._requested
 
-    schema, source = described(connection, query, params, options, columns)
+    (schema, retyped), source = described(connection, query, params, options, columns)
     pl = require("polars", "scan_sql()")
     announced = pl.DataFrame(schema.empty_table()).schema
     if dialect == "unknown" or _ORDER.search(query):
         source = None
     if dialect != _CASE_SENSITIVE and differ_only_in_case(announced):
         source = None
-    comparable = {field.name: announced[field.name] for field in schema if is_plain(field, requested(options))}
+    comparable = {field.name: announced[field.name] for field in schema if is_plain(field, retyped)}
     return _Scan(uri, query, params, options, dialect, source, announced, comparable)
 
 

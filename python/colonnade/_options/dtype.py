@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import date, time
+    from decimal import Decimal
     from typing import Any
 
     import numpy as np
@@ -24,8 +26,14 @@ class ArrowSchema(Protocol):
 #: type object of NumPy, pandas, polars or pyarrow, or `lossy` of any of these.
 Dtype: TypeAlias = "str | type | ArrowSchema | np.dtype[Any] | ExtensionDtype | pl.DataType | Lossy"
 
-#: One type for all columns, or types of columns by name.
-Dtypes: TypeAlias = "Mapping[str, Dtype] | Dtype"
+#: A kind of columns: all whose values are of this type.
+Kind: TypeAlias = "type[str | bytes | bool | int | float | Decimal | date | time]"
+
+#: One type for all columns, or types of columns by name or kind.
+Dtypes: TypeAlias = "Mapping[str, Dtype] | Mapping[Kind, Dtype] | Mapping[str | Kind, Dtype] | Dtype"
+
+#: The same once the columns are known, by name alone.
+NamedDtypes: TypeAlias = "Mapping[str, Dtype] | Dtype"
 
 #: How a frame keeps its columns: as pandas.read_sql does (the first three), in NumPy's and pandas' exact types, or as
 #: ConnectorX does. docs/how-to/drop-in.md has the table.

@@ -9,6 +9,7 @@ from colonnade import _core
 from colonnade._connection import Connection
 from colonnade._core import Connection as CoreConnection
 from colonnade._errors import Error, NotSupportedError
+from colonnade._frames.dtype import by_name
 from colonnade._frames.result import Result
 from colonnade._libraries import require
 from colonnade._options import expected
@@ -130,7 +131,9 @@ class Plan:
     def __init__(self, held: HeldPlan, options: QueryOptions) -> None:
         self._held = held
         self.exact = held.is_spooled
-        self.schema = Result(held.empty(), options).to_arrow().schema
+        empty = held.empty()
+        options = {**options, "dtype": by_name(empty.names, empty.kinds, options.get("dtype"))}
+        self.schema = Result(empty, options).to_arrow().schema
         shared: dict[str, Any] = {
             "schema": self.schema,
             "exact": held.is_spooled,

@@ -21,7 +21,7 @@ from colonnade._options.write import WriteTarget
 from .calls import POLL_SECONDS, Signal
 
 if TYPE_CHECKING:
-    from colonnade._core import ArrowStream, Production
+    from colonnade._core import ArrowStream, Production, VectorRows
     from colonnade._sources.duckdb_types.exact import FieldNotes
 
 T = TypeVar("T")
@@ -111,7 +111,7 @@ class ArrowSource(ABC, Generic[Query]):
         """The statement with its parameters."""
 
     @abstractmethod
-    def _start(self, query: Query, options: SourceOptions) -> tuple[ArrowStream, FieldNotes]:
+    def _start(self, query: Query, options: SourceOptions) -> tuple[ArrowStream | VectorRows, FieldNotes]:
         """Runs a query. Returns its stream, and what its schema does not tell of the database's types."""
 
     def _protect(self, query: Query) -> Callable[[bool], object] | None:

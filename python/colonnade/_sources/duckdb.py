@@ -27,7 +27,7 @@ from .duckdb_write import DuckdbWriter
 if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
 
-    from colonnade._core import ArrowStream, Stream
+    from colonnade._core import ArrowStream, Stream, VectorRows
     from colonnade._sources.duckdb_types.exact import FieldNotes
 
 #: DuckDB's access modes. `automatic` depends on the permissions of the file.
@@ -107,7 +107,7 @@ class DuckdbSource(ArrowSource[str]):
     def _bind(self, sql: str, params: Params | None) -> str:
         return bind(sql, params)
 
-    def _start(self, query: str, options: SourceOptions) -> tuple[ArrowStream, FieldNotes]:
+    def _start(self, query: str, options: SourceOptions) -> tuple[ArrowStream | VectorRows, FieldNotes]:
         columns = self._check(query)
         if columns is not None and self._gathering is not None:
             form = "views" if options.get("views") else "plain"

@@ -4,7 +4,7 @@ use arrow_array::Array;
 use bytes::Bytes;
 use colonnade_wire::arrow::array_from_column;
 use colonnade_wire::{
-    Column, DataType, DecodeError, DecodeLimits, Decoder, Field, HEADER_LEN, Message, Schema, message_length,
+    Column, DataType, DecodeError, DecodeLimits, Decoder, Field, HEADER_LEN, Message, Schema, Values, message_length,
 };
 
 /// Small limits, so that a run needs only a small part of the fuzzer's memory.
@@ -33,6 +33,7 @@ pub fn read(stream: &[u8]) -> Result<(Schema, Vec<Vec<Column<Bytes>>>), DecodeEr
                     let column = chunk.column(index)?;
                     assert_eq!(column.rows, chunk.rows());
                     check(field, &column);
+                    check_codes(field, &chunk.column_with_codes(index)?);
                     columns.push(column);
                 }
                 chunks.push(columns);
@@ -42,6 +43,15 @@ pub fn read(stream: &[u8]) -> Result<(Schema, Vec<Vec<Column<Bytes>>>), DecodeEr
     }
     decoder.finish()?;
     Ok((schema, chunks))
+}
+
+/// Asserts that each code of a column of texts or bytes is the number of an entry, if it has codes.
+fn check_codes(field: &Field, column: &Column<Bytes>) {
+    if let (true, Values::Dictionary { indices, values }) = (field.children.is_empty(), &column.values) {
+        let codes = indices.chunks_exact(4).map(|code| u32::from_le_bytes(code.try_into().unwrap_or_default()));
+        assert_eq!(codes.len(), column.rows);
+        assert!(codes.into_iter().all(|code| (code as usize) < values.rows));
+    }
 }
 
 /// A stream's messages, divided by their length fields. The last one is the rest.

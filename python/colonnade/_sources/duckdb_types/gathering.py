@@ -44,14 +44,16 @@ class Gathered(Protocol):
     @property
     def rows(self) -> int:
         """The rows so far."""
+        ...
 
     def receive(self, tickets: Any, /) -> None: ...
 
 
 Rows = TypeVar("Rows", bound=Gathered)
+MadeRows = TypeVar("MadeRows", bound=Gathered, covariant=True)
 
 
-class Library(Protocol[Rows]):
+class Library(Protocol[MadeRows]):
     """What runs the statements, and the extension module's own part."""
 
     #: The function that gathers, without its schema.
@@ -66,7 +68,7 @@ class Library(Protocol[Rows]):
     def stream(self, sql: str, parameters: dict[str, object] | None, rows: int) -> Any:
         """The rows of a query, in batches of so many, while DuckDB computes others."""
 
-    def begin(self, token: str, columns: Sequence[tuple[str, str]], zone: str, form: str) -> Rows | None:
+    def begin(self, token: str, columns: Sequence[tuple[str, str]], zone: str, form: str) -> MadeRows | None:
         """A result of columns with these names and types. None if a type cannot be gathered."""
 
 

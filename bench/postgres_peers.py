@@ -65,6 +65,12 @@ SERVER = [
 END_TO_END = [
     Contender("Colonnade", "colonnade"),
     Contender("Colonnade, unix socket", "colonnade", {"unix": True}),
+    Contender("Colonnade light, unix socket", "colonnade", {"unix": True, "compression": "light"}),
+    Contender(
+        "Colonnade light, dictionaries, unix socket",
+        "colonnade",
+        {"unix": True, "compression": "light", "texts": "dictionary", "dtype": {"l_comment": "utf8_view"}},
+    ),
     Contender("Colonnade, 2 workers", "colonnade", {"parallel": "on"}),
     Contender("Colonnade light", "colonnade", {"compression": "light"}),
     Contender("Colonnade, no extension", "colonnade", STOCK),

@@ -58,7 +58,8 @@ def reader(make: Reader) -> Reader:
 
 @reader
 def colonnade(asked: Asked) -> Steps:
-    """Options are `query`'s and `read_sql`'s; `unix` for PostgreSQL's unix socket."""
+    """Options are `query`'s and `read_sql`'s; `unix` for PostgreSQL's unix socket; `texts` is the type of texts that `dtype`
+    does not name."""
     import colonnade
     import pyarrow as pa  # noqa: F401  the import is not part of reading
 
@@ -68,6 +69,8 @@ def colonnade(asked: Asked) -> Steps:
     if options.pop("unix", False):
         directory = quote(place.directory, safe="")
         uri = f"postgresql://{place.user}@/{place.database}?host={directory}&port={place.port}"
+    if texts := options.pop("texts", None):
+        options["dtype"] = {str: texts, **options.get("dtype", {})}
     yield READY
     if "partition_num" in options:
         yield colonnade.read_sql(uri, asked.query, return_type=asked.destination, **options)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow_array::{Array, ArrayRef, RecordBatch, StructArray};
 use arrow_schema::{FieldRef, SchemaRef};
 use colonnade_client as client;
+use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
@@ -30,6 +31,12 @@ impl Batch {
 
     fn __len__(&self) -> usize {
         self.0.num_rows()
+    }
+
+    /// One column, which can be kept without the others.
+    fn column(&self, index: usize) -> PyResult<Column> {
+        let array = self.0.columns().get(index).ok_or_else(|| PyIndexError::new_err(index))?;
+        Ok(Column { field: self.0.schema().fields()[index].clone(), arrays: vec![array.clone()] })
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -69,7 +76,7 @@ impl Table {
 
     /// One batch.
     fn batch(&self, py: Python<'_>, index: usize) -> PyResult<Batch> {
-        let batch = self.batches.get(index).ok_or_else(|| pyo3::exceptions::PyIndexError::new_err(index))?;
+        let batch = self.batches.get(index).ok_or_else(|| PyIndexError::new_err(index))?;
         py.detach(|| batch.clone().decode()).map(Batch).map_err(|error| to_py(py, &error))
     }
 

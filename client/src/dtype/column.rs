@@ -59,8 +59,12 @@ pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Conve
         return cast_with_options(&plain, to, &CastOptions { safe: false, ..CastOptions::default() })
             .map_err(ConversionError::Failed);
     }
-    if matches!((from, to), (DataType::Utf8, DataType::Utf8View) | (DataType::Binary, DataType::BinaryView)) {
-        return codes::views(array).map_err(ConversionError::Failed);
+    match (from, to) {
+        (DataType::Utf8, DataType::Utf8View) | (DataType::Binary, DataType::BinaryView) => {
+            return codes::views(array).map_err(ConversionError::Failed);
+        }
+        (DataType::Utf8, DataType::LargeUtf8) => return codes::large(array).map_err(ConversionError::Failed),
+        _ => {}
     }
     match (kind(from), kind(to)) {
         (TypeFamily::Null, _) => Ok(new_null_array(to, array.len())),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
+    from colonnade._core import Batch
+
 
 def table(data: Any) -> pa.Table:
     """A pyarrow.Table over the same memory."""
@@ -63,3 +65,17 @@ def as_pyarrow(kind: Literal["record_batch", "chunked_array", "schema"], data: A
     except ModuleNotFoundError:
         return data
     return getattr(pa, kind)(data)
+
+
+def record_batch(batch: Batch, apart: frozenset[int]) -> Any:
+    """A pyarrow.RecordBatch over the same memory. Some of its columns, by number, can be kept without the others: what
+    is imported together is freed together."""
+    made = as_pyarrow("record_batch", batch)
+    if not apart:
+        return made
+    pa = require("pyarrow", "to_pandas()")
+    columns = [
+        pa.chunked_array(batch.column(index)).chunk(0) if index in apart else column
+        for index, column in enumerate(made.columns)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=made.schema)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: A column's number, its new type in the extension module's form, and whether values may change.
 Conversion: TypeAlias = "tuple[int, str | ArrowSchema, bool]"
 
+#: Arrow's type of the texts that pandas has, which converts others into it. The extension module copies the texts of
+#: others, so that they do not keep the memory of their batch.
+PANDAS_TEXT = "large_utf8"
 #: The kinds of columns, by the extension module's names.
 _KINDS = {
     **{kind: kind.__name__ for kind in (str, bytes, bool, int, float, Decimal)},

@@ -14,7 +14,7 @@ from colonnade._errors import DataError, InterfaceError, NotSupportedError
 from colonnade._options.dtype import Dtype, NamedDtypes
 
 from . import fixed, gaps, objects
-from .dtype import is_category, is_object
+from .dtype import PANDAS_TEXT, is_category, is_object
 from .values import is_decimal, is_digits, of_column, out_of_range
 
 if TYPE_CHECKING:
@@ -93,9 +93,10 @@ class Layout:
         if is_decimal(field) and self.coerces:
             return "lossy:float64"
         # pandas.read_sql gives enumerations as text.
+        has_plain_texts = pa.types.is_string(field.type) and self.backend != "pyarrow" and not is_digits(field)
         if self.backend in ("numpy", "numpy_nullable") and pa.types.is_dictionary(field.type):
-            return "utf8" if pa.types.is_string(field.type.value_type) else None
-        return None
+            has_plain_texts = pa.types.is_string(field.type.value_type)
+        return PANDAS_TEXT if has_plain_texts else None
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -116,9 +117,14 @@ def _connectorx(field: pa.Field) -> str | None:
     return None
 
 
-def frame(schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout) -> pd.DataFrame:
-    """A frame of the batches. The memory of each batch is freed when its rows are copied."""
-    columns: list[Any] = [_column(field, layout.of_column(field)) for field in schema]
+def frame(
+    schema: pa.Schema, batches: Iterable[pa.RecordBatch], layout: Layout, apart: frozenset[int] = frozenset()
+) -> pd.DataFrame:
+    """A frame of the batches. The memory of each batch is freed when its rows are copied. The columns `apart`, by
+    number, have memory that is not a batch's."""
+    columns: list[Any] = [
+        _column(field, layout.of_column(field), is_apart=index in apart) for index, field in enumerate(schema)
+    ]
     rows = 0
     for batch in _joined(batches):
         rows += batch.num_rows
@@ -155,7 +161,9 @@ def _joined(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.concat_batches(held)
 
 
-def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects | _Chunks | _Stored:
+def _column(
+    field: pa.Field, layout: Layout, *, is_apart: bool = False
+) -> fixed.Growing | objects.Objects | _Chunks | _Stored:
     backend = layout.backend
     if backend == "pyarrow":
         return _Chunks(field, layout)
@@ -164,7 +172,7 @@ def _column(field: pa.Field, layout: Layout) -> fixed.Growing | objects.Objects 
     keeps = layout.keeps(field.name)
     found = fixed.column(field, backend, widens=backend != "exact" and not keeps)
     found = found or objects.column(field, texts=backend == "connectorx", digits=not keeps and is_digits(field))
-    return found or _Chunks(field, layout)
+    return found or _Chunks(field, layout, is_apart=is_apart)
 
 
 class _Stored:
@@ -185,13 +193,14 @@ class _Stored:
 class _Chunks:
     """A column that is converted as a whole, or remains in Arrow's form."""
 
-    def __init__(self, field: pa.Field, layout: Layout) -> None:
+    def __init__(self, field: pa.Field, layout: Layout, *, is_apart: bool = False) -> None:
         self._field = field
         self._layout = layout
+        self._copies = layout.backend != "pyarrow" and not is_apart
         self._arrays: list[pa.Array] = []
 
     def add(self, array: pa.Array) -> None:
-        if self._layout.backend != "pyarrow":
+        if self._copies:
             # A column would keep the memory of its whole batch. Concatenating with an empty array copies it.
             array = pa.concat_arrays([array, array.slice(0, 0)])
         self._arrays.append(array)

@@ -12,7 +12,7 @@ from colonnade._errors import InterfaceError
 from colonnade._libraries import require
 
 from . import convert, html
-from .dtype import by_name, checked_backend, converted, requested
+from .dtype import PANDAS_TEXT, by_name, checked_backend, converted, requested
 from .interrupted import cancelled_by_interrupt
 from .values import require_names, require_types
 
@@ -123,6 +123,8 @@ class Result:
         self._reporter = reporter
         self._names = stream.names
         self._schema: pa.Schema | None = None
+        #: The columns, by number, that batches have apart, so that they can be kept without the others.
+        self._apart: frozenset[int] = frozenset()
         #: The whole result, encoded, once `column` has received it.
         self._kept: Table | None = None
         self._columns: dict[int, pa.ChunkedArray] = {}
@@ -193,7 +195,7 @@ class Result:
             again = self._rest("to_pandas()").converted(conversions)
             return frame(convert.as_pyarrow("schema", again), self._batches(again, "column()"), layout)
         self._retype(conversions, "to_pandas()")
-        return frame(self.schema, self._each("to_pandas()"), layout)
+        return frame(self.schema, self._each("to_pandas()"), layout, self._apart)
 
     @cancelled_by_interrupt
     def to_numpy(self) -> dict[str, np.ndarray]:
@@ -251,13 +253,13 @@ class Result:
         """Yields batches as they arrive: pyarrow.RecordBatch, or without pyarrow objects with `__arrow_c_array__`."""
         if self._kept is not None:
             kept = self._kept
-            return (convert.as_pyarrow("record_batch", kept.batch(index)) for index in range(kept.num_batches))
+            return (convert.record_batch(kept.batch(index), self._apart) for index in range(kept.num_batches))
         return self._batches(self._take("unfinished iteration"))
 
     def _batches(self, stream: Stream, use: str = "iteration") -> Iterator[pa.RecordBatch]:
         batches = iter(stream.next, None) if self._reporter is None else self._reporter.batches(stream)
         for batch in batches:
-            yield convert.as_pyarrow("record_batch", batch)
+            yield convert.record_batch(batch, self._apart)
             # This frees its memory before the next batch arrives.
             del batch
         self._used = use
@@ -344,6 +346,7 @@ class Result:
         """Gives columns other types before the first batch is read."""
         if conversions:
             self._replace(lambda stream: stream.converted(conversions), use)
+            self._apart = frozenset(index for index, target, _ in conversions if target == PANDAS_TEXT)
 
     def _keep_types(self, use: str) -> None:
         """Gives columns the extension types that a file keeps, before the first batch is read."""

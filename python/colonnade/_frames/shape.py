@@ -133,7 +133,7 @@ class Shape:
         if self.return_type == "polars":
             return result.to_polars()
         if self.return_type in _PANDAS:
-            return self._frame(result.schema, result._each("read_sql()"))
+            return self._frame(result.schema, result._each("read_sql()"), result._apart)
         return self.of_table([result._table("read_sql()")])
 
     def of_table(self, held: list[pa.Table]) -> Any:
@@ -172,11 +172,11 @@ class Shape:
         if waiting or first:
             yield self._frame(schema, waiting)
 
-    def _frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Any:
-        """A frame of the batches, with the types, dates and index of the arguments."""
+    def _frame(self, schema: pa.Schema, batches: Iterable[pa.RecordBatch], apart: frozenset[int] = frozenset()) -> Any:
+        """A frame of the batches, with the types, dates and index of the arguments. Columns `apart` are not copied."""
         from .pandas import astype, frame, moments, require_one, set_index
 
-        made = frame(schema, batches, self._layout)
+        made = frame(schema, batches, self._layout, apart)
         if (dtype := self._dtype) is not None:
             made = astype(made, dtype)
         for name, how in self._moments.items():

@@ -6,12 +6,13 @@
 
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, Field, Schema};
+use colonnade_budget::Budget;
 use colonnade_duckdb::types::named;
 use colonnade_server::TargetColumn;
 use colonnade_server::copy::CopyRequest;
 use colonnade_server::copy::input::{Targets, reader};
 use colonnade_server::copy::options::{CopyOptions, Format};
-use colonnade_server::limits::budget::Budget;
+use colonnade_server::limits::LimitError;
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 /// The limit of a session's memory.
@@ -46,7 +47,8 @@ fn rows<'a>(
     let exported = exported.take(names.len()).enumerate().map(|(at, type_)| Field::new(letter(at), type_, true));
     let exported = std::sync::Arc::new(Schema::new(exported.collect::<Vec<_>>()));
     let targets = Targets { columns: columns.collect(), exported, is_listed: false };
-    let mut reader = reader(options, targets, &Budget::new(Some(BUDGET))).expect("no option names a column");
+    let mut reader = reader(options, targets, &Budget::new(Some(BUDGET), LimitError::SessionMemory))
+        .expect("no option names a column");
     let mut batches = Vec::new();
     for message in messages {
         reader.feed(message).ok()?;

@@ -106,7 +106,7 @@ fn target(is_guarded: bool) -> Target {
     let users = is_guarded.then(|| {
         let file = std::env::temp_dir().join(format!("colonnade-fuzz-{}", std::process::id()));
         let mut users = Users::default();
-        users.add("x", "secret", Role::ReadWrite, None).unwrap();
+        users.add("x", "secret", Role::ReadWrite, None, false).unwrap();
         users.write(&file).unwrap();
         file
     });

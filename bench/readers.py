@@ -58,8 +58,8 @@ def reader(make: Reader) -> Reader:
 
 @reader
 def colonnade(asked: Asked) -> Steps:
-    """Options are `query`'s and `read_sql`'s; `unix` for PostgreSQL's unix socket; `texts` is the type of texts that `dtype`
-    does not name."""
+    """Options are `query`'s and `read_sql`'s; `unix` for PostgreSQL's unix socket; `texts` is the type of those texts that
+    `dtype` does not name."""
     import colonnade
     import pyarrow as pa  # noqa: F401  the import is not part of reading
 

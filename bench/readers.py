@@ -58,7 +58,7 @@ def reader(make: Reader) -> Reader:
 
 @reader
 def colonnade(asked: Asked) -> Steps:
-    """Options are `query`'s and `read_sql`'s; `unix` for PostgreSQL's unix socket; `texts` is the type of those texts that
+    """Options are `query`'s and `read_sql`'s; `unix` for PostgreSQL's unix socket; `texts`, the type of the texts that
     `dtype` does not name."""
     import colonnade
     import pyarrow as pa  # noqa: F401  the import is not part of reading

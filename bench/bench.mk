@@ -8,14 +8,14 @@ STUDY_SIZE ?= quick
 STUDY_ARGS ?=
 BENCH_DATA := $(or $(COLONNADE_BENCH_DATA),bench/.data)
 
-.PHONY: bench bench-wire bench-end-to-end bench-postgres bench-sources bench-adbc bench-writes bench-engines
+.PHONY: bench bench-wire bench-end-to-end bench-destinations bench-postgres bench-sources bench-adbc bench-writes bench-engines
 .PHONY: bench-devudf bench-limits bench-udf bench-ml bench-plans bench-growth bench-concurrency bench-links study
 .PHONY: study-report
 
 # The files in which a measurement writes its results.
 outputs = --markdown $(BENCH_DATA)/$(1).md --json $(BENCH_DATA)/$(1).json
 
-bench: bench-wire bench-end-to-end bench-postgres bench-sources bench-adbc bench-writes ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
+bench: bench-wire bench-end-to-end bench-destinations bench-postgres bench-sources bench-adbc bench-writes ## Measure the format and end to end, with competing systems in the same run (BENCH_ROUNDS=5)
 
 bench-wire: $(BIN)/.wheel $(BIN)/.bench
 	$(BIN)/python bench/data.py
@@ -27,6 +27,10 @@ bench-end-to-end: $(BIN)/.wheel $(BIN)/.bench
 	$(BIN)/python bench/end_to_end.py --rounds $(BENCH_ROUNDS) $(call outputs,end_to_end)
 	$(BIN)/python bench/end_to_end_tables.py --rounds $(BENCH_ROUNDS) $(call outputs,end_to_end_tables)
 	$(BIN)/python bench/report.py end-to-end
+
+bench-destinations: $(BIN)/.wheel $(BIN)/.bench
+	$(BIN)/python bench/destinations.py --rounds $(BENCH_ROUNDS) $(call outputs,destinations)
+	$(BIN)/python bench/report.py destinations
 
 bench-postgres: $(BIN)/.wheel $(BIN)/.bench $(PEERS)/.peers extension
 	@odbcinst -q -d 2>/dev/null | grep -q PostgreSQL || $(call packages,unixodbc odbc-postgresql)

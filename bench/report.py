@@ -68,6 +68,7 @@ def _writes(found: Any, over_links: Any) -> list[str]:
 SECTIONS = {
     "wire": Section("The format, one core", ["wire_memory", "wire"], _wire),
     "end-to-end": Section("End to end", ["end_to_end", "end_to_end_tables"], _end_to_end),
+    "destinations": Section("Into pyarrow, polars and pandas", ["destinations"]),
     "postgres": Section("PostgreSQL", ["postgres"], _postgres),
     "sources": Section("MariaDB and SQLite", ["sources"], _sources),
     "adbc": Section("The ADBC driver", ["adbc"], aims.adbc_aims),

@@ -1,7 +1,7 @@
 """The extension module. It is private; the package `colonnade` has the public names."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeAlias, TypedDict, Unpack, final, type_check_only
+from typing import Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, final, type_check_only
 
 from typing_extensions import CapsuleType
 
@@ -22,7 +22,9 @@ class ArrowStream(Protocol):
     """Anything with Arrow's PyCapsule interface for streams."""
     def __arrow_c_stream__(self) -> object: ...
 
-def register_vectors() -> None: ...
+_T = TypeVar("_T")
+
+def open_with_vectors(open: Callable[[], _T]) -> _T: ...
 
 @final
 class VectorRows:

@@ -1,7 +1,18 @@
-//! Errors of results that are gathered from DuckDB's vectors.
+//! Results that are gathered from DuckDB's vectors.
 
 use arrow_schema::ArrowError;
+use colonnade_duckdb_vectors::{Databases, with_function};
 use colonnade_interop::producer_text::producer_text;
+use colonnade_interop::vectors::register_vectors;
+use pyo3::prelude::*;
+
+/// Opens a database that has the function that gathers, by a call of `open`. Other databases of the process do not get
+/// it. Returns what `open` returns.
+#[pyfunction]
+pub(crate) fn open_with_vectors<'py>(open: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    register_vectors(open.py(), c"colonnade_read_vectors", Databases::Own)?;
+    with_function(|| open.call0())
+}
 
 /// The error as of the query alone, before which `duckdb_types/gathering.py` puts a line.
 pub(crate) fn of_query(error: &ArrowError) -> ArrowError {

@@ -18,7 +18,7 @@ mod stream;
 mod table;
 mod watch;
 
-use colonnade_interop::vectors::{self, VectorRows};
+use colonnade_interop::vectors::VectorRows;
 use colonnade_interop::{capsule, error, ffi_stream};
 use pyo3::prelude::*;
 
@@ -47,15 +47,9 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(plan::read_part, m)?)?;
     m.add_function(wrap_pyfunction!(plan::ticket_query, m)?)?;
     m.add_function(wrap_pyfunction!(statements::count_statements, m)?)?;
-    m.add_function(wrap_pyfunction!(register_vectors, m)?)?;
+    m.add_function(wrap_pyfunction!(gathered::open_with_vectors, m)?)?;
     m.add_class::<VectorRows>()?;
     error::register(m)?;
     // PyO3 adds a list of the public names, but the module is private.
     m.delattr("__all__")
-}
-
-/// Gives each database that is opened from now on the function that gathers.
-#[pyfunction]
-fn register_vectors(py: Python<'_>) -> PyResult<()> {
-    vectors::register_vectors(py, c"colonnade_read_vectors")
 }

@@ -30,7 +30,7 @@ MAY_KNOW = {
     "colonnade-duckdb-api": set[str](),
     "colonnade-duckdb-vectors": {"colonnade-duckdb-api"},
     "colonnade-interop": {"colonnade-client", "colonnade-duckdb-vectors"},
-    "colonnade-python": {"colonnade-sql", "colonnade-client", "colonnade-interop"},
+    "colonnade-python": {"colonnade-sql", "colonnade-client", "colonnade-duckdb-vectors", "colonnade-interop"},
     "colonnade-server": {"colonnade-budget", "colonnade-wire", "colonnade-tcp", "colonnade-login", "colonnade-sql"},
     "colonnade-duckdb": {"colonnade-sql", "colonnade-server"},
     "colonnade-bridge": {

@@ -1,7 +1,9 @@
 //! `colonnade_vectors(token, columns…)`: gathers the rows of a result, and gives a ticket for each of them.
 
+use std::cell::Cell;
 use std::ffi::{CStr, c_void};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use colonnade_duckdb_api::arguments::{argument_type, constant};
@@ -31,14 +33,44 @@ struct State {
 /// The function's name, and that of its extension.
 static NAME: OnceLock<&'static CStr> = OnceLock::new();
 
-/// Gives each database that is opened from now on the function. `path` is the file of DuckDB's library, which is
-/// loaded. Another copy of this crate in the process needs another name.
+/// Which databases have the function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Databases {
+    /// All that the process opens from now on.
+    All,
+    /// Those that [`with_function`] opens.
+    Own,
+}
+
+/// Whether all databases have it.
+static ALL: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// Whether this thread opens a database that has the function.
+    static OPENS_OWN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Gives databases the function. `path` is the file of DuckDB's library, which is loaded. Another copy of this crate in
+/// the process needs another name.
 ///
 /// # Errors
 /// Why not.
-pub fn register(path: &str, name: &'static CStr) -> Result<(), String> {
+pub fn register(path: &str, name: &'static CStr, databases: Databases) -> Result<(), String> {
     NAME.get_or_init(|| name);
+    ALL.fetch_or(databases == Databases::All, Ordering::Relaxed);
     register_extensions(Api::load(path)?, &[describe_vectors])
+}
+
+/// Opens a database that has the function. DuckDB loads extensions in the thread that opens it.
+pub fn with_function<T>(open: impl FnOnce() -> T) -> T {
+    struct Opening(bool);
+    impl Drop for Opening {
+        fn drop(&mut self) {
+            OPENS_OWN.set(self.0);
+        }
+    }
+    let _opening = Opening(OPENS_OWN.replace(true));
+    open()
 }
 
 fn name() -> &'static CStr {
@@ -52,6 +84,9 @@ unsafe extern "C" fn describe_vectors(descriptor: *mut c_void) -> i32 {
 }
 
 unsafe extern "C" fn enter(input: *const ExtensionInput) {
+    if !ALL.load(Ordering::Relaxed) && !OPENS_OWN.get() {
+        return;
+    }
     // SAFETY: DuckDB passes the input of an entry, whose error lives.
     unsafe {
         let input = &*input;

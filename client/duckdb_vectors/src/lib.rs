@@ -26,7 +26,7 @@ mod types;
 mod validity;
 mod views;
 
-pub use function::register;
+pub use function::{Databases, register, with_function};
 pub use reader::VectorReader;
 pub use result::VectorResult;
 pub use types::VectorForm;

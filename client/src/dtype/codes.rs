@@ -1,5 +1,5 @@
 //! Columns of texts or bytes that came as codes: dictionaries with indices of the type `UInt32`, whose entries may be
-//! repeated or unused.
+//! repeated or unused, and none is NULL.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -48,6 +48,7 @@ pub(super) fn convert(array: &ArrayRef, dtype: &Dtype) -> Result<ArrayRef, Conve
     if let DataType::Dictionary(_, values) = from {
         if let Some(dictionary) = array.as_dictionary_opt::<UInt32Type>()
             && codes::make(values, to)
+            && dictionary.values().null_count() == 0
         {
             return codes::as_type(dictionary, to).map_err(ConversionError::Failed);
         }

@@ -187,7 +187,8 @@ class Result:
         backend = checked_backend(dtype_backend or "numpy")
         require("pandas", "to_pandas()")
         require("pyarrow", "to_pandas()", "pandas")
-        from .pandas import Layout, frame
+        from .layout import Layout
+        from .pandas import frame
 
         layout = Layout(backend, coerce_float, self._requested)
         conversions = layout.conversions(self.schema)

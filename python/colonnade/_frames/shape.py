@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from colonnade._options.dtype import Backend, NamedDtypes
     from colonnade._options.query import QueryOptions, SourceOptions
 
-    from .pandas import Layout
+    from .layout import Layout
     from .result import Result
 
 ReturnType = Literal["pandas", "polars", "arrow", "arrow_stream", "numpy", "duckdb", "dask", "modin"]
@@ -89,7 +89,7 @@ class Shape:
 
     @property
     def _layout(self) -> Layout:
-        from .pandas import Layout
+        from .layout import Layout
 
         options = self.query_options
         return Layout(self.dtype_backend or "numpy", self.coerce_float, requested(options), self._dtype)

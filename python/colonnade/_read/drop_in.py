@@ -168,7 +168,8 @@ def get_meta(conn: Source, query: str, protocol: str | None = None) -> pd.DataFr
     place, asked = connection_and_query(conn, query, None, None)
     require("pandas", "get_meta()")
     require("pyarrow", "get_meta()", "pandas")
-    from colonnade._frames.pandas import Layout, frame
+    from colonnade._frames.layout import Layout
+    from colonnade._frames.pandas import frame
 
     layout = Layout()
 

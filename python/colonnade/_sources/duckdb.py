@@ -70,15 +70,13 @@ class DuckdbSource(ArrowSource[str]):
         self._gate = CommitGate()
         config = {"access_mode": access_mode} if access_mode != "automatic" else {}
         # Now that DuckDB is there.
-        from colonnade._sources.duckdb_types.opening import hint, opened
+        from colonnade._sources.duckdb_types.opening import hint
 
-        from .duckdb_vectors import ConnectionGathering, can_gather
+        from .duckdb_vectors import opened_with_vectors
 
-        is_gathering = can_gather()
         try:
-            self._connection = opened(path, config)
-            #: How queries are gathered; None if DuckDB does not give its vectors.
-            self._gathering = ConnectionGathering(self._connection) if is_gathering else None
+            #: `_gathering` is how queries are gathered; None if DuckDB does not give its vectors.
+            self._connection, self._gathering = opened_with_vectors(path, config)
             # A query must not read Python variables of this process, so that it means the same as on a server.
             self._connection.execute("SET python_enable_replacements = false")
             # A library must not write to the terminal of the program that uses it. In Jupyter without ipywidgets the

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from colonnade._core import VectorRows, register_vectors
+from colonnade._core import VectorRows, open_with_vectors
 from colonnade._sources.duckdb_types.gathering import GROUP_ROWS, Gathering
+from colonnade._sources.duckdb_types.opening import opened
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     from colonnade._core import ArrowStream
 
 
-def can_gather() -> bool:
-    """Whether this DuckDB gives its vectors. Databases that are opened from now on do."""
+def opened_with_vectors(path: str, config: dict[str, str]) -> tuple[DuckDBPyConnection, ConnectionGathering | None]:
+    """A connection, and how its queries are gathered; None if this DuckDB does not give its vectors."""
     try:
-        register_vectors()
+        connection = open_with_vectors(lambda: opened(path, config))
     except NotImplementedError:
-        return False
-    return True
+        return opened(path, config), None
+    return connection, ConnectionGathering(connection)
 
 
 class ConnectionGathering(Gathering[VectorRows]):

@@ -13,6 +13,7 @@ import pandas as pd
 from dask.base import normalize_token
 
 from colonnade._frames import pandas as frames
+from colonnade._frames.layout import Layout
 from colonnade._plan.part import Part
 from colonnade._plan.plan import Plan
 
@@ -21,7 +22,7 @@ from ._fit import fitted, plain_schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_LAYOUT = frames.Layout(backend="pyarrow")
+_LAYOUT = Layout(backend="pyarrow")
 
 
 def frame(plan: Plan) -> dask.dataframe.DataFrame:

@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::ffi_stream::RecordBatchStreamReader;
 use arrow_schema::SchemaRef;
-use colonnade_duckdb_vectors::{VectorForm, VectorReader, VectorResult, register as register_function};
+use colonnade_duckdb_vectors::{Databases, VectorForm, VectorReader, VectorResult, register as register_function};
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::capsule::take_stream;
 use crate::producer_text::producer_text;
 
-/// Gives each database that is opened from now on the function that gathers. Each extension module gives it another
-/// name: both may be in a process, and each has results of its own.
+/// Gives databases the function that gathers. Each extension module gives it another name: both may be in a process, and
+/// each has results of its own.
 ///
 /// # Errors
 /// NotImplementedError: this DuckDB does not give its vectors.
-pub fn register_vectors(py: Python<'_>, name: &'static CStr) -> PyResult<()> {
+pub fn register_vectors(py: Python<'_>, name: &'static CStr, databases: Databases) -> PyResult<()> {
     let path: String = py.import("_duckdb")?.getattr("__file__")?.extract()?;
-    register_function(&path, name).map_err(PyNotImplementedError::new_err)
+    register_function(&path, name, databases).map_err(PyNotImplementedError::new_err)
 }
 
 /// A result whose columns have types that can be gathered. It can be read once.

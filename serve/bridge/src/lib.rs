@@ -13,6 +13,7 @@ mod table;
 mod templates;
 mod users;
 
+use colonnade_duckdb_vectors::Databases;
 use colonnade_interop::vectors::{self, VectorRows};
 use colonnade_interop::{attached, capsule, error, ffi_stream, producer_text};
 use pyo3::prelude::*;
@@ -38,5 +39,5 @@ fn core(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// Gives each database that is opened from now on the function that gathers.
 #[pyfunction]
 fn register_vectors(py: Python<'_>) -> PyResult<()> {
-    vectors::register_vectors(py, c"colonnade_vectors")
+    vectors::register_vectors(py, c"colonnade_vectors", Databases::All)
 }

@@ -114,8 +114,9 @@ class Gathering(Generic[Rows]):
         #: The runs that a statement still takes DuckDB's stream.
         self._small: dict[str, int] = {}
         self._last: tuple[str, Rows] | None = None
-        #: The bytes of DuckDB's buffer, if it has the size for tickets.
+        #: The bytes of DuckDB's buffer, if it has the size for tickets, and the size that it had before.
         self._buffer: int | None = None
+        self._own_buffer = ""
 
     def is_due(self, sql: str) -> bool:
         """Whether the statement may be gathered, as far as its last results tell."""
@@ -130,7 +131,7 @@ class Gathering(Generic[Rows]):
     def begin_stream(self) -> None:
         """Give DuckDB's stream its own buffer again. That cannot be done while rows are open, so not after a result."""
         if self._buffer is not None:
-            self._library.execute("RESET streaming_buffer_size")
+            self._library.execute(f"SET streaming_buffer_size = '{self._own_buffer}'")
             self._buffer = None
 
     def submit(
@@ -153,13 +154,15 @@ class Gathering(Generic[Rows]):
         if not self.large.are_read(sql):
             return None
         types = [type_ for _, type_ in columns]
-        zone = self._zone() if ZONED in types else ""
+        zone = self._setting("TimeZone") if ZONED in types else ""
         gathered = self._library.begin(token := token_hex(16), columns, zone, form)
         if gathered is None:
             return None
         row_bytes = sum(TEXT_BYTES if type_ in TEXTS else OTHER_BYTES for type_ in types)
         rows = min(self._library.waiting_rows, self._library.waiting_bytes // row_bytes)
         buffer = max(VECTOR_ROWS, rows) * TICKET_BYTES
+        if self._buffer is None:
+            self._own_buffer = self._setting("streaming_buffer_size")
         if self._buffer != buffer:
             self._library.execute(f"SET streaming_buffer_size = '{buffer} bytes'")
             self._buffer = buffer
@@ -176,9 +179,9 @@ class Gathering(Generic[Rows]):
         gathered.receive(tickets)
         return gathered
 
-    def _zone(self) -> str:
-        ((zone,),) = self._library.execute("SELECT system.main.current_setting('TimeZone')").fetchall()
-        return zone
+    def _setting(self, name: str) -> str:
+        ((value,),) = self._library.execute(f"SELECT system.main.current_setting('{name}')").fetchall()
+        return value
 
     def _note_last(self) -> None:
         """Note whether the last result was small."""

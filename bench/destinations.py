@@ -101,7 +101,7 @@ def measure(rounds: int) -> list[Row]:
 
 
 def markdown(results: list[Row], rounds: int, state: str) -> str:
-    lines = [f"Medians of {rounds} rounds. Memory before the measurement: {state}."]
+    lines = [f"Medians of {rounds} rounds. {state}"]
     for table in TABLES:
 
         def shown(part: str, way: Way, table: str = table) -> tuple[float, ...]:

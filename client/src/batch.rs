@@ -154,9 +154,7 @@ impl Batch {
         RecordBatch::try_new_with_options(self.schema, arrays, &options)
             .map_err(|cause| Error::new(ErrorKind::Protocol, "the chunk does not fit its schema").with_cause(cause))
     }
-}
 
-impl Batch {
     /// Decodes a column, as codes if its first conversion takes these.
     fn read(&self, chunk: &EncodedChunk, index: usize) -> Result<Column<Bytes>, Error> {
         let takes_codes = self.conversions.iter().find_map(|conversion| conversion.plan.takes_codes(index));

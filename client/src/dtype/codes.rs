@@ -79,9 +79,6 @@ const SHORT: usize = 32;
 /// # Errors
 /// The values are no texts.
 pub(super) fn large(array: &dyn Array) -> Result<ArrayRef, ArrowError> {
-    if let Some(codes) = array.as_dictionary_opt::<UInt32Type>() {
-        return large_of_codes(codes);
-    }
     let texts = array.as_string_opt::<i32>();
     let texts = texts.ok_or_else(|| ArrowError::CastError(format!("{} is no text", array.data_type())))?;
     let ends = texts.value_offsets();
@@ -138,7 +135,7 @@ fn large_array(offsets: Vec<i64>, data: Vec<u8>, nulls: Option<&NullBuffer>) -> 
     Arc::new(unsafe { LargeStringArray::new_unchecked(offsets, data.into(), nulls) })
 }
 
-/// Texts or bytes as views of the same memory. Memory of which no view is is left out.
+/// Texts or bytes as views of the same memory, which is left out if each view contains its text.
 ///
 /// # Errors
 /// The array is of another type.

@@ -85,7 +85,9 @@ pub fn take_batches(
     options: PullOptions,
 ) -> Result<(Produced, Release), Error> {
     let schema = arrow_form::noted(schema, &options.notes);
-    pull(schema, batches, options, Meter::start())
+    let mut meter = Meter::start();
+    meter.rows_from("vectors");
+    pull(schema, batches, options, meter)
 }
 
 fn pull(

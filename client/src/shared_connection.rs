@@ -59,6 +59,11 @@ pub(crate) trait Peer: Send + Sync + 'static {
 
     /// Bytes received on a connection so far.
     fn received(connection: &Self::ServerConnection) -> u64;
+
+    /// What the server has said of the rows of its last answer: [`Stats::rows_from`](crate::Stats::rows_from).
+    fn rows_from(_connection: &Self::ServerConnection) -> &'static str {
+        ""
+    }
 }
 
 /// The state that the user's side, the receiving thread and cancellers share.
@@ -102,6 +107,7 @@ pub(crate) struct Finished {
     /// The rows that the server counted.
     pub(crate) rows: Option<u64>,
     received: u64,
+    rows_from: &'static str,
 }
 
 /// The end of an answer: the rows that the server counted. The outer error ends the connection. After the inner error,

@@ -27,6 +27,9 @@ pub struct Stats {
     pub configurations: BTreeMap<String, u64>,
     /// The configuration of the last chunk.
     pub configuration: String,
+    /// How DuckDB's rows were taken, once all have been received: from its `vectors`, or from its Arrow `stream`. Empty
+    /// for other databases. PROTOCOL §1.
+    pub rows_from: &'static str,
 }
 
 impl Stats {
@@ -44,6 +47,9 @@ impl Stats {
         }
         if !part.configuration.is_empty() {
             self.configuration.clone_from(&part.configuration);
+        }
+        if !part.rows_from.is_empty() {
+            self.rows_from = part.rows_from;
         }
     }
 }
@@ -73,6 +79,10 @@ impl Meter {
     /// The final count, including messages without a part of the stream.
     pub(crate) fn received_in_all(&mut self, bytes: u64) {
         self.stats.wire_bytes = bytes;
+    }
+
+    pub(crate) fn rows_from(&mut self, way: &'static str) {
+        self.stats.rows_from = way;
     }
 
     pub(crate) fn batch(&mut self, rows: usize) {

@@ -67,6 +67,7 @@ class StatsDict(TypedDict):
     codecs: dict[str, int]
     configurations: dict[str, int]
     configuration: str
+    rows_from: str
     source: str
     server: str
 

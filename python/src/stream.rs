@@ -274,6 +274,7 @@ impl Stream {
         dict.set_item("codecs", stats.codecs)?;
         dict.set_item("configurations", stats.configurations)?;
         dict.set_item("configuration", stats.configuration)?;
+        dict.set_item("rows_from", stats.rows_from)?;
         dict.set_item("source", &self.name)?;
         dict.set_item("server", &self.server)?;
         Ok(dict)

@@ -62,6 +62,14 @@ def test_rows_are_those_of_duckdb(place: Place) -> None:
     assert place.gathered() - before > COUNT * 0.6
 
 
+def test_a_result_says_how_its_rows_were_taken(place: Place) -> None:
+    with colonnade.connect(place.uri) as connection:
+        for query, way in (("select * from wide", "vectors"), ("select 1 as one", "stream")):
+            result = connection.query(query)
+            assert result.to_arrow().num_rows > 0
+            assert result.stats.rows_from == way
+
+
 def test_one_stream_has_the_rows_of_many_executors(place: Place) -> None:
     branches = " union all ".join(f"select k, few, d18 from short where k % 300 = {branch}" for branch in range(300))
     with colonnade.connect(place.uri) as connection:

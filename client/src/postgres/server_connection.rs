@@ -58,6 +58,8 @@ pub(crate) struct ServerProperties {
     pub(crate) receives: u32,
     /// The dialect of the source behind a Colonnade server, in the notation of PROTOCOL §1; `None` for its own.
     pub(crate) dialect: String,
+    /// How the rows of the last COPY in the format were taken; empty if the server does not say so. PROTOCOL §1.
+    pub(crate) rows_from: &'static str,
     pub(crate) key: BackendKey,
     /// The encoding of the server's text.
     pub(crate) encoding: String,
@@ -82,6 +84,9 @@ impl ServerProperties {
             "client_encoding" => self.encoding = value.into_owned(),
             "integer_datetimes" => self.has_float_times = value.eq_ignore_ascii_case("off"),
             "colonnade.dialect" => self.dialect = value.into_owned(),
+            "colonnade.rows" => {
+                self.rows_from = ["vectors", "stream"].into_iter().find(|way| *way == value).unwrap_or_default();
+            }
             "colonnade.receive" => self.receives = value.trim().parse().unwrap_or(0),
             name => {
                 if let Some(delivery) = Delivery::announced(name, &value) {

@@ -41,6 +41,10 @@ impl Peer for Postgres {
     fn received(connection: &ServerConnection) -> u64 {
         connection.incoming.received()
     }
+
+    fn rows_from(connection: &ServerConnection) -> &'static str {
+        connection.server.rows_from
+    }
 }
 
 impl Drop for PostgresConnection {

@@ -50,6 +50,7 @@ impl<P: Peer, T> EventReader<P, T> {
         }
         if let Ok(Event::Finished(finished)) = &event {
             self.meter.received_in_all(finished.received);
+            self.meter.rows_from(finished.rows_from);
         }
         event.map(Some)
     }

@@ -146,6 +146,7 @@ impl<P: Peer> SharedConnection<P> {
         outcome: Result<Option<u64>, Error>,
     ) -> Result<Event<T>, Error> {
         let received = connection.as_ref().map_or(0, |connection| P::received(connection) - before);
+        let rows_from = connection.as_ref().map_or("", |connection| P::rows_from(connection));
         let outcome = match outcome {
             // The server's errors are those of the cancel request, or of the socket.
             Err(_) if self.closing.load(Ordering::Acquire) => {
@@ -155,7 +156,7 @@ impl<P: Peer> SharedConnection<P> {
             outcome => outcome,
         };
         self.give_back(connection, number);
-        let finished = outcome.map(|rows| Event::Finished(Finished { rows, received }));
+        let finished = outcome.map(|rows| Event::Finished(Finished { rows, received, rows_from }));
         finished.map_err(|error| error.with_origin(&self.name))
     }
 }

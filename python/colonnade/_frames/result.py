@@ -54,6 +54,9 @@ class Stats:
     configurations: dict[str, int]
     #: The configuration of the last chunk; empty before the first chunk.
     configuration: str
+    #: How DuckDB's rows were taken, by `colonnade serve` and for `duckdb:` URIs: from its `vectors`, or from its Arrow
+    #: `stream`. It is empty for other databases, and until the last row has arrived.
+    rows_from: str
     #: The URI of the source, without its password.
     source: str
     #: The server's software: `DuckDB 2.0.1`, or `PostgreSQL 15.18 with colonnade 1` (the version of its format).
@@ -86,6 +89,7 @@ class Stats:
             ("seconds to the columns", f"{self.seconds_to_schema:.3f}"),
             ("seconds", f"{self.seconds:.3f}"),
             *([("configurations", self.choice)] if self.choice else []),
+            *([("rows from DuckDB's", self.rows_from)] if self.rows_from else []),
             *encodings,
         ]
         return html.table(self.source, [], rows)

@@ -6,7 +6,7 @@ use crate::copy::options::Format;
 use crate::copy::{self, Context, CopyOut};
 use crate::engine::{BatchSize, EngineAnswer, EngineError, Rows};
 use crate::error::Failure;
-use crate::message::backend::MAX_COPY_COLUMNS;
+use crate::message::backend::{self, MAX_COPY_COLUMNS};
 use crate::session::execute::BATCH;
 use crate::session::settings;
 use crate::session::state::Session;
@@ -43,6 +43,11 @@ impl Session {
             None => self.checked_rows(&query, copy, size).map_err(placed)?,
         };
         self.control.count_result(rows.is_gathered());
+        // A gateway's rows are another database's.
+        if copy.options.format == Format::Colonnade && self.engine.source().is_none() {
+            let way = if rows.is_gathered() { "vectors" } else { "stream" };
+            backend::parameter_status(self.output.buffer(), "colonnade.rows", way);
+        }
         let context = Context {
             output: &mut self.output,
             control: &self.control,

@@ -5,6 +5,7 @@
 
 mod files;
 mod socket;
+mod stream;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

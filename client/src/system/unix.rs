@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFlags, Timespec};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
-use super::socket::Stream;
+use super::stream::Stream;
 
 pub(crate) use user::user_name;
 

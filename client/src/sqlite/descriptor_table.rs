@@ -4,7 +4,8 @@
 //! usually share. Two SQLite libraries in one process then do not see each other's locks, each one's unlocking releases
 //! the other's locks, and so does closing any descriptor of the file (<https://www.sqlite.org/howtocorrupt.html>,
 //! section 2.2). With a table of its own, this library is to all others what another process is: they wait for its
-//! locks, and it waits for theirs. `docs/reference/sqlite.md` lists the cases.
+//! locks, and it waits for theirs. `docs/reference/sqlite.md` lists the cases, and
+//! `docs/decisions/0027-no-locks-of-descriptions.md` says why locks of open file descriptions do not suffice.
 //!
 //! A descriptor's number means another file, or none, in another thread. So only these threads use a database, and only
 //! code of this crate and of SQLite runs on them: foreign code could close a number of the other table, such as the

@@ -1,5 +1,6 @@
 //! Linux and macOS.
 
+pub(super) mod sqlite_calls;
 mod user;
 
 use std::io::{self, IoSlice};

@@ -113,6 +113,13 @@ def add_user(
 ) -> bool: ...
 def remove_user(path: str | PathLike[str], name: str) -> bool: ...
 def list_users(path: str | PathLike[str]) -> list[tuple[str, str, int | None, bool]]: ...
+def register_advisory_locks() -> None:
+    """Give each database that is opened from now on the function of advisory locks.
+
+    Raises:
+        NotImplementedError: This version of DuckDB cannot have it.
+    """
+
 def register_functions() -> None:
     """Give every DuckDB database that this process opens from now on the dispatchers of functions in Python.
 

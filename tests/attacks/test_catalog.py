@@ -21,7 +21,7 @@ LISTS = Path(__file__).parents[2] / "serve/duckdb/src/fence/allowed.txt"
 CLASSES = {"all", "writers", "files", "writers-with-files", "never"}
 #: What DuckDB knows and does not list, and the functions that it has with `--udf`, which the server writes itself.
 UNLISTED = {
-    "functions": {"colonnade_aggregate", "colonnade_rows", "colonnade_session"},
+    "functions": {"colonnade_advisory", "colonnade_aggregate", "colonnade_rows", "colonnade_session"},
     "settings": {"extension_directory"},
     "kinds": {"update_extensions"},
 }

@@ -12,6 +12,7 @@
 //!
 //! Table functions are called between two statements (`table.rs`).
 
+mod advisory;
 mod aggregate;
 mod arguments;
 mod bound;
@@ -44,6 +45,7 @@ pub(crate) use session::Queries;
 /// Adds functions in Python to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(register_functions, module)?)?;
+    module.add_function(wrap_pyfunction!(register_advisory_locks, module)?)?;
     module.add_function(wrap_pyfunction!(classes::function_dispatcher, module)?)?;
     module.add_function(wrap_pyfunction!(classes::define_function, module)?)?;
     module.add_function(wrap_pyfunction!(classes::forget_function, module)?)?;
@@ -59,6 +61,17 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 #[pyfunction]
 fn register_functions(py: Python<'_>) -> PyResult<()> {
-    let path: String = py.import("_duckdb")?.getattr("__file__")?.extract()?;
-    entry::register(&path).map_err(|reason| PyNotImplementedError::new_err(format!("functions in Python: {reason}")))
+    let register = entry::register(&library(py)?);
+    register.map_err(|reason| PyNotImplementedError::new_err(format!("functions in Python: {reason}")))
+}
+
+#[pyfunction]
+fn register_advisory_locks(py: Python<'_>) -> PyResult<()> {
+    let register = advisory::register(&library(py)?);
+    register.map_err(|reason| PyNotImplementedError::new_err(format!("advisory locks: {reason}")))
+}
+
+/// The file of DuckDB's library.
+fn library(py: Python<'_>) -> PyResult<String> {
+    py.import("_duckdb")?.getattr("__file__")?.extract()
 }

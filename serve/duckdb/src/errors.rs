@@ -203,6 +203,9 @@ fn code(text: &str) -> SqlState {
             SqlState::UNDEFINED_OBJECT
         }
         "Invalid Input Error" => SqlState::DATA_EXCEPTION,
+        // Of advisory locks.
+        "deadlock detected" => SqlState::DEADLOCK_DETECTED,
+        "out of shared memory" => SqlState::OUT_OF_MEMORY,
         "INTERRUPT Error" => SqlState::QUERY_CANCELED,
         // The first, because the text ends with the key.
         "TransactionContext Error" if message.starts_with(LATE_DUPLICATE) => SqlState::UNIQUE_VIOLATION,

@@ -177,6 +177,8 @@ fn run_session(
         ("session_authorization", &client.user),
         ("application_name", &client.application_name),
     ]);
+    let control = Arc::clone(&registration.control);
+    let is_stopped = move || control.check().is_err();
     let session = Session {
         input,
         output,
@@ -186,6 +188,7 @@ fn run_session(
         startup_settings: client.settings.clone().into(),
         control: Arc::clone(&registration.control),
         tickets: Arc::clone(&shared.tickets),
+        locks: shared.locks.holder(is_stopped),
         transaction: TransactionState::default(),
         prepared: Prepared::default(),
         settings,

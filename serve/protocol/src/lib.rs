@@ -10,6 +10,7 @@
 //! - `rows`: results as messages, results that are set aside, and spooled results by ticket;
 //! - `session`: one client's statements: simple and extended protocol, transactions, cursors, settings, COPY;
 //! - `connection`: sockets, from accepting to the end; start-up messages; cancellation and time limits;
+//! - [`advisory`]: locks that sessions take by numbers;
 //! - [`functions`]: functions in Python, which clients create;
 //! - [`auth`], [`tls`], [`limits`], `observe`: authentication, encryption, quotas, the log and metrics;
 //! - `memory`, `credentials`, `board`: what both processes use: the limit on memory, the files of users and
@@ -22,6 +23,7 @@
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod advisory;
 pub mod auth;
 pub mod copy;
 pub mod engine;

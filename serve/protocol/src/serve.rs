@@ -89,6 +89,7 @@ impl Server {
             pending_logins: PendingLogins::new(&limits),
             spools: Spools::new(&limits),
             tickets,
+            locks: Arc::default(),
             limits: Arc::new(limits),
             encode_cpu,
             is_draining: AtomicBool::new(false),

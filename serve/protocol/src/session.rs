@@ -28,7 +28,7 @@ pub(crate) mod transaction;
 
 use crate::error::Failure;
 use crate::message::ProtocolError;
-use crate::message::backend;
+use crate::message::backend::{self, TransactionStatus};
 use crate::message::frontend::Phase;
 use crate::session::request::Request;
 
@@ -37,6 +37,7 @@ pub use state::{Reported, Session, TransactionState};
 impl Session {
     /// Applies the settings of the start-up message, and answers messages until the session ends.
     pub fn run(mut self) {
+        self.locks.enter();
         let begun = self
             .engine
             .set_session_number(self.process)
@@ -47,6 +48,7 @@ impl Session {
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
         }
+        self.locks.end();
     }
 
     fn answer_messages(&mut self) -> Result<(), Failure> {
@@ -105,6 +107,9 @@ impl Session {
         self.sync_with_source();
         if !self.engine.is_open() {
             return Err(Failure::SourceLost);
+        }
+        if self.transaction.status != TransactionStatus::InTransaction {
+            self.locks.end_transaction();
         }
         backend::ready_for_query(self.output.buffer(), self.transaction.status);
         // Before the message is sent, because the client's next message may arrive before this thread continues.

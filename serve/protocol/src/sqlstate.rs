@@ -59,6 +59,7 @@ impl SqlState {
     pub const DEPENDENT_OBJECTS_STILL_EXIST: Self = Self::new("2BP01");
     pub const INVALID_CATALOG_NAME: Self = Self::new("3D000");
     pub const INVALID_SCHEMA_NAME: Self = Self::new("3F000");
+    pub const DEADLOCK_DETECTED: Self = Self::new("40P01");
     pub const SERIALIZATION_FAILURE: Self = Self::new("40001");
     pub const SYNTAX_ERROR_OR_ACCESS_RULE_VIOLATION: Self = Self::new("42000");
     pub const INSUFFICIENT_PRIVILEGE: Self = Self::new("42501");

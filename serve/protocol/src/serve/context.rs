@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, RwLock};
 
+use crate::advisory::AdvisoryLocks;
 use crate::auth::Authenticator;
 use crate::connection::pending_login::PendingLogins;
 use crate::connection::registry::Registry;
@@ -28,5 +29,6 @@ pub(crate) struct ServerContext {
     pub pending_logins: Arc<PendingLogins>,
     pub spools: Arc<Spools>,
     pub tickets: Arc<Tickets>,
+    pub locks: Arc<AdvisoryLocks>,
     pub is_draining: AtomicBool,
 }

@@ -30,6 +30,7 @@ impl Session {
         // Each field is named: a new one does not compile before it is decided whether it is the client's.
         let Self {
             engine,
+            locks,
             prepared,
             transaction,
             // Restored below, because the client hears of each change.
@@ -48,6 +49,7 @@ impl Session {
             // Only in front of a source, which has a DISCARD ALL of its own.
             reported: _,
         } = self;
+        locks.unlock_all();
         // They may have results of the engine's session.
         *prepared = Prepared::default();
         *transaction = TransactionState::default();

@@ -8,6 +8,7 @@ use colonnade_sql::StatementKind;
 use colonnade_wire::LinkEstimate;
 use savepoints::Savepoints;
 
+use crate::advisory::LockHolder;
 use crate::connection::cancel::Control;
 use crate::connection::input::Input;
 use crate::connection::socket::Output;
@@ -32,6 +33,8 @@ pub struct Session {
     pub control: Arc<Control>,
     /// The spooled results of all sessions.
     pub tickets: Arc<Tickets>,
+    /// The advisory locks that it has.
+    pub locks: Arc<LockHolder>,
     pub transaction: TransactionState,
     pub prepared: Prepared,
     pub settings: Settings,

@@ -1,0 +1,189 @@
+//! `colonnade_advisory(action, key, second)`: a session takes an advisory lock, or gives it back. `catalog_functions.sql`
+//! has PostgreSQL's functions, which call it.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+
+use colonnade_duckdb_api::arguments::constant;
+use colonnade_duckdb_api::extension::{
+    ExtensionInput, POSITIONAL_ONLY, VOLATILE, describe, register as register_extensions,
+};
+use colonnade_duckdb_api::scalar::{self, ScalarFunction};
+use colonnade_server::advisory::{LockHolder, LockKey, LockMode, LockRefusal, LockSpan};
+
+use super::handles::{CallbackError, EXECUTOR, INTERRUPT, OwnedType, checked, object, owned, raw, report};
+use super::symbols::{Api, Handle};
+use super::vectors::VectorValues;
+
+const NAME: &str = "colonnade_advisory";
+
+#[derive(Clone, Copy)]
+enum Action {
+    Lock(LockMode, LockSpan),
+    TryLock(LockMode, LockSpan),
+    Unlock(LockMode),
+    UnlockAll,
+}
+
+struct Call {
+    action: Action,
+    /// None for a statement of the server's own, such as that which makes the macros.
+    holder: Option<Arc<LockHolder>>,
+}
+
+/// Gives each database that is opened from now on the function.
+///
+/// # Errors
+/// Why not.
+pub(super) fn register(path: &str) -> Result<(), String> {
+    register_extensions(Api::load(path)?, &[describe_advisory])
+}
+
+unsafe extern "C" fn describe_advisory(descriptor: *mut c_void) -> i32 {
+    let entry: unsafe extern "C" fn(*const ExtensionInput) = enter;
+    // SAFETY: DuckDB passes a descriptor.
+    unsafe { describe(descriptor, c"colonnade_advisory", c"v2.0.0", ptr::null(), entry as *const c_void) }
+}
+
+unsafe extern "C" fn enter(input: *const ExtensionInput) {
+    // SAFETY: DuckDB passes the input of an entry, whose error lives.
+    unsafe {
+        let input = &*input;
+        report(input.error, |api| register_function(api, input));
+    }
+}
+
+/// # Safety
+/// `input` is that of an entry that runs.
+unsafe fn register_function(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
+    // Each call has an effect, so none is computed beforehand or once for several rows.
+    let stability = VOLATILE;
+    let function = ScalarFunction { name: NAME, stability, user_data: None, resolve: None, bind, begin, execute };
+    // SAFETY: the caller promises the input; the types live until the signature has them; the callbacks take what they
+    // have given DuckDB.
+    unsafe {
+        function.register(api, input.context, input.extension, |_, signature| {
+            let types =
+                ["VARCHAR", "BIGINT", "INTEGER", "BOOLEAN"].map(|name| OwnedType::parse(api, input.context, name));
+            let [action, key, second, result] = types;
+            for (name, type_) in [("action", action?), ("key", key?), ("second", second?)] {
+                let (name, none) = (raw(name), ptr::null_mut());
+                checked(api, |error| {
+                    (api.v2_function_signature_add_parameter)(
+                        signature,
+                        &raw const name,
+                        type_.handle,
+                        none,
+                        POSITIONAL_ONLY,
+                        error,
+                    )
+                })?;
+            }
+            let result = result?;
+            checked(api, |error| (api.v2_function_signature_set_return_type)(signature, result.handle, error))
+        })
+    }
+}
+
+impl Action {
+    fn parse(text: &str) -> Option<Self> {
+        let (words, mode) =
+            text.strip_suffix(" shared").map_or((text, LockMode::Exclusive), |words| (words, LockMode::Shared));
+        Some(match words {
+            "lock" => Self::Lock(mode, LockSpan::Session),
+            "lock transaction" => Self::Lock(mode, LockSpan::Transaction),
+            "try" => Self::TryLock(mode, LockSpan::Session),
+            "try transaction" => Self::TryLock(mode, LockSpan::Transaction),
+            "unlock" => Self::Unlock(mode),
+            "unlock all" => Self::UnlockAll,
+            _ => return None,
+        })
+    }
+}
+
+impl Call {
+    fn answer(&self, key: LockKey) -> Result<bool, CallbackError> {
+        let holder = self.holder.as_ref().ok_or("advisory locks are taken by a client's own statements")?;
+        let answer = match self.action {
+            Action::Lock(mode, span) => holder.lock(key, mode, span).map(|()| true),
+            Action::TryLock(mode, span) => holder.try_lock(key, mode, span),
+            Action::Unlock(mode) => Ok(holder.unlock(key, mode)),
+            Action::UnlockAll => {
+                holder.unlock_all();
+                Ok(true)
+            }
+        };
+        answer.map_err(|refusal| CallbackError {
+            code: if refusal == LockRefusal::Stopped { INTERRUPT } else { EXECUTOR },
+            text: refusal.to_string(),
+        })
+    }
+}
+
+/// Finds the session: statements are planned on its thread.
+unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with the handles of a bind.
+    unsafe {
+        report(error, |api| {
+            let action = Action::parse(&constant(api, info, 0)?);
+            let action = action.ok_or_else(|| CallbackError::bind("there is no such action"))?;
+            let mut call = owned(Call { action, holder: LockHolder::current() });
+            checked(api, |error| (api.v2_scalar_function_bind_set_bind_data)(own_info, &raw mut call, error))
+        });
+    }
+}
+
+/// A thread needs nothing.
+unsafe extern "C" fn begin(_: Handle, _: Handle, _: *mut Handle) {}
+
+/// Answers for the rows of a chunk, in their order.
+unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind`. The vectors have the
+    // types of the signature.
+    unsafe {
+        report(error, |api| {
+            let call: &Call = object(api, |out, error| (api.v2_scalar_function_exec_get_bind_data)(info, out, error))?;
+            let rows = scalar::row_count(api, info)?;
+            let (keys, seconds) = (scalar::argument(api, info, 1)?, scalar::argument(api, info, 2)?);
+            let (result, mut data) = (scalar::result(api, info)?, ptr::null_mut());
+            checked(api, |error| (api.v2_vector_get_data_mutable)(result, &raw mut data, error))?;
+            let answers = std::slice::from_raw_parts_mut(data.cast::<bool>(), rows);
+            for (row, answer) in answers.iter_mut().enumerate() {
+                if !keys.is_valid(keys.entry(row)) {
+                    set_null(api, result, row)?;
+                    continue;
+                }
+                *answer = call.answer(key(&keys, &seconds, row))?;
+            }
+            Ok(())
+        });
+    }
+}
+
+/// # Safety
+/// `result` is an execution's, with this row.
+unsafe fn set_null(api: &Api, result: Handle, row: usize) -> Result<(), CallbackError> {
+    let mut words = ptr::null_mut();
+    // SAFETY: the caller promises it; a bit of the vector's validity is a row.
+    unsafe {
+        checked(api, |error| (api.v2_vector_flat_get_validity_mutable)(result, &raw mut words, error))?;
+        *words.add(row / 64) &= !(1 << (row % 64));
+    }
+    Ok(())
+}
+
+/// # Safety
+/// The vectors are of BIGINT and of INTEGER, and have this row.
+unsafe fn key(keys: &VectorValues, seconds: &VectorValues, row: usize) -> LockKey {
+    let (key, second) = (keys.entry(row), seconds.entry(row));
+    // SAFETY: the caller promises both.
+    unsafe {
+        let first: i64 = keys.value(key);
+        match seconds.is_valid(second) {
+            // The first one was an INTEGER, too.
+            true => LockKey::Two(first as i32, seconds.value(second)),
+            false => LockKey::One(first),
+        }
+    }
+}

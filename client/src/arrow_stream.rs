@@ -16,6 +16,7 @@ use crate::chunks::Chunks;
 use crate::feed;
 use crate::produced::{self, Produced};
 use crate::stats::Meter;
+use crate::system::CANCELED;
 use crate::{Cancel, ChunkLimits, Error, ErrorKind, arrow_form, arrow_moments, arrow_text};
 
 pub use crate::arrow_form::FieldNotes;
@@ -154,7 +155,7 @@ fn failed(cause: &ArrowError, meanings: &Meanings) -> Error {
     let error = Error::new(ErrorKind::Database, message);
     match number(own) {
         // ADBC requires this number after a cancelled statement (`AdbcStatementCancel`).
-        Some(libc::ECANCELED) => error.with_sqlstate("57014"),
+        Some(CANCELED) => error.with_sqlstate("57014"),
         _ => error,
     }
 }

@@ -4,9 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use crate::shared_connection::Tick;
-use crate::socket::{Socket, lost};
+use crate::system::{Socket, lost};
 use crate::tls;
-use crate::{Error, ErrorKind, Transport};
+use crate::{Error, ErrorKind, SocketKind, Transport};
 
 /// A socket, or TLS over one.
 #[derive(Debug)]
@@ -69,8 +69,7 @@ impl Channel {
     /// Whether the peer's identity is certain: a socket file of this machine, or a verified certificate.
     pub(crate) fn is_certain(&self) -> bool {
         match self {
-            Self::Plain(Socket::Unix(_)) => true,
-            Self::Plain(Socket::Tcp(_)) => false,
+            Self::Plain(socket) => socket.kind() == SocketKind::Unix,
             Self::Tls(stream) => stream.is_verified(),
         }
     }

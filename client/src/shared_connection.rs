@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use crate::feed::{self, NoItem, POLL, spawn};
 use crate::partition::siblings::Siblings;
-use crate::socket::Socket;
-use crate::socket::lost;
+use crate::system::Socket;
+use crate::system::lost;
 use crate::{Cancel, ContinueCheck, Error, ErrorKind};
 
 pub(crate) use event_reader::EventReader;

@@ -20,6 +20,7 @@ mod parameters;
 mod partition;
 mod rows;
 mod running;
+#[cfg(unix)]
 mod system_calls;
 mod table_number;
 mod value;

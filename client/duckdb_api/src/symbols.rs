@@ -3,8 +3,20 @@
 //! Version 2 of the interface is not yet stable: its functions change between minor versions. These declarations are
 //! those of DuckDB 2.0.1, and `Api::load` accepts 2.0 only. Version 1 is stable; it alone tells which connection calls.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
+use std::mem::ManuallyDrop;
 use std::sync::OnceLock;
+
+#[cfg(unix)]
+use libloading::os::unix as system;
+#[cfg(windows)]
+use libloading::os::windows as system;
+
+/// `dlopen` finds a library that is loaded, and loads none.
+#[cfg(target_os = "linux")]
+const RTLD_NOLOAD: i32 = 4;
+#[cfg(target_os = "macos")]
+const RTLD_NOLOAD: i32 = 0x10;
 
 /// A handle. All of them are pointers.
 pub type Handle = *mut c_void;
@@ -210,22 +222,24 @@ api! {
     fn v2_arena_allocate(Handle, u64, *mut *mut u8, *mut Handle) -> Code;
 }
 
-/// A loaded library.
-struct Library(*mut c_void);
+/// A loaded library, which is never closed.
+struct Library(ManuallyDrop<system::Library>);
 
 impl Library {
-    /// The library of a file that this process has loaded already.
-    fn loaded(path: &CStr) -> Result<Self, String> {
-        // SAFETY: the path is a C string. With RTLD_NOLOAD no code of the file runs.
-        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
-        if handle.is_null() { Err(format!("{} is not loaded", path.to_string_lossy())) } else { Ok(Self(handle)) }
+    /// The library of a file that this process has loaded already. No code of the file runs.
+    fn loaded(path: &str) -> Result<Self, String> {
+        #[cfg(unix)]
+        // SAFETY: with RTLD_NOLOAD nothing is loaded.
+        let found = unsafe { system::Library::open(Some(path), system::RTLD_NOW | RTLD_NOLOAD) };
+        #[cfg(windows)]
+        let found = system::Library::open_already_loaded(path);
+        found.map(|library| Self(ManuallyDrop::new(library))).map_err(|_| format!("{path} is not loaded"))
     }
 
     fn symbol(&self, name: &str) -> Result<*mut c_void, String> {
-        let name = CString::new(name).map_err(|error| error.to_string())?;
-        // SAFETY: the handle is open, and never closed; the name is a C string.
-        let address = unsafe { libc::dlsym(self.0, name.as_ptr()) };
-        if address.is_null() { Err(format!("it has no {}", name.to_string_lossy())) } else { Ok(address) }
+        // SAFETY: the address is only taken. Who calls it knows its type.
+        let found = unsafe { self.0.get::<*mut c_void>(name.as_bytes()) };
+        found.map(|symbol| symbol.as_raw_ptr()).map_err(|_| format!("it has no {name}"))
     }
 }
 
@@ -240,8 +254,7 @@ impl Api {
         if let Some(api) = API.get() {
             return Ok(api);
         }
-        let path = CString::new(path).map_err(|error| error.to_string())?;
-        let library = Library::loaded(&path)?;
+        let library = Library::loaded(path)?;
         let address = library.symbol("duckdb_library_version")?;
         // SAFETY: this function has had this declaration since the first version of the interface.
         let version: unsafe extern "C" fn() -> *const c_char = unsafe { std::mem::transmute(address) };

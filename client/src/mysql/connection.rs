@@ -15,7 +15,7 @@ use super::uri::Target;
 use crate::partition::PartSupport;
 use crate::rows::{Part, RowStream};
 use crate::shared_connection::{self, EventReader, Peer, SharedConnection};
-use crate::socket::Socket;
+use crate::system::Socket;
 use crate::{
     Access, Answer, Cancel, Connection, ContinueCheck, Dialect, Error, ErrorKind, Login, Pool, QueryOptions,
     ResultStream, SchemaCheck, Statement, Transaction, Transport, Writing,

@@ -6,8 +6,8 @@ use super::packet::{HEADER, MAX_PACKET, framed, header, protocol};
 use crate::channel::Channel;
 use crate::inbox::{Inbox, no_memory};
 use crate::shared_connection::Tick;
-use crate::socket::Socket;
-use crate::socket::lost;
+use crate::system::Socket;
+use crate::system::lost;
 use crate::{Error, ErrorKind, Pool, tls};
 
 /// The largest packet, other than a row, that is read into memory. Errors and descriptions of columns are much

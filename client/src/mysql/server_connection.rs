@@ -15,8 +15,7 @@ use crate::channel::Channel;
 use crate::feed::POLL;
 use crate::inbox::AnswerSize;
 use crate::shared_connection::{AnswerError, Tick};
-use crate::socket::lost;
-use crate::socket::{Socket, plain};
+use crate::system::{Socket, plain};
 use crate::{Access, Error, ErrorKind};
 
 /// The timeout for the server's first message, without `connect_timeout`.
@@ -79,7 +78,7 @@ impl ServerConnection {
                 .with_hint("check that it is a MySQL or MariaDB server"))
         };
         let opened = connect(target).and_then(|channel| {
-            channel.socket().set_timeout(Some(POLL)).map_err(lost)?;
+            channel.socket().set_timeout(Some(POLL));
             let LoggedIn { incoming, capabilities, status } = login(Incoming::new(channel), target, &mut tick)?;
             let server = ServerProperties { capabilities, ..ServerProperties::default() };
             let access = target.access;
@@ -213,7 +212,7 @@ impl ServerConnection {
 impl Drop for ServerConnection {
     fn drop(&mut self) {
         // Best effort: the server also notices the closed socket. A server that does not read is not waited for.
-        let _ = self.incoming.socket().set_send_timeout(POLL);
+        self.incoming.socket().set_send_timeout(POLL);
         let _ = self.command(Command::Quit, &[]);
     }
 }
@@ -228,7 +227,7 @@ fn refused(packet: &[u8]) -> Result<AnswerError, Error> {
 
 fn connect(target: &Target) -> Result<Channel, Error> {
     let socket = match &target.address {
-        Address::Unix(path) => Socket::unix(path),
+        Address::Unix(path) => Socket::file(path),
         Address::Tcp(host, port) => Socket::tcp(host, *port, target.connect_timeout),
     };
     socket.map(Channel::Plain).map_err(|cause| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::auth::METHODS;
 use super::encryption::Encryption;
 use crate::require_auth::Requirement;
-use crate::system_user::system_user;
+use crate::system::user_name;
 use crate::{Access, Error, ErrorKind, Login};
 
 const SCHEMES: [&str; 2] = ["mysql://", "mariadb://"];
@@ -91,7 +91,7 @@ impl Target {
         let host = if host.is_empty() { DEFAULT_HOST.to_owned() } else { decode(host)? };
         let user = match &login.user {
             Some(user) => user.clone(),
-            None if user.is_empty() => system_user()?,
+            None if user.is_empty() => user_name()?,
             None => decode(user)?,
         };
         let password = login.password.clone().unwrap_or(password);

@@ -6,6 +6,7 @@ use md5::{Digest as _, Md5};
 use super::message::{MessageReader, framed, protocol};
 use super::scram::{BOUND_MECHANISM, ChannelBinding, MECHANISM, Proven, Scram};
 use super::target::{Binding, Target};
+use crate::system::Files;
 use crate::{Error, ErrorKind};
 
 /// The binding of a login.
@@ -165,10 +166,12 @@ fn secret(password: &[u8]) -> Vec<u8> {
 
 fn password(target: &Target) -> Result<&str, Error> {
     target.password.as_deref().ok_or_else(|| {
-        Error::new(ErrorKind::Connect, "the server asks for a password, and none was given").with_hint(
-            "write it into the URI, as postgresql://user:password@host/, into PGPASSWORD, or into ~/.pgpass, \
-                        which only its owner may read",
-        )
+        let hint = format!(
+            "write it into the URI, as postgresql://user:password@host/, into PGPASSWORD, or into {}, which only its owner may \
+             read",
+            Files::passwords_place()
+        );
+        Error::new(ErrorKind::Connect, "the server asks for a password, and none was given").with_hint(hint)
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::message;
 use super::route::Route;
-use crate::socket::lost;
+use crate::system::lost;
 use crate::{Error, ErrorKind};
 
 /// How long the server may take to process the request.

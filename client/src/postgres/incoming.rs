@@ -11,8 +11,7 @@ use super::route::stranger;
 use crate::channel::Channel;
 use crate::inbox::{Extent, Inbox};
 use crate::shared_connection::Tick;
-use crate::socket::Socket;
-use crate::socket::lost;
+use crate::system::Socket;
 use crate::{Buffer, Error, ErrorKind, Pool, Transport};
 
 /// How long the caller's thread waits for a short answer. A separate thread takes some 50 µs, so for longer answers it
@@ -49,8 +48,8 @@ impl Incoming {
     }
 
     /// The time without bytes after which the tick is called.
-    pub(crate) fn set_patience(&self, timeout: Option<Duration>) -> Result<(), Error> {
-        self.socket().set_timeout(timeout).map_err(lost)
+    pub(crate) fn set_patience(&self, timeout: Option<Duration>) {
+        self.socket().set_timeout(timeout);
     }
 
     /// Whether a message has certainly arrived, at least in part. With TLS, only bytes that were received before count,

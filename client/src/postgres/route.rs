@@ -5,12 +5,12 @@ use std::io;
 use std::time::Duration;
 
 use super::message;
-use super::target::{Address, Keepalive, SslMode, Target};
+use super::target::{Address, SslMode, Target};
 use crate::channel::Channel;
 use crate::feed::POLL;
 use crate::shared_connection::Tick;
-use crate::socket::lost;
-use crate::socket::{Socket, plain};
+use crate::system::lost;
+use crate::system::{Socket, plain};
 use crate::{Error, ErrorKind, tls};
 
 /// A route to one server. A cancel request takes the route of its connection.
@@ -60,7 +60,7 @@ impl Route {
     pub(crate) fn connect(&self, timeout: Option<Duration>) -> Result<Socket, Error> {
         let Target { address, keepalive, .. } = &self.target;
         let socket = match address {
-            Address::Unix(path, port) => Socket::unix(&Target::socket_file(path, *port)),
+            Address::Unix(path, port) => Socket::file(&Target::socket_file(path, *port)),
             Address::Tcp(host, port) => Socket::tcp(host, *port, timeout),
         };
         let socket = socket.map_err(|cause| {
@@ -68,8 +68,8 @@ impl Route {
                 .with_hint("check that the server runs and listens there")
                 .with_cause(cause)
         })?;
-        keep_alive(&socket, keepalive);
-        socket.set_timeout(Some(POLL)).map_err(lost)?;
+        socket.set_keepalive(keepalive);
+        socket.set_timeout(Some(POLL));
         Ok(socket)
     }
 
@@ -177,22 +177,4 @@ pub(super) fn stranger(bytes: &[u8]) -> Error {
         _ => CHECK.to_owned(),
     };
     Error::new(ErrorKind::Protocol, message).with_hint(hint)
-}
-
-fn keep_alive(socket: &Socket, keepalive: &Keepalive) {
-    let Keepalive { off, idle, interval, count, user_timeout } = keepalive;
-    if *off {
-        socket.set(libc::SOL_SOCKET, libc::SO_KEEPALIVE, &0);
-    }
-    if let Socket::Tcp(_) = socket {
-        for (option, value) in [(libc::TCP_KEEPIDLE, idle), (libc::TCP_KEEPINTVL, interval), (libc::TCP_KEEPCNT, count)]
-        {
-            if let Some(value) = value {
-                socket.set(libc::IPPROTO_TCP, option, value);
-            }
-        }
-        if let Some(milliseconds) = user_timeout {
-            socket.set(libc::IPPROTO_TCP, libc::TCP_USER_TIMEOUT, milliseconds);
-        }
-    }
 }

@@ -18,7 +18,7 @@ use crate::channel::Channel;
 use crate::feed::POLL;
 use crate::inbox::AnswerSize;
 use crate::shared_connection::Tick;
-use crate::socket::lost;
+use crate::system::lost;
 use crate::tls;
 use crate::{Access, Dialect, Error, ErrorKind, Transaction};
 
@@ -294,7 +294,7 @@ impl ServerConnection {
 impl Drop for ServerConnection {
     fn drop(&mut self) {
         // Best effort: the server also notices the closed socket. A server that does not read is not waited for.
-        let _ = self.incoming.socket().set_send_timeout(POLL);
+        self.incoming.socket().set_send_timeout(POLL);
         let _ = self.send(&message::terminate());
     }
 }

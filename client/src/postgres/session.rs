@@ -7,7 +7,7 @@ use super::delivery::Delivery;
 use super::route::Route;
 use super::server_connection::{ServerConnection, ServerProperties};
 use crate::shared_connection::{Peer, SharedConnection};
-use crate::socket::Socket;
+use crate::system::Socket;
 use crate::{Error, Pool};
 
 /// A connection to a server that sends the Colonnade format, or to PostgreSQL without the extension.

@@ -39,7 +39,7 @@ pub(crate) enum AnswerMode<'a> {
 }
 
 fn send(connection: &mut ServerConnection, query: &[u8]) -> Result<(), Error> {
-    connection.incoming.set_patience(Some(POLL))?;
+    connection.incoming.set_patience(Some(POLL));
     connection.send(query)
 }
 

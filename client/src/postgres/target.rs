@@ -21,6 +21,7 @@ pub use options::{Binding, SslMode, TargetSessionAttrs};
 use settings::Lookup;
 
 use crate::require_auth::Requirement;
+use crate::system::Keepalive;
 use crate::{Access, Error, Login, tls};
 
 /// The address of a server.
@@ -63,19 +64,6 @@ pub struct Target {
     pub access: Access,
     /// The same server, user and options as keywords and values, without a password: see [`shareable`].
     pub(crate) shareable: String,
-}
-
-/// The timing of probes to an idle peer; `None` is the system's default.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Keepalive {
-    pub(crate) off: bool,
-    /// Seconds.
-    pub(crate) idle: Option<libc::c_int>,
-    /// Seconds.
-    pub(crate) interval: Option<libc::c_int>,
-    pub(crate) count: Option<libc::c_int>,
-    /// The milliseconds for which sent data may be unacknowledged.
-    pub(crate) user_timeout: Option<libc::c_uint>,
 }
 
 /// The servers of a connection string. The first suitable one is used.

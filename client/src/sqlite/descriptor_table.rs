@@ -19,7 +19,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{system_calls, table_number};
+#[cfg(unix)]
+use super::system_calls;
+use super::table_number;
 use crate::{Error, ErrorKind, feed};
 
 /// The threads that wait for work, at most. A thread costs more than a short query.
@@ -98,7 +100,9 @@ impl Spawner {
         let idle = Idle::default();
         let waiting = idle.clone();
         feed::spawn("colonnade-files", move || {
-            let left = leave_table().map(|()| system_calls::install());
+            let left = leave_table();
+            #[cfg(unix)]
+            let left = left.map(|()| system_calls::install());
             let has_left = left.is_ok();
             let _ = sender.send(left);
             if !has_left {
@@ -187,9 +191,15 @@ fn leave_table() -> io::Result<()> {
     Ok(())
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(target_os = "macos")]
 fn leave_table() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Locks belong to a handle there.
+#[cfg(windows)]
+fn leave_table() -> io::Result<()> {
+    Ok(())
 }
 
 /// A value whose end uses descriptors of the table in which it was made: it is dropped on such a thread. A forked

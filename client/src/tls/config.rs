@@ -124,7 +124,7 @@ fn certificates<T: PemObject>(file: &Path, word: &str) -> Result<Vec<T>, Error> 
 fn unread(word: &str, file: &Path, error: &pem::Error) -> Error {
     let why = match error {
         pem::Error::Io(cause) if cause.kind() == io::ErrorKind::NotFound => "there is no such file".to_owned(),
-        pem::Error::Io(cause) => crate::socket::plain(cause),
+        pem::Error::Io(cause) => crate::system::plain(cause),
         pem::Error::NoItemsFound => "it has none in PEM, or an encrypted one".to_owned(),
         error => format!("it is not PEM: {error}"),
     };

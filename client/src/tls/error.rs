@@ -7,7 +7,7 @@ use rustls::{AlertDescription, CertificateError};
 
 use super::config::TlsConfig;
 use super::verifier::Refusal;
-use crate::socket::plain;
+use crate::system::plain;
 use crate::{Error, ErrorKind};
 
 /// A failed handshake.

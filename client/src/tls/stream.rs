@@ -10,7 +10,7 @@ use rustls::unbuffered::{ConnectionState, EncodeError, EncryptError, UnbufferedS
 use super::config::TlsConfig;
 use super::error;
 use crate::feed::POLL;
-use crate::socket::Socket;
+use crate::system::Socket;
 use crate::{Error, TlsState};
 
 /// The bytes of one receive: a few records, which are decrypted while they are in the cache. It also holds the largest

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -51,15 +51,14 @@ fn server(versions: &[&'static SupportedProtocolVersion]) -> ServerConnection {
 /// A stream, and what `serve` gives at the other end of it.
 fn connected<T: Send + 'static>(
     version: &'static SupportedProtocolVersion,
-    serve: impl FnOnce(&mut ServerConnection, &mut UnixStream) -> T + Send + 'static,
+    serve: impl FnOnce(&mut ServerConnection, &mut TcpStream) -> T + Send + 'static,
 ) -> (TlsStream, JoinHandle<T>) {
-    let (client, mut peer) = UnixStream::pair().unwrap();
+    let (socket, mut peer) = Socket::pair();
     let serving = thread::spawn(move || {
         let mut tls = server(&[version]);
         serve(&mut tls, &mut peer)
     });
-    let socket = Socket::Unix(client);
-    socket.set_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket.set_timeout(Some(Duration::from_secs(20)));
     let config = TlsConfig::new(&TlsOptions::new(&WORDS)).unwrap();
     (TlsStream::open(socket, &config, "db.example", &mut || Ok(())).unwrap(), serving)
 }
@@ -137,7 +136,7 @@ fn a_wait_ends_and_what_has_come_is_not_lost() {
         stream.read_exact(&mut more).unwrap();
         stream.write_all(b"def").unwrap();
     });
-    stream.socket().set_timeout(Some(Duration::from_millis(50))).unwrap();
+    stream.socket().set_timeout(Some(Duration::from_millis(50)));
     assert_eq!(receive(&mut stream, 100, true).unwrap(), b"abc");
     assert_eq!(receive(&mut stream, 100, true).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     stream.send(b"?").unwrap();
@@ -167,14 +166,13 @@ fn bytes_that_are_not_the_peers_break_the_stream() {
 #[test]
 fn a_peer_without_tls_is_no_server() {
     for answer in [b"E\0\0\0\x08oops".as_slice(), b"", &[0x16; 200_000]] {
-        let (client, mut peer) = UnixStream::pair().unwrap();
+        let (socket, mut peer) = Socket::pair();
         let serving = thread::spawn(move || {
             let mut hello = [0; 16];
             peer.read_exact(&mut hello).unwrap();
             let _ = peer.write_all(answer);
         });
-        let socket = Socket::Unix(client);
-        socket.set_timeout(Some(Duration::from_secs(20))).unwrap();
+        socket.set_timeout(Some(Duration::from_secs(20)));
         let config =
             TlsConfig::new(&TlsOptions { versions: (Version::Tls13, Version::Tls13), ..TlsOptions::new(&WORDS) });
         let error = TlsStream::open(socket, &config.unwrap(), "db.example", &mut || Ok(())).unwrap_err();

@@ -3,31 +3,35 @@
 //!
 //! Only Linux reports enough. Elsewhere [`queue`] gives nothing.
 
-#![cfg_attr(not(target_os = "linux"), allow(unused))]
-
-use std::os::fd::AsFd;
+use std::net::TcpStream;
 
 use colonnade_wire::Queue;
 
 /// Limits how many unsent bytes the kernel buffers, because these bytes were encoded for an earlier state of the link.
 /// If it fails, a change of the link is noticed later.
-pub fn limit_unsent(socket: impl AsFd) {
+pub fn limit_unsent(socket: &TcpStream) {
     #[cfg(target_os = "linux")]
-    linux::limit_unsent(&socket);
+    linux::limit_unsent(socket);
+    #[cfg(not(target_os = "linux"))]
+    let _ = socket;
 }
 
 /// What the connection has sent, and what limits it; `None` if the kernel cannot tell. On an encrypted connection these
 /// are bytes of TLS records, some per mille more than the data. Only their growth matters.
-pub fn queue(socket: impl AsFd) -> Option<Queue> {
+pub fn queue(socket: &TcpStream) -> Option<Queue> {
     #[cfg(target_os = "linux")]
-    return linux::queue(&socket);
+    return linux::queue(socket);
     #[cfg(not(target_os = "linux"))]
-    None
+    {
+        let _ = socket;
+        None
+    }
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::os::fd::{AsFd, AsRawFd};
+    use std::net::TcpStream;
+    use std::os::fd::AsRawFd;
     use std::time::Duration;
 
     use colonnade_wire::{Queue, UNSENT};
@@ -64,12 +68,12 @@ mod linux {
         rwnd_limited: u64,
     }
 
-    pub(super) fn limit_unsent(socket: &impl AsFd) {
+    pub(super) fn limit_unsent(socket: &TcpStream) {
         let (unsent, size) = (UNSENT as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
         // SAFETY: the descriptor is open, and the value a c_int that outlives the call.
         unsafe {
             libc::setsockopt(
-                socket.as_fd().as_raw_fd(),
+                socket.as_raw_fd(),
                 libc::IPPROTO_TCP,
                 libc::TCP_NOTSENT_LOWAT,
                 (&raw const unsent).cast(),
@@ -78,14 +82,14 @@ mod linux {
         }
     }
 
-    pub(super) fn queue(socket: &impl AsFd) -> Option<Queue> {
+    pub(super) fn queue(socket: &TcpStream) -> Option<Queue> {
         let mut info = TcpInfo::default();
         let mut length = size_of::<TcpInfo>() as libc::socklen_t;
         // SAFETY: the descriptor is open; the kernel writes at most `length` bytes into `info`, whose fields are all
         // integers.
         let status = unsafe {
             libc::getsockopt(
-                socket.as_fd().as_raw_fd(),
+                socket.as_raw_fd(),
                 libc::IPPROTO_TCP,
                 libc::TCP_INFO,
                 (&raw mut info).cast(),
@@ -108,7 +112,7 @@ mod linux {
         #![allow(clippy::unwrap_used)]
 
         use std::io::{Read, Write};
-        use std::net::{TcpListener, TcpStream};
+        use std::net::TcpListener;
 
         use super::*;
 

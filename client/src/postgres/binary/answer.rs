@@ -24,7 +24,7 @@ pub(in crate::postgres) fn execute(
     tick: Tick<'_>,
     statement: &BoundStatement,
 ) -> AnswerOutcome {
-    connection.incoming.set_patience(Some(POLL))?;
+    connection.incoming.set_patience(Some(POLL));
     let mut talk = Talk { connection, tick, synced: false };
     let result = talk.execute(statement);
     talk.outcome(result)
@@ -60,7 +60,7 @@ fn question<T>(
     ask: impl FnOnce(&mut Talk<'_>) -> Result<T, AnswerError>,
     tell: &mut dyn FnMut(T),
 ) -> AnswerOutcome {
-    connection.incoming.set_patience(Some(POLL))?;
+    connection.incoming.set_patience(Some(POLL));
     let mut talk = Talk { connection, tick, synced: false };
     let answer = match ask(&mut talk) {
         Err(AnswerError::Lost(error)) => return Err(error),

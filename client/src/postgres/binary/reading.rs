@@ -36,7 +36,7 @@ impl Reading {
         tick: Tick<'_>,
         tell: &mut dyn FnMut(RowPart),
     ) -> Result<Started<ServerConnection, RowPart>, Error> {
-        connection.incoming.set_patience(Some(POLL))?;
+        connection.incoming.set_patience(Some(POLL));
         let mut talk = Talk { connection, tick, synced: false };
         let (described, expected) = match talk.columns(&self, tell) {
             Ok(Running::Rows { described, expected }) => (described, expected),
@@ -69,7 +69,7 @@ impl Reading {
         load: &mut Option<String>,
         tell: &mut dyn FnMut(RowPart),
     ) -> Result<Started<ServerConnection, RowPart>, Error> {
-        connection.incoming.set_patience(Some(POLL))?;
+        connection.incoming.set_patience(Some(POLL));
         let mut talk = Talk { connection, tick, synced: false };
         let described = match talk.described_first(&self.statement, load) {
             Ok(described) => described,

@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::settings::{Lookup, Settings, usage};
-use super::{Address, Conninfo, Keepalive, Target, password_file, shareable};
+use super::{Address, Conninfo, Target, password_file, shareable};
 use crate::require_auth::Requirement;
-use crate::system_user::system_user;
+use crate::system::{Files, Keepalive, is_private, user_name};
 use crate::tls::{Check, Identity, Roots, TlsOptionNames, TlsOptions, Version};
 use crate::{Access, Error, ErrorKind, uri};
 
@@ -95,11 +94,10 @@ fn unsupported(what: impl fmt::Display, hint: &str) -> Error {
 /// A value is invalid, or requests something that this version does not support.
 pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Conninfo, Error> {
     refuse(settings)?;
-    let user = settings.text("user").map_or_else(system_user, |user| Ok(user.to_owned()))?;
+    let user = settings.text("user").map_or_else(user_name, |user| Ok(user.to_owned()))?;
     let database = settings.text("dbname").unwrap_or(&user).to_owned();
-    let home = lookup("HOME").map(PathBuf::from);
-    let passfile = settings.text("passfile").map(PathBuf::from);
-    let passfile = passfile.or_else(|| home.as_ref().map(|home| home.join(".pgpass")));
+    let files = Files::new(lookup);
+    let passfile = settings.text("passfile").map(PathBuf::from).or_else(|| files.passwords());
     let sslmode = sslmode(settings)?;
     let direct_tls = settings
         .value("sslnegotiation", |text| word("sslnegotiation", text, &[("postgres", false), ("direct", true)]))?
@@ -108,7 +106,7 @@ pub(super) fn conninfo(settings: &Settings, lookup: Lookup<'_>) -> Result<Connin
         let error = usage("sslnegotiation=direct needs an sslmode that is require, verify-ca or verify-full");
         return Err(settings.blame("sslnegotiation", error));
     }
-    let tls = tls(settings, sslmode, home.as_deref())?;
+    let tls = tls(settings, sslmode, &files)?;
     let bindings = [("disable", Binding::Disable), ("prefer", Binding::Prefer), ("require", Binding::Require)];
     let channel_binding = settings.value("channel_binding", |text| word("channel_binding", text, &bindings))?;
     let require_auth = settings.value("require_auth", |text| Requirement::parse(text, METHODS))?.unwrap_or_default();
@@ -236,9 +234,9 @@ fn sslmode(settings: &Settings) -> Result<SslMode, Error> {
     }
 }
 
-/// The options of TLS. Files that are not named are searched in ~/.postgresql, as in libpq.
-fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<TlsOptions, Error> {
-    let own = |name: &str| home.map(|home| home.join(".postgresql").join(name)).filter(|file| file.is_file());
+/// The options of TLS. Files that are not named are searched in the user's folder of certificates, as in libpq.
+fn tls(settings: &Settings, mode: SslMode, files: &Files) -> Result<TlsOptions, Error> {
+    let own = |name: &str| files.certificate(name).filter(|file| file.is_file());
     let file = |name: &str, default: &str| settings.text(name).map(PathBuf::from).or_else(|| own(default));
     let mut options = TlsOptions::new(&WORDS);
     options.protocols = vec![PROTOCOL.to_vec()];
@@ -271,10 +269,14 @@ fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<TlsOpt
         // Files that are not used need not exist.
         (Check::Nothing, _) => options.roots = Roots::Nobody,
         (_, Roots::Nobody) => {
-            return Err(usage("sslmode verifies the server's certificate, but no root certificate is named").with_hint(
-                "name a file with the certificate of the server's authority by sslrootcert, put it into ~/.postgresql/root.crt, or \
-                 trust whom the system trusts by sslrootcert=system",
-            ));
+            let hint = format!(
+                "name a file with the certificate of the server's authority by sslrootcert, put it into {}, or trust whom the system \
+                 trusts by sslrootcert=system",
+                Files::certificate_place("root.crt")
+            );
+            return Err(
+                usage("sslmode verifies the server's certificate, but no root certificate is named").with_hint(hint)
+            );
         }
         // libpq's rule: the user's list does not apply to the system's authorities.
         (_, Roots::System) => options.revoked = settings.text("sslcrl").map(PathBuf::from),
@@ -294,8 +296,7 @@ fn tls(settings: &Settings, mode: SslMode, home: Option<&Path>) -> Result<TlsOpt
 /// Refuses a private key that others may read. libpq's rule: 0600 or less for the user's files, 0640 for root's.
 fn secret(key: &Path) -> Result<(), Error> {
     let Ok(metadata) = fs::metadata(key) else { return Ok(()) };
-    let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
-    if metadata.permissions().mode() & forbidden != 0 {
+    if !is_private(&metadata, true) {
         return Err(usage(format!("the private key {} may be read by others", key.display()))
             .with_hint(format!("chmod 600 {}", key.display())));
     }
@@ -303,9 +304,9 @@ fn secret(key: &Path) -> Result<(), Error> {
 }
 
 fn keepalive(settings: &Settings) -> Result<Keepalive, Error> {
-    let seconds = |name: &str| -> Result<Option<libc::c_int>, Error> {
-        let number = settings.value(name, |text| number::<libc::c_int>(name, text, "seconds or probes"))?;
-        Ok(number.filter(|number| *number > 0))
+    let seconds = |name: &str| -> Result<Option<u32>, Error> {
+        let number = settings.value(name, |text| number::<i32>(name, text, "seconds or probes"))?;
+        Ok(number.and_then(|number| u32::try_from(number).ok()).filter(|number| *number > 0))
     };
     Ok(Keepalive {
         off: settings

@@ -2,27 +2,20 @@
 //! <https://www.postgresql.org/docs/current/libpq-pgpass.html>
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use super::Address;
-
-/// The directories of sockets for which the file says `localhost`: the defaults of PostgreSQL and of Debian.
-const DEFAULT_SOCKETS: [&str; 2] = ["/tmp", "/var/run/postgresql"];
-/// The permissions of the group and of others.
-const NOT_THE_OWNERS: u32 = 0o077;
+use crate::system::{is_private, is_socket_directory};
 
 /// The password in a file for a server, a database and a user. A file that others may read is ignored.
 pub(super) fn password(file: &Path, address: &Address, host: &str, database: &str, user: &str) -> Option<String> {
     let metadata = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
-    if metadata.permissions().mode() & NOT_THE_OWNERS != 0 {
+    if !is_private(&metadata, false) {
         return None;
     }
     let (host, port) = match address {
         Address::Tcp(_, port) => (host.to_owned(), *port),
-        Address::Unix(path, port) if DEFAULT_SOCKETS.iter().any(|default| path.as_os_str() == *default) => {
-            ("localhost".to_owned(), *port)
-        }
+        Address::Unix(path, port) if is_socket_directory(path) => ("localhost".to_owned(), *port),
         Address::Unix(path, port) => (path.to_string_lossy().into_owned(), *port),
     };
     find(&fs::read_to_string(file).ok()?, [&host, &port.to_string(), database, user])

@@ -6,11 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::settings::{Lookup, Settings, usage};
-use crate::socket::plain;
+use crate::system::{Files, plain};
 use crate::{Error, ErrorKind};
-
-/// The default directory of the system's file without PGSYSCONFDIR: Debian's.
-const SYSTEM: &str = "/etc/postgresql-common";
 
 /// Takes the parameters of a service that the connection string does not set.
 ///
@@ -21,9 +18,10 @@ pub(super) fn fill(settings: &mut Settings, lookup: Lookup<'_>) -> Result<(), Er
         return Ok(());
     };
     let users = settings.text("servicefile").map(str::to_owned).or_else(|| lookup("PGSERVICEFILE")).map(PathBuf::from);
-    let users = users.or_else(|| Some(PathBuf::from(lookup("HOME")?).join(".pg_service.conf")));
-    let systems = PathBuf::from(lookup("PGSYSCONFDIR").unwrap_or_else(|| SYSTEM.to_owned())).join("pg_service.conf");
-    for file in users.iter().chain([&systems]) {
+    let users = users.or_else(|| Files::new(lookup).services());
+    let systems = lookup("PGSYSCONFDIR").map(PathBuf::from).or_else(Files::system_services);
+    let files: Vec<_> = users.into_iter().chain(systems.map(|folder| folder.join("pg_service.conf"))).collect();
+    for file in &files {
         match fs::read_to_string(file) {
             Ok(text) => {
                 if take(settings, &text, &service, file)? {
@@ -37,7 +35,7 @@ pub(super) fn fill(settings: &mut Settings, lookup: Lookup<'_>) -> Result<(), Er
             }
         }
     }
-    let files: Vec<_> = users.iter().chain([&systems]).map(|file| file.display().to_string()).collect();
+    let files: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
     Err(usage(format!("no service file has a service {service:?}"))
         .with_hint(format!("add a section [{service}] to {}", files.join(" or "))))
 }

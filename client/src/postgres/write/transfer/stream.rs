@@ -11,8 +11,8 @@ use crate::postgres::message::{self, protocol};
 use crate::postgres::request;
 use crate::postgres::simple::{self, AnswerMode};
 use crate::shared_connection::AnswerError;
-use crate::socket::Socket;
-use crate::socket::lost;
+use crate::system::Socket;
+use crate::system::lost;
 use crate::{Pool, QueryOptions};
 
 /// The most bytes of a CopyData message of a stream, because `colonnade serve` takes messages of 64 MiB.

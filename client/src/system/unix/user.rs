@@ -14,7 +14,7 @@ const MOST: usize = 1 << 20;
 /// # Errors
 /// The user's number has no name, as in containers that run with an arbitrary number, or the user database cannot be
 /// read.
-pub(crate) fn system_user() -> Result<String, Error> {
+pub(crate) fn user_name() -> Result<String, Error> {
     // SAFETY: it takes nothing, and always succeeds.
     let number = unsafe { libc::geteuid() };
     let unnamed = |why: &str| {
@@ -50,6 +50,6 @@ mod tests {
     #[test]
     fn the_operating_system_is_asked() {
         let told = std::process::Command::new("id").arg("-un").output().unwrap();
-        assert_eq!(super::system_user().unwrap(), String::from_utf8(told.stdout).unwrap().trim());
+        assert_eq!(super::user_name().unwrap(), String::from_utf8(told.stdout).unwrap().trim());
     }
 }

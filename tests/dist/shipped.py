@@ -24,7 +24,7 @@ SDIST = DIST / f"colonnade-{VERSION}.tar.gz"
 SERVER_SDIST = DIST / f"colonnade_serve-{VERSION}.tar.gz"
 BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: A requirement of the server's wheel.
-OF_SERVER = re.compile(r"colonnade-serve\[(\w+)\]==(.*)")
+OF_SERVER = re.compile(r"colonnade-serve\[(\w+)\]==([^;]*)(?:;.*)?")
 
 
 def extras(project: Path) -> dict[str, list[str]]:

@@ -19,8 +19,8 @@ from tests.dist.shipped_aarch64 import COLUMNS, COMPRESSIONS, uri_of
 from tests.testbed import musl
 from tests.testbed.serving import Server, own_server
 
-PACKAGE = DIST / "musl" / f"colonnade-{VERSION}-cp311-abi3-musllinux_1_2_x86_64.whl"
-DRIVER = DIST / "musl" / f"adbc_driver_colonnade-{VERSION}-py3-none-musllinux_1_2_x86_64.whl"
+PACKAGE = DIST / "musl-x86_64" / f"colonnade-{VERSION}-cp311-abi3-musllinux_1_2_x86_64.whl"
+DRIVER = DIST / "musl-x86_64" / f"adbc_driver_colonnade-{VERSION}-py3-none-musllinux_1_2_x86_64.whl"
 #: Imports the extension module, which loads all names that it needs.
 PROGRAM = "import colonnade, colonnade._core, sys; print(colonnade.__version__, sys.implementation._multiarch)"
 

@@ -1,8 +1,10 @@
-"""`make dist`, `make dist-aarch64` and `make dist-windows`: everything that is shipped, in `dist/` and folders in it.
+"""`make dist`, and `make dist-aarch64`, `-musl`, `-windows` and `-macos`: everything that is shipped, in `dist/` and
+folders in it.
 
 - The wheels of `colonnade`, of its server and of its ADBC driver for Linux with glibc 2.17 or newer (manylinux2014).
   zig links against that version of the C library, whatever this machine has, and compiles for other processors.
-- The wheels of `colonnade` and of its ADBC driver for Windows (`windows.py`).
+- The wheels of `colonnade` and of its ADBC driver for Linux with musl, for Windows (`windows.py`) and for macOS
+  (`macos.py`).
 - The debug information of their libraries, and a list of their components.
 - With the wheels for Linux on x86-64: the source distributions and the extension for VS Code.
 - SHA256SUMS of each folder.
@@ -22,12 +24,14 @@ import tarfile
 from pathlib import Path
 
 from . import sdist, versions, vsix, wheel
-from .platforms import Platform, linux
+from .macos import macos
+from .platforms import Platform, linux, musl
 from .sbom import sbom
 from .windows import WINDOWS
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "dist"
+MACHINES = ("x86_64", "aarch64")
 #: What is built, by the name of the wheel's project: the crate whose components it contains.
 CRATES = {
     "colonnade": "colonnade-python",
@@ -36,8 +40,9 @@ CRATES = {
 }
 
 
+ALL = (linux("x86_64"), linux("aarch64"), *map(musl, MACHINES), WINDOWS, *map(macos, MACHINES))
 #: The platforms by the names of their folders. The first one's files are in `dist/` itself.
-PLATFORMS = {platform.name: platform for platform in (linux("x86_64"), linux("aarch64"), WINDOWS)}
+PLATFORMS = {platform.name: platform for platform in ALL}
 
 
 def main() -> int:
@@ -67,6 +72,7 @@ def wheels(platform: Platform, environment: dict[str, str], moment: int, out: Pa
     shutil.rmtree(work, ignore_errors=True)
     debug = work / "debug"
     debug.mkdir(parents=True)
+    platform.prepare()
     packages = [package(folder, platform, work, environment) for folder in platform.packages]
     for one in (*packages, driver(platform, work, environment)):
         project, version = one.name.split("-")[:2]
@@ -75,6 +81,8 @@ def wheels(platform: Platform, environment: dict[str, str], moment: int, out: Pa
         (out / name).write_text(components)
         finished = wheel.finish(one, components, name, debug, out, moment, platform)
         print(platform.check(finished), flush=True)
+    if platform.objcopy is None:
+        return
     version = versions.current(ROOT)
     archive(debug, out / f"colonnade-{version}-debug-{platform.tag.partition('.')[0]}.tar", moment)
 
@@ -87,6 +95,7 @@ def build_environment(platform: Platform, moment: int) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYO3_PYTHON": sys.executable,
         "SOURCE_DATE_EPOCH": str(moment),
+        **platform.variables,
         "RUSTFLAGS": " ".join(
             [*(f"--remap-path-prefix={path}={name}" for path, name in folders.items()), *platform.rustflags]
         ),

@@ -10,8 +10,10 @@ use, and names the folder of the build in the library.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -21,6 +23,9 @@ from pathlib import Path
 
 import lief
 import ziglang
+
+from . import wheel
+from .platforms import ROOT, Platform
 
 #: The oldest macOS on which the wheels run, by processor: the oldest that Rust supports. macOS 11 is the first on ARM.
 MACOS = {"aarch64": (11, 0), "x86_64": (10, 12)}
@@ -83,9 +88,35 @@ os.execv("{lld}", ["rust-lld", *words])
 """
 
 
-def version(machine: str) -> str:
-    """The oldest macOS, as `MACOSX_DEPLOYMENT_TARGET` has it."""
-    return ".".join(map(str, MACOS[machine]))
+def macos(machine: str) -> Platform:
+    """macOS on a processor, which has the name that Rust gives it."""
+    target = f"{machine}-apple-darwin"
+    name = f"macos-{machine}"
+    sdk = ROOT / "target/dist" / name / "sdk"
+    # -S and -x leave out names of files with debug information, which stay on this machine, and of local symbols.
+    linked = ("-syslibroot", sdk, "-dead_strip", "-dead_strip_dylibs", "-S", "-x")
+    return Platform(
+        name=name,
+        target=target,
+        tag=tag(machine),
+        packages=(ROOT,),
+        maturin=("--zig",),
+        cargo=("cargo-zigbuild", "zigbuild"),
+        cargo_target=target,
+        driver="libadbc_driver_colonnade.dylib",
+        suffixes=(".so", ".dylib"),
+        # A signature is for what the linker has written.
+        objcopy=None,
+        debug_options=(),
+        check=functools.partial(check, machine=machine),
+        rustflags=(
+            f"-Clinker={sdk / 'linker'}",
+            "-Clinker-flavor=ld64.lld",
+            *(f"-Clink-arg={word}" for word in linked),
+        ),
+        variables={"MACOSX_DEPLOYMENT_TARGET": ".".join(map(str, MACOS[machine]))},
+        prepare=functools.partial(write_sdk, sdk),
+    )
 
 
 def tag(machine: str) -> str:
@@ -94,14 +125,9 @@ def tag(machine: str) -> str:
     return f"macosx_{major}_{minor}_{PROCESSORS[machine]}"
 
 
-def flags(sdk: Path) -> list[str]:
-    """What Rust's compiler has to be told to link by an SDK that `write_sdk` has written."""
-    linked = ("-syslibroot", sdk, "-dead_strip", "-dead_strip_dylibs", "-S", "-x")
-    return [f"-Clinker={sdk / 'linker'}", "-Clinker-flavor=ld64.lld", *(f"-Clink-arg={word}" for word in linked)]
-
-
 def write_sdk(folder: Path) -> None:
     """Writes the linker's program, and what it needs of Apple's SDK, into a folder."""
+    shutil.rmtree(folder, ignore_errors=True)
     libraries = folder / "usr/lib"
     libraries.mkdir(parents=True)
     for name, symbols in FRAMEWORKS.items():
@@ -134,24 +160,25 @@ def _names_of_the_system() -> list[str]:
     return sorted(name for name in names if name and not name.startswith("$ld$"))
 
 
-def check(wheel: Path, machine: str) -> str:
-    """Checks the library of a wheel: its processor, the oldest macOS that it says it needs, the libraries and names
-    that it uses, its signature, and that the wheel's tag says the same. Returns the tag.
+def check(path: Path, machine: str) -> str:
+    """Checks the size of a wheel, and its library: the processor, the oldest macOS that it says it needs, the libraries
+    and names that it uses, its signature, and that the wheel's tag says the same. Returns a line about them.
 
     Raises:
         ValueError: Something is not as it should be.
     """
-    if not wheel.stem.endswith(f"-{tag(machine)}"):
-        raise ValueError(f"{wheel.name} should be for {tag(machine)}")
-    with zipfile.ZipFile(wheel) as packed, tempfile.TemporaryDirectory() as folder:
+    size = wheel.check_size(path)
+    if not path.stem.endswith(f"-{tag(machine)}"):
+        raise ValueError(f"{path.name} should be for {tag(machine)}")
+    with zipfile.ZipFile(path) as packed, tempfile.TemporaryDirectory() as folder:
         names = [name for name in packed.namelist() if name.endswith((".so", ".dylib"))]
         if len(names) != 1:
-            raise ValueError(f"{wheel.name} should have one library, not {names}")
+            raise ValueError(f"{path.name} should have one library, not {names}")
         try:
             _check(Path(packed.extract(names[0], folder)), machine)
         except ValueError as error:
-            raise ValueError(f"{wheel.name}, {names[0]}: {error}") from error
-    return tag(machine)
+            raise ValueError(f"{path.name}, {names[0]}: {error}") from error
+    return f"{path.name}: {size / 1e6:.1f} MB, {tag(machine)}"
 
 
 def _check(library: Path, machine: str) -> None:
@@ -163,7 +190,7 @@ def _check(library: Path, machine: str) -> None:
         raise ValueError(f"for {binary.header.cpu_type.name}")
     said = binary.build_version.minos if binary.has_build_version else binary.version_min.version
     if tuple(said[:2]) != MACOS[machine]:
-        raise ValueError(f"for macOS {said}, and the tag says {version(machine)}")
+        raise ValueError(f"for macOS {said}, and the tag says {tag(machine)}")
     needed = {one.name for one in binary.libraries if one.command.name != "ID_DYLIB"}
     if not needed <= ALLOWED:
         raise ValueError(f"needs {sorted(needed - ALLOWED)}")

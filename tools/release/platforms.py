@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import wheel
@@ -34,13 +35,18 @@ class Platform:
     driver: str
     #: What libraries' names end in.
     suffixes: tuple[str, ...]
-    #: The program that splits libraries, and its options for debug information.
-    objcopy: str
+    #: The program that splits libraries, if debug information is kept, and its options for it.
+    objcopy: str | None
     debug_options: tuple[str, ...]
     #: Checks a wheel (`wheel.check`).
     check: Callable[[Path], str]
-    #: More flags of rustc.
+    #: More flags of rustc, and more variables of the builds.
     rustflags: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    #: Changes a library before its debug information is split off.
+    change: Callable[[Path], None] = lambda library: None
+    #: Makes what the builds need.
+    prepare: Callable[[], None] = lambda: None
 
 
 def linux(machine: str) -> Platform:
@@ -56,7 +62,33 @@ def linux(machine: str) -> Platform:
         cargo_target=f"{target}.{GLIBC}",
         driver="libadbc_driver_colonnade.so",
         suffixes=(".so",),
-        objcopy="objcopy" if os.uname().machine == machine else f"{machine}-linux-gnu-objcopy",
+        objcopy=_objcopy(machine),
         debug_options=("--compress-debug-sections",),
         check=wheel.check,
     )
+
+
+def musl(machine: str) -> Platform:
+    """Linux with musl, as Alpine, on a processor."""
+    target = f"{machine}-unknown-linux-musl"
+    return Platform(
+        name=f"musl-{machine}",
+        target=target,
+        tag=f"musllinux_1_2_{machine}",
+        packages=(ROOT,),
+        maturin=("--zig", "--compatibility", "musllinux_1_2"),
+        cargo=("cargo-zigbuild", "zigbuild"),
+        cargo_target=target,
+        driver="libadbc_driver_colonnade.so",
+        suffixes=(".so",),
+        objcopy=_objcopy(machine),
+        debug_options=("--compress-debug-sections",),
+        check=wheel.check_musl,
+        # Rust links to musl statically, and an extension module uses the C library of its interpreter.
+        rustflags=("-Ctarget-feature=-crt-static",),
+        change=functools.partial(wheel.name_musl, machine=machine),
+    )
+
+
+def _objcopy(machine: str) -> str:
+    return "objcopy" if os.uname().machine == machine else f"{machine}-linux-gnu-objcopy"

@@ -89,6 +89,7 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(MAKE) --no-print-directory check-targets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/zizmor --offline --quiet --no-progress .github/workflows
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -P -m mypy.stubtest colonnade._core colonnade_serve._core
 	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_imports.py

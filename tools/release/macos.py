@@ -153,7 +153,7 @@ def _stub(path: str, names: list[str]) -> str:
 
 def _names_of_the_system() -> list[str]:
     """The names in libSystem. zig's file has a part for each library in it, and processors that LLVM does not know."""
-    text = (Path(ziglang.__file__).parent / "lib/libc/darwin/libSystem.tbd").read_text()
+    text = (Path(ziglang.__path__[0]) / "lib/libc/darwin/libSystem.tbd").read_text()
     lists = re.findall(r"symbols: +\[([^\]]*)\]", text)
     names = {name.strip().strip("'\"") for one in lists for name in one.split(",")}
     # `$ld$…` are orders to Apple's linker for old systems.

@@ -115,10 +115,11 @@ class Windows:
         return os.environ | prefix() | {"PYTHONPATH": windows_path(*self.packages)} | (dict(more) if more else {})
 
     def start(self, *arguments: object, env: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-        """Starts Python with arguments."""
+        """Starts Python with arguments, in the folder of this checkout."""
         return subprocess.Popen(
             ["wine", str(self.python), *map(str, arguments)],
             env=self.environment(env),
+            cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -99,7 +99,7 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 # compile and link everything. A target that cannot be had is left out, which is said.
 check-targets: | $(BIN)/python ## Let the compiler and clippy read the client for Windows and macOS
 	@set -e; sysroot=$$(rustc --print sysroot); for target in $(CHECKED_TARGETS); do \
-		test -d "$$sysroot/lib/rustlib/$$target/lib" || rustup target add $$target \
+		test -d "$$sysroot/lib/rustlib/$$target/lib" || rustup target add $$target 2>/dev/null \
 			|| { echo "check-targets: not for $$target: rustup cannot add its standard library"; continue; }; \
 		name=$$(echo $$target | tr - _); export CC_$$name=true CXX_$$name=true AR_$$name=true; \
 		found="$$found --target $$target"; \

@@ -18,6 +18,9 @@ PYTEST_ARGS ?=
 # The processes of the Python tests. A file's tests run in one of them.
 TEST_PROCESSES ?= 2
 SINCE ?=
+# What `make check-targets` reads, and for which systems.
+CHECKED_TARGETS ?= x86_64-pc-windows-gnu aarch64-apple-darwin
+CHECKED_CRATES := $(addprefix -p colonnade-,wire tcp login sql client adbc interop python)
 
 RUST := $(shell find core client -name '*.rs' -o -name '*.toml' -o -name '*.sql')
 ADBC_PACKAGE := $(shell find client/adbc/python -name '*.py' -o -name py.typed)
@@ -28,7 +31,7 @@ SOURCES := Cargo.toml Cargo.lock pyproject.toml serve/pyproject.toml $(shell fin
 export PYO3_PYTHON := $(abspath $(BIN)/python)
 
 .PHONY: help demo demo-postgres demo-copy demo-functions check test test-rust test-spec test-python test-pandas2 lint
-.PHONY: docs fuzz fuzz-rings deny wheel install clean
+.PHONY: check-targets docs fuzz fuzz-rings deny wheel install clean
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
@@ -83,11 +86,25 @@ lint: $(BIN)/.wheel $(BIN)/.test $(BIN)/.lint $(BIN)/.bench ## Check formatting,
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTC_WRAPPER=$(CURDIR)/pg/encoder/rustc-for-encoder $(CARGO) clippy -p colonnade-encoder --all-targets \
 		--features memory-errors --locked -- -D warnings
+	$(MAKE) --no-print-directory check-targets
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/zizmor --offline --quiet --no-progress .github/workflows
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/python -P -m mypy.stubtest colonnade._core colonnade_serve._core
 	$(BIN)/python -m pytest -q --noconftest tests/repository/test_layering.py tests/repository/test_imports.py
+
+# The crates that run on other systems, without what they are linked with. The compiler only reads them, so nothing needs
+# the machine code of the C libraries among them: `true` takes the C compiler's place. `make dist-macos` and its like
+# compile and link everything. A target that cannot be had is left out, which is said.
+check-targets: | $(BIN)/python ## Let the compiler and clippy read the client for Windows and macOS
+	@set -e; sysroot=$$(rustc --print sysroot); for target in $(CHECKED_TARGETS); do \
+		test -d "$$sysroot/lib/rustlib/$$target/lib" || rustup target add $$target 2>/dev/null \
+			|| { echo "check-targets: not for $$target: rustup cannot add its standard library"; continue; }; \
+		name=$$(echo $$target | tr - _); export CC_$$name=true CXX_$$name=true AR_$$name=true; \
+		found="$$found --target $$target"; \
+	done; \
+	test -z "$$found" || { set -x; $(CARGO) clippy --locked $(CHECKED_CRATES) $$found -- -D warnings; }
 
 # Strict: a broken link, a page without a link to it, or a docstring that cannot be parsed is an error. -E reads all
 # pages again, because the generated parts also depend on the code.

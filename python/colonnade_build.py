@@ -67,7 +67,7 @@ def require_compilers() -> None:
     if missing:
         sys.exit(
             f"colonnade is compiled here, and this is missing: {'; '.join(missing)}. Install it, or install the file "
-            "colonnade-….whl of a release or of `make dist` (Linux on x86-64), which needs no compiler"
+            "colonnade-….whl of a release or of `make dist`, which needs no compiler"
         )
 
 

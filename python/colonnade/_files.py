@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ._errors import InterfaceError
+from ._system.disk import is_of_another_user, replace
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def new_file(path: Path, *, below: Path | None = None, mode: int | None = None) 
             yield temporary
         # mkstemp denies others to read.
         temporary.chmod(0o666 & ~umask() if mode is None else mode)
-        temporary.replace(path)
+        replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -87,7 +88,7 @@ def refuse_links(path: Path, below: Path) -> None:
 def target(path: Path) -> Path:
     """The file to which a path leads. Refuses a link that neither this user nor root has made (as Linux does in
     directories that all may write to: proc_sys_fs(5), protected_symlinks)."""
-    if path.is_symlink() and path.lstat().st_uid not in (os.geteuid(), 0):
+    if path.is_symlink() and is_of_another_user(path):
         raise InterfaceError(f"{path} is a link of another user: write to {path.readlink()} itself, or remove the link")
     return path.resolve()
 

@@ -6,6 +6,8 @@ import functools
 import importlib
 from typing import Any
 
+from ._system.names import IS_LINUX, NEEDS_LINUX
+
 
 @functools.cache
 def require(module: str, purpose: str, extra: str | None = None) -> Any:
@@ -34,7 +36,9 @@ def must_be_of_one_version(purpose: str) -> None:
         raise ImportError(text, name="colonnade_serve")
 
 
-def server_part(module: str, purpose: str) -> Any:
-    """A module of the package `colonnade_serve`, whose wheel comes with the extra `serve`."""
+def server_part(module: str, purpose: str, extra: str = "serve") -> Any:
+    """A module of the package `colonnade_serve`, whose wheel for Linux comes with the extra `serve`."""
+    if not IS_LINUX:
+        raise ImportError(f"{purpose} {NEEDS_LINUX}", name="colonnade_serve")
     must_be_of_one_version(purpose)
-    return require(f"colonnade_serve.{module}", purpose, "serve")
+    return require(f"colonnade_serve.{module}", purpose, extra)

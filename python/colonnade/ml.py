@@ -4,16 +4,14 @@
 `colonnade_serve`, whose wheel comes with the extra `ml`.
 """
 
-from ._libraries import must_be_of_one_version
+from ._libraries import must_be_of_one_version, server_part
 
 must_be_of_one_version("colonnade.ml")
 try:
     from colonnade_serve.ml import Model, ModelError, install, load, models, save
 except ModuleNotFoundError:
-    from ._libraries import require
-
-    # It says what to install.
-    require("colonnade_serve.ml", "colonnade.ml", "ml")
+    # It says what to install, or where it runs.
+    server_part("ml", "colonnade.ml", extra="ml")
     raise
 
 __all__ = ["Model", "ModelError", "install", "load", "models", "save"]

@@ -20,11 +20,13 @@ SERVER = DIST / f"colonnade_serve-{VERSION}-cp311-abi3-manylinux2014_x86_64.many
 DRIVER = DIST / f"adbc_driver_colonnade-{VERSION}-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl"
 #: With those for aarch64, if `make dist-aarch64` has built them.
 WHEELS = (PACKAGE, SERVER, DRIVER, *sorted(DIST.glob(f"aarch64/*-{VERSION}-*.whl")))
+#: Those for other systems, if they were built.
+OTHER_WHEELS = tuple(sorted(wheel for name in ("musl", "macos") for wheel in DIST.glob(f"{name}-*/*-{VERSION}-*.whl")))
 SDIST = DIST / f"colonnade-{VERSION}.tar.gz"
 SERVER_SDIST = DIST / f"colonnade_serve-{VERSION}.tar.gz"
 BLOCK = re.compile(r"^```(sh|python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: A requirement of the server's wheel.
-OF_SERVER = re.compile(r"colonnade-serve\[(\w+)\]==(.*)")
+OF_SERVER = re.compile(r"colonnade-serve\[(\w+)\]==([^;]*)(?:;.*)?")
 
 
 def extras(project: Path) -> dict[str, list[str]]:

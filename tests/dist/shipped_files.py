@@ -13,28 +13,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.dist.shipped import DIST, ROOT, SDIST, SERVER_SDIST, VERSION, WHEELS
+from tests.dist.shipped import DIST, OTHER_WHEELS, ROOT, SDIST, SERVER_SDIST, VERSION, WHEELS
 from tools.release import vsix
+
+ALL_WHEELS = (*WHEELS, *OTHER_WHEELS)
 
 
 def machine(wheel: Path) -> str:
     """The processor of a wheel."""
-    return "aarch64" if wheel.stem.endswith("aarch64") else "x86_64"
+    return "aarch64" if wheel.stem.endswith(("aarch64", "arm64")) else "x86_64"
 
 
 def name_of(wheel: Path) -> str:
     """The name of a wheel's tests."""
-    return f"{wheel.name.split('-')[0]}-{machine(wheel)}"
+    return f"{wheel.name.split('-')[0]}-{wheel.stem.split('-')[-1].split('.')[0]}"
 
 
 def libraries(wheel: Path, folder: Path) -> list[Path]:
     """The libraries of a wheel, unpacked into a folder."""
     with zipfile.ZipFile(wheel) as packed:
-        names = [name for name in packed.namelist() if name.endswith(".so")]
+        names = [name for name in packed.namelist() if name.endswith((".so", ".dylib"))]
         return [Path(packed.extract(name, folder)) for name in names]
 
 
-@pytest.mark.parametrize("folder", sorted({wheel.parent for wheel in WHEELS}), ids=lambda folder: folder.name)
+@pytest.mark.parametrize("folder", sorted({wheel.parent for wheel in ALL_WHEELS}), ids=lambda folder: folder.name)
 def test_checksums(folder: Path) -> None:
     done = subprocess.run(
         ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=folder, capture_output=True, check=False
@@ -42,7 +44,7 @@ def test_checksums(folder: Path) -> None:
     assert done.returncode == 0, done
     named = {line.split("  ")[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
     assert named == {path.name for path in folder.iterdir() if path.is_file()} - {"SHA256SUMS"}
-    assert named >= {wheel.name for wheel in WHEELS if wheel.parent == folder}
+    assert named >= {wheel.name for wheel in ALL_WHEELS if wheel.parent == folder}
     assert folder != DIST or named >= {SDIST.name, SERVER_SDIST.name, vsix.name()}
 
 
@@ -69,7 +71,21 @@ def test_wheels(wheel: Path, tmp_path: Path) -> None:
     assert ".debug_info" not in shown and ".gnu_debuglink" in shown
 
 
-@pytest.mark.parametrize("wheel", WHEELS, ids=name_of)
+@pytest.mark.parametrize("wheel", OTHER_WHEELS, ids=name_of)
+def test_wheels_for_other_systems(wheel: Path, tmp_path: Path) -> None:
+    """`tools/release/dist.py` checks what they need, with what the environment of releases has."""
+    assert wheel.stat().st_size <= 15_000_000
+    [library] = libraries(wheel, tmp_path)
+    head = library.read_bytes()[:20]
+    # The kind of file and the processor: `e_machine` of ELF, `cputype` of Mach-O.
+    is_macho = head[:4] == b"\xcf\xfa\xed\xfe"
+    assert is_macho or head[:4] == b"\x7fELF"
+    assert is_macho == ("-macosx_" in wheel.name)
+    processor = int.from_bytes(head[4:8] if is_macho else head[18:20], "little")
+    assert processor == {"x86_64": (62, 0x01000007), "aarch64": (183, 0x0100000C)}[machine(wheel)][is_macho]
+
+
+@pytest.mark.parametrize("wheel", ALL_WHEELS, ids=name_of)
 def test_nothing_names_the_machine_that_built_it(wheel: Path) -> None:
     cargo = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
     with zipfile.ZipFile(wheel) as packed:
@@ -96,9 +112,9 @@ def test_debug_information(tmp_path: Path) -> None:
         assert "client/src/" in lines or "source.rs" in lines
 
 
-@pytest.mark.parametrize("wheel", WHEELS, ids=name_of)
+@pytest.mark.parametrize("wheel", ALL_WHEELS, ids=name_of)
 def test_components(wheel: Path) -> None:
-    name = f"{wheel.name.split('-')[0]}-{VERSION}-{machine(wheel)}.cdx.json"
+    name = f"{wheel.name.split('-')[0]}-{VERSION}-{'x86_64' if wheel.parent == DIST else wheel.parent.name}.cdx.json"
     components = json.loads((wheel.parent / name).read_text())
     with zipfile.ZipFile(wheel) as packed:
         [inside] = [entry for entry in packed.namelist() if "/sboms/" in entry]

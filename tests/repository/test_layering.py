@@ -68,14 +68,15 @@ PACKAGES = {"colonnade": ROOT / "python/colonnade", "colonnade_serve": ROOT / "s
 # may import; "" is the package itself. `_core` is the stub of the extension module. Parts of another package have its
 # name in front.
 CLIENT_PARTS = {
+    "_system": set[str](),
     "_options": set[str](),
-    "_libraries": set[str](),
+    "_libraries": {"_system"},
     "_core": {"_options"},
     "_secrets": set[str](),
     "_errors": {"_core", "_secrets"},
-    "_files": {"_errors"},
-    "_sources": {"_options", "_libraries", "_core", "_secrets", "_errors"},
-    "_frames": {"_options", "_libraries", "_core", "_errors", "_files"},
+    "_files": {"_system", "_errors"},
+    "_sources": {"_system", "_options", "_libraries", "_core", "_secrets", "_errors"},
+    "_frames": {"_system", "_options", "_libraries", "_core", "_errors", "_files"},
     "_rows": {"_sources", "_options", "_libraries", "_core", "_secrets", "_errors", "_frames"},
     "_connection": {"_options", "_libraries", "_core", "_sources", "_frames", "_rows"},
     "_read": {"_options", "_libraries", "_core", "_errors", "_sources", "_frames", "_connection"},
@@ -88,6 +89,7 @@ CLIENT_PARTS = {
     "distributed": {"_options", "_libraries", "_errors", "_frames", "_connection", "_plan"},
     "ml": {"_libraries"},
     "_cli": {
+        "_system",
         "_options",
         "_libraries",
         "_core",

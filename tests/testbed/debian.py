@@ -67,6 +67,18 @@ class Release:
             subprocess.run(["dpkg-deb", "--extract", archive, folder], check=True)
         shutil.rmtree(state)
 
+    def source(self, folder: Path, package: str) -> Path:
+        """Downloads a source package into `folder`. Returns the original archive, which is not unpacked."""
+        state = folder.with_name(f"{folder.name}.apt")
+        shutil.rmtree(state, ignore_errors=True)
+        environment = self._state(state)
+        folder.mkdir(parents=True, exist_ok=True)
+        for arguments in (["update"], ["--download-only", "source", package]):
+            subprocess.run(["apt-get", "-q", "-q", *arguments], check=True, cwd=folder, env=environment)
+        shutil.rmtree(state)
+        [archive] = folder.glob(f"{package}_*.orig.tar.*")
+        return archive
+
     def _state(self, state: Path) -> dict[str, str]:
         """Makes a state of apt in which nothing is installed. Returns the variables with which apt uses it."""
         for name in ("lists/partial", "cache/archives/partial", "etc"):
@@ -74,7 +86,8 @@ class Release:
         (state / "status").touch()
         suites = [suite for suite in (self.suite, self.base) if suite]
         mirror = _mirror()
-        lines = (f"deb [arch={self.architecture} signed-by={_KEYRING}] {mirror} {suite} main\n" for suite in suites)
+        options = f"[arch={self.architecture} signed-by={_KEYRING}]"
+        lines = (f"{kind} {options} {mirror} {suite} main\n" for suite in suites for kind in ("deb", "deb-src"))
         (state / "sources.list").write_text("".join(lines))
         settings = {
             "APT::Architecture": self.architecture,

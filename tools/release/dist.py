@@ -1,9 +1,12 @@
-"""`make dist` and `make dist-aarch64`: everything that is shipped, in `dist/` and `dist/aarch64/`.
+"""`make dist`, and `make dist-aarch64`, `-musl`, `-windows` and `-macos`: everything that is shipped, in `dist/` and
+folders in it.
 
 - The wheels of `colonnade`, of its server and of its ADBC driver for Linux with glibc 2.17 or newer (manylinux2014).
   zig links against that version of the C library, whatever this machine has, and compiles for other processors.
+- The wheels of `colonnade` and of its ADBC driver for Linux with musl, for Windows (`windows.py`) and for macOS
+  (`macos.py`).
 - The debug information of their libraries, and a list of their components.
-- With the wheels for x86-64: the source distributions and the extension for VS Code.
+- With the wheels for Linux on x86-64: the source distributions and the extension for VS Code.
 - SHA256SUMS of each folder.
 
 The files do not name this machine's folders, and have the time of the last commit.
@@ -18,63 +21,45 @@ import shutil
 import subprocess
 import sys
 import tarfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from . import sdist, versions, vsix, wheel
+from .macos import macos
+from .platforms import Platform, linux, musl
 from .sbom import sbom
+from .windows import WINDOWS
 
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "dist"
-#: zig's name of the oldest C library on which the wheels run.
-GLIBC = "2.17"
+MACHINES = ("x86_64", "aarch64")
 #: What is built, by the name of the wheel's project: the crate whose components it contains.
 CRATES = {
     "colonnade": "colonnade-python",
     "colonnade_serve": "colonnade-bridge",
     "adbc_driver_colonnade": "colonnade-adbc",
 }
-#: The folders of the packages that maturin builds.
-PACKAGES = (ROOT, ROOT / "serve")
 
 
-@dataclass(frozen=True)
-class Platform:
-    """Linux on one kind of processor, which has the name that `uname -m` prints."""
-
-    machine: str
-
-    @property
-    def target(self) -> str:
-        """Rust's name."""
-        return f"{self.machine}-unknown-linux-gnu"
-
-    @property
-    def tag(self) -> str:
-        """The tag of wheels, with the name that older versions of pip know first."""
-        return f"manylinux2014_{self.machine}.manylinux_2_17_{self.machine}"
-
-    @property
-    def objcopy(self) -> str:
-        """The program that splits libraries for this processor."""
-        return "objcopy" if os.uname().machine == self.machine else f"{self.machine}-linux-gnu-objcopy"
+ALL = (linux("x86_64"), linux("aarch64"), *map(musl, MACHINES), WINDOWS, *map(macos, MACHINES))
+#: The platforms by the names of their folders. The first one's files are in `dist/` itself.
+PLATFORMS = {platform.name: platform for platform in ALL}
 
 
 def main() -> int:
     """Builds and checks. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tools.release.dist")
-    parser.add_argument("--machine", choices=["x86_64", "aarch64"], default="x86_64", help="the wheels' processor")
-    platform = Platform(parser.parse_args().machine)
+    parser.add_argument("--platform", choices=PLATFORMS, default="x86_64", help="what the wheels are for")
+    platform = PLATFORMS[parser.parse_args().platform]
     moment = int(subprocess.check_output(["git", "log", "-1", "--format=%ct"], cwd=ROOT))
     environment = build_environment(platform, moment)
-    is_own = platform.machine == "x86_64"
+    is_own = platform.name == "x86_64"
     # `pip install dist/colonnade-*.whl` must find one wheel.
-    out = OUT if is_own else OUT / platform.machine
+    out = OUT if is_own else OUT / platform.name
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     wheels(platform, environment, moment, out)
     if is_own:
-        for folder in PACKAGES:
+        for folder in platform.packages:
             sdist.build(folder, out, platform.target, environment, moment)
         vsix.pack(out / vsix.name(), moment)
     sums(out)
@@ -83,20 +68,23 @@ def main() -> int:
 
 def wheels(platform: Platform, environment: dict[str, str], moment: int, out: Path) -> None:
     """Builds the wheels of a platform with their lists of components and their debug information."""
-    work = ROOT / "target/dist" / platform.machine
+    work = ROOT / "target/dist" / platform.name
     shutil.rmtree(work, ignore_errors=True)
     debug = work / "debug"
     debug.mkdir(parents=True)
-    packages = [package(folder, platform, work, environment) for folder in PACKAGES]
+    platform.prepare()
+    packages = [package(folder, platform, work, environment) for folder in platform.packages]
     for one in (*packages, driver(platform, work, environment)):
         project, version = one.name.split("-")[:2]
         components = sbom(ROOT, CRATES[project], platform.target, moment)
-        name = f"{project}-{version}-{platform.machine}.cdx.json"
+        name = f"{project}-{version}-{platform.name}.cdx.json"
         (out / name).write_text(components)
-        finished = wheel.finish(one, components, name, debug, out, moment, platform.objcopy)
-        print(wheel.check(finished), flush=True)
+        finished = wheel.finish(one, components, name, debug, out, moment, platform)
+        print(platform.check(finished), flush=True)
+    if platform.objcopy is None:
+        return
     version = versions.current(ROOT)
-    archive(debug, out / f"colonnade-{version}-debug-manylinux2014_{platform.machine}.tar", moment)
+    archive(debug, out / f"colonnade-{version}-debug-{platform.tag.partition('.')[0]}.tar", moment)
 
 
 def build_environment(platform: Platform, moment: int) -> dict[str, str]:
@@ -107,7 +95,10 @@ def build_environment(platform: Platform, moment: int) -> dict[str, str]:
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYO3_PYTHON": sys.executable,
         "SOURCE_DATE_EPOCH": str(moment),
-        "RUSTFLAGS": " ".join(f"--remap-path-prefix={path}={name}" for path, name in folders.items()),
+        **platform.variables,
+        "RUSTFLAGS": " ".join(
+            [*(f"--remap-path-prefix={path}={name}" for path, name in folders.items()), *platform.rustflags]
+        ),
         f"CFLAGS_{platform.target.replace('-', '_')}": " ".join(
             f"-ffile-prefix-map={path}={name}" for path, name in folders.items()
         ),
@@ -117,7 +108,7 @@ def build_environment(platform: Platform, moment: int) -> dict[str, str]:
 def package(folder: Path, platform: Platform, work: Path, environment: dict[str, str]) -> Path:
     """Builds the wheel of a package, with its debug information."""
     out = work / "packages" / folder.name
-    command = ["maturin", "build", "--release", "--locked", "--zig", "--compatibility", "manylinux2014"]
+    command = ["maturin", "build", "--release", "--locked", *platform.maturin]
     command += ["--target", platform.target, "--strip", "false", "--out", str(out)]
     subprocess.run(command, cwd=folder, env=environment, check=True)
     [built] = out.glob("*.whl")
@@ -133,10 +124,10 @@ def driver_library(platform: Platform, environment: dict[str, str]) -> Path:
     """Compiles the ADBC driver. Returns its library."""
     # maturin and cargo-zigbuild name the linker differently, for which cargo would compile each other's crates again.
     folder = ROOT / "target/driver"
-    command = ["cargo-zigbuild", "zigbuild", "--release", "--locked", "-p", CRATES["adbc_driver_colonnade"]]
-    command += ["--target", f"{platform.target}.{GLIBC}", "--target-dir", str(folder)]
+    command = [*platform.cargo, "--release", "--locked", "-p", CRATES["adbc_driver_colonnade"]]
+    command += ["--target", platform.cargo_target, "--target-dir", str(folder)]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
-    return folder / platform.target / "release/libadbc_driver_colonnade.so"
+    return folder / platform.target / "release" / platform.driver
 
 
 def driver_wheel(library: Path, platform: Platform, work: Path, environment: dict[str, str]) -> Path:

@@ -3,8 +3,11 @@
 VERSION ?=
 DRY_RUN ?=
 
-.PHONY: vscode dist dist-aarch64 test-dist test-dist-aarch64 deb test-deb release release-prepare release-tag record
-.PHONY: test-release
+# Installs Rust's standard library for targets that lack it.
+targets = @for target in $(1); do test -d "$$(rustc --print sysroot)/lib/rustlib/$$target/lib" || rustup target add $$target || exit 1; done
+
+.PHONY: vscode dist dist-aarch64 dist-musl dist-windows dist-macos test-dist test-dist-aarch64 test-dist-musl test-dist-windows
+.PHONY: deb test-deb release release-prepare release-tag record test-release
 
 vscode: tools/vscode/out/.built | $(BIN)/python ## Build the extension for VS Code into dist/, a file that editors install
 	$(BIN)/python -m tools.release.vsix
@@ -22,8 +25,25 @@ dist/SHA256SUMS: $(SOURCES) $(RUST) $(ADBC_PACKAGE) $(wildcard tools/release/*.p
 
 dist-aarch64: dist/SHA256SUMS ## Build the wheels for Linux on ARM into dist/aarch64/, compiled here by zig
 	@$(call need,aarch64-linux-gnu-objcopy,binutils-aarch64-linux-gnu)
-	@test -d "$$(rustc --print sysroot)/lib/rustlib/aarch64-unknown-linux-gnu" || rustup target add aarch64-unknown-linux-gnu
-	$(DIST)/bin/python -m tools.release.dist --machine aarch64
+	$(call targets,aarch64-unknown-linux-gnu)
+	$(DIST)/bin/python -m tools.release.dist --platform aarch64
+
+dist-musl: dist/SHA256SUMS ## Build the wheels for Linux with musl into dist/musl-x86_64/ and dist/musl-aarch64/
+	@$(call need,objcopy,binutils)
+	@$(call need,aarch64-linux-gnu-objcopy,binutils-aarch64-linux-gnu)
+	$(call targets,x86_64-unknown-linux-musl aarch64-unknown-linux-musl)
+	$(DIST)/bin/python -m tools.release.dist --platform musl-x86_64
+	$(DIST)/bin/python -m tools.release.dist --platform musl-aarch64
+
+dist-macos: dist/SHA256SUMS ## Build the wheels for macOS into dist/macos-x86_64/ and dist/macos-aarch64/, and inspect them
+	$(call targets,x86_64-apple-darwin aarch64-apple-darwin)
+	$(DIST)/bin/python -m tools.release.dist --platform macos-x86_64
+	$(DIST)/bin/python -m tools.release.dist --platform macos-aarch64
+
+dist-windows: dist/SHA256SUMS ## Build the wheels for Windows on x86-64 into dist/windows/, linked here by mingw
+	@$(call need,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64-posix)
+	$(call targets,x86_64-pc-windows-gnu)
+	$(DIST)/bin/python -m tools.release.dist --platform windows
 
 test-dist: dist/SHA256SUMS $(BIN)/.wheel $(BIN)/.test $(BIN)/.build postgres mariadb java ## Install what is shipped into environments without compilers, and use it there
 	@$(call need,patchelf,patchelf)
@@ -32,6 +52,16 @@ test-dist: dist/SHA256SUMS $(BIN)/.wheel $(BIN)/.test $(BIN)/.build postgres mar
 test-dist-aarch64: $(BIN)/.wheel $(BIN)/.test ## Use the wheels for Linux on ARM in a Python that qemu runs
 	@$(call need,qemu-aarch64,qemu-user)
 	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_aarch64.py
+
+test-dist-musl: $(BIN)/.wheel $(BIN)/.test ## Use the wheels for musl in a Python that is built with it
+	@$(call need,musl-gcc,musl musl-dev musl-tools)
+	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_files.py tests/dist/shipped_musl.py
+
+test-dist-windows: $(BIN)/.wheel $(BIN)/.test postgres mariadb ## Use the wheels for Windows in a Python for Windows that wine runs
+	@$(call need,wine,wine wine64)
+	@$(call need,mvn,maven)
+	@$(call need,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64-posix)
+	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_windows.py tests/dist/shipped_windows_suites.py
 
 # The extension for the versions of PostgreSQL of which this Debian has headers.
 deb: $(BIN)/python ## Build the extension's Debian packages into target/debian/
@@ -45,7 +75,7 @@ test-deb: $(BIN)/.wheel $(BIN)/.test ## Install, upgrade, test and remove the ex
 # Its steps are targets as well, so that a release can be continued where it has stopped.
 release: release-prepare ## Make a release: VERSION=1.2.3 into every place, build, test and record what is shipped, tag (DRY_RUN=1 shows the changes)
 ifeq ($(DRY_RUN),)
-	$(MAKE) --no-print-directory dist dist-aarch64 test-dist test-dist-aarch64 record
+	$(MAKE) --no-print-directory dist dist-aarch64 dist-musl dist-windows dist-macos test-dist test-dist-aarch64 test-dist-musl test-dist-windows record
 	$(MAKE) --no-print-directory release-tag VERSION="$(VERSION)"
 endif
 
@@ -62,4 +92,4 @@ record: dist/SHA256SUMS $(BIN)/.test extension ## Record the conversations of th
 	target/released/bin/python -m pip install --disable-pip-version-check --quiet --find-links dist "$$(ls dist/colonnade-*-manylinux2014_x86_64.*.whl)[serve,pyarrow]"
 	PYTHONPATH=spec $(BIN)/python -m tests.compatibility.record --python $(abspath target/released/bin/python)
 
-test-release: test lint deny dist dist-aarch64 test-dist test-dist-aarch64 deb test-deb test-postgres-versions test-mysql-versions ## Run all checks of a release, for example of a tag that is checked out (root, hours)
+test-release: test lint deny dist dist-aarch64 dist-musl dist-windows dist-macos test-dist test-dist-aarch64 test-dist-musl test-dist-windows deb test-deb test-postgres-versions test-mysql-versions ## Run all checks of a release, for example of a tag that is checked out (root, hours)

@@ -17,7 +17,7 @@ _DEPENDENCY = re.compile(r'(?m)^(?P<before>colonnade-[\w-]+ = \{ path = "[^"]+",
 #: targets is never released.
 _LOCKED = re.compile(r'(?m)^(?P<before>name = "colonnade-(?!fuzz")[\w-]+"\nversion = ")[^"]+(?="\n(?!source))')
 #: `serve = ["colonnade-serve[serve]==1.2.3"]`
-_PACKAGE = re.compile(r'(?P<before>"colonnade(?:-serve)?(?:\[[\w,]+\])?==)[^"]+')
+_PACKAGE = re.compile(r'(?P<before>"colonnade(?:-serve)?(?:\[[\w,]+\])?==)[^";]+')
 _CONTROL = re.compile(r"(?m)^(?P<before>default_version = ')[^']+")
 _DATA = re.compile(r"(?m)^DATA = .*$")
 

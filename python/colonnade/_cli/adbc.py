@@ -1,7 +1,7 @@
 """`colonnade adbc`: lets ADBC's driver managers, of any language, find the driver by the name `colonnade`.
 
 A manager looks for a manifest, `NAME.toml`, in the folders of ADBC_DRIVER_PATH, then in the user's folder, then in the
-system's. The manifest names the driver's library.
+system's, in whose place Windows has its registry. The manifest names the driver's library.
 (https://arrow.apache.org/adbc/current/format/driver_manifests.html)
 """
 
@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from colonnade._files import write_text
+from colonnade._system import drivers
 
 from .terminal import say, tell
 
 if TYPE_CHECKING:
     import argparse
 
-MANIFEST = "colonnade.toml"
-SYSTEM = Path("/etc/adbc/drivers")
+NAME = "colonnade"
+MANIFEST = f"{NAME}.toml"
+#: The folder for all users; None where it is the registry.
+SYSTEM = drivers.system_folder()
 #: The driver's function that a manager calls first (`client/adbc/src/exported.rs`).
 ENTRYPOINT = "AdbcDriverColonnadeInit"
 
@@ -54,7 +57,12 @@ def add_arguments(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 
 def run_install(args: argparse.Namespace) -> int:
     library = checked(args.library if args.library is not None else packaged_library())
-    manifest = folder(args) / MANIFEST
+    place = folder(args)
+    if place is None:
+        drivers.register(NAME, "Colonnade", library, ENTRYPOINT)
+        tell(f"wrote {drivers.registry_key(NAME)} for {library}")
+        return 0
+    manifest = place / MANIFEST
     manifest.parent.mkdir(parents=True, exist_ok=True)
     write_text(manifest, written(library))
     tell(f"wrote {manifest} for {library}")
@@ -62,30 +70,33 @@ def run_install(args: argparse.Namespace) -> int:
 
 
 def run_uninstall(args: argparse.Namespace) -> int:
-    manifest = folder(args) / MANIFEST
+    place = folder(args)
+    shown = drivers.registry_key(NAME) if place is None else place / MANIFEST
     try:
-        manifest.unlink()
+        if place is None:
+            drivers.unregister(NAME)
+        else:
+            (place / MANIFEST).unlink()
     except FileNotFoundError:
-        raise ValueError(f"there is no {manifest}") from None
-    tell(f"removed {manifest}")
+        raise ValueError(f"there is no {shown}") from None
+    tell(f"removed {shown}")
     return 0
 
 
 def run_show(_: argparse.Namespace) -> int:
-    given = [Path(path) for path in os.environ.get("ADBC_DRIVER_PATH", "").split(":") if path]
-    for name, path in [*(("ADBC_DRIVER_PATH", path) for path in given), ("user", user()), ("system", SYSTEM)]:
-        say(f"{name}\t{path}\t{library_of(path / MANIFEST)}")
+    given = [Path(path) for path in os.environ.get("ADBC_DRIVER_PATH", "").split(drivers.SEPARATOR) if path]
+    places = [*(("ADBC_DRIVER_PATH", path) for path in given), ("user", drivers.user_folder()), ("system", SYSTEM)]
+    for name, path in places:
+        if path is None:
+            say(f"{name}\t{drivers.registry_key(NAME)}\t{drivers.registered(NAME)}")
+        else:
+            say(f"{name}\t{path}\t{library_of(path / MANIFEST)}")
     return 0
 
 
-def folder(args: argparse.Namespace) -> Path:
-    return SYSTEM if args.system else user()
-
-
-def user() -> Path:
-    """The user's folder of manifests."""
-    configuration = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(configuration) if configuration else Path.home() / ".config") / "adbc/drivers"
+def folder(args: argparse.Namespace) -> Path | None:
+    """The folder of the manifest; None if the registry takes its place."""
+    return SYSTEM if args.system else drivers.user_folder()
 
 
 def packaged_library() -> Path:

@@ -108,7 +108,9 @@ def _is_installed(module: str) -> bool:
 def _measure(asked: dict[str, Any]) -> _Reading:
     # The URI may have a password, which a command line would show to all users.
     command = [sys.executable, "-m", "colonnade._cli.bench_client"]
-    found = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=False)
+    # JSON in ASCII, and messages of libraries.
+    streams = {"input": json.dumps(asked), "capture_output": True, "encoding": "utf-8", "errors": "replace"}
+    found = subprocess.run(command, **streams, check=False)
     hidden = secrets({"uri": asked["uri"], "query": asked["query"]})
     if found.returncode == 0:
         reading = _Reading(**json.loads(found.stdout.splitlines()[-1]))

@@ -4,26 +4,16 @@ imports, and then the result."""
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import time
 import traceback
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from colonnade._core import file_uri
 from colonnade._libraries import require
-
-
-def peak_bytes() -> int:
-    """The peak of this process's memory. Without /proc it is getrusage's, which may count the parent process."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return next(int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-    # Kilobytes, but bytes on macOS.
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+from colonnade._system.process import peak_bytes
 
 
 def _read(asked: dict[str, Any]) -> dict[str, Any]:

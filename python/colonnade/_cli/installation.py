@@ -13,12 +13,14 @@ from typing import Literal
 
 import colonnade
 from colonnade._core import BUILD_PROFILE, __version__
+from colonnade._system.names import PLATFORM
 
 from .memory_state import memory_state
 
-#: A line of a package's metadata: `duckdb<3,>=2.0 ; extra == 'duckdb'`.
+#: A line of a package's metadata: `duckdb<3,>=2.0 ; extra == 'duckdb'`. Some are for one system only.
 _REQUIREMENT = re.compile(
-    r"""(?P<name>[\w.-]+)\s*(?:\[(?P<of>[^]]*)\])?\s*\(?(?P<range>[^;()]*)\)?\s*;\s*extra\s*==\s*['"](?P<extra>[\w-]+)['"]"""
+    r"""(?P<name>[\w.-]+)\s*(?:\[(?P<of>[^]]*)\])?\s*\(?(?P<range>[^;()]*)\)?\s*;\s*"""
+    r"""(?:\(?sys_platform\s*==\s*['"](?P<only>\w+)['"]\)?\s+and\s+)?extra\s*==\s*['"](?P<extra>[\w-]+)['"]"""
 )
 _CLAUSE = re.compile(r"\s*(?P<operator>>=|==|<)\s*(?P<version>\d+(?:\.\d+)*)\s*")
 _VERSION = re.compile(r"(?P<release>\d+(?:\.\d+)*)[-_.]?(?P<before>(?:a|b|c|rc|alpha|beta|pre|preview|dev)[-_.]?\d*)?")
@@ -98,7 +100,8 @@ def _ranges() -> dict[str, dict[str, str]]:
 def _requirements(package: str) -> Iterator[re.Match[str]]:
     """What the extras of a package need; nothing if it was not installed from a wheel."""
     try:
-        return filter(None, map(_REQUIREMENT.fullmatch, metadata.requires(package) or []))
+        found = filter(None, map(_REQUIREMENT.fullmatch, metadata.requires(package) or []))
+        return (match for match in found if match["only"] in (None, PLATFORM))
     except metadata.PackageNotFoundError:
         return iter(())
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from colonnade._core import __version__
 from colonnade._errors import Error
 from colonnade._secrets import secrets
+from colonnade._system.process import is_closed_pipe, write_unicode
 
 from . import adbc, bench, completion, demo, doctor, read, server_part, tables, write
 from .command_line import Parser
@@ -23,6 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command. Returns the exit status: 0, 1 after an error, 2 after a wrong argument, 130 after Ctrl-C.
     SIGTERM and SIGHUP are a SystemExit with 143 and 129."""
     reserve_standard_streams()
+    write_unicode()
     if sys.stderr is None:
         # It is closed. Messages have no reader, but must not end the command.
         sys.stderr = io.StringIO()
@@ -40,12 +42,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("colonnade: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        # The reader of the output has closed it, as `| head` does. What is left must not be written at exit.
-        if sys.stdout is not None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except (Error, ImportError, OSError, ValueError, TypeError) as error:
+        if is_closed_pipe(error):
+            # The reader of the output has closed it, as `| head` does. What is left must not be written at exit.
+            if sys.stdout is not None:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
         if getattr(args, "uncaught", None) is error:
             # A function's own error, for a debugger (`colonnade udf run --uncaught`).
             raise

@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from colonnade._system.process import KERNEL_FILES
+
 #: The size of a huge page on x86-64, and on ARM with pages of 4 KiB.
 HUGE_PAGE = 2 << 20
 #: Below this share of free memory in blocks of a huge page, the state is called fragmented.
@@ -15,7 +17,7 @@ FRAGMENTED_BELOW = 0.5
 
 @dataclass(frozen=True)
 class MemoryState:
-    """Facts of /proc/meminfo, /proc/buddyinfo and /sys/kernel/mm. Sizes are in bytes."""
+    """Facts of the files meminfo and buddyinfo of proc(5), and of the kernel's settings. Sizes are in bytes."""
 
     total: int
     free: int
@@ -45,10 +47,10 @@ class MemoryState:
         )
 
 
-def memory_state(root: Path = Path("/")) -> MemoryState | None:
+def memory_state(root: Path | None = KERNEL_FILES) -> MemoryState | None:
     """The state now; None where the system is not Linux. `root` is the directory with `proc` and `sys`."""
-    meminfo = _read(root / "proc/meminfo")
-    if meminfo is None:
+    meminfo = None if root is None else _read(root / "proc/meminfo")
+    if root is None or meminfo is None:
         return None
     sizes = {name: int(size) << 10 for name, size in re.findall(r"^(\w+):\s+(\d+) kB", meminfo, re.MULTILINE)}
     return MemoryState(
@@ -60,7 +62,7 @@ def memory_state(root: Path = Path("/")) -> MemoryState | None:
     )
 
 
-def memory_report(root: Path = Path("/")) -> str:
+def memory_report(root: Path | None = KERNEL_FILES) -> str:
     """The state as a sentence of a report."""
     return f"Memory before the measurement: {memory_state(root) or 'unknown, since the system is not Linux'}."
 
@@ -85,6 +87,6 @@ def _selected(switch: Path) -> str | None:
 
 def _read(path: Path) -> str | None:
     try:
-        return path.read_text()
+        return path.read_text(encoding="utf-8")
     except OSError:
         return None

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-#: Signals that would end the process at once. `nohup` has SIGHUP ignored, which stays.
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+from colonnade._system.process import ENDING_SIGNALS
 
 
 def reserve_standard_streams() -> None:
-    """Opens the standard streams that are closed, with /dev/null.
+    """Opens the standard streams that are closed, with the null device.
 
     Otherwise the next file that is opened, such as a database or an output, has the number of a standard stream, and
     gets what a library writes there.
@@ -29,10 +28,11 @@ def reserve_standard_streams() -> None:
 
 @contextmanager
 def ending_by_exception() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP an exception, as Ctrl-C is: incomplete files are removed, and the database is told."""
+    """Makes the signals that end a process, such as SIGTERM, an exception, as Ctrl-C is: incomplete files are removed,
+    and the database is told. `nohup` has SIGHUP ignored, which stays."""
     before = {}
     if threading.current_thread() is threading.main_thread():
-        before = {number: signal.getsignal(number) for number in _SIGNALS}
+        before = {number: signal.getsignal(number) for number in ENDING_SIGNALS}
     for number, handler in before.items():
         if handler == signal.SIG_DFL:
             signal.signal(number, _end)

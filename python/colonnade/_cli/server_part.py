@@ -9,6 +9,7 @@ import importlib.util
 from typing import Any
 
 from colonnade._libraries import must_be_of_one_version, server_part
+from colonnade._system.names import IS_LINUX
 
 from .command_line import Parser
 
@@ -26,13 +27,16 @@ def add_arguments(name: str, subparsers: argparse._SubParsersAction[argparse.Arg
     if is_installed():
         importlib.import_module(f"colonnade_serve._cli.{name}").add_arguments(subparsers)
         return
-    subparsers.add_parser(name, help=f"{COMMANDS[name]} (pip install 'colonnade[serve]')", add_help=False)
+    where = "pip install 'colonnade[serve]'" if IS_LINUX else "on Linux"
+    subparsers.add_parser(name, help=f"{COMMANDS[name]} ({where})", add_help=False)
     subparsers.choices[name] = Absent(name)
 
 
 @functools.cache
 def is_installed() -> bool:
-    """Whether the package is there, in this version."""
+    """Whether the package is there, in this version. It exists for Linux only."""
+    if not IS_LINUX:
+        return False
     try:
         must_be_of_one_version("colonnade")
     except ImportError:
@@ -41,7 +45,7 @@ def is_installed() -> bool:
 
 
 class Absent(Parser):
-    """The parser of a command that is not installed."""
+    """The parser of a command that is not installed, or does not run on this system."""
 
     def __init__(self, name: str) -> None:
         super().__init__(prog=f"colonnade {name}", add_help=False)
@@ -51,5 +55,5 @@ class Absent(Parser):
         return argparse.Namespace(run=self.run), []
 
     def run(self, _: argparse.Namespace) -> int:
-        """Raises an ImportError that says what to install."""
+        """Raises an ImportError that says what to install, or where the command runs."""
         return server_part(f"_cli.{self.name}", f"colonnade {self.name}")

@@ -7,12 +7,13 @@ need twice the column. The work for each batch must be small, because the batche
 from __future__ import annotations
 
 import mmap
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+
+from colonnade._system.names import IS_LINUX
 
 if TYPE_CHECKING:
     from colonnade._options.dtype import Backend
@@ -62,7 +63,7 @@ class Buffer:
 
     def __init__(self, dtype: str) -> None:
         self.values: np.ndarray = np.empty(0, dtype)
-        self._is_mapped = sys.platform == "linux" and not self.values.dtype.hasobject
+        self._is_mapped = IS_LINUX and not self.values.dtype.hasobject
         self._map: mmap.mmap | None = None
 
     def reserve(self, rows: int) -> None:

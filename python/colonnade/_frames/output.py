@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from colonnade._errors import InterfaceError
 from colonnade._files import new_file
 from colonnade._libraries import require
+from colonnade._system.disk import flush_to_disk
 
 from .gaps import refuse
 from .text import csv_batch, csv_schema, json_lines
@@ -46,12 +47,12 @@ class _JsonLines:
         self._sink.close()
 
 
-def _parquet(path: Any, schema: pa.Schema) -> Any:
-    return require("pyarrow.parquet", "writing Parquet").ParquetWriter(path, schema, compression=COMPRESSION)
+def _parquet(sink: Any, schema: pa.Schema) -> Any:
+    return require("pyarrow.parquet", "writing Parquet").ParquetWriter(sink, schema, compression=COMPRESSION)
 
 
-def _arrow_file(path: Any, schema: pa.Schema) -> Any:
-    return require("pyarrow.ipc", "writing Arrow").new_file(path, schema)
+def _arrow_file(sink: Any, schema: pa.Schema) -> Any:
+    return require("pyarrow.ipc", "writing Arrow").new_file(sink, schema)
 
 
 def _arrow_stream(sink: Any, schema: pa.Schema) -> Any:
@@ -112,7 +113,12 @@ def format_of(path: Path) -> str:
 def write(path: Path, kind: Format, schema: pa.Schema, batches: Iterable[Any]) -> None:
     """Writes a temporary file in the same directory, and renames it when all data is on disk."""
     with new_file(path) as temporary:
-        with _closing(kind.open_file(temporary, schema)) as sink:
+        # pyarrow's writers of CSV and Arrow keep a file open that they were given by its name. Windows does not rename
+        # open files.
+        with (
+            _closing(require("pyarrow", f"writing {kind.name}").OSFile(os.fspath(temporary), "wb")) as file,
+            _closing(kind.open_file(file, schema)) as sink,
+        ):
             for batch in kind.checked(batches):
                 sink.write_batch(batch)
         flush_to_disk(temporary)
@@ -139,15 +145,6 @@ def write_stream(file: BinaryIO, kind: Format, schema: pa.Schema, batches: Itera
     sink.close()
     if not file.closed:
         file.close()
-
-
-def flush_to_disk(path: Path) -> None:
-    """Returns when the file's or the directory's content is on disk."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 @contextmanager

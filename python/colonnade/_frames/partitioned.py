@@ -16,9 +16,10 @@ from weakref import finalize
 from colonnade._errors import DataError, InterfaceError, NotSupportedError
 from colonnade._files import naming, target, umask
 from colonnade._libraries import require
+from colonnade._system.disk import flush_to_disk, replace
 
 from .gaps import PYTHON_YEARS, refuse
-from .output import COMPRESSION, FORMATS, flush_to_disk
+from .output import COMPRESSION, FORMATS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -65,7 +66,7 @@ def write_partitioned(path: Path, keys: list[str], schema: pa.Schema, batches: I
             flush_to_disk(Path(directory))
         # mkdtemp denies others to read.
         temporary.chmod(0o777 & ~umask())
-        temporary.rename(path)
+        replace(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

@@ -59,6 +59,9 @@ def client_uri(uri: str) -> str | None:
     if is_keywords(checked_uri(uri)):
         return uri
     scheme, rest = _parted(uri)
+    if len(scheme) == 1:
+        # A drive of Windows: `C:\data\shop.db`.
+        raise unusable_text(uri)
     if scheme not in (known := (*_OWN, *_LIBRARIES)):
         raise unknown_scheme(scheme, known)
     return None if scheme in _LIBRARIES else f"{scheme}:{rest}"

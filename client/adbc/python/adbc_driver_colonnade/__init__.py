@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import enum
+import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -15,6 +16,9 @@ import adbc_driver_manager
 __all__ = ["ReadOptions", "__version__", "connect", "driver_path"]
 
 __version__ = version("adbc-driver-colonnade")
+
+#: The library's file on systems that do not name it as Linux does.
+_LIBRARIES = {"win32": "adbc_driver_colonnade.dll", "darwin": "libadbc_driver_colonnade.dylib"}
 
 
 class ReadOptions(enum.Enum):
@@ -53,4 +57,4 @@ def connect(uri: str, db_kwargs: Mapping[str, str | Path] | None = None) -> adbc
 
 def driver_path() -> Path:
     """The driver's library, for a driver manager that takes a path."""
-    return Path(__file__).parent / "libadbc_driver_colonnade.so"
+    return Path(__file__).parent / _LIBRARIES.get(sys.platform, "libadbc_driver_colonnade.so")

@@ -8,8 +8,8 @@ functions for this.
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
-import sys
+
+from colonnade._system.drivers import odbc_manager
 
 _SUCCESS = (0, 1)
 _ENVIRONMENT, _CONNECTION, _STATEMENT = 1, 2, 3
@@ -70,9 +70,7 @@ class Describer:
 
     def _connect(self) -> bool:
         try:
-            odbc = ctypes.CDLL(
-                "odbc32" if sys.platform == "win32" else ctypes.util.find_library("odbc") or "libodbc.so.2"
-            )
+            odbc = ctypes.CDLL(odbc_manager())
         except OSError:
             return False
         if odbc.SQLAllocHandle(_ENVIRONMENT, None, ctypes.byref(self._environment)) not in _SUCCESS:

@@ -20,9 +20,6 @@ mod parameters;
 mod partition;
 mod rows;
 mod running;
-#[cfg(unix)]
-mod system_calls;
-mod table_number;
 mod value;
 mod values;
 mod write;

@@ -1,10 +1,13 @@
-//! What this library needs of the operating system: sockets with timeouts, the user's name, and the places of libpq's
-//! files. No other module of this crate names a system, its paths, or its library.
+//! What this library needs of the operating system: sockets with timeouts, the user's name, the places of libpq's
+//! files, and what SQLite's locks need. No other module of this crate names a system, its paths, or its library.
 //!
 //! What differs is in `unix` and `windows`, which have the same functions.
 
+pub(crate) mod file_table;
 mod files;
 mod socket;
+mod stream;
+pub(crate) mod table_number;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]

@@ -7,6 +7,7 @@ the other library's locks, and neither library would see the other's (docs/refer
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -231,6 +232,37 @@ assert elsewhere(path, "insert into t values (1)") == []
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (0, f"55P03\n{ROWS}\n"), done.stderr
+
+
+def test_a_killed_write_leaves_no_lock_in_a_forked_process(path: Path) -> None:
+    """A lock of an open file description would stay as long as the other process has the descriptor or a mapping."""
+    script = f"""
+import os, time, warnings
+import colonnade, pyarrow
+
+warnings.simplefilter("ignore", DeprecationWarning)
+with colonnade.connect({uri(path)!r}) as connection, connection.append("t") as writing:
+    # After more parts than those that wait for it, the transaction is open.
+    for _ in range(20):
+        writing.write(pyarrow.table({{"i": [5], "v": ["ours"]}}))
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    print(child, flush=True)
+    os.kill(os.getpid(), 9)
+"""
+    # The forked process has the standard output too, so its end does not come.
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        child = int(writer.stdout.readline())
+        try:
+            assert writer.wait(timeout=60) == -signal.SIGKILL
+            assert elsewhere(path, "insert into t values (0, 'other')") == []
+            rows = [ROWS + 1, sum(range(ROWS))]
+            assert elsewhere(path, SUM, "pragma integrity_check") == [rows, ["ok"]]
+        finally:
+            os.kill(child, signal.SIGKILL)
 
 
 def test_a_duckdb_file_keeps_its_lock(tmp_path: Path) -> None:

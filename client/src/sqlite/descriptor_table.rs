@@ -4,7 +4,8 @@
 //! usually share. Two SQLite libraries in one process then do not see each other's locks, each one's unlocking releases
 //! the other's locks, and so does closing any descriptor of the file (<https://www.sqlite.org/howtocorrupt.html>,
 //! section 2.2). With a table of its own, this library is to all others what another process is: they wait for its
-//! locks, and it waits for theirs. `docs/reference/sqlite.md` lists the cases.
+//! locks, and it waits for theirs. `docs/reference/sqlite.md` lists the cases, and
+//! `docs/decisions/0027-no-locks-of-descriptions.md` says why locks of open file descriptions do not suffice.
 //!
 //! A descriptor's number means another file, or none, in another thread. So only these threads use a database, and only
 //! code of this crate and of SQLite runs on them: foreign code could close a number of the other table, such as the
@@ -19,9 +20,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-#[cfg(unix)]
-use super::system_calls;
-use super::table_number;
+use crate::system::{file_table, table_number};
 use crate::{Error, ErrorKind, feed};
 
 /// The threads that wait for work, at most. A thread costs more than a short query.
@@ -100,9 +99,7 @@ impl Spawner {
         let idle = Idle::default();
         let waiting = idle.clone();
         feed::spawn("colonnade-files", move || {
-            let left = leave_table();
-            #[cfg(unix)]
-            let left = left.map(|()| system_calls::install());
+            let left = file_table::leave();
             let has_left = left.is_ok();
             let _ = sender.send(left);
             if !has_left {
@@ -154,52 +151,7 @@ fn died() -> Error {
 fn no_table(cause: io::Error) -> Error {
     let message = "this system gives a thread no file descriptors of its own, which SQLite's locks need in a process with other \
                    libraries";
-    Error::new(ErrorKind::Unsupported, message)
-        .with_sqlstate("0A000")
-        .with_hint(
-            "Linux has the system calls close_range and unshare for it: let the container's seccomp profile allow one of them",
-        )
-        .with_cause(cause)
-}
-
-/// Gives this thread a table of its own, without what is open in the process: a copy of a pipe's end would keep the
-/// pipe open. Only the standard error stays, for the message of a panic.
-#[cfg(target_os = "linux")]
-fn leave_table() -> io::Result<()> {
-    let close_range = |first: libc::c_uint, last: libc::c_uint, flags: libc::c_uint| {
-        // SAFETY: the call takes three numbers. Afterwards no code uses the closed descriptors in this thread.
-        match unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
-    };
-    // Linux 5.9 and the profiles of containers have this one.
-    if close_range(3, libc::c_uint::MAX, libc::CLOSE_RANGE_UNSHARE).is_ok() {
-        return close_range(0, 1, 0);
-    }
-    // SAFETY: the call takes a number.
-    if unsafe { libc::unshare(libc::CLONE_FILES) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let names = std::fs::read_dir("/proc/thread-self/fd")?.map(|entry| Ok(entry?.file_name()));
-    for name in names.collect::<io::Result<Vec<_>>>()? {
-        if let Some(number) = name.to_str().and_then(|name| name.parse().ok()).filter(|number| *number != 2) {
-            // SAFETY: as above. The directory's own descriptor is closed already.
-            unsafe { libc::close(number) };
-        }
-    }
-    Ok(())
-}
-
-#[cfg(target_os = "macos")]
-fn leave_table() -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-/// Locks belong to a handle there.
-#[cfg(windows)]
-fn leave_table() -> io::Result<()> {
-    Ok(())
+    Error::new(ErrorKind::Unsupported, message).with_sqlstate("0A000").with_hint(file_table::HINT).with_cause(cause)
 }
 
 /// A value whose end uses descriptors of the table in which it was made: it is dropped on such a thread. A forked

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind as Io, IoSlice};
 use std::mem::MaybeUninit;
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{TcpStream, ToSocketAddrs};
 #[cfg(unix)]
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::net::sockopt;
 
+use super::stream::Stream;
 #[cfg(unix)]
 use super::unix as calls;
 #[cfg(windows)]
@@ -34,13 +34,6 @@ const MAX_BYTES: usize = i32::MAX as usize;
 pub(crate) struct Socket {
     stream: Stream,
     timeouts: Arc<Timeouts>,
-}
-
-#[derive(Debug)]
-pub(super) enum Stream {
-    Tcp(TcpStream),
-    #[cfg(unix)]
-    File(UnixStream),
 }
 
 /// How long one call may wait, for all handles of a connection; in nanoseconds, and [`NEVER`] ends no call.
@@ -282,31 +275,13 @@ impl Socket {
 
     /// Ends the connection for all of its handles. Blocked calls return.
     pub(crate) fn shutdown(&self) {
-        let _ = match &self.stream {
-            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            #[cfg(unix)]
-            Stream::File(stream) => stream.shutdown(Shutdown::Both),
-        };
+        self.stream.shutdown();
     }
 
     /// A second handle of the same connection.
     pub(crate) fn share(&self) -> io::Result<Self> {
-        let stream = match &self.stream {
-            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
-            #[cfg(unix)]
-            Stream::File(stream) => Stream::File(stream.try_clone()?),
-        };
+        let stream = self.stream.share()?;
         Ok(Self { stream, timeouts: self.timeouts.clone() })
-    }
-}
-
-impl Stream {
-    pub(super) fn handle(&self) -> BorrowedFd<'_> {
-        match self {
-            Self::Tcp(stream) => stream.as_fd(),
-            #[cfg(unix)]
-            Self::File(stream) => stream.as_fd(),
-        }
     }
 }
 

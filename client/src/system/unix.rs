@@ -1,5 +1,6 @@
 //! Linux and macOS.
 
+pub(super) mod sqlite_calls;
 mod user;
 
 use std::io::{self, IoSlice};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use rustix::event::{PollFlags, Timespec};
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, sendmsg};
 
-use super::socket::Stream;
+use super::stream::Stream;
 
 pub(crate) use user::user_name;
 

@@ -9,7 +9,7 @@ use rustix::net::{RecvFlags, recv};
 use windows_sys::Win32::Foundation::{ERROR_INSUFFICIENT_BUFFER, GetLastError};
 use windows_sys::Win32::System::WindowsProgramming::GetUserNameW;
 
-use super::socket::Stream;
+use super::stream::Stream;
 use crate::{Error, ErrorKind};
 
 /// An Arrow producer's code for a stream that was cancelled: ECANCELED of the C library (UCRT).

@@ -8,11 +8,11 @@ thread_local! {
 }
 
 /// The number of this thread's table; 0 is the process's. A forked process gets other numbers.
-pub(super) fn current() -> u64 {
+pub(crate) fn current() -> u64 {
     TABLE.get()
 }
 
 /// Notes that this thread has the table with this number.
-pub(super) fn enter(table: u64) {
+pub(crate) fn enter(table: u64) {
     TABLE.set(table);
 }

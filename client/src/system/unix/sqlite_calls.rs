@@ -10,7 +10,7 @@ use std::sync::Once;
 
 use libsqlite3_sys as ffi;
 
-use super::table_number;
+use crate::system::table_number;
 
 /// The endings of the files that a write-ahead log has beside its database.
 const LOG: [&[u8]; 2] = [b"-wal", b"-shm"];
@@ -20,7 +20,7 @@ const OTHERS: u32 = 0o006;
 const SET_GROUP: u32 = 0o2000;
 
 /// Replaces the calls, once in a process, before SQLite opens its first file.
-pub(super) fn install() {
+pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: the functions have the signatures of those that SQLite calls by these names (aSyscall in os_unix.c).

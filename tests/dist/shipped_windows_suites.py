@@ -10,10 +10,10 @@ from tests.dist.windows_wheels import with_wheels
 from tests.testbed import remote, wine
 
 FOLDERS = ("sqlite", "mysql", "postgres", "writes", "sources", "drop_in", "destinations")
-#: Tests that name no encoding of files mean UTF-8. The package names it (tests/repository/test_systems.py).
+#: Tests that name no encoding of files mean UTF-8. The package names it (tests/repository/test_systems_of_python.py).
 VARIABLES = {"PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 #: Seconds of a test, and of a folder.
-TIMEOUT, FOLDER_TIMEOUT = 120, 3000
+TIMEOUT, FOLDER_TIMEOUT = 300, 7200
 
 
 @pytest.fixture(scope="module")

@@ -99,9 +99,11 @@ AIO = """
         async with await aio.connect(sys.argv[1]) as connection:
             table = await (await connection.query("select n from kinds")).arrow()
             assert table.num_rows == 2000
+            async def slow():
+                return await (await connection.query("select pg_sleep(60)")).arrow()
             start = time.monotonic()
             try:
-                await asyncio.wait_for(connection.query("select pg_sleep(60)"), 1)
+                await asyncio.wait_for(slow(), 1)
             except TimeoutError:
                 pass
             else:

@@ -54,7 +54,7 @@ class Stats:
     configurations: dict[str, int]
     #: The configuration of the last chunk; empty before the first chunk.
     configuration: str
-    #: How DuckDB's rows were taken, by `colonnade serve` and for `duckdb:` URIs: from its `vectors`, or from its Arrow
+    #: How DuckDB's rows were taken, by `colonnade serve` or in this process: from its `vectors`, or from its Arrow
     #: `stream`. It is empty for other databases, and until the last row has arrived.
     rows_from: str
     #: The URI of the source, without its password.

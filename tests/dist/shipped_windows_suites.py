@@ -1,4 +1,4 @@
-"""The client's tests in the Python for Windows with the shipped wheels, without those in `windows_skips.txt`."""
+"""Tests of the client in the Python for Windows with the shipped wheels, without those in `windows_skips.txt`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from tests.dist.windows_wheels import with_wheels
 from tests.testbed import remote, wine
 
-FOLDERS = ("sqlite", "mysql", "postgres", "writes", "sources", "drop_in", "destinations")
+#: writes, sources, drop_in and destinations have not run as a whole, so their skips are not listed yet.
+FOLDERS = ("sqlite", "mysql", "postgres")
 #: Tests that name no encoding of files mean UTF-8. The package names it (tests/repository/test_systems_of_python.py).
 VARIABLES = {"PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 #: Seconds of a test, and of a folder.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from secrets import token_hex
 
 from ._errors import InterfaceError
 from ._system.disk import is_of_another_user, replace
@@ -31,23 +31,23 @@ def new_file(path: Path, *, below: Path | None = None, mode: int | None = None) 
         raise InterfaceError(f"{path} exists and is not a regular file: choose another name")
     if not path.parent.is_dir():
         raise InterfaceError(f"{path.parent} is not a directory: make it first")
-    # A prefix with the file's name could be longer than a name may be.
+    temporary = part_of(path)
+    # A signal may end this at any moment from the file's beginning on.
     try:
-        handle, name = tempfile.mkstemp(prefix=".colonnade-", suffix=".part", dir=path.parent)
-    except OSError as error:
-        error.filename = str(path)
-        raise
-    temporary = Path(name)
-    try:
-        os.close(handle)
         with naming(path, temporary):
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             yield temporary
-        # mkstemp denies others to read.
+        # Until now, others could not read it.
         temporary.chmod(0o666 & ~umask() if mode is None else mode)
         replace(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def part_of(path: Path) -> Path:
+    """A new name beside a path, for what is not complete. With the path's name in it, it could be too long."""
+    return path.parent / f".colonnade-{token_hex(8)}.part"
 
 
 @contextmanager

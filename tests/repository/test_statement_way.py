@@ -29,6 +29,7 @@ RUST = {
     "duckdb/src/catalog/jsonb.rs": ["arrows", "operators"],
     "duckdb/src/catalog.rs": ["parameter_types", "edits"],
     "duckdb/src/rows.rs": ["edits", "may_compare"],
+    "duckdb/src/spellings.rs": ["edits"],
     "duckdb/src/literal.rs": ["edits", "cast", "may_be_open", "typed"],
     "duckdb/src/catalog/served_database.rs": ["edits"],
     # Of statements with aggregates, parameters, literals whose types are open, or table functions.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from queue import Empty, Full, Queue
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
 from colonnade._errors import DataError, InterfaceError, NotSupportedError
-from colonnade._files import naming, target, umask
+from colonnade._files import naming, part_of, target, umask
 from colonnade._libraries import require
 from colonnade._system.disk import flush_to_disk, replace
 
@@ -52,19 +51,17 @@ def write_partitioned(path: Path, keys: list[str], schema: pa.Schema, batches: I
         raise InterfaceError(f"{path} exists and is not an empty directory: choose another name, or remove it")
     if not path.parent.is_dir():
         raise InterfaceError(f"{path.parent} is not a directory: make it first")
-    try:
-        temporary = Path(tempfile.mkdtemp(prefix=".colonnade-", suffix=".part", dir=path.parent))
-    except OSError as error:
-        error.filename = str(path)
-        raise
+    temporary = part_of(path)
+    # A signal may end this at any moment from the directory's beginning on.
     try:
         with naming(path, temporary):
+            temporary.mkdir(mode=0o700)
             _write(temporary, keys, schema, batches)
         for directory, _, files in os.walk(temporary):
             for name in files:
                 flush_to_disk(Path(directory, name))
             flush_to_disk(Path(directory))
-        # mkdtemp denies others to read.
+        # Until now, others could not read it.
         temporary.chmod(0o777 & ~umask())
         replace(temporary, path)
     except BaseException:

@@ -13,6 +13,7 @@ from colonnade._sources.duckdb_types.exact import cast_target, literal, quoted
 from colonnade._sources.duckdb_types.failures import is_passing
 
 from .batch_rows import have_no_bytes
+from .catalog_columns import missing
 from .hidden_files import hide_files
 from .qualified import ENGINE, SCHEMA, QualifiedCatalog
 
@@ -34,6 +35,8 @@ CATALOG_SQL = [
     Path(__file__).with_name(part).read_text()
     for part in ("catalog.sql", "catalog_functions.sql", "postgres_functions.sql", "information_schema.sql")
 ]
+#: For databases with the function `colonnade_advisory`.
+LOCKS_SQL = Path(__file__).with_name("advisory_locks.sql").read_text()
 
 
 def attach_catalog(root: DuckDBPyConnection, main_name: str, fence: Fence | None, scratch: Path | None = None) -> None:
@@ -71,7 +74,15 @@ def fill_catalog(connection: DuckDBPyConnection, main_name: str) -> QualifiedCat
     for schema in (SCHEMA, ENGINE, "information"):
         connection.execute(f"CREATE SCHEMA {CATALOG}.{schema}")
     catalog = QualifiedCatalog(connection, CATALOG)
-    catalog.create(";".join((f"CREATE MACRO main_name() AS {literal(main_name)}", *CATALOG_SQL)))
+    lacks = missing()
+    query = "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'colonnade_advisory'"
+    ((has_locks,),) = connection.execute(query).fetchall()
+    locks = (LOCKS_SQL,) * has_locks
+    sql = (f"CREATE MACRO main_name() AS {literal(main_name)}", *CATALOG_SQL, *locks)
+    catalog.create(";".join(sql), lacks.columns)
+    # They name only types of DuckDB's.
+    views = (f"CREATE VIEW {CATALOG}.{schema}.{name} AS {query}" for (schema, name), query in lacks.views.items())
+    connection.execute(";".join(views))
     connection.execute("COMMIT")
     return catalog
 

@@ -49,42 +49,6 @@ CREATE MACRO pg_get_expr(node, relation) AS node;
 CREATE MACRO pg_get_expr(node, relation, pretty) AS node;
 CREATE MACRO array_to_string(list, separator) AS list_aggregate(list, 'string_agg', separator);
 CREATE MACRO pg_is_in_recovery() AS false;
--- Locks of sessions (serve/protocol/src/advisory.rs). The functions that give nothing in PostgreSQL give an empty text, as its clients see it.
-CREATE MACRO pg_advisory_lock(key) AS CASE WHEN system.main.colonnade_advisory('lock', key::BIGINT, NULL::INTEGER) THEN '' END;
-CREATE MACRO pg_advisory_lock(key, second) AS
-    CASE WHEN system.main.colonnade_advisory('lock', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER) THEN '' END;
-CREATE MACRO pg_advisory_lock_shared(key) AS
-    CASE WHEN system.main.colonnade_advisory('lock shared', key::BIGINT, NULL::INTEGER) THEN '' END;
-CREATE MACRO pg_advisory_lock_shared(key, second) AS
-    CASE WHEN system.main.colonnade_advisory('lock shared', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER) THEN '' END;
-CREATE MACRO pg_advisory_xact_lock(key) AS
-    CASE WHEN system.main.colonnade_advisory('lock transaction', key::BIGINT, NULL::INTEGER) THEN '' END;
-CREATE MACRO pg_advisory_xact_lock(key, second) AS
-    CASE WHEN system.main.colonnade_advisory('lock transaction', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER) THEN '' END;
-CREATE MACRO pg_advisory_xact_lock_shared(key) AS
-    CASE WHEN system.main.colonnade_advisory('lock transaction shared', key::BIGINT, NULL::INTEGER) THEN '' END;
-CREATE MACRO pg_advisory_xact_lock_shared(key, second) AS
-    CASE WHEN system.main.colonnade_advisory('lock transaction shared', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER) THEN '' END;
-CREATE MACRO pg_try_advisory_lock(key) AS system.main.colonnade_advisory('try', key::BIGINT, NULL::INTEGER);
-CREATE MACRO pg_try_advisory_lock(key, second) AS
-    system.main.colonnade_advisory('try', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER);
-CREATE MACRO pg_try_advisory_lock_shared(key) AS system.main.colonnade_advisory('try shared', key::BIGINT, NULL::INTEGER);
-CREATE MACRO pg_try_advisory_lock_shared(key, second) AS
-    system.main.colonnade_advisory('try shared', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER);
-CREATE MACRO pg_try_advisory_xact_lock(key) AS system.main.colonnade_advisory('try transaction', key::BIGINT, NULL::INTEGER);
-CREATE MACRO pg_try_advisory_xact_lock(key, second) AS
-    system.main.colonnade_advisory('try transaction', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER);
-CREATE MACRO pg_try_advisory_xact_lock_shared(key) AS system.main.colonnade_advisory('try transaction shared', key::BIGINT, NULL::INTEGER);
-CREATE MACRO pg_try_advisory_xact_lock_shared(key, second) AS
-    system.main.colonnade_advisory('try transaction shared', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER);
-CREATE MACRO pg_advisory_unlock(key) AS system.main.colonnade_advisory('unlock', key::BIGINT, NULL::INTEGER);
-CREATE MACRO pg_advisory_unlock(key, second) AS
-    system.main.colonnade_advisory('unlock', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER);
-CREATE MACRO pg_advisory_unlock_shared(key) AS system.main.colonnade_advisory('unlock shared', key::BIGINT, NULL::INTEGER);
-CREATE MACRO pg_advisory_unlock_shared(key, second) AS
-    system.main.colonnade_advisory('unlock shared', CASE WHEN second IS NOT NULL THEN key::INTEGER END::BIGINT, second::INTEGER);
-CREATE MACRO pg_advisory_unlock_all() AS
-    CASE WHEN system.main.colonnade_advisory('unlock all', 0::BIGINT, NULL::INTEGER) THEN '' END;
 CREATE MACRO pg_get_constraintdef(number) AS
     (SELECT min(definition) FROM (SELECT number) AS argument(number), definitions WHERE oid = argument.number);
 CREATE MACRO pg_get_constraintdef(number, pretty) AS
@@ -103,6 +67,10 @@ CREATE MACRO obj_description(number, catalog) AS
     (SELECT min(description)
      FROM (SELECT number, catalog) AS argument(number, catalog), pg_description d, own_relations o
      WHERE o.oid = d.classoid AND d.objoid = argument.number AND d.objsubid = 0 AND o.name = argument.catalog);
+CREATE MACRO obj_description(number) AS
+    (SELECT min(description)
+     FROM (SELECT number) AS argument(number), pg_description d
+     WHERE d.objoid = argument.number AND d.objsubid = 0);
 CREATE MACRO col_description(number, place) AS
     (SELECT min(description) FROM (SELECT number, place) AS argument(number, place), pg_description
      WHERE objoid = argument.number AND objsubid = argument.place);
@@ -360,7 +328,8 @@ SELECT client_schema(schema) AS schemaname, relation_name AS tablename, name AS 
 FROM indexes;
 CREATE VIEW pg_sequences AS
 SELECT nspname AS schemaname, relname AS sequencename, current_user() AS sequenceowner, seqstart AS start_value, seqmin AS min_value,
-       seqmax AS max_value, seqincrement AS increment_by, seqcycle AS cycle, seqcache AS cache_size
+       seqmax AS max_value, seqincrement AS increment_by, seqcycle AS cycle, seqcache AS cache_size,
+       'bigint' AS data_type, (SELECT min(last_value) FROM duckdb_sequences() d WHERE d.sequence_oid = s.seqrelid) AS last_value
 FROM pg_sequence s JOIN pg_class c ON c.oid = s.seqrelid
 JOIN pg_namespace n ON n.oid = c.relnamespace;
 CREATE VIEW pg_stat_user_tables AS
@@ -455,7 +424,7 @@ SELECT oid AS datid, datname, 1 AS numbackends, NULL::BIGINT AS xact_commit, NUL
 FROM pg_database;
 CREATE VIEW pg_timezone_names AS
 SELECT name, abbrev, utc_offset, is_dst FROM pg_timezone_names();
-CREATE VIEW pg_authid AS SELECT *, NULL::VARCHAR AS rolpassword FROM pg_roles;
+CREATE VIEW pg_authid AS FROM pg_roles;
 CREATE VIEW pg_shadow AS
 SELECT usename, usesysid, usecreatedb, usesuper, userepl, usebypassrls, NULL::VARCHAR AS passwd FROM pg_user;
 CREATE VIEW pg_group AS SELECT '' AS groname, 0::BIGINT AS grosysid, []::BIGINT[] AS grolist LIMIT 0;

@@ -64,6 +64,20 @@ SELECT current_database() AS sequence_catalog, schemaname AS sequence_schema, se
        min_value::VARCHAR AS minimum_value, max_value::VARCHAR AS maximum_value, increment_by::VARCHAR AS increment,
        CASE WHEN cycle THEN 'YES' ELSE 'NO' END AS cycle_option
 FROM pg_sequences;
+CREATE VIEW information.information_schema_catalog_name AS SELECT current_database() AS catalog_name;
+CREATE VIEW information.enabled_roles AS SELECT current_user() AS role_name;
+-- Each user may do everything with each table. A user who may only read is not told here.
+CREATE VIEW information.table_privileges AS
+SELECT current_user() AS grantor, current_user() AS grantee, table_catalog, table_schema, table_name,
+       unnest(['INSERT', 'SELECT', 'UPDATE', 'DELETE']) AS privilege_type, 'YES' AS is_grantable,
+       CASE privilege_type WHEN 'SELECT' THEN 'YES' ELSE 'NO' END AS with_hierarchy
+FROM information.tables;
+CREATE VIEW information.role_table_grants AS FROM information.table_privileges;
+CREATE VIEW information.column_privileges AS
+SELECT current_user() AS grantor, current_user() AS grantee, table_catalog, table_schema, table_name, column_name,
+       unnest(['INSERT', 'SELECT', 'UPDATE']) AS privilege_type, 'YES' AS is_grantable
+FROM information.columns;
+CREATE VIEW information.role_column_grants AS FROM information.column_privileges;
 CREATE VIEW information.routines AS
 SELECT current_database() AS specific_catalog, client_schema(schema) AS specific_schema, name || '_' || oid AS specific_name,
        current_database() AS routine_catalog, specific_schema AS routine_schema, name AS routine_name,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from colonnade._sources.duckdb_types.exact import quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from duckdb import DuckDBPyConnection
 
@@ -64,6 +64,16 @@ class Part(NamedTuple):
     is_expression: bool
 
 
+def with_columns(statement: str, more: Mapping[tuple[str, str], str]) -> str:
+    """The statement; a view gets its further columns."""
+    found = CREATED.search(statement)
+    columns = more.get((found[2] or SCHEMA, found[3])) if found is not None and found[1] == "VIEW" else None
+    if found is None or columns is None:
+        return statement
+    # The text may end with a comment.
+    return f"{statement[: found.start(6)]}SELECT *, {columns} FROM ({text_of(found)}\n)"
+
+
 class QualifiedCatalog:
     """Creates the objects of a database, with the schemas of all names."""
 
@@ -100,10 +110,10 @@ class QualifiedCatalog:
         }
         self._types: set[str] = set()
 
-    def create(self, sql: str) -> None:
+    def create(self, sql: str, more: Mapping[tuple[str, str], str]) -> None:
         """Run the statements of a text. Each CREATE VIEW and each variant of a macro is a statement of its own, and a
-        view is behind the views that it uses."""
-        statements = [statement.query for statement in self._connection.extract_statements(sql)]
+        view is behind the views that it uses. `more` has further columns of a view, by its schema and name."""
+        statements = [with_columns(statement.query, more) for statement in self._connection.extract_statements(sql)]
         created = [CREATED.search(statement) for statement in statements]
         for found in filter(None, created):
             kind, schema, name, parameters, table, _ = found.groups()
@@ -288,7 +298,7 @@ class QualifiedCatalog:
 
 def text_of(created: re.Match[str]) -> str:
     """The query of a view, or the query or expression of a variant of a macro."""
-    return created[6].rstrip().removesuffix(";")
+    return created[6].rstrip("; \n")
 
 
 def query_of(created: re.Match[str]) -> str:

@@ -132,7 +132,11 @@ class StatementRunner:
         sql = statement.sql
         if statement.kind == "export":
             sql = with_database(sql, self._connection)
+        elif statement.kind == "set":
+            sql = self._settings.with_existing_schemas(self._connection, sql)
         changed = self._connection.execute(sql, parameters).rowcount
+        if statement.kind == "create":
+            self._settings.created(self._connection)
         if statement.kind == "set":
             self._settings.changed(self._connection, are_followed=self.deferred_calls is not None)
         return Answer(changed=changed if changed >= 0 else None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from colonnade._sources.duckdb_types.exact import literal
 
 from .catalog import CATALOG, keep_catalog, search_path
+from .qualified import SCHEMA
 from .refusal import refuse
 from .resource_limits import OWN_SETTINGS, in_sql
 
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 FOLLOWED = tuple(name for name in OWN_SETTINGS if name not in ("schema", "search_path", "enable_progress_bar"))
 #: The settings that RESET ALL resets here. The server resets the others, which a client may set when it connects.
 RESET = tuple(name for name in OWN_SETTINGS if name not in ("TimeZone", "schema", "search_path"))
+
+#: The search path in the form that the server writes.
+SET_PATH = re.compile(r"\s*SET\s+(?:SESSION\s+)?search_path\s*(?:=|TO)\s*'((?:[^']|'')*)'\s*;?\s*", re.IGNORECASE)
+#: A search path on which no table can be created without a schema.
+NOWHERE = f"information_schema,{CATALOG}.{SCHEMA}"
 
 
 def values(connection: DuckDBPyConnection | ReadOnlyConnection, names: Sequence[str]) -> dict[str, object]:
@@ -35,8 +42,38 @@ class SessionSettings:
 
     def __init__(self, connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
         self._path = self._first_path = search_path(connection)
+        #: The schemas of the client's search path, if some of them did not exist when it was set.
+        self._awaited: list[str] = []
         #: The values of `FOLLOWED`, after the client has set any.
         self._values: dict[str, object] = {}
+
+    def with_existing_schemas(self, connection: DuckDBPyConnection | ReadOnlyConnection, sql: str) -> str:
+        """A statement that sets something. A search path leaves out schemas that do not exist, as PostgreSQL does: a
+        client may name one before it creates it. Without any, tables can only be created with a schema."""
+        found = SET_PATH.fullmatch(sql)
+        if found is None:
+            return sql
+        self._awaited = []
+        names = [name.strip() for name in found[1].replace("''", "'").split(",")]
+        query = (
+            "SELECT DISTINCT unnest([schema_name, database_name, database_name || '.' || schema_name]) "
+            "FROM system.main.duckdb_schemas()"
+        )
+        known = {name.lower() for (name,) in connection.execute(query).fetchall()}
+        existing = [name for name in names if name.strip('"').lower() in known]
+        # A name with a comma or quotes in it is DuckDB's to read.
+        if len(existing) == len(names) or any('"' in name.strip('"') or name.count('"') == 1 for name in names):
+            return sql
+        self._awaited = names
+        return f"SET search_path = {literal(','.join(existing) or NOWHERE)}"
+
+    def created(self, connection: DuckDBPyConnection | ReadOnlyConnection) -> None:
+        """Put schemas on the search path that exist now."""
+        if self._awaited:
+            path = literal(",".join(self._awaited))
+            connection.execute(self.with_existing_schemas(connection, f"SET search_path = {path}"))
+            keep_catalog(connection)
+            self._path = search_path(connection)
 
     def changed(self, connection: DuckDBPyConnection | ReadOnlyConnection, *, are_followed: bool) -> None:
         """Append PostgreSQL's catalog to the search path, if a setting has removed it. The database `system` is refused

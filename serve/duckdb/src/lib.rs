@@ -4,7 +4,8 @@
 //! - [`TranslatingSession`] implements the server's engine for one client, over a [`LibraryConnection`] of DuckDB's
 //!   library;
 //! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's
-//!   text form (`literal`), comparisons of rows (`rows`), PostgreSQL's schema `public` ([`ServedDatabase`]);
+//!   text form (`literal`), comparisons of rows (`rows`), digits of seconds and
+//!   functions of other names (`spellings`), PostgreSQL's schema `public` ([`ServedDatabase`]);
 //! - `describe` finds the types of placeholders, `placeholder` and `cast` cast their values to these types;
 //! - `insert` writes the INSERT of COPY … FROM STDIN, and refuses values that DuckDB would store wrongly;
 //! - `numbered` and `create` make sequences for columns that number their rows;
@@ -36,7 +37,9 @@ mod own_rows;
 mod placeholder;
 mod repeated;
 mod rows;
+mod select_items;
 mod session;
+mod spellings;
 mod tables;
 mod translated;
 pub mod types;

@@ -4,17 +4,18 @@ use colonnade_server::EngineError;
 use colonnade_sql::edit::{Edited, Edits, PositionMap};
 use colonnade_sql::{Dialect, Reading};
 
-use crate::{ServedDatabase, catalog, errors, literal, rows};
+use crate::{ServedDatabase, catalog, errors, literal, rows, spellings};
 
 /// Changes a part of PostgreSQL's SQL into DuckDB's.
 type Pass = fn(&Reading<'_>, &ServedDatabase) -> Edits;
 
 /// The passes, in order: each one reads what those before it have written.
-const PASSES: [Pass; 6] = [
+const PASSES: [Pass; 7] = [
     |statement, _| catalog::arrows(statement),
     |statement, _| catalog::jsonb_operators(statement),
     |statement, served| catalog::edits(statement, &served.catalog),
     |statement, _| rows::edits(statement),
+    |statement, _| spellings::edits(statement),
     |statement, _| literal::edits(statement),
     |statement, served| served.edits(statement),
 ];

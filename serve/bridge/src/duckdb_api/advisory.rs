@@ -1,4 +1,4 @@
-//! `colonnade_advisory(action, key, second)`: a session takes an advisory lock, or gives it back. `catalog_functions.sql`
+//! `colonnade_advisory(action, key, second)`: a session takes an advisory lock, or gives it back. `advisory_locks.sql`
 //! has PostgreSQL's functions, which call it.
 
 use std::ffi::c_void;

@@ -261,14 +261,14 @@ impl Settings {
                 None => invalid("a time, such as 500, 1.5s or 5min, of at most 2147483647 ms"),
             },
             SearchPath => Ok(Change { engine: Some(set_statement(known.name, &without_catalog(value))), ..change }),
-            TimeZone => match Zone::named(value) {
+            TimeZone => match Zone::of_setting(value) {
                 Some(zone) => {
                     let value = zone.name().to_owned();
                     Ok(Change { engine: Some(set_statement(known.name, &value)), value, ..change })
                 }
-                None => {
-                    invalid("the name of a time zone, such as UTC or Europe/Berlin, or whole hours east of Greenwich")
-                }
+                None => invalid(
+                    "the name of a time zone, such as UTC or Europe/Berlin, or whole hours: 2 east, +02:00 west of Greenwich",
+                ),
             },
         }
     }

@@ -24,6 +24,17 @@ impl Zone {
         TimeZone::get(zone).ok().map(Self)
     }
 
+    /// The zone of a SET: as for [`Zone::named`], or an offset of whole hours such as `+02:00`. As in PostgreSQL, and POSIX,
+    /// such an offset counts to the west.
+    pub fn of_setting(value: &str) -> Option<Self> {
+        Self::named(value).or_else(|| {
+            let (hours, rest) = value.split_once(':')?;
+            let is_offset = hours.starts_with(['+', '-']) && matches!(rest, "00" | "00:00");
+            let west: i8 = hours.parse().ok().filter(|_| is_offset)?;
+            Self::named(&west.checked_neg()?.to_string())
+        })
+    }
+
     /// The zone of an Arrow column: a name, or an offset such as `+05:30`. An unknown zone is UTC.
     pub fn of_arrow(name: &str) -> Self {
         Self::named(name).or_else(|| Self::parse_offset(name)).unwrap_or(Self::UTC)
@@ -94,6 +105,15 @@ mod tests {
             assert_eq!(hours(unknown), None, "{unknown}");
         }
         assert_eq!(Zone::named("-3").unwrap().name(), "Etc/GMT+3");
+        let set = |value| Zone::of_setting(value).map(|zone| zone.name().to_owned());
+        for (value, expected) in
+            [("+02:00", "Etc/GMT+2"), ("-05:00:00", "Etc/GMT-5"), ("+00:00", "UTC"), ("2", "Etc/GMT-2")]
+        {
+            assert_eq!(set(value).as_deref(), Some(expected));
+        }
+        for other in ["02:00", "+05:30", "+02:00:01", "+99:00", "-:00", ":"] {
+            assert_eq!(set(other), None);
+        }
     }
 
     #[test]

@@ -1,0 +1,103 @@
+//! What PostgreSQL's clients write and DuckDB has in another way:
+//!
+//! - digits of seconds, `timestamp(6) with time zone`, `current_timestamp(0)`. DuckDB's times have six digits. Types with
+//!   fewer stay, and are an error, because a value would keep the digits that they leave out;
+//! - functions with any number of arguments, which a macro cannot have;
+//! - functions that give rows among the columns of a SELECT (`select_items`).
+
+use colonnade_sql::edit::Edits;
+use colonnade_sql::{Reading, Token, TokenKind};
+
+use crate::select_items;
+
+/// The digits of all times.
+const ALL: &str = "6";
+/// Functions with any number of arguments, and DuckDB's.
+const FUNCTIONS: [(&str, &str); 2] =
+    [("json_build_array", "system.main.json_array"), ("jsonb_build_array", "system.main.json_array")];
+
+/// The changes of a statement.
+pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
+    let (mut edits, tokens) = (Edits::default(), statement.tokens());
+    for (at, group) in tokens.windows(3).enumerate() {
+        let [word, open, digits] = group else { continue };
+        if !open.is_symbol(b'(') || word.kind != TokenKind::Word {
+            continue;
+        }
+        let is_qualified = at > 0 && tokens[at - 1].is_symbol(b'.');
+        if let Some((_, own)) = FUNCTIONS.iter().find(|(name, _)| !is_qualified && word.is_word(name)) {
+            edits.replace(word.range(), *own);
+        }
+        let Some(close) = tokens.get(at + 3).filter(|close| close.is_symbol(b')')) else { continue };
+        if digits.kind != TokenKind::Number {
+            continue;
+        }
+        let place = open.start..close.end();
+        let has_zone = || tokens.get(at + 4).is_some_and(|next| next.is_word("with"));
+        if digits.text == ALL {
+            let is_type = word.is_one_of(&["timestamptz", "time", "timetz"]) || word.is_word("timestamp") && has_zone();
+            if is_type || is_now(word) {
+                edits.remove(place);
+            }
+        } else if word.is_word("current_timestamp") && digits.text.len() == 1 {
+            let seconds = format!("system.main.epoch(current_timestamp), {}", digits.text);
+            edits.replace(word.start..place.end, format!("system.main.to_timestamp(system.main.round({seconds}))"));
+        }
+    }
+    select_items::rows(tokens, &mut edits);
+    edits
+}
+
+fn is_now(word: &Token<'_>) -> bool {
+    word.is_one_of(&["current_timestamp", "localtimestamp", "current_time", "localtime"])
+}
+
+#[cfg(test)]
+mod tests {
+    use colonnade_sql::Dialect;
+
+    use super::*;
+
+    fn rewritten(statement: &str) -> String {
+        edits(&Reading::new(statement, Dialect::DuckDb)).apply(statement).text.into_owned()
+    }
+
+    #[test]
+    fn six_digits_are_those_of_all_times() {
+        for (given, expected) in [
+            (
+                "create table t (a timestamp(6) with time zone, b TimestampTZ (6), c time(6), d time(6) with time zone)",
+                "create table t (a timestamp with time zone, b TimestampTZ , c time, d time with time zone)",
+            ),
+            ("select localtimestamp(6), current_time(6)", "select localtimestamp, current_time"),
+            ("select x::timetz(6)", "select x::timetz"),
+            (
+                "select current_timestamp(0)",
+                "select system.main.to_timestamp(system.main.round(system.main.epoch(current_timestamp), 0))",
+            ),
+        ] {
+            assert_eq!(rewritten(given), expected);
+        }
+    }
+
+    #[test]
+    fn functions_with_any_number_of_arguments_have_the_engines_names() {
+        assert_eq!(
+            rewritten("select json_build_array(a, b), Jsonb_Build_Array() from t"),
+            "select system.main.json_array(a, b), system.main.json_array() from t"
+        );
+        let other = "select s.json_build_array(1), json_build_array from \"json_build_array\"(2)";
+        assert_eq!(rewritten(other), other);
+    }
+
+    #[test]
+    fn other_digits_and_names_stay() {
+        for statement in [
+            "create table t (a timestamp(3) with time zone, b timestamp(6), c time(3), d timestamp(6) without time zone)",
+            "select f(6), \"time\"(6), 'time(6)', time(6 + 0), current_timestamp(10)",
+            "select timestamp (6",
+        ] {
+            assert_eq!(rewritten(statement), statement);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+"""What clients of PostgreSQL write, and DuckDB has in another way."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.testbed.serving import Server
+
+
+@pytest.fixture
+def session(server: Server) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(server.dsn, autocommit=True) as opened:
+        yield opened
+
+
+def test_six_digits_of_seconds_are_those_of_all_times(session: psycopg.Connection) -> None:
+    session.execute(
+        "create temp table times (a timestamp(6) with time zone, b timestamptz(6), c time(6), d timestamp(6), "
+        "e timestamp(6) without time zone default current_timestamp(6))"
+    )
+    moment = dt.datetime(2024, 5, 6, 7, 8, 9, 123456, dt.UTC)
+    plain = moment.replace(tzinfo=None)
+    session.execute("insert into times values (%s, %s, %s, %s, %s)", [moment, moment, plain.time(), plain, plain])
+    assert session.execute("select * from times").fetchall() == [(moment, moment, plain.time(), plain, plain)]
+    ((now, digits),) = session.execute("select current_timestamp(0), current_timestamp(3)").fetchall()
+    assert now.tzinfo is not None and now.microsecond == 0 and digits.microsecond % 1000 == 0
+    with pytest.raises(psycopg.Error, match="does not take a precision"):
+        session.execute("create temp table other (a timestamp(3) with time zone)")
+
+
+def test_arrays_of_json_have_any_number_of_items(session: psycopg.Connection) -> None:
+    found = session.execute("select json_build_array(1, 'a', null, true), jsonb_build_array()").fetchall()
+    assert found == [([1, "a", None, True], [])]
+    many = ", ".join(map(str, range(40)))
+    assert session.execute(f"select pg_catalog.json_build_array({many})").fetchall() == [(list(range(40)),)]
+
+
+def test_a_series_among_columns_is_rows(session: psycopg.Connection) -> None:
+    found = session.execute("select generate_series(1, 3), generate_series(1, 2) + 10 as other")
+    assert [column.name for column in found.description or ()] == ["generate_series", "other"]
+    assert found.fetchall() == [(1, 11), (2, 12), (3, None)]
+    assert session.execute("select count(*) from (select generate_series(%s, %s)) t", [5, 9]).fetchall() == [(5,)]
+    assert session.execute("select len(generate_series(1, 3))").fetchall() == [(3,)]
+
+
+def test_a_relations_comment_by_its_number_alone(session: psycopg.Connection) -> None:
+    session.execute("create temp table told (i int)")
+    session.execute("comment on table told is 'of goods'")
+    assert session.execute("select obj_description('told'::regclass)").fetchall() == [("of goods",)]
+
+
+def test_a_time_zone_by_its_offset(session: psycopg.Connection) -> None:
+    session.execute("set timezone to '-02:00'")
+    assert session.execute("select '2024-01-01 00:00+00'::timestamptz::text").fetchall() == [
+        ("2024-01-01 02:00:00+02",)
+    ]
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="whole hours"):
+        session.execute("set timezone to '+05:30'")
+
+
+def test_a_search_path_may_name_schemas_that_do_not_exist_yet(server: Server) -> None:
+    options = "-csearch_path=spelled,spelled_too"
+    with psycopg.connect(server.dsn, autocommit=True, options=options) as session:
+        with pytest.raises(psycopg.errors.InvalidSchemaName):
+            session.execute("create table goods (i int)")
+        session.execute("create schema spelled_too")
+        session.execute("create schema spelled")
+        session.execute("create table goods (i int)")
+        assert session.execute("select schemaname from pg_tables where tablename = 'goods'").fetchall() == [
+            ("spelled",)
+        ]
+        session.execute("set search_path to nowhere, spelled_too")
+        assert session.execute("show search_path").fetchall() == [("spelled_too",)]
+        session.execute("set search_path to public")
+        session.execute("drop schema spelled cascade")
+        session.execute("drop schema spelled_too")

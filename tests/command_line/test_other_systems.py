@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +18,11 @@ from tests.support.adbc_driver import DRIVER
 
 
 @pytest.fixture
-def without_linux(monkeypatch: pytest.MonkeyPatch) -> None:
+def without_linux(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for module in (_libraries, server_part):
         monkeypatch.setattr(module, "IS_LINUX", False)
+    server_part.is_installed.cache_clear()
+    yield
     server_part.is_installed.cache_clear()
 
 

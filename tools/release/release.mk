@@ -61,7 +61,8 @@ test-dist-windows: $(BIN)/.wheel $(BIN)/.test postgres mariadb ## Use the wheels
 	@$(call need,wine,wine wine64)
 	@$(call need,mvn,maven)
 	@$(call need,x86_64-w64-mingw32-gcc,gcc-mingw-w64-x86-64-posix)
-	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_windows.py tests/dist/shipped_windows_suites.py
+	$(call targets,x86_64-pc-windows-gnu)
+	$(BIN)/python -m pytest --timeout=3600 -rA tests/dist/shipped_windows_crates.py tests/dist/shipped_windows.py tests/dist/shipped_windows_suites.py
 
 # The extension for the versions of PostgreSQL of which this Debian has headers.
 deb: $(BIN)/python ## Build the extension's Debian packages into target/debian/

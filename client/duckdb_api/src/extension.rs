@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_void};
 
+use crate::handles::{CallbackError, OwnedType, checked, raw};
 use crate::symbols::{Api, Describe, Handle};
 
 /// The layout of `duckdb_extension_descriptor`, version 1.
@@ -84,6 +85,25 @@ pub unsafe fn describe(
     descriptor.api_version = api_version.as_ptr();
     (descriptor.entry_v1, descriptor.entry_v2) = (entry_v1, entry_v2);
     0
+}
+
+/// Adds a parameter without a default to the signature of a function that is being made. `kind` is [`POSITIONAL_ONLY`]
+/// or [`POSITIONAL_VARIADIC`].
+///
+/// # Safety
+/// `signature` is that of such a function.
+pub unsafe fn add_parameter(
+    api: &Api,
+    signature: Handle,
+    name: &str,
+    type_: &OwnedType,
+    kind: i32,
+) -> Result<(), CallbackError> {
+    let (name, none) = (raw(name), std::ptr::null_mut());
+    // SAFETY: the caller promises the signature; the name and the type live.
+    checked(api, |error| unsafe {
+        (api.v2_function_signature_add_parameter)(signature, &raw const name, type_.handle, none, kind, error)
+    })
 }
 
 /// A function of DuckDB's that is being made.

@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use colonnade_duckdb_api::arguments::{argument_type, constant};
 use colonnade_duckdb_api::extension::{
-    ANY, ExtensionInput, POSITIONAL_ONLY, POSITIONAL_VARIADIC, VOLATILE, describe, register as register_extensions,
+    ANY, ExtensionInput, POSITIONAL_ONLY, POSITIONAL_VARIADIC, VOLATILE, add_parameter, describe,
+    register as register_extensions,
 };
-use colonnade_duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
+use colonnade_duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, report};
 use colonnade_duckdb_api::scalar::{self, ScalarFunction};
 use colonnade_duckdb_api::symbols::{Api, Handle};
 use colonnade_duckdb_api::vectors::VectorValues;
@@ -116,17 +117,7 @@ unsafe fn register_function(api: &'static Api, input: &ExtensionInput) -> Result
                 (api.v2_factory_create_type_from_id)(factory, ANY, ptr::null(), ptr::null(), 0, out, error)
             })?;
             for (name, type_, kind) in [("token", &varchar, POSITIONAL_ONLY), ("columns", &any, POSITIONAL_VARIADIC)] {
-                let (name, none) = (raw(name), ptr::null_mut());
-                checked(api, |error| {
-                    (api.v2_function_signature_add_parameter)(
-                        signature,
-                        &raw const name,
-                        type_.handle,
-                        none,
-                        kind,
-                        error,
-                    )
-                })?;
+                add_parameter(api, signature, name, type_, kind)?;
             }
             checked(api, |error| (api.v2_function_signature_set_return_type)(signature, bigint.handle, error))
         })

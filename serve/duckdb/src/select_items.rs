@@ -1,28 +1,11 @@
 //! Functions that give rows among the columns of a SELECT. DuckDB's `generate_series` gives a list there, and `unnest`
 //! makes rows of it.
 
+use colonnade_server::functions::calls::AFTER_LIST;
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, TokenKind, closing};
 
 const FUNCTION: &str = "generate_series";
-/// Words that end the columns of a SELECT.
-const ENDS: [&str; 15] = [
-    "from",
-    "where",
-    "group",
-    "having",
-    "window",
-    "qualify",
-    "order",
-    "limit",
-    "offset",
-    "fetch",
-    "for",
-    "union",
-    "intersect",
-    "except",
-    "using",
-];
 
 /// Adds the changes of a statement.
 pub(crate) fn rows(tokens: &[Token<'_>], edits: &mut Edits) {
@@ -36,11 +19,16 @@ pub(crate) fn rows(tokens: &[Token<'_>], edits: &mut Edits) {
             TokenKind::Symbol(b'(') => columns.push(false),
             TokenKind::Symbol(b')') if columns.len() > 1 => drop(columns.pop()),
             TokenKind::Word if token.is_word("select") => *columns.last_mut().unwrap_or(&mut false) = true,
-            TokenKind::Word if token.is_one_of(&ENDS) => *columns.last_mut().unwrap_or(&mut false) = false,
+            TokenKind::Word if ends_columns(token) => *columns.last_mut().unwrap_or(&mut false) = false,
             TokenKind::Word if token.is_word(FUNCTION) && columns.last() == Some(&true) => item(tokens, at, edits),
             _ => {}
         }
     }
+}
+
+/// Whether it ends the columns of a SELECT.
+fn ends_columns(token: &Token<'_>) -> bool {
+    token.is_one_of(&AFTER_LIST) || token.is_word("for")
 }
 
 /// Changes a call that begins a column.
@@ -56,9 +44,8 @@ fn item(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
     if next.is_some_and(|next| next.is_symbol(b'[') || next.is_symbol(b'.')) {
         return;
     }
-    let is_end = |next: &Token<'_>| {
-        next.is_symbol(b',') || next.is_symbol(b')') || next.is_symbol(b';') || next.is_one_of(&ENDS)
-    };
+    let is_end =
+        |next: &Token<'_>| next.is_symbol(b',') || next.is_symbol(b')') || next.is_symbol(b';') || ends_columns(next);
     let name = if next.is_none_or(is_end) { format!(") AS {FUNCTION}") } else { ")".to_owned() };
     edits.insert(tokens[at].start, "unnest(");
     edits.insert(tokens[close].end(), name);

@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use colonnade_duckdb_api::arguments::constant;
 use colonnade_duckdb_api::extension::{
-    ExtensionInput, POSITIONAL_ONLY, VOLATILE, describe, register as register_extensions,
+    ExtensionInput, POSITIONAL_ONLY, VOLATILE, add_parameter, describe, register as register_extensions,
 };
 use colonnade_duckdb_api::scalar::{self, ScalarFunction};
 use colonnade_server::advisory::{LockHolder, LockKey, LockMode, LockRefusal, LockSpan};
 
-use super::handles::{CallbackError, EXECUTOR, INTERRUPT, OwnedType, checked, object, owned, raw, report};
+use super::handles::{CallbackError, EXECUTOR, INTERRUPT, OwnedType, checked, object, owned, report};
+use super::results::set_nulls;
 use super::symbols::{Api, Handle};
 use super::vectors::VectorValues;
 
@@ -68,17 +69,7 @@ unsafe fn register_function(api: &'static Api, input: &ExtensionInput) -> Result
                 ["VARCHAR", "BIGINT", "INTEGER", "BOOLEAN"].map(|name| OwnedType::parse(api, input.context, name));
             let [action, key, second, result] = types;
             for (name, type_) in [("action", action?), ("key", key?), ("second", second?)] {
-                let (name, none) = (raw(name), ptr::null_mut());
-                checked(api, |error| {
-                    (api.v2_function_signature_add_parameter)(
-                        signature,
-                        &raw const name,
-                        type_.handle,
-                        none,
-                        POSITIONAL_ONLY,
-                        error,
-                    )
-                })?;
+                add_parameter(api, signature, name, &type_, POSITIONAL_ONLY)?;
             }
             let result = result?;
             checked(api, |error| (api.v2_function_signature_set_return_type)(signature, result.handle, error))
@@ -151,7 +142,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
             let answers = std::slice::from_raw_parts_mut(data.cast::<bool>(), rows);
             for (row, answer) in answers.iter_mut().enumerate() {
                 if !keys.is_valid(keys.entry(row)) {
-                    set_null(api, result, row)?;
+                    set_nulls(api, result, row, std::iter::once(0))?;
                     continue;
                 }
                 *answer = call.answer(key(&keys, &seconds, row))?;
@@ -159,18 +150,6 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
             Ok(())
         });
     }
-}
-
-/// # Safety
-/// `result` is an execution's, with this row.
-unsafe fn set_null(api: &Api, result: Handle, row: usize) -> Result<(), CallbackError> {
-    let mut words = ptr::null_mut();
-    // SAFETY: the caller promises it; a bit of the vector's validity is a row.
-    unsafe {
-        checked(api, |error| (api.v2_vector_flat_get_validity_mutable)(result, &raw mut words, error))?;
-        *words.add(row / 64) &= !(1 << (row % 64));
-    }
-    Ok(())
 }
 
 /// # Safety

@@ -8,7 +8,7 @@ use std::ptr;
 
 use colonnade_duckdb_api::extension::{
     ANY, CONSISTENT, CONSISTENT_WITHIN_QUERY, ExtensionInput, MadeFunction, NULL_HANDLING, POSITIONAL_ONLY,
-    POSITIONAL_VARIADIC, SPECIAL, VOLATILE, describe, register as register_extensions,
+    POSITIONAL_VARIADIC, SPECIAL, VOLATILE, add_parameter, describe, register as register_extensions,
 };
 use colonnade_duckdb_api::scalar::ScalarFunction;
 
@@ -150,18 +150,8 @@ pub(super) unsafe fn sign(
         ("session", &varchar, POSITIONAL_ONLY),
         ("arguments", &any, POSITIONAL_VARIADIC),
     ] {
-        let name = raw(name);
-        // SAFETY: the caller promises the signature; the name and the type live; there is no default.
-        checked(api, |error| unsafe {
-            (api.v2_function_signature_add_parameter)(
-                signature,
-                &raw const name,
-                type_.handle,
-                ptr::null_mut(),
-                kind,
-                error,
-            )
-        })?;
+        // SAFETY: the caller promises the signature.
+        unsafe { add_parameter(api, signature, name, type_, kind) }?;
     }
     // SAFETY: as above.
     checked(api, |error| unsafe { (api.v2_function_signature_set_return_type)(signature, any.handle, error) })

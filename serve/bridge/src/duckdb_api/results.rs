@@ -122,9 +122,11 @@ pub(super) fn label_number(label: &[u8], type_: &SqlType) -> Result<u32, Callbac
     })
 }
 
+/// Makes rows NULL, which are counted from `first`.
+///
 /// # Safety
 /// As for `write`.
-unsafe fn set_nulls(
+pub(super) unsafe fn set_nulls(
     api: &Api,
     vector: Handle,
     first: usize,

@@ -26,7 +26,7 @@ pub struct AggregateCall {
 }
 
 /// The words after a SELECT list.
-const AFTER_LIST: [&str; 14] = [
+pub const AFTER_LIST: [&str; 14] = [
     "from",
     "where",
     "group",

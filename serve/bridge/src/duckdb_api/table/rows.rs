@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex};
 
 use colonnade_duckdb_api::arguments::constant;
-use colonnade_duckdb_api::extension::{MadeFunction, POSITIONAL_ONLY};
+use colonnade_duckdb_api::extension::{MadeFunction, POSITIONAL_ONLY, add_parameter};
 
 use super::{Call, lock};
 use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned, raw, report};
@@ -36,21 +36,11 @@ pub(super) unsafe fn register(api: &'static Api, context: Handle, extension: Han
         checked(api, |error| (api.v2_context_get_factory)(context, &raw mut factory, error))?;
         checked(api, |error| (api.v2_table_function_create)(factory, &raw mut function.handle, error))?;
         let handle = function.handle;
-        let (text, parameter) = (raw(NAME), raw("call"));
+        let text = raw(NAME);
         checked(api, |error| (api.v2_table_function_set_name)(handle, &raw const text, error))?;
         let mut signature = ptr::null_mut();
         checked(api, |error| (api.v2_table_function_get_signature)(handle, &raw mut signature, error))?;
-        checked(api, |error| {
-            let none = ptr::null_mut();
-            (api.v2_function_signature_add_parameter)(
-                signature,
-                &raw const parameter,
-                varchar.handle,
-                none,
-                POSITIONAL_ONLY,
-                error,
-            )
-        })?;
+        add_parameter(api, signature, "call", &varchar, POSITIONAL_ONLY)?;
         checked(api, |error| (api.v2_table_function_set_bind_callback)(handle, bind, error))?;
         checked(api, |error| (api.v2_table_function_set_init_global_callback)(handle, begin, error))?;
         checked(api, |error| (api.v2_table_function_set_exec_callback)(handle, execute, error))?;

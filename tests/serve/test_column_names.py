@@ -10,6 +10,7 @@ import psycopg
 import pytest
 from colonnade_serve._duckdb.column_names import column_names
 from colonnade_serve._duckdb.library import Library
+from colonnade_serve._duckdb.named_types import Definitions
 from psycopg import Connection
 
 from tests.testbed import postgres as pg
@@ -168,7 +169,7 @@ def test_names_do_not_depend_on_the_memory_that_is_left() -> None:
     count = 1000
     sql, own = f"select {', '.join(['1 + 1'] * count)}", ["(1 + 1)"] * count
     with duckdb.connect() as parser:
-        assert column_names(Library(parser, parser), sql, own) == ("?column?",) * count
+        assert column_names(Library(parser, parser, Definitions()), sql, own) == ("?column?",) * count
     config = {"memory_limit": "1MB", "temp_directory": ""}
     with duckdb.connect(config=config) as parser, pytest.raises(duckdb.OutOfMemoryException):
-        column_names(Library(parser, parser), sql, own)
+        column_names(Library(parser, parser, Definitions()), sql, own)

@@ -177,6 +177,8 @@ class CatalogColumns:
         for position, name in enumerate(names):
             if name == REGPROC:
                 found.texts[position], found.types[position] = name, "VARCHAR"
+            elif (shown := library.named_types.shown(name)) is not name:
+                found.types[position] = shown
         if any(name in LISTS for name in names):
             others = other_types(library, statement.sql, values) or names
             for position, (name, other) in enumerate(zip(names, others, strict=True)):

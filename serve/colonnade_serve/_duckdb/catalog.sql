@@ -65,6 +65,9 @@ CREATE MACRO engine_schema(place) AS CASE place WHEN main_name() THEN 'main' ELS
 -- Clients see two databases: the current one, and the one with temporary tables.
 CREATE MACRO is_visible(database) AS database = current_database() OR database = 'temp';
 
+-- The number of the type of arrays of a user's type (`oid.rs`).
+CREATE MACRO array_number(number) AS number + 1073741824;
+
 -- The types of users that clients can see: enumerations.
 CREATE VIEW enums AS
 SELECT type_oid AS oid, type_name AS name, schema_oid AS namespace, schema_name AS schema, labels,
@@ -87,7 +90,8 @@ FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen, CASE typcategory WHE
                                    'varbit', 'record') THEN typname || '_' ELSE typname END AS stem
       FROM types
       UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0, 'array_' FROM types WHERE typarray > 0
-      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, 0, 'enum_' FROM enums);
+      UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, array_number(oid), 'enum_' FROM enums
+      UNION ALL SELECT array_number(oid), '_' || name, namespace, -1, 'b', 'A', oid, 0, 'array_' FROM enums);
 
 CREATE VIEW pg_enum AS
 SELECT oid * 65536 + position AS oid, oid AS enumtypid, position::FLOAT AS enumsortorder, label AS enumlabel
@@ -97,13 +101,22 @@ FROM (SELECT oid, unnest(labels) AS label, unnest(range(1, len(labels) + 1)) AS 
 CREATE TABLE by_duckdb AS SELECT unnest(duckdb) AS known, oid, typarray FROM types;
 CREATE TABLE by_sql AS SELECT oid, sql_name AS known FROM types UNION ALL SELECT typarray, sql_name || '[]' FROM types WHERE typarray > 0;
 
+-- Types by all their names.
+CREATE VIEW known_types AS
+SELECT oid, typarray, typname AS known, typnamespace AS namespace FROM pg_type
+UNION ALL SELECT oid, typarray, sql_name, 11 FROM types
+UNION ALL SELECT oid, typarray, lower(known), 11 FROM by_duckdb
+UNION ALL SELECT oid, typarray, other, 11
+          FROM types JOIN (VALUES ('int4', 'int'), ('numeric', 'dec'), ('bpchar', 'char'), ('float8', 'float')) AS others(name, other)
+          ON typname = others.name;
+
 -- DuckDB's columns with the numbers of their types; text if PostgreSQL has no such type.
 CREATE VIEW numbered_columns AS
-SELECT c.*, CASE WHEN data_type LIKE '%]' THEN coalesce(t.typarray, 1009) ELSE coalesce(t.oid, e.oid, 25) END AS type,
+SELECT c.*, CASE WHEN data_type LIKE '%]' THEN coalesce(t.typarray, array_number(e.oid), 1009) ELSE coalesce(t.oid, e.oid, 25) END AS type,
        CASE WHEN data_type LIKE 'DECIMAL(%)' THEN numeric_precision * 65536 + numeric_scale + 4 ELSE -1 END::INTEGER AS modifier
 FROM duckdb_columns() c
 LEFT JOIN by_duckdb t ON t.known = split_part(regexp_replace(c.data_type, '(\[[0-9]*\])+$', ''), '(', 1)
-LEFT JOIN enums e ON e.duckdb = c.data_type
+LEFT JOIN (SELECT duckdb, min(oid) AS oid FROM enums GROUP BY duckdb) e ON e.duckdb = regexp_replace(c.data_type, '(\[[0-9]*\])+$', '')
 WHERE is_visible(c.database_name) AND NOT c.internal;
 
 -- Names in PostgreSQL's notation, with quotes where they are necessary (reserved words are in the manual's appendix "SQL Key Words").
@@ -127,7 +140,8 @@ CREATE MACRO format_type(number, modifier) AS
     (SELECT min(CASE WHEN argument.number = 1700 AND argument.modifier > 4
                      THEN 'numeric(' || ((argument.modifier - 4) // 65536) || ',' || ((argument.modifier - 4) % 65536) || ')' ELSE known END)
      FROM (SELECT number, modifier) AS argument(number, modifier), (FROM by_sql UNION ALL
-           SELECT oid, in_schema(schema, name) FROM enums)
+           SELECT oid, in_schema(schema, name) FROM enums UNION ALL
+           SELECT array_number(oid), in_schema(schema, name) || '[]' FROM enums)
      WHERE oid = argument.number);
 
 CREATE VIEW pg_namespace AS

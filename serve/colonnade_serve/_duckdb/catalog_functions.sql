@@ -25,7 +25,6 @@ CREATE MACRO view_query(number) AS
      FROM (SELECT number) AS argument(number), duckdb_views() WHERE view_oid = argument.number);
 CREATE MACRO pg_get_viewdef(view) AS view_query(view);
 CREATE MACRO pg_get_viewdef(view, pretty) AS view_query(view);
-CREATE MACRO to_regtype(type) AS (SELECT min(oid) FROM (SELECT type) AS argument(name), pg_type WHERE typname = argument.name);
 -- The subscripts of vectors (`catalog.sql`) count from 0.
 CREATE MACRO array_lower(list, dimension) AS CASE WHEN typeof(list) IN ('USMALLINT[]', 'UINTEGER[]') THEN 0 ELSE 1 END;
 CREATE MACRO array_upper(list, dimension) AS (len(list) - 1 + array_lower(list, dimension))::INTEGER;
@@ -94,6 +93,17 @@ CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
     (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '')
      FROM (SELECT to_regclass(relation), attribute) AS argument(relation, attribute), duckdb_columns()
      WHERE table_oid = argument.relation AND column_name = argument.attribute);
+-- A type by any of its names, with or without its schema and its digits; NULL if there is none.
+CREATE MACRO to_regtype(given) AS
+    (SELECT CASE WHEN argument.is_array THEN typarray ELSE oid END
+     FROM (SELECT words(base) AS parts, lower(trim(base)) AS whole, is_array
+           FROM (SELECT regexp_replace(given::VARCHAR, '\s*(\([^()]*\)|\[\d*\])', '', 'g') AS base, given::VARCHAR LIKE '%]' AS is_array))
+          AS argument,
+          known_types
+     WHERE known = argument.whole
+        OR lower(known) = lower(argument.parts[-1])
+           AND (len(argument.parts) = 1 OR namespace IN (11, schema_number(engine_schema(argument.parts[-2]))))
+     ORDER BY known <> argument.whole, known <> argument.parts[-1], namespace <> schema_number(system.main.current_schema()), oid LIMIT 1);
 CREATE MACRO regclass_number(given) AS
     coalesce(try_cast(given AS BIGINT), to_regclass(given::VARCHAR),
              CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);
@@ -102,11 +112,7 @@ CREATE MACRO regclass_name(given) AS
               FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), relations WHERE oid = argument.number),
              given::VARCHAR);
 CREATE MACRO regtype_number(given) AS
-    coalesce(try_cast(given AS BIGINT),
-             (SELECT min(oid) FROM (SELECT words(given::VARCHAR)[-1]) AS argument(name),
-                                   (SELECT oid, typname AS known FROM pg_type
-                                    UNION ALL FROM by_sql)
-              WHERE known = argument.name),
+    coalesce(try_cast(given AS BIGINT), to_regtype(given),
              CASE WHEN given IS NOT NULL THEN error('type "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regtype_name(number) AS
     CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'

@@ -22,6 +22,7 @@ from .deferred_calls import DeferredCalls
 from .function_store import FunctionStore
 from .functions import SessionFunctions
 from .kept_rows import KeptRows
+from .named_types import Definitions
 from .overloads import Overloads
 from .remembered import MAX_STATEMENTS
 from .resource_limits import ResourceLimits, configure
@@ -77,6 +78,7 @@ class Engine:
         self.has_functions = processes is not None
         self._store = None if processes is None else FunctionStore(None if path == ":memory:" else path, processes)
         self._epoch = CatalogEpoch()
+        self._definitions = Definitions()
         #: The names of aggregates in Python, and of table functions.
         self.aggregates: list[str] = []
         self.table_functions: list[str] = []
@@ -108,6 +110,7 @@ class Engine:
             StatementCheck(self.fence, self._limits.files, read_only, self._limits.max_columns),
             user,
             self._overloads,
+            self._definitions,
         )
         if self._can_gather:
             session.gather(StatementGathering(session.library))

@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .named_types import NamedTypes
 from .parse_tree import query_nodes
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from duckdb.sqltypes import DuckDBPyType
 
     from .deferred_calls import BoundCalls
+    from .named_types import Definitions
     from .read_only_connection import ReadOnlyConnection
 
 
@@ -48,9 +50,15 @@ class Bound:
 class Library:
     """One connection, and another one that serializes parse trees independently of the state of its transaction."""
 
-    def __init__(self, connection: DuckDBPyConnection | ReadOnlyConnection, parser: DuckDBPyConnection) -> None:
+    def __init__(
+        self,
+        connection: DuckDBPyConnection | ReadOnlyConnection,
+        parser: DuckDBPyConnection,
+        definitions: Definitions,
+    ) -> None:
         self.connection = connection
         self.parser = parser
+        self.named_types = NamedTypes(connection, definitions)
 
     def bind(self, sql: str, values: dict[str, object] | None = None) -> Bound:
         """What DuckDB finds a statement to be. It does not run. `values` are those of its parameters."""

@@ -31,6 +31,8 @@ class RememberedStatement:
     row_bytes: int
     #: If its functions run beside the plan: the proof that they can.
     proof: Proof | None = None
+    #: The state of `NamedTypes` if a column has a number in it.
+    named_types: tuple[int, int] | None = None
 
 
 class RememberedStatements:

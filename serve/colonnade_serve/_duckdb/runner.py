@@ -14,6 +14,7 @@ from .batch_rows import Limits, reader, row_bytes, rows_per_batch
 from .catalog import CatalogColumns, needs_no_conversion
 from .column_names import column_names
 from .export import with_database
+from .named_types import is_numbered
 from .remembered import RememberedStatement, RememberedStatements
 from .result_width import check_converted
 
@@ -75,6 +76,7 @@ class StatementRunner:
             answer = self.run(statement, limits, parameters)
             if answer.stream is None:
                 self._lifetime.finish()
+            self._library.named_types.ran(statement.kind)
             return answer
         epoch = self.deferred_calls.epoch
         # A transaction notes its own end. A setting of all sessions may change what their queries give.
@@ -87,6 +89,7 @@ class StatementRunner:
                 answer = self.run(statement, limits, parameters)
             if answer.stream is None:
                 self._lifetime.finish()
+        self._library.named_types.ran(statement.kind)
         return replace(answer, must_finish=True) if epoch.is_writing else answer
 
     def _run_replayed(
@@ -152,6 +155,7 @@ class StatementRunner:
         sql, bytes_ = statement.sql, row_bytes(statement.types)
         rows = rows_per_batch(bytes_, limits)
         names, types = column_names(self._library, sql, statement.columns), catalog.shown(statement.types)
+        named_types = self._library.named_types.state if any(map(is_numbered, catalog.types.values())) else None
         if limits.may_be_encoded and self.gathering is not None:
             gathered = self.gathering.submit_bound(statement, parameters)
             if gathered is not None:
@@ -164,11 +168,12 @@ class StatementRunner:
             expected = tuple(map(str, statement.types))
             stream = self.deferred_calls.submit((sql, parameters, rows), expected, proof)
             if stream is not None:
-                self.remembered.keep(sql, RememberedStatement(expected, names, types, bytes_, proof))
+                self.remembered.keep(sql, RememberedStatement(expected, names, types, bytes_, proof, named_types))
                 return Answer(stream=stream, names=names, types=types)
         result = self._library.rows(sql, parameters, rows)
         if statement.calls is None or statement.calls.is_decided:
-            self.remembered.keep(sql, RememberedStatement(result.description, names, types, bytes_))
+            known = RememberedStatement(result.description, names, types, bytes_, named_types=named_types)
+            self.remembered.keep(sql, known)
         return Answer(stream=Capsule(result.arrow_capsule()), names=names, types=types)
 
     def _rows(self, relation: DuckDBPyRelation | None, sql: str, limits: Limits, catalog: CatalogColumns) -> Answer:
@@ -187,6 +192,9 @@ class StatementRunner:
         if remembered is None:
             return None
         if limits.may_be_encoded and self.gathering is not None and self.gathering.is_due(sql):
+            return None
+        if remembered.named_types not in (None, self._library.named_types.state):
+            self.remembered.forget(sql)
             return None
         if self.gathering is not None:
             self.gathering.begin_stream()

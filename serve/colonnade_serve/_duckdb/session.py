@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from .deferred_calls import DeferredCalls
     from .functions import SessionFunctions
     from .kept_rows import KeptRows
+    from .named_types import Definitions
     from .overloads import Overloads
     from .snapshot_cache import SnapshotCache
     from .table_functions import TableFunctions
@@ -56,13 +57,14 @@ class Session:
         statement_check: StatementCheck,
         user: str,
         overloads: Overloads,
+        definitions: Definitions,
     ) -> None:
         self.user = user
         transactions = ReadOnlyConnection(connection) if statement_check.read_only else StatementTransaction(connection)
         #: When its statements begin and end.
         self.lifetime = StatementLifetime(transactions)
         self._connection = transactions if isinstance(transactions, ReadOnlyConnection) else connection
-        self.library = Library(self._connection, parser)
+        self.library = Library(self._connection, parser, definitions)
         self.statement_check = statement_check
         self._open_types = OpenTypes(self.library, overloads)
         self._settings = SessionSettings(connection)
@@ -240,6 +242,7 @@ class Session:
         named = [(name, str(type_)) for name, type_ in bound.parameters]
         if parameters is None and named:
             named = self._open_types.of_parameters(bound.inner or bound.sql, dict(named))
+        named = [(name, self.library.named_types.shown(type_)) for name, type_ in named]
         return Description(parameters=named, columns=columns, late=is_late)
 
     @binding

@@ -92,7 +92,7 @@ pub fn edits(reading: &Reading<'_>, names: &CatalogNames) -> Edits {
         return edits;
     }
     let may_match = |at: usize| {
-        [SCHEMA, INFORMATION, "array", "unnest", "index", "like", "ilike", series::SUBSCRIPTS]
+        [SCHEMA, INFORMATION, "array", "unnest", "index", "like", "ilike", series::SUBSCRIPTS, casts::TYPE_FUNCTION]
             .iter()
             .chain(&casts::TYPES)
             .chain(&vectors::VECTORS)

@@ -4,6 +4,7 @@
 //! `open_places.py` finds what decides each one, and DuckDB's binder gives its type.
 
 use colonnade_server::parameter::ParameterValue;
+use colonnade_server::value::oid;
 use colonnade_server::value::types::{Type, TypeKind};
 use colonnade_server::{Columns, Description, EngineError, Parameter, SqlState};
 use colonnade_sql::Statement;
@@ -26,7 +27,7 @@ struct OpenStatement {
 impl<C: LibraryConnection> TranslatingSession<C> {
     /// Describes a statement whose parameters have the types with PostgreSQL's numbers `oids`, 0 where one is open.
     pub(crate) fn description(&mut self, statement: &Statement<'_>, oids: &[u32]) -> Result<Description, EngineError> {
-        let given = oids.iter().map(|oid| types::of_oid(*oid));
+        let given = self.types_of(oids)?.into_iter();
         if let Some(table) = numbered::table(statement) {
             table.numbered.iter().try_for_each(|column| numbered::sequence_options(column).map(drop))?;
             let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
@@ -46,6 +47,30 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         };
         let open = OpenStatement { placeholders: Placeholders::find(&statement.text), statement };
         open.describe(&mut self.connection, types)
+    }
+}
+
+impl<C: LibraryConnection> TranslatingSession<C> {
+    /// DuckDB's types for PostgreSQL's numbers.
+    fn types_of(&mut self, oids: &[u32]) -> Result<Vec<Option<Type>>, EngineError> {
+        oids.iter()
+            .map(|&oid| match oid::item_of(oid) {
+                Some(item) if oid::is_users(item) => Ok(self.user_type(item)?.map(Type::list_of)),
+                _ if oid::is_users(oid) => self.user_type(oid),
+                _ => Ok(types::of_oid(oid)),
+            })
+            .collect()
+    }
+
+    /// The user's type with this number.
+    fn user_type(&mut self, oid: u32) -> Result<Option<Type>, EngineError> {
+        let query = format!(
+            "SELECT colonnade_catalog.pg.quote_ident(schema) || '.' || colonnade_catalog.pg.quote_ident(name) \
+             FROM colonnade_catalog.pg.enums WHERE oid = {oid}"
+        );
+        let rows = self.own_rows(&Translated::of(&query), &[])?;
+        let name = rows.into_iter().next().and_then(|row| row.into_iter().next().flatten());
+        Ok(name.map(|name| Type::new(name, TypeKind::Enum(oid))))
     }
 }
 

@@ -17,14 +17,16 @@ use crate::types;
 /// The changes that put such literals into DuckDB's form.
 pub fn edits(reading: &Reading<'_>) -> Edits {
     let (mut edits, statement) = (Edits::default(), reading.text());
-    if !["'\\", "'{"].iter().any(|start| statement.contains(start)) {
+    if !statement.contains('\'') {
         return edits;
     }
     let tokens = reading.tokens();
-    for (at, literal) in tokens.iter().enumerate() {
+    for (at, literal) in tokens.iter().enumerate().filter(|(at, _)| may_have_type(tokens, *at)) {
         let Some(value) = literal.string(Dialect::DuckDb) else { continue };
         if let Some((place, bytes)) = bytes_with_type_before(tokens, at, &value) {
             edits.replace(place, bytes);
+        } else if let Some((place, exact)) = exact_with_type_before(tokens, at, &value) {
+            edits.replace(place, exact);
         } else if let Some((place, list)) = quantified_list(tokens, at, &value) {
             edits.replace(place, list);
         } else if let Some((translated, end)) = cast(statement, &value, &tokens[at + 1..]) {
@@ -32,6 +34,12 @@ pub fn edits(reading: &Reading<'_>) -> Edits {
         }
     }
     edits
+}
+
+/// Whether a type or a quantifier stands beside a token, by its neighbours alone.
+fn may_have_type(tokens: &[Token<'_>], at: usize) -> bool {
+    let (before, after) = (at.checked_sub(1).map(|before| tokens[before].kind), tokens.get(at + 1).map(|next| next.kind));
+    matches!(before, Some(TokenKind::Word | TokenKind::Symbol(b'('))) || after == Some(TokenKind::Symbol(b':'))
 }
 
 /// A literal with its cast in DuckDB's SQL, and the byte after the cast. `rest` are the tokens after the literal.
@@ -45,6 +53,9 @@ fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usi
     let (dimensions, end) = brackets(&type_[item..]);
     // `bytea` is PostgreSQL's name. A literal that is cast to DuckDB's name, BLOB, is in DuckDB's text form already.
     let is_bytes = name.is_word("bytea");
+    if dimensions == 0 && !is_bytes {
+        return exact_cast(value, &type_[..item]).map(|cast| (cast, type_[item - 1].end()));
+    }
     if dimensions == 0 {
         let is_hexadecimal = is_bytes && value.starts_with("\\x");
         let value = is_hexadecimal.then(|| from_text(&types::named("BLOB"), value).ok())??;
@@ -57,6 +68,55 @@ fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usi
     // PostgreSQL's type of an array does not have the number of dimensions.
     let suffix = "[]".repeat(dimensions.max(value.dimensions()));
     Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
+}
+
+/// A literal in `CAST('1.2345' AS numeric)` or `numeric '1.2345'`: the replaced bytes and the new text.
+fn exact_with_type_before(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
+    let before = at.checked_sub(1)?;
+    if tokens[before].kind == TokenKind::Word {
+        return Some((tokens[before].start..tokens[at].end(), exact_cast(value, &tokens[before..at])?));
+    }
+    let cast = before.checked_sub(1).filter(|cast| tokens[before].is_symbol(b'(') && tokens[*cast].is_word("cast"))?;
+    let type_ = tokens.get(at + 2..).filter(|_| tokens[at + 1].is_word("as"))?;
+    let end = type_name_length(type_.first().map(|_| type_)?);
+    let close = type_.get(end).filter(|close| close.is_symbol(b')'))?;
+    Some((tokens[cast].start..close.end(), exact_cast(value, &type_[..end])?))
+}
+
+/// The cast of a literal that DuckDB would refuse or round: of a date, a time or an interval in PostgreSQL's form, or to
+/// `numeric` without digits, of which DuckDB would keep three.
+fn exact_cast(value: &str, type_: &[Token<'_>]) -> Option<String> {
+    let type_ = postgres_type(type_)?;
+    let read = from_text(&type_, value).ok()?;
+    let name = cast_name(&type_, &read).ok()?;
+    let is_number = matches!(type_.kind, TypeKind::Numeric(_));
+    // Without digits there is neither a number that is not finite nor one that is too long.
+    let is_changed = if is_number { name != "DOUBLE" } else { read != ParameterValue::Text(value.to_owned()) };
+    is_changed.then(|| format!("CAST({} AS {name})", expression(&read)))
+}
+
+/// The type of these words, if it is one of those.
+fn postgres_type(words: &[Token<'_>]) -> Option<Type> {
+    let [name, more @ ..] = words else { return None };
+    let is_zoned = match more {
+        [] => false,
+        [with, time, zone] if time.is_word("time") && zone.is_word("zone") => with.is_word("with"),
+        _ => return None,
+    };
+    let name = match &*name.folded() {
+        "timestamp" if is_zoned => "TIMESTAMP WITH TIME ZONE",
+        "time" if is_zoned => "TIME WITH TIME ZONE",
+        "timestamp" => "TIMESTAMP",
+        "time" => "TIME",
+        _ if !more.is_empty() => return None,
+        "timestamptz" => "TIMESTAMP WITH TIME ZONE",
+        "timetz" => "TIME WITH TIME ZONE",
+        "date" => "DATE",
+        "interval" => "INTERVAL",
+        "numeric" | "decimal" | "dec" => types::DECIMAL,
+        _ => return None,
+    };
+    Some(types::named(name))
 }
 
 /// A literal in `CAST('\x00' AS bytea)` or `bytea '\x00'`: the replaced bytes and the new text.
@@ -212,6 +272,16 @@ mod tests {
             ("select i = ANY ('{1,NULL}') from t", "select i IN ('1', NULL) from t"),
             ("select i <> all('{a}'), j != ALL('{}')", "select i NOT IN ('a'), j NOT IN (SELECT NULL WHERE false)"),
             ("select i < any('{1}'), i >= any('{1}')", "select i < any('{1}'), i >= any('{1}')"),
+            ("select '-1 mon +2 days'::interval", "select CAST('-1 mon 2 days' AS INTERVAL)"),
+            (
+                "select '2000-01-01 00:00 +2'::timestamp with time zone, '2000-01-01'::date",
+                "select CAST('2000-01-01 00:00+02' AS TIMESTAMP WITH TIME ZONE), '2000-01-01'::date",
+            ),
+            ("select '1:00-7:30' :: timetz", "select CAST('1:00:00-07:30' AS TIME WITH TIME ZONE)"),
+            ("select CAST('1.2345' AS numeric)", "select CAST('1.2345' AS DECIMAL(5,4))"),
+            ("select numeric '1.2345', a 'b'", "select CAST('1.2345' AS DECIMAL(5,4)), a 'b'"),
+            ("select '1000000000.12345'::numeric", "select CAST('1000000000.12345' AS DECIMAL(15,5))"),
+            ("select '0'::decimal, '1.25'::numeric(4, 1)", "select CAST('0' AS DECIMAL(1,0)), '1.25'::numeric(4, 1)"),
             ("select '{}'::text[]", "select CAST(system.main.list_value() AS text[])"),
             (
                 "select '{{a,\"b c\"},{\"it''s\",\"\"}}'::text[] as t",

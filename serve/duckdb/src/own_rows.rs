@@ -25,7 +25,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                 for (row, texts) in found[first..].iter_mut().enumerate() {
                     let mut text = Vec::new();
                     if !column.is_null(row) {
-                        column.write_text(row, value::IntervalStyle::default(), &mut text).map_err(internal)?;
+                        column.write_text(row, value::TextStyle::default(), &mut text).map_err(internal)?;
                     }
                     texts.push((!column.is_null(row)).then(|| String::from_utf8_lossy(&text).into_owned()));
                 }

@@ -2,11 +2,26 @@
 //! the engine has described keeps the engine's name for casts.
 
 use colonnade_server::value::oid;
-use colonnade_server::value::types::{Type, TypeKind};
+use colonnade_server::value::types::{self, Type, TypeKind};
 
 /// The type with this name. The names are those of DuckDB's `typeof` (DuckDB manual, "Data Types").
 pub fn named(name: &str) -> Type {
-    Type::new(name, kind(name))
+    match types::numbered(name) {
+        (name, Some(number)) => Type::new(name, TypeKind::Enum(number)),
+        _ => match items(name) {
+            // The item's name may have a number.
+            Some((item, size)) => {
+                let item = named(item);
+                Type::new(format!("{}{size}", item.name), TypeKind::List(Box::new(item)))
+            }
+            None => Type::new(name, kind(name)),
+        },
+    }
+}
+
+/// The name of a list's items, and what stands after it.
+fn items(name: &str) -> Option<(&str, &str)> {
+    name.ends_with(']').then(|| name.rfind('[')).flatten().map(|start| name.split_at(start))
 }
 
 /// DuckDB's type for PostgreSQL's number `oid`; `None` if DuckDB has no such type, or the client leaves it open.
@@ -34,7 +49,7 @@ fn of_postgres(type_: &Type) -> Type {
         TypeKind::Uuid => "UUID",
         TypeKind::Json => "JSON",
         TypeKind::Bits => "BIT",
-        TypeKind::Text | TypeKind::Name | TypeKind::Vector(_) | TypeKind::Record | TypeKind::Map => "VARCHAR",
+        TypeKind::Text | TypeKind::Name | TypeKind::Enum(_) | TypeKind::Vector(_) | TypeKind::Record | TypeKind::Map => "VARCHAR",
         TypeKind::Unsupported | TypeKind::Unknown => "VARCHAR",
     };
     Type::new(name, type_.kind.clone())
@@ -49,9 +64,6 @@ pub(crate) fn is_decimal(type_: &Type) -> bool {
 }
 
 fn kind(name: &str) -> TypeKind {
-    if let Some((item, _)) = name.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
-        return TypeKind::List(Box::new(named(item)));
-    }
     let (base, arguments) = match name.split_once('(') {
         Some((base, arguments)) => (base, arguments.strip_suffix(')')),
         None => (name, None),
@@ -104,6 +116,9 @@ mod tests {
             ("DECIMAL(9,2)[]", 1231, -1),
             ("INTEGER[3][]", 1007, -1),
             ("ENUM('a[]', 'b')", oid::TEXT, -1),
+            ("ENUM('a[]', 'b #1') #20745", 20745, -1),
+            ("ENUM('a', 'b') #20745[]", 20745 + (1 << 30), -1),
+            ("ENUM('a', 'b') #20745[3][]", 20745 + (1 << 30), -1),
             ("STRUCT(a INTEGER[], b VARCHAR)", oid::RECORD, -1),
             ("MAP(VARCHAR, INTEGER)", 2287, -1),
             ("STRUCT(a INTEGER)[]", 2287, -1),

@@ -18,7 +18,7 @@ use crate::message::backend;
 use crate::rows::spool::Spool;
 use crate::value::oid::{self, TypeInfo};
 use crate::value::types::{Type, TypeKind};
-use crate::value::{ColumnWriter, IntervalStyle, Unsupported, ValueError};
+use crate::value::{ColumnWriter, TextStyle, Unsupported, ValueError};
 
 /// The names of the formats, for error messages.
 const TEXT: &str = "a text result";
@@ -152,7 +152,7 @@ impl Cursor {
         output: &mut Output,
         control: &Control,
         formats: &Formats,
-        style: IntervalStyle,
+        style: TextStyle,
         limit: Option<u64>,
     ) -> Result<SentRows, Failure> {
         let mut sent = 0;
@@ -231,7 +231,7 @@ impl Cursor {
         output: &mut Output,
         batch: &RecordBatch,
         formats: &Formats,
-        style: IntervalStyle,
+        style: TextStyle,
     ) -> Result<(), Failure> {
         let columns = lines::column_writers(&self.schema, batch, TEXT)?;
         let fields = (columns.len() as i16).to_be_bytes();
@@ -269,7 +269,7 @@ pub fn interrupted(control: &Control, error: EngineError) -> Failure {
     control.check().err().unwrap_or_else(|| error.into())
 }
 
-fn text(column: &ColumnWriter<'_>, row: usize, style: IntervalStyle, out: &mut Vec<u8>) -> Result<(), ValueError> {
+fn text(column: &ColumnWriter<'_>, row: usize, style: TextStyle, out: &mut Vec<u8>) -> Result<(), ValueError> {
     if column.is_null(row) {
         out.extend_from_slice(&NULL);
         return Ok(());

@@ -1,7 +1,7 @@
 //! Writes one value of an Arrow column in PostgreSQL's text form ([`ColumnWriter::write_text`]) or binary form
 //! ([`ColumnWriter::write_binary`]).
 //!
-//! The text is that of PostgreSQL 15 with `DateStyle = ISO`, `bytea_output = hex`, and the session's [`IntervalStyle`].
+//! The text is that of PostgreSQL 15 with `bytea_output = hex` and the session's [`TextStyle`].
 //! A timestamp with a zone is shown in the zone of its Arrow type. Types that PostgreSQL lacks have these forms:
 //!
 //! - unsigned and 128-bit integers: numbers
@@ -15,6 +15,7 @@
 
 mod binary;
 mod column;
+mod date_style;
 pub(crate) mod datetime;
 mod interval;
 mod nested;
@@ -26,6 +27,7 @@ mod zone;
 
 pub(crate) use binary::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS};
 pub use column::ColumnWriter;
+pub use date_style::DateStyle;
 pub use interval::IntervalStyle;
 pub use text::is_unquoted_byte;
 pub(crate) use zone::Zone;
@@ -35,6 +37,15 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef};
 
 use crate::error::{ClientError, SqlState};
+
+/// The forms of texts that a session chooses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextStyle {
+    /// Of dates and timestamps.
+    pub date: DateStyle,
+    /// Of intervals.
+    pub interval: IntervalStyle,
+}
 
 /// A column whose type a format cannot carry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -145,6 +156,11 @@ pub(crate) enum LogicalType {
     Storage,
     /// A type whose storage has no useful text.
     Opaque,
+}
+
+/// The number of a field's type, if it is a user's.
+pub(crate) fn user_type(field: &Field) -> Option<u32> {
+    types::numbered(field.metadata().get(DATABASE_TYPE)?).1
 }
 
 /// The logical type of a field.

@@ -19,6 +19,8 @@ use super::{SCHEMA, qualifies};
 pub const TYPES: [&str; 5] = ["regclass", "regtype", "regnamespace", "regproc", "regprocedure"];
 /// The types of texts.
 const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];
+/// The function that gives the name of a value's type.
+pub const TYPE_FUNCTION: &str = "pg_typeof";
 /// Functions whose argument in DuckDB is the name of a sequence.
 const SEQUENCE_FUNCTIONS: [&str; 3] = ["nextval", "currval", "setval"];
 
@@ -49,8 +51,15 @@ impl<'t, 'a> Casts<'t, 'a> {
             return None;
         }
         let (type_, end) = type_name(tokens, at + if is_postfix { 2 } else { 1 })?;
-        let type_ = TYPES.into_iter().find(|name| *name == type_)?;
         let whole = tokens[at].start..tokens[end - 1].end();
+        if is_postfix && type_ == "oid" && !is_symbol(tokens, end, b'[') {
+            // The number of a type whose name a function gives.
+            let operand = self.operand(at).filter(|operand| is_type_function(&tokens[*operand..at]))?;
+            edits.insert(tokens[operand].start, format!("{CATALOG}regtype_number("));
+            edits.replace(whole, ")");
+            return Some(end - at);
+        }
+        let type_ = TYPES.into_iter().find(|name| *name == type_)?;
         if is_postfix {
             let operand = self.operand(at)?;
             if is_symbol(tokens, end, b'[') {
@@ -105,7 +114,7 @@ impl<'t, 'a> Casts<'t, 'a> {
             .take_while(|token| matches!(token.kind, TokenKind::Symbol(b'=' | b'<' | b'>' | b'!')));
         let constant = at + signs.count();
         constant > at
-            && self.tokens.get(constant).is_some_and(|token| token.kind == TokenKind::Text)
+            && self.tokens.get(constant..=constant).is_some_and(is_constant)
             && is_double_colon(self.tokens, constant + 1)
     }
 
@@ -165,6 +174,15 @@ impl<'t, 'a> Casts<'t, 'a> {
             chain.push(start - 2);
             last = start - 3;
         }
+    }
+}
+
+/// Whether the tokens call the function that gives the name of a value's type.
+fn is_type_function(operand: &[Token<'_>]) -> bool {
+    match operand {
+        [schema, dot, name, ..] if qualifies(schema, dot, SCHEMA) => name.is_name(TYPE_FUNCTION),
+        [name, open, ..] => name.is_name(TYPE_FUNCTION) && open.is_symbol(b'('),
+        _ => false,
     }
 }
 
@@ -251,6 +269,12 @@ mod tests {
             (
                 "a::regtype <> 'x'::regtype",
                 "colonnade_catalog.pg.regtype_number(a) <> colonnade_catalog.pg.regtype_number('x')",
+            ),
+            ("pg_typeof($1)::oid", "colonnade_catalog.pg.regtype_number(pg_typeof($1))"),
+            ("a.oid::oid", "a.oid::oid"),
+            (
+                "pg_typeof(a)::regtype = $1::regtype",
+                "colonnade_catalog.pg.regtype_number(pg_typeof(a)) = colonnade_catalog.pg.regtype_number($1)",
             ),
             ("a::regclass = 'x'", "colonnade_catalog.pg.regclass_name(a) = 'x'"),
             ("a::regclass[]", "a::regclass[]"),

@@ -7,7 +7,7 @@ use crate::error::Failure;
 use crate::message::backend;
 use crate::message::frontend::{FrontendMessage, Phase};
 use crate::message::{ProtocolError, backend::Report};
-use crate::session::settings::is_known;
+use crate::session::settings::{self, is_known};
 use crate::tls;
 
 /// The purpose of a connection.
@@ -106,11 +106,14 @@ fn parse_parameters(minor: u16, parameters: &[(&str, &str)]) -> Result<StartupMe
             "user" => message.user = (*value).to_owned(),
             "database" => message.database = (*value).to_owned(),
             "application_name" => message.application_name = (*value).to_owned(),
-            "client_encoding" if !is_utf8(value) => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
+            // asyncpg writes quotes around the name.
+            "client_encoding" => match settings::encoding(value) {
+                None => return Err(ProtocolError::ClientEncoding((*value).to_owned())),
+                Some(name) if name == settings::UTF8 => {}
+                Some(name) => others.push(("client_encoding".to_owned(), name.to_owned())),
+            },
             "options" => message.settings = parse_options(value)?,
             name if name.starts_with("_pq_.") => message.options.push(name.to_owned()),
-            // The first arm has checked it. asyncpg writes quotes around the name.
-            "client_encoding" => {}
             name if is_known(name) => others.push((name.to_owned(), (*value).to_owned())),
             _ => {}
         }
@@ -149,11 +152,6 @@ fn parse_options(options: &str) -> Result<Vec<(String, String)>, ProtocolError> 
         settings.push((name.replace('-', "_"), value.to_owned()));
     }
     Ok(settings)
-}
-
-fn is_utf8(encoding: &str) -> bool {
-    let name: String = encoding.chars().filter(char::is_ascii_alphanumeric).collect();
-    ["utf8", "unicode"].contains(&name.to_ascii_lowercase().as_str())
 }
 
 impl StartupMessage {
@@ -233,8 +231,12 @@ mod tests {
 
     #[test]
     fn recognizes_the_names_of_utf8() {
-        assert!(is_utf8("UTF8") && is_utf8("utf-8") && is_utf8("'UTF8'") && is_utf8("unicode"));
-        assert!(!is_utf8("LATIN1") && !is_utf8(""));
+        for name in ["UTF8", "utf-8", "'UTF8'", "unicode"] {
+            assert_eq!(parse_parameters(0, &[("client_encoding", name)]).unwrap().settings, []);
+        }
+        let ascii = parse_parameters(0, &[("client_encoding", "sql-ascii")]).unwrap();
+        assert_eq!(ascii.settings, [("client_encoding".to_owned(), "SQL_ASCII".to_owned())]);
+        assert!(parse_parameters(0, &[("client_encoding", "")]).is_err());
         assert!(parse_parameters(0, &[("client_encoding", "LATIN1")]).is_err());
     }
 

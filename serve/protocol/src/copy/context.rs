@@ -6,14 +6,14 @@ use crate::connection::cancel::Control;
 use crate::connection::socket::Output;
 use crate::engine::Rows;
 use crate::error::Failure;
-use crate::value::IntervalStyle;
+use crate::value::TextStyle;
 
 /// What a format needs to send a result.
 pub(crate) struct Context<'a> {
     pub output: &'a mut Output,
     pub control: &'a Control,
     pub encode_cpu: f64,
-    pub interval_style: IntervalStyle,
+    pub text_style: TextStyle,
     /// The estimate of the link from the session's earlier streams.
     pub link_estimate: &'a mut Option<LinkEstimate>,
     pub rows: Box<dyn Rows>,

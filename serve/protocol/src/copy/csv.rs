@@ -43,7 +43,7 @@ pub(super) fn write(
     }
     let marks = [options.delimiter, options.csv.quote];
     let never_quotes = options.null.is_empty() && !marks.into_iter().any(is_unquoted_byte);
-    let style = context.interval_style;
+    let style = context.text_style;
     let mut text = Vec::new();
     lines::write(context, schema, FORMAT, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {

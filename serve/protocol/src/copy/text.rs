@@ -32,7 +32,7 @@ pub(super) fn write(
         });
     }
     let never_escapes = !is_unquoted_byte(options.delimiter);
-    let style = context.interval_style;
+    let style = context.text_style;
     let mut text = Vec::new();
     lines::write(context, schema, FORMAT, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {

@@ -4,7 +4,7 @@ use arrow_schema::TimeUnit;
 
 use super::{InputError, ParameterValue, from_text};
 use crate::value::types::{Type, TypeKind};
-use crate::value::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS, Zone, datetime};
+use crate::value::{DateStyle, POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS, Zone, datetime};
 
 /// Reads a value's bytes.
 ///
@@ -84,7 +84,7 @@ impl<'a> Fields<'a> {
             TypeKind::Float4 => f32::from_be_bytes(self.array()?).to_string(),
             TypeKind::Float8 => f64::from_be_bytes(self.array()?).to_string(),
             TypeKind::Numeric(_) => self.numeric()?,
-            TypeKind::Text | TypeKind::Name | TypeKind::Unknown => self.text()?.to_owned(),
+            TypeKind::Text | TypeKind::Name | TypeKind::Enum(_) | TypeKind::Unknown => self.text()?.to_owned(),
             // The first byte of jsonb is its version, 1.
             TypeKind::Json => self.text()?.trim_start_matches('\u{1}').to_owned(),
             TypeKind::Date => {
@@ -97,7 +97,7 @@ impl<'a> Fields<'a> {
                         .filter(|days| days.unsigned_abs() < i32::MAX.unsigned_abs())
                         .ok_or_else(out_of_range)?,
                 };
-                to_text(|out| datetime::date(days, out))
+                to_text(|out| datetime::date(days, DateStyle::default(), out))
             }
             TypeKind::Time => {
                 let micros = self.time_of_day(type_)?;
@@ -117,7 +117,9 @@ impl<'a> Fields<'a> {
                         .ok_or_else(out_of_range)?,
                 };
                 let zone = (type_.kind == TypeKind::TimestampTz).then_some(Zone::UTC);
-                to_text(|out| datetime::timestamp(micros, TimeUnit::Microsecond, zone.as_ref(), out))
+                to_text(|out| {
+                    datetime::timestamp(micros, TimeUnit::Microsecond, zone.as_ref(), DateStyle::default(), out);
+                })
             }
             TypeKind::Interval => {
                 let (micros, days, months) = (self.i64()?, self.i32()?, self.i32()?);

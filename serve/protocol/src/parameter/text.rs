@@ -42,7 +42,8 @@ fn scalar<'a>(type_: &Type, text: &'a str) -> Result<Cow<'a, str>, InputError> {
             Ok(if text.contains('+') { Cow::from(text.replace('+', "")) } else { text })
         }
         TypeKind::Numeric(_) => Ok(without_exponent(trimmed(text))),
-        TypeKind::Uuid | TypeKind::Bits | TypeKind::TimeTz => Ok(Cow::from(trimmed(text))),
+        TypeKind::TimeTz => Ok(time_with_zone(trimmed(text))),
+        TypeKind::Uuid | TypeKind::Bits => Ok(Cow::from(trimmed(text))),
         _ => Ok(Cow::from(text)),
     }
 }
@@ -187,16 +188,40 @@ fn with_engine_era(text: Cow<'_, str>) -> Cow<'_, str> {
 fn timestamp(text: &str, zoned: bool) -> Cow<'_, str> {
     let (body, is_bc) = text.strip_suffix(" BC").map_or((text, false), |body| (body, true));
     let body = if zoned { body } else { without_zone(body) };
-    // After a space the engine expects the name of a zone.
-    let offset =
-        body.find(':').and_then(|colon| [" +", " -"].iter().find_map(|sign| Some(colon + body[colon..].find(sign)?)));
-    if let Some(space) = offset.filter(|_| zoned && !is_bc) {
-        return Cow::from(format!("{}{}", &body[..space], &body[space + 1..]));
-    }
+    let body = if zoned { with_engine_offset(body) } else { Cow::from(body) };
     match body.split_once([' ', 'T']).filter(|_| is_bc) {
         Some((date, time)) => Cow::from(format!("{date} (BC) {time}")),
         None if is_bc => Cow::from(format!("{body} (BC)")),
-        None => Cow::from(body),
+        None => body,
+    }
+}
+
+/// A time with its offset in the engine's form: directly after the time, because after a space the engine expects the name
+/// of a zone, and with two digits of hours.
+fn with_engine_offset(text: &str) -> Cow<'_, str> {
+    let Some((time, offset)) = split_offset(text) else { return Cow::from(text) };
+    let (sign, digits) = offset.split_at(1);
+    let hours = digits.split(':').next().unwrap_or(digits);
+    if hours.len() == 1 {
+        return Cow::from(format!("{time}{sign}0{digits}"));
+    }
+    if time.len() + offset.len() == text.len() { Cow::from(text) } else { Cow::from(format!("{time}{offset}")) }
+}
+
+/// A time, without the spaces at its end, and its offset with the sign.
+fn split_offset(text: &str) -> Option<(&str, &str)> {
+    let colon = text.find(':')?;
+    let (time, offset) = text.split_at(colon + text[colon..].find(['+', '-'])?);
+    Some((time.trim_end_matches(SPACE), offset))
+}
+
+/// A time with a zone in the engine's form, which has seconds.
+fn time_with_zone(text: &str) -> Cow<'_, str> {
+    match split_offset(text) {
+        Some((time, offset)) if time.matches(':').count() == 1 => {
+            Cow::from(with_engine_offset(&format!("{time}:00{offset}")).into_owned())
+        }
+        _ => with_engine_offset(text),
     }
 }
 

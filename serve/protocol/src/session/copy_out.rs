@@ -52,7 +52,7 @@ impl Session {
             output: &mut self.output,
             control: &self.control,
             encode_cpu: self.encode_cpu,
-            interval_style: self.settings.interval_style(),
+            text_style: self.settings.text_style(),
             link_estimate: &mut self.link_estimate,
             rows,
         };

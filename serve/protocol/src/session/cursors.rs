@@ -92,7 +92,7 @@ impl Session {
         let _running = self.start()?;
         // The portal is removed while it runs, because the other portals are set aside first.
         let mut portal = self.prepared.take_portal(name).map_err(|_| Failure::NoCursor(name.clone()))?;
-        let style = self.settings.interval_style();
+        let style = self.settings.text_style();
         let rows = match portal.cursor() {
             None => Err(Failure::PortalDone(name.clone())),
             Some(cursor) if is_move => cursor.skip(&self.control, count),

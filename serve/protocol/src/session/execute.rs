@@ -48,7 +48,7 @@ impl Session {
         let tag = match self.run_client_statement(statement, &[], &formats)? {
             Outcome::Rows(mut cursor) => {
                 cursor.describe(self.output.buffer(), &formats);
-                let style = self.settings.interval_style();
+                let style = self.settings.text_style();
                 let (SentRows::All(sent) | SentRows::Some(sent)) =
                     cursor.send(&mut self.output, &self.control, &formats, style, None)?;
                 query::tag(&statement.kind, Some(sent), None)

@@ -85,7 +85,7 @@ impl Session {
             State::Open(_) => {}
         }
         let State::Open(cursor) = &mut portal.state else { return Ok(()) };
-        let style = self.settings.interval_style();
+        let style = self.settings.text_style();
         match cursor.send(&mut self.output, &self.control, &portal.formats, style, limit)? {
             SentRows::Some(_) => backend::portal_suspended(self.output.buffer()),
             SentRows::All(rows) => {

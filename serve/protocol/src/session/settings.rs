@@ -14,7 +14,7 @@ use colonnade_sql::{Dialect, quote};
 
 use crate::error::{ClientError, SqlState};
 use crate::limits::{Charge, Timeout};
-use crate::value::{self, Zone};
+use crate::value::{self, TextStyle, Zone};
 
 pub use command::{Command, command, session_command};
 
@@ -80,6 +80,10 @@ enum Effect {
     IgnoredTime,
     /// The value is a time limit of the session. The server's own limit still applies.
     TimeLimit(Timeout),
+    /// The encoding of texts: UTF-8, or SQL_ASCII, with which PostgreSQL converts nothing.
+    Encoding,
+    /// The form of dates and timestamps in text.
+    DateStyle,
     /// The form of intervals in text.
     IntervalStyle,
     SearchPath,
@@ -101,23 +105,27 @@ const fn known(name: &'static str, default: &'static str, effect: Effect, is_rep
     KnownSetting { name, default, effect, is_reported }
 }
 
-use Effect::{Charged, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone};
+use Effect::{Charged, DateStyle, Encoding, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone};
 
+/// The name of the only encoding in which the server has texts.
+pub const UTF8: &str = "UTF8";
+const DATE_STYLE: &str = "DateStyle";
 const INTERVAL_STYLE: &str = "IntervalStyle";
 const ROLE: &str = "role";
 const SESSION_AUTHORIZATION: &str = "session_authorization";
 
-const KNOWN: [KnownSetting; 37] = [
+const KNOWN: [KnownSetting; 38] = [
     known("application_name", "", Charged, true),
     known("bytea_output", "hex", Only(&["hex"]), false),
     known("check_function_bodies", "on", Charged, false),
-    known("client_encoding", "UTF8", Only(&["utf8", "utf-8", "unicode"]), true),
+    known("client_encoding", UTF8, Encoding, true),
     known("client_min_messages", "notice", Charged, false),
-    known("DateStyle", "ISO, MDY", Only(&["iso", "iso, mdy", "iso,mdy"]), true),
+    known(DATE_STYLE, "ISO, MDY", DateStyle, true),
     known("default_transaction_deferrable", "off", Charged, false),
     known("default_transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
     known("default_transaction_read_only", "off", Only(&["off", "false", "0"]), true),
     // It has no effect, because floats always have the shortest text that reads back as the same number.
+    known("escape_string_warning", "on", Charged, false),
     known("extra_float_digits", "1", Charged, false),
     known("idle_in_transaction_session_timeout", "0", TimeLimit(Timeout::IdleInTransaction), false),
     known("idle_session_timeout", "0", TimeLimit(Timeout::Idle), false),
@@ -155,6 +163,8 @@ pub struct Settings {
     values: Vec<Value>,
     /// The value before each SET of the transaction, in order.
     history: Vec<(usize, Value)>,
+    /// Of the values now.
+    text_style: TextStyle,
 }
 
 #[derive(Clone, Debug)]
@@ -191,7 +201,9 @@ impl Settings {
         let defaults: Vec<_> = KNOWN.iter().map(value).collect();
         let values =
             defaults.iter().map(|value| Value { now: value.clone(), after_commit: value.clone(), charge: None });
-        Self { values: values.collect(), defaults, history: Vec::new() }
+        let (values, history) = (values.collect(), Vec::new());
+        let settings = Self { values, defaults, history, text_style: TextStyle::default() };
+        Self { text_style: settings.chosen_style(), ..settings }
     }
 
     pub fn name(setting: usize) -> &'static str {
@@ -202,10 +214,17 @@ impl Settings {
         &self.values[setting].now
     }
 
-    /// The form of intervals in text.
-    pub fn interval_style(&self) -> value::IntervalStyle {
-        let value = find(INTERVAL_STYLE).map(|setting| self.value(setting));
-        value.and_then(value::IntervalStyle::named).unwrap_or_default()
+    /// The forms of texts.
+    pub fn text_style(&self) -> TextStyle {
+        self.text_style
+    }
+
+    fn chosen_style(&self) -> TextStyle {
+        let value = |name| find(name).map(|setting| self.value(setting));
+        TextStyle {
+            date: value(DATE_STYLE).and_then(|words| value::DateStyle::default().with(words)).unwrap_or_default(),
+            interval: value(INTERVAL_STYLE).and_then(value::IntervalStyle::named).unwrap_or_default(),
+        }
     }
 
     /// The name with which the client has logged in.
@@ -243,9 +262,17 @@ impl Settings {
                 Ok(Change { value: known.default.to_owned(), ..change })
             }
             Only(_) => invalid(known.default),
+            Encoding => match encoding(value) {
+                Some(name) => Ok(Change { value: name.to_owned(), ..change }),
+                None => invalid("UTF8 or SQL_ASCII"),
+            },
+            DateStyle => match self.text_style().date.with(value) {
+                Some(style) => Ok(Change { value: style.name(), ..change }),
+                None => invalid("ISO, SQL, Postgres or German, with MDY, DMY or YMD"),
+            },
             IntervalStyle => match value::IntervalStyle::named(value) {
                 Some(style) => Ok(Change { value: style.name().to_owned(), ..change }),
-                None => invalid("postgres or iso_8601"),
+                None => invalid("postgres, postgres_verbose, sql_standard or iso_8601"),
             },
             ReadOnly if value == self.value(setting) => Ok(change),
             ReadOnly => Err(SettingError::Fixed(known.name)),
@@ -303,6 +330,9 @@ impl Settings {
     fn replace(&mut self, setting: usize, value: Value) -> Option<(&'static str, String)> {
         let known = &KNOWN[setting];
         let before = std::mem::replace(&mut self.values[setting], value);
+        if matches!(known.effect, DateStyle | IntervalStyle) {
+            self.text_style = self.chosen_style();
+        }
         let now = &self.values[setting].now;
         (known.is_reported && before.now != *now).then(|| (known.name, now.clone()))
     }
@@ -357,6 +387,16 @@ fn without_catalog(path: &str) -> String {
     let is_kept = |name: &&str| !name.eq_ignore_ascii_case("pg_catalog") && name.trim_matches('"') != "$user";
     let names: Vec<_> = path.split(',').map(str::trim).filter(is_kept).collect();
     if names.is_empty() { "main".to_owned() } else { names.join(",") }
+}
+
+/// PostgreSQL's name of an encoding. It ignores all signs in the names of encodings.
+pub fn encoding(value: &str) -> Option<&'static str> {
+    let name: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
+    match &*name.to_ascii_lowercase() {
+        "utf8" | "unicode" => Some(UTF8),
+        "sqlascii" => Some("SQL_ASCII"),
+        _ => None,
+    }
 }
 
 /// The index of a setting, by its name in any letter case.

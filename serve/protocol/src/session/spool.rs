@@ -125,7 +125,7 @@ impl Session {
                     output: &mut self.output,
                     control: &self.control,
                     encode_cpu: self.encode_cpu,
-                    interval_style: self.settings.interval_style(),
+                    text_style: self.settings.text_style(),
                     link_estimate: &mut self.link_estimate,
                     rows: Box::new(PartReader::new(&spooled, parts, selection)?),
                 };

@@ -17,6 +17,9 @@ const FORMAT: &str = "FORMAT binary";
 impl ColumnWriter<'_> {
     /// The type of PostgreSQL's binary form; `None` if there is no such form.
     pub fn binary_oid(&self) -> Option<u32> {
+        if self.user_type.is_some() {
+            return self.user_type;
+        }
         Some(match &self.values {
             Values::Bool(_) | Values::Bool8(_) => oid::BOOL,
             Values::Int8(_) | Values::Int16(_) | Values::UInt8(_) => oid::INT2,

@@ -16,12 +16,14 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
 use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
 
-use super::{LogicalType, Unsupported, Zone, logical_type};
+use super::{LogicalType, Unsupported, Zone, logical_type, user_type};
 
 /// A column of a batch, or a child of one.
 pub struct ColumnWriter<'a> {
     nulls: Option<&'a NullBuffer>,
     pub(super) values: Values<'a>,
+    /// The number of their type, if it is a user's.
+    pub(super) user_type: Option<u32>,
 }
 
 /// The values of a column, by their type.
@@ -137,7 +139,7 @@ impl<'a> ColumnWriter<'a> {
     }
 
     fn nested(field: &Field, array: &'a dyn Array) -> Option<Self> {
-        Some(Self { nulls: array.nulls(), values: values(field, array)? })
+        Some(Self { nulls: array.nulls(), values: values(field, array)?, user_type: user_type(field) })
     }
 
     /// Whether the value at `row` is NULL.

@@ -1,7 +1,8 @@
-//! PostgreSQL's text forms of dates and times, with `DateStyle = ISO`.
+//! PostgreSQL's text forms of dates and times (`EncodeDateOnly` and `EncodeDateTime` in its datetime.c).
 
 use arrow_schema::TimeUnit;
 
+use super::date_style::{DateForm, DateOrder, DateStyle};
 use super::number::integer;
 use super::zone::Zone;
 
@@ -28,34 +29,50 @@ pub(super) fn per_second(unit: TimeUnit) -> i64 {
 const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Appends a date. `days` counts from 1970-01-01.
-pub(crate) fn date(days: i32, out: &mut Vec<u8>) {
+pub(crate) fn date(days: i32, style: DateStyle, out: &mut Vec<u8>) {
     if is_infinite_date(days) {
         infinity(days > 0, out);
         return;
     }
-    let is_bc = write_date(i64::from(days), out);
-    write_era(is_bc, out);
+    let date = CivilDate::new(days.into());
+    date.write(style, out);
+    date.write_era(out);
 }
 
 /// Appends a timestamp. `value` counts from 1970-01-01. With a zone, the text is local time with its offset.
-pub(crate) fn timestamp(value: i64, unit: TimeUnit, zone: Option<&Zone>, out: &mut Vec<u8>) {
+pub(crate) fn timestamp(value: i64, unit: TimeUnit, zone: Option<&Zone>, style: DateStyle, out: &mut Vec<u8>) {
     if is_infinite_timestamp(value) {
         infinity(value > 0, out);
         return;
     }
     let per_second = per_second(unit);
-    let offset = zone.map(|zone| zone.offset(value.div_euclid(per_second)));
+    let second = value.div_euclid(per_second);
+    let offset = zone.map(|zone| zone.offset(second));
     let local = i128::from(value) + i128::from(offset.unwrap_or(0) * per_second);
     let per_day = i128::from(per_second) * i128::from(SECONDS_PER_DAY);
     let days = local.div_euclid(per_day) as i64;
     let within = local.rem_euclid(per_day) as i64;
-    let is_bc = write_date(days, out);
-    out.push(b' ');
-    time(within, unit, out);
-    if let Some(offset) = offset {
-        utc_offset(offset, out);
+    let date = CivilDate::new(days);
+    if style.form == DateForm::Postgres {
+        date.write_words(style, out);
+        out.push(b' ');
+        time(within, unit, out);
+        out.push(b' ');
+        date.write_year(out);
+    } else {
+        date.write(style, out);
+        out.push(b' ');
+        time(within, unit, out);
     }
-    write_era(is_bc, out);
+    match (style.form, zone, offset) {
+        (DateForm::Iso, _, Some(offset)) => utc_offset(offset, out),
+        (_, Some(zone), _) => {
+            out.push(b' ');
+            out.extend_from_slice(zone.abbreviation(second).as_bytes());
+        }
+        _ => {}
+    }
+    date.write_era(out);
 }
 
 /// Appends an offset in seconds: `+01`, `-03:30`, `+00:53:28` (PostgreSQL's `EncodeTimezone`).
@@ -110,28 +127,80 @@ fn infinity(positive: bool, out: &mut Vec<u8>) {
     out.extend_from_slice(if positive { b"infinity" } else { b"-infinity" });
 }
 
-fn write_era(is_bc: bool, out: &mut Vec<u8>) {
-    if is_bc {
-        out.extend_from_slice(b" BC");
-    }
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+
+/// A date of the Gregorian calendar.
+struct CivilDate {
+    days: i64,
+    year: i64,
+    month: i64,
+    day: i64,
 }
 
-/// Appends year, month and day. Gives whether the year is before Christ.
-fn write_date(days: i64, out: &mut Vec<u8>) -> bool {
-    let (year, month, day) = civil(days);
-    let is_bc = year <= 0;
-    let shown = if is_bc { 1 - year } else { year };
-    for digits in [1000, 100, 10] {
-        if shown < digits {
-            out.push(b'0');
+impl CivilDate {
+    /// The date so many days after 1970-01-01.
+    fn new(days: i64) -> Self {
+        let (year, month, day) = civil(days);
+        Self { days, year, month, day }
+    }
+
+    /// Appends year, month and day.
+    fn write(&self, style: DateStyle, out: &mut Vec<u8>) {
+        let is_day_first = style.form == DateForm::German || style.order == DateOrder::Dmy;
+        let (first, second) = if is_day_first { (self.day, self.month) } else { (self.month, self.day) };
+        let sign = match style.form {
+            DateForm::Iso => {
+                self.write_year(out);
+                for part in [self.month, self.day] {
+                    out.push(b'-');
+                    two_digits(part, out);
+                }
+                return;
+            }
+            DateForm::Sql => b'/',
+            DateForm::Postgres => b'-',
+            DateForm::German => b'.',
+        };
+        for part in [first, second] {
+            two_digits(part, out);
+            out.push(sign);
+        }
+        self.write_year(out);
+    }
+
+    /// Appends the day of the week, and month and day.
+    fn write_words(&self, style: DateStyle, out: &mut Vec<u8>) {
+        out.extend_from_slice(WEEKDAYS[self.days.rem_euclid(7) as usize].as_bytes());
+        out.push(b' ');
+        let month = MONTHS[(self.month - 1) as usize].as_bytes();
+        if style.order == DateOrder::Dmy {
+            two_digits(self.day, out);
+            out.push(b' ');
+            out.extend_from_slice(month);
+        } else {
+            out.extend_from_slice(month);
+            out.push(b' ');
+            two_digits(self.day, out);
         }
     }
-    integer(shown, out);
-    out.push(b'-');
-    two_digits(month, out);
-    out.push(b'-');
-    two_digits(day, out);
-    is_bc
+
+    /// Appends the year, of which a year before Christ has no sign.
+    fn write_year(&self, out: &mut Vec<u8>) {
+        let shown = if self.year <= 0 { 1 - self.year } else { self.year };
+        for digits in [1000, 100, 10] {
+            if shown < digits {
+                out.push(b'0');
+            }
+        }
+        integer(shown, out);
+    }
+
+    fn write_era(&self, out: &mut Vec<u8>) {
+        if self.year <= 0 {
+            out.extend_from_slice(b" BC");
+        }
+    }
 }
 
 /// The proleptic Gregorian date for a number of days after 1970-01-01. Years begin in March, so that a leap day is the
@@ -173,13 +242,13 @@ mod tests {
             (i32::MAX, "infinity"),
             (-i32::MAX, "-infinity"),
         ] {
-            assert_eq!(text(|out| date(days, out)), expected);
+            assert_eq!(text(|out| date(days, DateStyle::default(), out)), expected);
         }
     }
 
     #[test]
     fn timestamps_of_all_units() {
-        let show = |value, unit, zone: Option<&Zone>| text(|out| timestamp(value, unit, zone, out));
+        let show = |value, unit, zone: Option<&Zone>| text(|out| timestamp(value, unit, zone, DateStyle::default(), out));
         assert_eq!(show(0, TimeUnit::Second, None), "1970-01-01 00:00:00");
         assert_eq!(show(-1, TimeUnit::Millisecond, None), "1969-12-31 23:59:59.999");
         assert_eq!(show(1_500_000, TimeUnit::Microsecond, Some(&Zone::UTC)), "1970-01-01 00:00:01.5+00");
@@ -190,7 +259,7 @@ mod tests {
 
     #[test]
     fn timestamps_of_all_zones() {
-        let show = |value, zone| text(|out| timestamp(value, TimeUnit::Second, Some(&Zone::of_arrow(zone)), out));
+        let show = |value, zone| text(|out| timestamp(value, TimeUnit::Second, Some(&Zone::of_arrow(zone)), DateStyle::default(), out));
         for (value, zone, expected) in [
             (0, "Europe/Berlin", "1970-01-01 01:00:00+01"),
             (-5_364_662_400, "Europe/Berlin", "1800-01-01 00:53:28+00:53:28"),

@@ -13,12 +13,17 @@ pub enum IntervalStyle {
     Postgres,
     /// `P1Y2M-3DT4H5M6.7S`, which Rails reads.
     Iso8601,
+    /// `+1-2 -3 +4:05:06.7`
+    SqlStandard,
+    /// `@ 1 year 2 mons -3 days 4 hours 5 mins 6.7 secs`
+    PostgresVerbose,
 }
 
 impl IntervalStyle {
     /// The style with this name, in any letter case, if it is one of these.
     pub fn named(name: &str) -> Option<Self> {
-        [Self::Postgres, Self::Iso8601].into_iter().find(|style| style.name().eq_ignore_ascii_case(name))
+        let all = [Self::Postgres, Self::Iso8601, Self::SqlStandard, Self::PostgresVerbose];
+        all.into_iter().find(|style| style.name().eq_ignore_ascii_case(name))
     }
 
     /// The value of `IntervalStyle`.
@@ -26,6 +31,8 @@ impl IntervalStyle {
         match self {
             Self::Postgres => "postgres",
             Self::Iso8601 => "iso_8601",
+            Self::SqlStandard => "sql_standard",
+            Self::PostgresVerbose => "postgres_verbose",
         }
     }
 
@@ -34,6 +41,8 @@ impl IntervalStyle {
         match self {
             Self::Postgres => postgres(months, days, nanos, out),
             Self::Iso8601 => iso_8601(months, days, nanos, out),
+            Self::SqlStandard => sql_standard(months, days, nanos, out),
+            Self::PostgresVerbose => verbose(months, days, nanos, out),
         }
     }
 }
@@ -110,6 +119,90 @@ fn iso_8601(months: i32, days: i32, nanos: i64, out: &mut Vec<u8>) {
         integer((seconds % 60).abs(), out);
         fraction(rest.abs(), NANOS_PER_SECOND as i64, out);
         out.push(b'S');
+    }
+}
+
+/// The standard has intervals of years and months, and those of days and time, each with one sign. Others have a sign for
+/// each part.
+fn sql_standard(months: i32, days: i32, nanos: i64, out: &mut Vec<u8>) {
+    let parts = [i64::from(months), i64::from(days), nanos];
+    let (has_negative, has_positive) = (parts.iter().any(|part| *part < 0), parts.iter().any(|part| *part > 0));
+    if !has_negative && !has_positive {
+        return out.push(b'0');
+    }
+    let is_standard = !(has_negative && has_positive) && (months == 0 || (days, nanos) == (0, 0));
+    let sign = |is_negative: bool, out: &mut Vec<u8>| match (is_negative, is_standard) {
+        (true, false) => out.push(b'-'),
+        (false, false) => out.push(b'+'),
+        _ => {}
+    };
+    if is_standard && has_negative {
+        out.push(b'-');
+    }
+    if months != 0 || !is_standard {
+        sign(months < 0, out);
+        integer((months / 12).unsigned_abs(), out);
+        out.push(b'-');
+        integer((months % 12).unsigned_abs(), out);
+    }
+    if !is_standard {
+        out.push(b' ');
+    }
+    if days != 0 || !is_standard {
+        sign(days < 0, out);
+        integer(days.unsigned_abs(), out);
+        out.push(b' ');
+    }
+    if months == 0 || !is_standard {
+        sign(nanos < 0, out);
+        let nanos = nanos.unsigned_abs();
+        let seconds = (nanos / NANOS_PER_SECOND) as i64;
+        integer(seconds / 3600, out);
+        out.push(b':');
+        two_digits(seconds / 60 % 60, out);
+        out.push(b':');
+        two_digits(seconds % 60, out);
+        fraction((nanos % NANOS_PER_SECOND) as i64, NANOS_PER_SECOND as i64, out);
+    }
+}
+
+/// The signs are relative to the first part. If it is negative, the interval is `ago`.
+fn verbose(months: i32, days: i32, nanos: i64, out: &mut Vec<u8>) {
+    let (seconds, rest) = (nanos / NANOS_PER_SECOND as i64, nanos % NANOS_PER_SECOND as i64);
+    let whole = [
+        (i64::from(months / 12), "year"),
+        (i64::from(months % 12), "mon"),
+        (i64::from(days), "day"),
+        (seconds / 3600, "hour"),
+        (seconds / 60 % 60, "min"),
+    ];
+    let mut is_before = None;
+    out.push(b'@');
+    for (value, unit) in whole.into_iter().filter(|(value, _)| *value != 0) {
+        let shown = if *is_before.get_or_insert(value < 0) { -value } else { value };
+        out.push(b' ');
+        integer(shown, out);
+        out.push(b' ');
+        out.extend_from_slice(unit.as_bytes());
+        if shown != 1 {
+            out.push(b's');
+        }
+    }
+    let seconds = seconds % 60;
+    if (seconds, rest) != (0, 0) {
+        let is_negative = seconds < 0 || rest < 0;
+        out.push(b' ');
+        if *is_before.get_or_insert(is_negative) != is_negative {
+            out.push(b'-');
+        }
+        integer(seconds.unsigned_abs(), out);
+        fraction(rest.abs(), NANOS_PER_SECOND as i64, out);
+        out.extend_from_slice(if seconds.abs() == 1 && rest == 0 { b" sec" } else { b" secs" });
+    }
+    match is_before {
+        None => out.extend_from_slice(b" 0"),
+        Some(true) => out.extend_from_slice(b" ago"),
+        Some(false) => {}
     }
 }
 

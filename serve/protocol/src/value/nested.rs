@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::column::{ColumnWriter, Values};
-use super::{IntervalStyle, ValueError};
+use super::{TextStyle, ValueError};
 use crate::value::oid;
 
 /// The maximum length of the text of a nested value. Each level doubles the escapes, so the text of a value of some
@@ -15,7 +15,7 @@ const MAX_TEXT_BYTES: usize = 256 << 20;
 pub(super) fn write_list(
     items: &ColumnWriter<'_>,
     rows: Range<usize>,
-    style: IntervalStyle,
+    style: TextStyle,
     out: &mut Vec<u8>,
 ) -> Result<(), ValueError> {
     out.push(b'{');
@@ -66,7 +66,7 @@ fn write_item(text: &[u8], out: &mut Vec<u8>) {
 pub(super) fn write_record(
     fields: &[ColumnWriter<'_>],
     row: usize,
-    style: IntervalStyle,
+    style: TextStyle,
     out: &mut Vec<u8>,
 ) -> Result<(), ValueError> {
     out.push(b'(');

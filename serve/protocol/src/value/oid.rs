@@ -2,7 +2,7 @@
 
 use arrow_schema::{DataType, Field};
 
-use crate::value::{DATABASE_TYPE, LogicalType, logical_type};
+use crate::value::{DATABASE_TYPE, LogicalType, logical_type, user_type};
 
 /// A column's type in RowDescription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,20 +80,42 @@ const TYPES: [(u32, i16, u32); 28] = [
     (OIDVECTOR, -1, 1013),
 ];
 
+/// Whether a type is a user's, or an array of such values. PostgreSQL's own types have lower numbers
+/// (`FirstNormalObjectId`).
+pub fn is_users(oid: u32) -> bool {
+    oid >= 16384
+}
+
+/// What the number of a user's type and that of its arrays differ by. The catalog has both (`catalog.sql`). DuckDB counts
+/// the objects of a database, and does not come so far.
+const USER_ARRAYS: u32 = 1 << 30;
+
 /// The type of arrays of a type.
 pub fn array_of(oid: u32) -> Option<u32> {
+    if is_users(oid) {
+        return (oid < USER_ARRAYS).then_some(oid + USER_ARRAYS);
+    }
     TYPES.iter().find(|(item, _, _)| *item == oid).map(|(_, _, array)| *array)
 }
 
 /// The type of an array's items.
 pub fn item_of(oid: u32) -> Option<u32> {
+    if is_users(oid) {
+        return oid.checked_sub(USER_ARRAYS).filter(|item| is_users(*item));
+    }
     TYPES.iter().find(|(_, _, array)| *array == oid).map(|(item, _, _)| *item)
 }
 
 /// Bytes of a value of a type, or −1.
 pub fn size(oid: u32) -> i16 {
+    if is_users(oid) && oid < USER_ARRAYS {
+        return ENUM_SIZE;
+    }
     TYPES.iter().find(|(item, _, _)| *item == oid).map_or(-1, |(_, size, _)| *size)
 }
+
+/// Bytes of a value of an enumeration, as PostgreSQL stores it.
+const ENUM_SIZE: i16 = 4;
 
 /// The type modifier of a NUMERIC with this precision and scale.
 pub fn numeric_modifier(precision: i32, scale: i32) -> i32 {
@@ -122,6 +144,9 @@ pub fn of(field: &Field) -> TypeInfo {
 }
 
 fn oid(field: &Field) -> u32 {
+    if let Some(number) = user_type(field) {
+        return number;
+    }
     match logical_type(field) {
         LogicalType::Bool8 => return BOOL,
         LogicalType::Uuid => return UUID,
@@ -163,8 +188,7 @@ fn oid(field: &Field) -> u32 {
 /// dimensions.
 fn list_oid(item: &Field) -> u32 {
     let item = oid(item);
-    let is_array = TYPES.iter().any(|(_, _, array)| *array == item);
-    if is_array { item } else { array_of(item).unwrap_or(TEXT) }
+    if item_of(item).is_some() { item } else { array_of(item).unwrap_or(TEXT) }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ fn texts(field: &Field, array: &dyn Array) -> Vec<Option<String>> {
         .map(|row| {
             (!column.is_null(row)).then(|| {
                 let mut out = Vec::new();
-                column.write_text(row, IntervalStyle::Postgres, &mut out).unwrap();
+                column.write_text(row, TextStyle::default(), &mut out).unwrap();
                 String::from_utf8(out).unwrap()
             })
         })

@@ -4,15 +4,14 @@ use arrow_schema::TimeUnit;
 
 use super::column::{ColumnWriter, Values};
 use super::datetime::{date, time, timestamp};
-use super::interval::IntervalStyle;
 use super::number::{decimal, float32, float64, integer};
-use super::{ValueError, nested};
+use super::{IntervalStyle, TextStyle, ValueError, nested};
 
 const NANOS_PER_MILLI: i64 = 1_000_000;
 const MILLIS_PER_DAY: i64 = 86_400_000;
 
 impl ColumnWriter<'_> {
-    /// Whether the texts of all values contain only letters, digits and `+-.: `. Then no format must quote or escape
+    /// Whether the texts of all values contain only letters, digits and `+-.:/ `. Then no format must quote or escape
     /// them, unless its delimiters are among these characters.
     pub fn is_never_quoted(&self) -> bool {
         !matches!(
@@ -35,7 +34,7 @@ impl ColumnWriter<'_> {
     ///
     /// # Errors
     /// If it is a nested value whose text is too long. Then the caller must remove the appended bytes.
-    pub fn write_text(&self, row: usize, style: IntervalStyle, out: &mut Vec<u8>) -> Result<(), ValueError> {
+    pub fn write_text(&self, row: usize, style: TextStyle, out: &mut Vec<u8>) -> Result<(), ValueError> {
         match &self.values {
             Values::Null => {}
             Values::Bool(array) => out.push(if array.value(row) { b't' } else { b'f' }),
@@ -70,22 +69,25 @@ impl ColumnWriter<'_> {
             | Values::TimeTz(text) => out.extend_from_slice(text.value(row).as_bytes()),
             Values::Bytes(bytes) => hex(bytes.value(row), out),
             Values::Uuid(array) => uuid(array.value(row), out),
-            Values::Date32(values) => date(values[row], out),
+            Values::Date32(values) => date(values[row], style.date, out),
             Values::Date64(values) => {
-                date(values[row].div_euclid(MILLIS_PER_DAY).clamp(i32::MIN.into(), i32::MAX.into()) as i32, out);
+                let days = values[row].div_euclid(MILLIS_PER_DAY).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+                date(days, style.date, out);
             }
             Values::Time32(values, unit) => time(i64::from(values[row]), *unit, out),
             Values::Time64(values, unit) => time(values[row], *unit, out),
-            Values::Timestamp { values, unit, zone } => timestamp(values[row], *unit, zone.as_ref(), out),
-            Values::Duration(values, unit) => duration(values[row], *unit, style, out),
-            Values::Months(values) => style.write(values[row], 0, 0, out),
+            Values::Timestamp { values, unit, zone } => {
+                timestamp(values[row], *unit, zone.as_ref(), style.date, out);
+            }
+            Values::Duration(values, unit) => duration(values[row], *unit, style.interval, out),
+            Values::Months(values) => style.interval.write(values[row], 0, 0, out),
             Values::DayTime(values) => {
                 let value = values[row];
-                style.write(0, value.days, i64::from(value.milliseconds) * NANOS_PER_MILLI, out);
+                style.interval.write(0, value.days, i64::from(value.milliseconds) * NANOS_PER_MILLI, out);
             }
             Values::MonthDayNano(values) => {
                 let value = values[row];
-                style.write(value.months, value.days, value.nanoseconds, out);
+                style.interval.write(value.months, value.days, value.nanoseconds, out);
             }
             Values::List { offsets, child } => return nested::write_list(child, offsets.range(row), style, out),
             Values::Struct(children) => return nested::write_record(children, row, style, out),
@@ -126,7 +128,7 @@ fn duration(value: i64, unit: TimeUnit, style: IntervalStyle, out: &mut Vec<u8>)
 
 /// Whether a byte can occur in the texts of a column that is never quoted ([`ColumnWriter::is_never_quoted`]).
 pub fn is_unquoted_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"+-.: ".contains(&byte)
+    byte.is_ascii_alphanumeric() || b"+-.:/ ".contains(&byte)
 }
 
 const HEX: [u8; 16] = *b"0123456789abcdef";

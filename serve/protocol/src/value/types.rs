@@ -56,6 +56,8 @@ pub enum TypeKind {
     Name,
     /// int2vector or oidvector, by the type's number. They occur in the catalog.
     Vector(u32),
+    /// A user's enumeration, with its number.
+    Enum(u32),
     /// A row.
     Record,
     /// An array of rows with a key and a value.
@@ -67,6 +69,16 @@ pub enum TypeKind {
     /// The type of a parameter that cannot be inferred.
     Unknown,
 }
+
+/// A name of a type, and the number that stands after it if the type is a user's: `ENUM('a', 'b') #20745`.
+pub fn numbered(name: &str) -> (&str, Option<u32>) {
+    let parts = name.rsplit_once(NUMBER).filter(|(type_, _)| type_.ends_with(')'));
+    let parts = parts.and_then(|(type_, number)| Some((type_, Some(number.parse().ok()?))));
+    parts.unwrap_or((name, None))
+}
+
+/// What is between the name and the number.
+const NUMBER: &str = " #";
 
 impl TypeKind {
     /// Whether its values are dates, times or intervals.
@@ -172,7 +184,7 @@ impl Type {
             TypeKind::Json => oid::JSON,
             TypeKind::Bits => oid::VARBIT,
             TypeKind::Name => oid::NAME,
-            TypeKind::Vector(oid) => *oid,
+            TypeKind::Vector(oid) | TypeKind::Enum(oid) => *oid,
             TypeKind::Record => oid::RECORD,
             TypeKind::Map => oid::array_of(oid::RECORD).unwrap_or(oid::TEXT),
             // PostgreSQL's arrays can have several dimensions.

@@ -57,13 +57,24 @@ impl Zone {
 
     /// The seconds that local time is ahead of UTC, at `second` seconds after 1970-01-01.
     pub fn offset(&self, second: i64) -> i64 {
+        self.known(second).map_or(0, |known| self.0.to_offset(known).seconds().into())
+    }
+
+    /// The abbreviation of the zone, such as `CET`, at `second` seconds after 1970-01-01.
+    pub fn abbreviation(&self, second: i64) -> String {
+        let known = self.known(second).unwrap_or(Timestamp::UNIX_EPOCH);
+        self.0.to_offset_info(known).abbreviation().to_owned()
+    }
+
+    /// A second with the same rules, for which the zone is known.
+    fn known(&self, second: i64) -> Option<Timestamp> {
         let (first, last) = (Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
         let known = match second > last {
             true => second - ((second - last - 1) / GREGORIAN_CYCLE + 1) * GREGORIAN_CYCLE,
             // Before the first rule, local mean time applies.
             false => second.max(first),
         };
-        Timestamp::from_second(known).map_or(0, |known| self.0.to_offset(known).seconds().into())
+        Timestamp::from_second(known).ok()
     }
 }
 

@@ -192,7 +192,8 @@ impl PreparedStatement {
         for (at, (bytes, type_)) in values.iter().zip(types).enumerate() {
             let is_binary = format(formats, at) == 1;
             let type_oid = self.sent_types.get(at).copied().unwrap_or(0);
-            let is_unknown = type_oid > 0 && Type::of_oid(type_oid).is_none();
+            let is_described = type_.parameter_oid() == type_oid;
+            let is_unknown = type_oid > 0 && !is_described && Type::of_oid(type_oid).is_none();
             let value = match bytes {
                 // A PostgreSQL reads values in the form in which the client sent them.
                 _ if self.source.is_some_and(Dialect::is_postgres) => {

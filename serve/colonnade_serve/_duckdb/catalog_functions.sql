@@ -117,6 +117,9 @@ CREATE MACRO regtype_number(given) AS
 CREATE MACRO regtype_name(number) AS
     CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'
          ELSE coalesce(format_type(try_cast(number AS BIGINT), -1), number::VARCHAR) END;
+-- The numbers of the types in the text of an array.
+CREATE MACRO regtype_numbers(given) AS
+    (SELECT coalesce(list(regtype_number(trim(name, ' "'))), []) FROM (SELECT unnest(string_split(given[2:-2], ',')) AS name) WHERE name <> '');
 -- The names of a function's argument types.
 CREATE MACRO regtype_list(numbers) AS
     [CASE number::BIGINT WHEN 25 THEN 'text' WHEN 2249 THEN 'record' ELSE number::VARCHAR END for number in numbers];

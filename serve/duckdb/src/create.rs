@@ -82,14 +82,14 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     }
 
     /// Runs a statement that the client has not written. A position in it has no meaning for the client.
-    fn run_own(&mut self, statement: &str) -> Result<EngineAnswer, EngineError> {
+    pub(crate) fn run_own(&mut self, statement: &str) -> Result<EngineAnswer, EngineError> {
         let statement = self.translated(statement)?;
         let without_position = |error| EngineError { position: None, ..error };
         self.connection.execute(&statement, &[], OWN_BATCH, false).map_err(without_position)
     }
 
     /// The first column of a query's rows, without NULLs.
-    fn first_column(&mut self, query: &str) -> Result<Vec<String>, EngineError> {
+    pub(crate) fn first_column(&mut self, query: &str) -> Result<Vec<String>, EngineError> {
         let query = self.translated(query)?;
         Ok(self.own_rows(&query, &[])?.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
     }

@@ -11,9 +11,10 @@ use colonnade_sql::Statement;
 
 use crate::aggregates::Purpose;
 use crate::fenced::FencedConnection;
+use crate::nested_limits::NestedLimits;
 use crate::outline::Outline;
 use crate::placeholder::Placeholders;
-use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, numbered, types};
+use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, numbered, truncate, types};
 
 /// The type of a NUMERIC whose digits are not known yet.
 const DEFAULT_DECIMAL: &str = "DECIMAL(38,10)";
@@ -33,6 +34,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
             return Ok(Description { parameters, ..Description::default() });
         }
+        if truncate::read(statement.text).is_some() {
+            let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
+            return Ok(Description { parameters, ..Description::default() });
+        }
         let statement = self.translated(statement.text)?;
         let statement = self.with_aggregates(statement, Purpose::Describe)?;
         let count = Placeholders::find(&statement.text).count();
@@ -41,11 +46,18 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             parameters.resize_with(parameters.len().max(count), text);
             return Ok(Description { parameters, columns: Columns::Deferred, ..Description::default() });
         };
-        let types = match catalog::parameter_types(&statement.text) {
+        let mut types: Vec<_> = match catalog::parameter_types(&statement.text) {
             [] => given.collect(),
             known => known.iter().map(|oid| types::of_oid(*oid)).collect(),
         };
-        let open = OpenStatement { placeholders: Placeholders::find(&statement.text), statement };
+        let limits = NestedLimits::find(&statement.text);
+        types.resize(types.len().max(count), None);
+        let statement = statement.edited(limits.samples());
+        let placeholders = Placeholders::find(&statement.text);
+        for number in limits.numbers().filter(|number| !placeholders.has(number - 1)) {
+            types[number - 1].get_or_insert_with(|| types::named("BIGINT"));
+        }
+        let open = OpenStatement { placeholders, statement };
         open.describe(&mut self.connection, types)
     }
 }

@@ -4,11 +4,12 @@
 //! - [`TranslatingSession`] implements the server's engine for one client, over a [`LibraryConnection`] of DuckDB's
 //!   library;
 //! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's
-//!   text form (`literal`), comparisons of rows (`rows`), digits of seconds and
-//!   functions of other names (`spellings`), PostgreSQL's schema `public` ([`ServedDatabase`]);
-//! - `describe` finds the types of placeholders, `placeholder` and `cast` cast their values to these types;
+//!   text form (`literal`), comparisons of rows (`rows`), digits of seconds and functions of other names
+//!   (`spellings`), PostgreSQL's schema `public` ([`ServedDatabase`]);
+//! - `describe` finds the types of placeholders, `placeholder` and `cast` cast their values to these types, and
+//!   `nested_limits` makes constants of some;
 //! - `insert` writes the INSERT of COPY … FROM STDIN, and refuses values that DuckDB would store wrongly;
-//! - `numbered` and `create` make sequences for columns that number their rows;
+//! - `numbered` and `create` make sequences for columns that number their rows, and `truncate` restarts them;
 //! - `repeated` refuses statements that would change a row twice, of which DuckDB would drop values;
 //! - [`types`] has the names of DuckDB's types;
 //! - `errors` finds the SQLSTATE of DuckDB's error texts;
@@ -30,7 +31,9 @@ pub mod fence;
 mod fenced;
 mod inputs;
 mod insert;
+mod json_aggregates;
 mod literal;
+mod nested_limits;
 mod numbered;
 mod outline;
 mod own_rows;
@@ -42,6 +45,7 @@ mod session;
 mod spellings;
 mod tables;
 mod translated;
+mod truncate;
 pub mod types;
 
 pub use aggregates::{AggregateCandidate, AggregateDispatch};

@@ -27,6 +27,8 @@ pub fn edits(reading: &Reading<'_>) -> Edits {
             edits.replace(place, bytes);
         } else if let Some((place, exact)) = exact_with_type_before(tokens, at, &value) {
             edits.replace(place, exact);
+        } else if let Some(list) = default_list(tokens, at, &value) {
+            edits.replace(literal.range(), list);
         } else if let Some((place, list)) = quantified_list(tokens, at, &value) {
             edits.replace(place, list);
         } else if let Some((translated, end)) = cast(statement, &value, &tokens[at + 1..]) {
@@ -81,6 +83,17 @@ fn exact_with_type_before(tokens: &[Token<'_>], at: usize, value: &str) -> Optio
     let end = type_name_length(type_.first().map(|_| type_)?);
     let close = type_.get(end).filter(|close| close.is_symbol(b')'))?;
     Some((tokens[cast].start..close.end(), exact_cast(value, &type_[..end])?))
+}
+
+/// The list of the default of a column of arrays, such as `tags text[] NOT NULL DEFAULT '{}'`. DuckDB casts it to the
+/// column's type when it inserts a row.
+fn default_list(tokens: &[Token<'_>], at: usize, value: &str) -> Option<String> {
+    let (default, before) = tokens.get(..at)?.split_last()?;
+    let is_after_type = before.iter().rev().find(|token| !token.is_one_of(&["not", "null"])).is_some_and(|last| last.is_symbol(b']'));
+    if !default.is_word("default") || !is_after_type || !value.trim_ascii_start().starts_with('{') {
+        return None;
+    }
+    from_text(&Type::list_of(types::named("VARCHAR")), value).ok().map(|list| expression(&list))
 }
 
 /// The cast of a literal that DuckDB would refuse or round: of a date, a time or an interval in PostgreSQL's form, or to
@@ -282,6 +295,11 @@ mod tests {
             ("select numeric '1.2345', a 'b'", "select CAST('1.2345' AS DECIMAL(5,4)), a 'b'"),
             ("select '1000000000.12345'::numeric", "select CAST('1000000000.12345' AS DECIMAL(15,5))"),
             ("select '0'::decimal, '1.25'::numeric(4, 1)", "select CAST('0' AS DECIMAL(1,0)), '1.25'::numeric(4, 1)"),
+            (
+                "create table t (a text[] default '{}', b int[] not null default '{1,2}', c text default '{}')",
+                "create table t (a text[] default system.main.list_value(), \
+                 b int[] not null default system.main.list_value('1', '2'), c text default '{}')",
+            ),
             ("select '{}'::text[]", "select CAST(system.main.list_value() AS text[])"),
             (
                 "select '{{a,\"b c\"},{\"it''s\",\"\"}}'::text[] as t",

@@ -30,6 +30,15 @@ pub fn sequence_options(column: &NumberedColumn) -> Result<String, EngineError> 
         Numbering::ByDefault(words) => {
             let (mut options, mut words) = (String::new(), words.iter());
             while let Some(word) = words.next() {
+                if word.eq_ignore_ascii_case("sequence") {
+                    // SEQUENCE NAME and the name, maybe with its schema. The sequence has the name that PostgreSQL chooses.
+                    words.next();
+                    words.next();
+                    while words.as_slice().first().is_some_and(|next| next == ".") {
+                        words.nth(1);
+                    }
+                    continue;
+                }
                 // DuckDB's sequences have no cache. It would only make them faster.
                 if word.eq_ignore_ascii_case("cache") {
                     words.next();

@@ -26,6 +26,16 @@ pub(crate) fn rows(tokens: &[Token<'_>], edits: &mut Edits) {
     }
 }
 
+/// Gives subqueries without columns one, as in `EXISTS (SELECT FROM t)`.
+pub(crate) fn nothing(tokens: &[Token<'_>], edits: &mut Edits) {
+    for group in tokens.windows(3) {
+        let [open, select, from] = group else { continue };
+        if open.is_symbol(b'(') && select.is_word("select") && from.is_one_of(&["from", "where"]) {
+            edits.insert(select.end(), " NULL");
+        }
+    }
+}
+
 /// Whether it ends the columns of a SELECT.
 fn ends_columns(token: &Token<'_>) -> bool {
     token.is_one_of(&AFTER_LIST) || token.is_word("for")
@@ -85,6 +95,13 @@ mod tests {
         ] {
             assert_eq!(rewritten(given), expected);
         }
+    }
+
+    #[test]
+    fn a_subquery_without_columns_gets_one() {
+        let (statement, mut edits) = ("select exists (select from t), (select a from b)", Edits::default());
+        nothing(Reading::new(statement, Dialect::DuckDb).tokens(), &mut edits);
+        assert_eq!(edits.apply(statement).text, "select exists (select NULL from t), (select a from b)");
     }
 
     #[test]

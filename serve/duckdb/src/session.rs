@@ -18,8 +18,9 @@ use crate::fenced::FencedConnection;
 use crate::inputs::requested;
 use crate::insert::{BATCH_NAME, Insertion};
 use crate::outline::Outline;
+use crate::nested_limits::NestedLimits;
 use crate::placeholder::Placeholders;
-use crate::{LibraryConnection, ServedDatabase, Translated, UserFence, describe, errors, literal, numbered, repeated};
+use crate::{LibraryConnection, ServedDatabase, Translated, UserFence, describe, errors, literal, numbered, repeated, truncate};
 
 /// The size of batches for queries of the session itself.
 pub(crate) const OWN_BATCH: BatchSize =
@@ -150,6 +151,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         if parameters.is_empty() {
             return Ok((self.with_tables(translated, &[])?, Vec::new()));
         }
+        let limits = NestedLimits::find(&translated.text).values(parameters);
+        let translated = translated.edited(limits);
         let placeholders = Placeholders::find(&translated.text);
         let mut casts = vec![None; placeholders.count()];
         let mut values = Vec::with_capacity(parameters.len());
@@ -189,10 +192,15 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         }
         let resolved = self.resolves_conflicts;
         self.note_conflicts(statement);
-        let answer = match (numbered::table(statement), requested(statement)) {
-            (Some(table), _) => self.create(statement, table).map(|()| EngineAnswer::Done { changed: None }),
-            (None, Some(inputs)) => self.inputs(statement, inputs, parameters, size),
-            (None, None) => self.run(statement, parameters, size, false),
+        let done = |()| EngineAnswer::Done { changed: None };
+        let answer = if let Some(table) = numbered::table(statement) {
+            self.create(statement, table).map(done)
+        } else if let Some(truncate) = truncate::read(statement.text) {
+            self.truncate(&truncate).map(done)
+        } else if let Some(inputs) = requested(statement) {
+            self.inputs(statement, inputs, parameters, size)
+        } else {
+            self.run(statement, parameters, size, false)
         };
         match statement.kind {
             StatementKind::Commit if resolved => answer.map_err(errors::repeatable),
@@ -248,10 +256,12 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         self.connection.insert(&statement, BATCH_NAME, batches).map_err(without_position)
     }
 
-    /// A CREATE TABLE with columns that number their rows becomes several statements. So does one that may change a row
-    /// twice.
+    /// A CREATE TABLE with columns that number their rows becomes several statements. So do a TRUNCATE of several tables,
+    /// and a statement that may change a row twice.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
-        numbered::table(statement).is_some() || repeated::read(&statement.kind, statement.text).is_some()
+        numbered::table(statement).is_some()
+            || truncate::read(statement.text).is_some()
+            || repeated::read(&statement.kind, statement.text).is_some()
     }
 
     fn functions(&mut self) -> Option<&mut dyn Functions> {

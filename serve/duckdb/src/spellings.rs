@@ -3,12 +3,13 @@
 //! - digits of seconds, `timestamp(6) with time zone`, `current_timestamp(0)`. DuckDB's times have six digits. Types with
 //!   fewer stay, and are an error, because a value would keep the digits that they leave out;
 //! - functions with any number of arguments, which a macro cannot have;
-//! - functions that give rows among the columns of a SELECT (`select_items`).
+//! - `json_agg` with an order or a filter (`json_aggregates`);
+//! - functions that give rows among the columns of a SELECT (`select_items`), and subqueries that select nothing.
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Reading, Token, TokenKind};
 
-use crate::select_items;
+use crate::{json_aggregates, select_items};
 
 /// The digits of all times.
 const ALL: &str = "6";
@@ -25,6 +26,9 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
             continue;
         }
         let is_qualified = at > 0 && tokens[at - 1].is_symbol(b'.');
+        if !is_qualified {
+            json_aggregates::call(tokens, at, &mut edits);
+        }
         if let Some((_, own)) = FUNCTIONS.iter().find(|(name, _)| !is_qualified && word.is_word(name)) {
             edits.replace(word.range(), *own);
         }
@@ -45,6 +49,7 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
         }
     }
     select_items::rows(tokens, &mut edits);
+    select_items::nothing(tokens, &mut edits);
     edits
 }
 

@@ -63,10 +63,15 @@ impl<'t, 'a> Casts<'t, 'a> {
         if is_postfix {
             let operand = self.operand(at)?;
             if is_symbol(tokens, end, b'[') {
-                // An array column becomes a list of names.
-                let is_list = type_ == "regtype" && is_symbol(tokens, end + 1, b']') && is_column(&tokens[operand]);
+                // An array column becomes a list of names, and a literal one of numbers.
+                let kind = match tokens[operand].kind {
+                    TokenKind::Text => "numbers",
+                    _ if is_column(&tokens[operand]) => "list",
+                    _ => return None,
+                };
+                let is_list = type_ == "regtype" && is_symbol(tokens, end + 1, b']');
                 return is_list.then(|| {
-                    edits.insert(tokens[operand].start, format!("{CATALOG}{type_}_list("));
+                    edits.insert(tokens[operand].start, format!("{CATALOG}{type_}_{kind}("));
                     edits.replace(tokens[at].start..tokens[end + 1].end(), ")");
                     end + 2 - at
                 });
@@ -279,7 +284,8 @@ mod tests {
             ("a::regclass = 'x'", "colonnade_catalog.pg.regclass_name(a) = 'x'"),
             ("a::regclass[]", "a::regclass[]"),
             ("p.a::regtype[]::text[]", "colonnade_catalog.pg.regtype_list(p.a)::text[]"),
-            ("'{25}'::regtype[]", "'{25}'::regtype[]"),
+            ("'{25}'::regtype[]", "colonnade_catalog.pg.regtype_numbers('{25}')"),
+            ("f(a)::regclass[]", "f(a)::regclass[]"),
             ("::regclass", "::regclass"),
             ("a + ::regclass", "a + ::regclass"),
         ] {

@@ -235,15 +235,35 @@ SELECT oid::BIGINT AS oid, name AS relname, namespace::BIGINT AS relnamespace, 0
        NULL::VARCHAR[] AS reloptions, NULL::VARCHAR AS relpartbound, false AS relhasoids
 FROM relations;
 
+-- The default classes of operators, with PostgreSQL's numbers. Texts of all types have the same.
+CREATE TABLE operator_classes (oid BIGINT, name VARCHAR, type BIGINT, family BIGINT);
+INSERT INTO operator_classes VALUES
+    (1978, 'int4_ops', 23, 1976), (1979, 'int2_ops', 21, 1976), (1981, 'oid_ops', 26, 1989), (3122, 'date_ops', 1082, 434),
+    (3123, 'float8_ops', 701, 1970), (3124, 'int8_ops', 20, 1976), (3125, 'numeric_ops', 1700, 1988), (3126, 'text_ops', 25, 1994),
+    (3127, 'timestamptz_ops', 1184, 434), (3128, 'timestamp_ops', 1114, 434), (10000, 'array_ops', 2277, 397), (10003, 'bool_ops', 16, 424),
+    (10006, 'bytea_ops', 17, 428), (10012, 'float4_ops', 700, 1970), (10022, 'interval_ops', 1186, 1982), (10028, 'name_ops', 19, 1994),
+    (10034, 'record_ops', 2249, 2994), (10038, 'time_ops', 1083, 1996), (10041, 'timetz_ops', 1266, 2000), (10043, 'varbit_ops', 1562, 2002),
+    (10065, 'uuid_ops', 2950, 2968), (10069, 'enum_ops', 3500, 3522), (10088, 'jsonb_ops', 3802, 4033);
+CREATE VIEW pg_opclass AS
+SELECT oid, 403::BIGINT AS opcmethod, name AS opcname, 11::BIGINT AS opcnamespace, 10::BIGINT AS opcowner, family AS opcfamily,
+       type AS opcintype, true AS opcdefault, 0::BIGINT AS opckeytype
+FROM operator_classes;
+CREATE VIEW column_classes AS
+SELECT table_oid, map(list(column_index::BIGINT), list(o.oid)) AS classes
+FROM numbered_columns c
+JOIN operator_classes o ON o.type = CASE WHEN data_type LIKE '%]' THEN 2277 WHEN data_type LIKE 'ENUM(%' THEN 3500 WHEN c.type IN (1043, 1042) THEN 25
+                                         ELSE c.type END
+GROUP BY table_oid;
+
 CREATE VIEW pg_index AS
 SELECT oid::BIGINT AS indexrelid, relation::BIGINT AS indrelid, len(columns)::SMALLINT AS indnatts, len(columns)::SMALLINT AS indnkeyatts,
        is_unique AS indisunique, false AS indnullsnotdistinct, is_primary AS indisprimary, false AS indisexclusion, true AS indimmediate,
        false AS indisclustered, true AS indisvalid, false AS indcheckxmin, true AS indisready, true AS indislive, false AS indisreplident,
        as_int2vector(columns) AS indkey, as_oidvector([0 for c in columns]) AS indcollation,
-       as_oidvector([0 for c in columns]) AS indclass,
+       as_oidvector([coalesce(map_extract_value(classes, c::BIGINT), 3126) for c in columns]) AS indclass,
        as_int2vector([0 for c in columns]) AS indoption,
        CASE WHEN list_contains(columns, 0) THEN array_to_string(elements, ', ') END AS indexprs, NULL::VARCHAR AS indpred
-FROM indexes;
+FROM indexes LEFT JOIN column_classes ON table_oid = relation;
 
 CREATE VIEW pg_constraint AS
 SELECT oid::BIGINT AS oid, name AS conname, namespace::BIGINT AS connamespace, kind AS contype, false AS condeferrable, false AS condeferred,
@@ -279,9 +299,12 @@ SELECT i.oid, as_name(coalesce(c.column_name, 'expr')), coalesce(c.type, 25), -1
 FROM (SELECT oid, relation, unnest(columns) AS place, unnest(range(1, len(columns) + 1)) AS number FROM indexes) i
 LEFT JOIN numbered_columns c ON c.table_oid = i.relation AND c.column_index = i.place;
 
+-- A default in PostgreSQL's form. Tools know by it that a column numbers its rows.
+CREATE MACRO shown_default(expression) AS
+    regexp_replace(expression, '^\(?nextval\(''(main\.)?(.*)''\)\)?$', 'nextval(''\2''::regclass)');
 CREATE VIEW pg_attrdef AS
 SELECT table_oid::BIGINT * 65536 + column_index AS oid, table_oid::BIGINT AS adrelid, column_index::SMALLINT AS adnum,
-       coalesce(generation_expression, column_default) AS adbin
+       coalesce(generation_expression, shown_default(column_default)) AS adbin
 FROM duckdb_columns() WHERE is_visible(database_name) AND NOT internal AND adbin IS NOT NULL;
 
 CREATE VIEW pg_database AS
@@ -291,8 +314,6 @@ SELECT database_oid::BIGINT AS oid, database_name AS datname, 10::BIGINT AS datd
 FROM duckdb_databases() WHERE NOT internal AND database_name <> 'colonnade_catalog';
 
 CREATE VIEW pg_am AS FROM (VALUES (2::BIGINT, 'heap', 't'), (403, 'btree', 'i')) AS pg_am(oid, amname, amtype);
-CREATE VIEW pg_opclass AS
-SELECT 0::BIGINT AS oid, 403::BIGINT AS opcmethod, '' AS opcname, 11::BIGINT AS opcnamespace, 0::BIGINT AS opcintype, true AS opcdefault LIMIT 0;
 CREATE VIEW pg_tablespace AS
 SELECT 1663::BIGINT AS oid, 'pg_default' AS spcname, 10::BIGINT AS spcowner, NULL::VARCHAR[] AS spcacl, NULL::VARCHAR[] AS spcoptions;
 CREATE VIEW pg_sequence AS

@@ -116,7 +116,7 @@ CREATE MACRO regtype_number(given) AS
              CASE WHEN given IS NOT NULL THEN error('type "' || given || '" does not exist')::BIGINT END);
 CREATE MACRO regtype_name(number) AS
     CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'
-         ELSE coalesce(format_type(try_cast(number AS BIGINT), -1), number::VARCHAR) END;
+         ELSE coalesce(format_type(coalesce(try_cast(number AS BIGINT), to_regtype(number)), -1), number::VARCHAR) END;
 -- The numbers of the types in the text of an array.
 CREATE MACRO regtype_numbers(given) AS
     (SELECT coalesce(list(regtype_number(trim(name, ' "'))), []) FROM (SELECT unnest(string_split(given[2:-2], ',')) AS name) WHERE name <> '');

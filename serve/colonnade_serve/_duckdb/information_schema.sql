@@ -15,7 +15,7 @@ WHERE is_visible(t.table_catalog) AND (t.table_type <> 'VIEW' OR t.table_catalog
 -- The columns of DuckDB's view. Those that are NULL here are NULL there too.
 CREATE VIEW information.columns AS
 SELECT current_database() AS table_catalog, information.schema_of(database_name, schema_name) AS table_schema, table_name,
-       column_name, column_index AS ordinal_position, column_default, CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS is_nullable,
+       column_name, column_index AS ordinal_position, shown_default(column_default) AS column_default, CASE WHEN is_nullable THEN 'YES' ELSE 'NO' END AS is_nullable,
        CASE WHEN c.data_type LIKE '%]' THEN 'ARRAY' WHEN t.known IS NULL THEN 'USER-DEFINED' ELSE t.known END AS data_type,
        character_maximum_length, NULL::INTEGER AS character_octet_length, numeric_precision, numeric_precision_radix, numeric_scale,
        CASE WHEN c.data_type LIKE 'TIME%' THEN 6 END AS datetime_precision, NULL::VARCHAR AS interval_type,
@@ -27,7 +27,8 @@ SELECT current_database() AS table_catalog, information.schema_of(database_name,
        NULL::VARCHAR AS identity_maximum, NULL::VARCHAR AS identity_minimum, 'NO' AS identity_cycle
 FROM numbered_columns c
 LEFT JOIN by_sql t ON t.oid = c.type
-LEFT JOIN pg_type p ON p.oid = c.type;
+LEFT JOIN pg_type p ON p.oid = c.type
+ORDER BY table_oid, column_index;
 
 CREATE VIEW information.schemata AS
 SELECT * REPLACE (client_schema(schema_name) AS schema_name)

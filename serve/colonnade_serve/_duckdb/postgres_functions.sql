@@ -34,6 +34,16 @@ CREATE MACRO jsonb_concat(a, b) AS
              ELSE to_json(list_concat(jsonb_items(a), jsonb_items(b))) END
     END;
 CREATE MACRO to_jsonb(given) AS to_json(given);
+-- Paths of names and numbers, as in '$.a.b[0]', are DuckDB's too.
+CREATE MACRO jsonb_path_query_first(given, path) AS json_extract(given, path);
+CREATE MACRO jsonb_path_exists(given, path) AS json_exists(given, path);
+CREATE MACRO jsonb_extract_path(given, a) AS json_extract_path(given, a);
+CREATE MACRO jsonb_extract_path(given, a, b) AS json_extract_path(json_extract_path(given, a), b);
+CREATE MACRO jsonb_extract_path(given, a, b, c) AS json_extract_path(json_extract_path(json_extract_path(given, a), b), c);
+CREATE MACRO jsonb_extract_path_text(given, a) AS json_extract_path_text(given, a);
+CREATE MACRO jsonb_extract_path_text(given, a, b) AS json_extract_path_text(json_extract_path(given, a), b);
+CREATE MACRO jsonb_extract_path_text(given, a, b, c) AS json_extract_path_text(json_extract_path(json_extract_path(given, a), b), c);
+CREATE MACRO uuid_generate_v4() AS gen_random_uuid();
 CREATE MACRO jsonb_array_length(given) AS json_array_length(given)::INTEGER;
 CREATE MACRO json_typeof(given) AS
     CASE json_type(given) WHEN 'ARRAY' THEN 'array' WHEN 'OBJECT' THEN 'object' WHEN 'VARCHAR' THEN 'string' WHEN 'BOOLEAN' THEN 'boolean'

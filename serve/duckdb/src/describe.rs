@@ -14,7 +14,7 @@ use crate::fenced::FencedConnection;
 use crate::nested_limits::NestedLimits;
 use crate::outline::Outline;
 use crate::placeholder::Placeholders;
-use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, numbered, truncate, types};
+use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, definitions, numbered, truncate, types};
 
 /// The type of a NUMERIC whose digits are not known yet.
 const DEFAULT_DECIMAL: &str = "DECIMAL(38,10)";
@@ -34,7 +34,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
             return Ok(Description { parameters, ..Description::default() });
         }
-        if truncate::read(statement.text).is_some() {
+        if truncate::read(statement.text).is_some() || definitions::read(statement.text).is_some() {
             let parameters = given.map(|type_| type_.unwrap_or_else(text)).collect();
             return Ok(Description { parameters, ..Description::default() });
         }

@@ -32,7 +32,8 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     };
     let position = position.or_else(|| position_of_name(body, statement));
     let (message, rest) = body.split_once('\n').unwrap_or((body, ""));
-    let rest = rest.trim();
+    // It would drop the tables that use a type or a sequence.
+    let rest = rest.trim().trim_end_matches(CASCADE_ADVICE).trim_end();
     let rest = (!rest.is_empty()).then(|| rest.to_owned());
     let is_hint = rest.as_deref().is_some_and(|rest| HINT_PREFIXES.iter().any(|start| rest.starts_with(start)));
     let (detail, hint) = if is_hint { (None, rest) } else { (rest, None) };
@@ -101,6 +102,8 @@ const TOO_DEEP: [&str; 3] = [
 ];
 const NESTING_HINT: &str = "Split nested values in the query, or cast them to VARCHAR.";
 
+/// DuckDB's advice after an error of DROP.
+const CASCADE_ADVICE: &str = "Use DROP...CASCADE to drop all dependents.";
 /// The beginnings of DuckDB's lines that are hints.
 const HINT_PREFIXES: [&str; 4] = ["Did you mean", "Candidate bindings", "Either add it", "Use \"SET"];
 

@@ -10,6 +10,7 @@
 //!   `nested_limits` makes constants of some;
 //! - `insert` writes the INSERT of COPY … FROM STDIN, and refuses values that DuckDB would store wrongly;
 //! - `numbered` and `create` make sequences for columns that number their rows, and `truncate` restarts them;
+//! - `definitions` runs what is one statement in PostgreSQL and several in DuckDB;
 //! - `repeated` refuses statements that would change a row twice, of which DuckDB would drop values;
 //! - [`types`] has the names of DuckDB's types;
 //! - `errors` finds the SQLSTATE of DuckDB's error texts;
@@ -25,6 +26,7 @@ mod cast;
 mod catalog;
 mod connection;
 mod create;
+mod definitions;
 mod describe;
 mod errors;
 pub mod fence;

@@ -20,7 +20,7 @@ use crate::insert::{BATCH_NAME, Insertion};
 use crate::outline::Outline;
 use crate::nested_limits::NestedLimits;
 use crate::placeholder::Placeholders;
-use crate::{LibraryConnection, ServedDatabase, Translated, UserFence, describe, errors, literal, numbered, repeated, truncate};
+use crate::{LibraryConnection, ServedDatabase, Translated, UserFence, definitions, describe, errors, literal, numbered, repeated, truncate};
 
 /// The size of batches for queries of the session itself.
 pub(crate) const OWN_BATCH: BatchSize =
@@ -197,6 +197,8 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
             self.create(statement, table).map(done)
         } else if let Some(truncate) = truncate::read(statement.text) {
             self.truncate(&truncate).map(done)
+        } else if let Some(definition) = definitions::read(statement.text) {
+            self.define(definition).map(done)
         } else if let Some(inputs) = requested(statement) {
             self.inputs(statement, inputs, parameters, size)
         } else {
@@ -256,11 +258,12 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         self.connection.insert(&statement, BATCH_NAME, batches).map_err(without_position)
     }
 
-    /// A CREATE TABLE with columns that number their rows becomes several statements. So do a TRUNCATE of several tables,
-    /// and a statement that may change a row twice.
+    /// A CREATE TABLE with columns that number their rows becomes several statements. So do a TRUNCATE of several tables, an
+    /// ALTER TABLE with several commands, and a statement that may change a row twice.
     fn needs_transaction(&self, statement: &Statement<'_>) -> bool {
         numbered::table(statement).is_some()
             || truncate::read(statement.text).is_some()
+            || definitions::read(statement.text).is_some()
             || repeated::read(&statement.kind, statement.text).is_some()
     }
 

@@ -1,7 +1,8 @@
 //! What PostgreSQL's clients write and DuckDB has in another way:
 //!
-//! - digits of seconds, `timestamp(6) with time zone`, `current_timestamp(0)`. DuckDB's times have six digits. Types with
-//!   fewer stay, and are an error, because a value would keep the digits that they leave out;
+//! - digits of seconds, `timestamp(6) with time zone`, `current_timestamp(0)`. DuckDB's times have six digits. In a cast,
+//!   fewer stay, and are an error, because the value would keep the digits that they leave out. A column keeps what is
+//!   written into it, as DuckDB's columns of texts do whatever their lengths;
 //! - functions with any number of arguments, which a macro cannot have;
 //! - `json_agg` with an order or a filter (`json_aggregates`);
 //! - functions that give rows among the columns of a SELECT (`select_items`), and subqueries that select nothing.
@@ -20,6 +21,7 @@ const FUNCTIONS: [(&str, &str); 2] =
 /// The changes of a statement.
 pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
     let (mut edits, tokens) = (Edits::default(), statement.tokens());
+    let are_columns = tokens.first().is_some_and(|first| first.is_one_of(&["create", "alter"]));
     for (at, group) in tokens.windows(3).enumerate() {
         let [word, open, digits] = group else { continue };
         if !open.is_symbol(b'(') || word.kind != TokenKind::Word {
@@ -38,8 +40,9 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
         }
         let place = open.start..close.end();
         let has_zone = || tokens.get(at + 4).is_some_and(|next| next.is_word("with"));
-        if digits.text == ALL {
-            let is_type = word.is_one_of(&["timestamptz", "time", "timetz"]) || word.is_word("timestamp") && has_zone();
+        if digits.text == ALL || are_columns && digits.text.len() == 1 && !is_now(word) {
+            let is_type =
+                word.is_one_of(&["timestamptz", "time", "timetz", "interval"]) || word.is_word("timestamp") && has_zone();
             if is_type || is_now(word) {
                 edits.remove(place);
             }
@@ -74,6 +77,10 @@ mod tests {
                 "create table t (a timestamp(6) with time zone, b TimestampTZ (6), c time(6), d time(6) with time zone)",
                 "create table t (a timestamp with time zone, b TimestampTZ , c time, d time with time zone)",
             ),
+            (
+                "create table t (a timestamp(3) with time zone, b timestamptz(0), c time (3), d interval(2))",
+                "create table t (a timestamp with time zone, b timestamptz, c time , d interval)",
+            ),
             ("select localtimestamp(6), current_time(6)", "select localtimestamp, current_time"),
             ("select x::timetz(6)", "select x::timetz"),
             (
@@ -98,7 +105,8 @@ mod tests {
     #[test]
     fn other_digits_and_names_stay() {
         for statement in [
-            "create table t (a timestamp(3) with time zone, b timestamp(6), c time(3), d timestamp(6) without time zone)",
+            "select a::timestamp(3) with time zone, b::timestamp(6), c::time(3), d::timestamp(6) without time zone",
+            "create table t (b timestamp(3) default f(3))",
             "select f(6), \"time\"(6), 'time(6)', time(6 + 0), current_timestamp(10)",
             "select timestamp (6",
         ] {

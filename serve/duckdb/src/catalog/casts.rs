@@ -19,6 +19,17 @@ use super::{SCHEMA, qualifies};
 pub const TYPES: [&str; 5] = ["regclass", "regtype", "regnamespace", "regproc", "regprocedure"];
 /// The types of texts.
 const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];
+/// Functions whose first argument is the number of a relation or another object.
+const OID_FUNCTIONS: [&str; 8] = [
+    "obj_description",
+    "col_description",
+    "pg_relation_size",
+    "pg_table_size",
+    "pg_total_relation_size",
+    "pg_get_indexdef",
+    "pg_get_viewdef",
+    "pg_get_constraintdef",
+];
 /// The function that gives the name of a value's type.
 pub const TYPE_FUNCTION: &str = "pg_typeof";
 /// Functions whose argument in DuckDB is the name of a sequence.
@@ -106,9 +117,17 @@ impl<'t, 'a> Casts<'t, 'a> {
             Some(next) if type_ == "regproc" && !TEXTS.contains(&&*next) => "oid",
             Some(type_) if TEXTS.contains(&&*type_) => "name",
             Some(_) => "number",
-            None if is_constant(&self.tokens[operand]) || self.is_compared(after) => "number",
+            None if is_constant(&self.tokens[operand.clone()]) || self.is_compared(after) || self.is_argument(operand.start) => {
+                "number"
+            }
             None => "name",
         }
+    }
+
+    /// Whether the operand at `at` is the first argument of a function of numbers.
+    fn is_argument(&self, at: usize) -> bool {
+        let before = at.checked_sub(2).and_then(|start| self.tokens.get(start..at));
+        matches!(before, Some([name, open]) if open.is_symbol(b'(') && name.is_one_of(&OID_FUNCTIONS))
     }
 
     /// Whether the cast before `at` is compared with another cast of a constant. Then both are numbers.
@@ -280,6 +299,10 @@ mod tests {
             (
                 "pg_typeof(a)::regtype = $1::regtype",
                 "colonnade_catalog.pg.regtype_number(pg_typeof(a)) = colonnade_catalog.pg.regtype_number($1)",
+            ),
+            (
+                "obj_description((a || b)::regclass, 'pg_class')",
+                "obj_description(colonnade_catalog.pg.regclass_number((a || b)), 'pg_class')",
             ),
             ("a::regclass = 'x'", "colonnade_catalog.pg.regclass_name(a) = 'x'"),
             ("a::regclass[]", "a::regclass[]"),

@@ -1,0 +1,366 @@
+//! ALTER TABLE with several commands and DROP of several objects, which are one statement each in DuckDB, and those that
+//! mean more or less there than in PostgreSQL:
+//!
+//! - DROP of a type, a sequence or a macro with CASCADE drops the tables that use it, with their rows. So CASCADE is left
+//!   out, and DuckDB refuses to drop what tables use;
+//! - ALTER TABLE … ADD UNIQUE does not work for a table with an index. A unique index means the same.
+
+use colonnade_server::{EngineError, SqlState};
+use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
+
+use crate::{LibraryConnection, TranslatingSession};
+
+/// The statement in parts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Definition<'a> {
+    /// DROP TABLE, of which one table may refer to another one.
+    DropTables { before: &'a str, tables: Vec<&'a str>, after: &'a str },
+    /// DROP of something else. `before` has IF EXISTS.
+    Drop { before: &'a str, names: Vec<&'a str>, after: &'a str },
+    /// ALTER TABLE. `before` is what stands before the table's name, without ONLY.
+    Alter { before: &'a str, table: &'a str, commands: Vec<Command<'a>> },
+}
+
+/// A command of ALTER TABLE.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command<'a> {
+    /// ADD [CONSTRAINT name] UNIQUE (columns).
+    AddUnique { name: Option<String>, columns: &'a str, folded: Vec<String> },
+    /// DROP CONSTRAINT.
+    DropConstraint { if_exists: bool, name: String, text: &'a str },
+    /// ADD COLUMN IF NOT EXISTS. `rest` is the column.
+    AddColumn { column: String, rest: &'a str },
+    /// ALTER COLUMN … TYPE, without USING.
+    Type { column: String, type_: &'a str, text: &'a str },
+    /// Any other.
+    Other(&'a str),
+}
+
+/// Reads such a statement. `None` for those that DuckDB runs as they are.
+pub(crate) fn read(statement: &str) -> Option<Definition<'_>> {
+    let is_any = code(statement, Dialect::DuckDb).next().is_some_and(|first| first.is_one_of(&["drop", "alter"]));
+    if !is_any {
+        return None;
+    }
+    let mut tokens: Vec<_> = code(statement, Dialect::DuckDb).collect();
+    tokens.pop_if(|last| last.is_symbol(b';'));
+    let parts = Parts { statement, tokens: &tokens };
+    if tokens[0].is_word("drop") { parts.dropped() } else { parts.altered() }
+}
+
+/// What DROP drops, of which only tables keep CASCADE.
+const KINDS: [&str; 6] = ["table", "view", "type", "sequence", "index", "macro"];
+
+struct Parts<'s, 't> {
+    statement: &'s str,
+    tokens: &'t [Token<'s>],
+}
+
+impl<'s> Parts<'s, '_> {
+    fn is(&self, at: usize, word: &str) -> bool {
+        self.tokens.get(at).is_some_and(|token| token.is_word(word))
+    }
+
+    fn text(&self, tokens: std::ops::Range<usize>) -> &'s str {
+        match self.tokens.get(tokens) {
+            Some([first, .., last]) => &self.statement[first.start..last.end()],
+            Some([only]) => only.text,
+            _ => "",
+        }
+    }
+
+    /// The token after a name that begins at `at`, maybe with its schema.
+    fn after_name(&self, at: usize) -> Option<usize> {
+        let is_name = |at: usize| {
+            self.tokens.get(at).is_some_and(|token| matches!(token.kind, TokenKind::Word | TokenKind::Name))
+        };
+        let mut at = at;
+        while is_name(at) {
+            at += 1;
+            match self.tokens.get(at).is_some_and(|token| token.is_symbol(b'.')) {
+                true => at += 1,
+                false => return Some(at),
+            }
+        }
+        None
+    }
+
+    fn dropped(&self) -> Option<Definition<'s>> {
+        let kind = KINDS.iter().find(|kind| self.is(1, kind))?;
+        let mut at = if self.is(2, "if") && self.is(3, "exists") { 4 } else { 2 };
+        let before = self.text(0..at);
+        let mut names = Vec::new();
+        loop {
+            let end = self.after_name(at)?;
+            names.push(self.text(at..end));
+            if !self.tokens.get(end).is_some_and(|token| token.is_symbol(b',')) {
+                at = end;
+                break;
+            }
+            at = end + 1;
+        }
+        let cascades = self.is(at, "cascade");
+        if at + usize::from(cascades || self.is(at, "restrict")) != self.tokens.len() {
+            return None;
+        }
+        let loses_tables = cascades && matches!(*kind, "type" | "sequence" | "macro");
+        if names.len() == 1 && !loses_tables {
+            return None;
+        }
+        let after = if loses_tables { "" } else { self.text(at..self.tokens.len()) };
+        Some(match *kind {
+            "table" => Definition::DropTables { before, tables: names, after },
+            _ => Definition::Drop { before, names, after },
+        })
+    }
+
+    fn altered(&self) -> Option<Definition<'s>> {
+        let mut at = 2;
+        if !self.is(1, "table") {
+            return None;
+        }
+        if self.is(at, "if") && self.is(at + 1, "exists") {
+            at += 2;
+        }
+        let before = self.text(0..at);
+        // DuckDB has no tables that inherit from others.
+        if self.is(at, "only") {
+            at += 1;
+        }
+        let end = self.after_name(at)?;
+        let table = self.text(at..end);
+        let mut commands = Vec::new();
+        let (mut start, mut depth) = (end, 0usize);
+        for (place, token) in self.tokens.iter().enumerate().skip(end) {
+            match token.kind {
+                TokenKind::Symbol(b'(' | b'[') => depth += 1,
+                TokenKind::Symbol(b')' | b']') => depth = depth.saturating_sub(1),
+                TokenKind::Symbol(b',') if depth == 0 => {
+                    commands.push(self.command(start, place)?);
+                    start = place + 1;
+                }
+                _ => {}
+            }
+        }
+        commands.push(self.command(start, self.tokens.len())?);
+        if let [Command::Other(_)] = commands[..] {
+            return None;
+        }
+        Some(Definition::Alter { before, table, commands })
+    }
+
+    /// The command of the tokens from `start` to before `end`.
+    fn command(&self, start: usize, end: usize) -> Option<Command<'s>> {
+        let text = self.text(start..end);
+        if text.is_empty() {
+            return None;
+        }
+        let is = |at: usize, word: &str| at < end && self.is(at, word);
+        let name = |at: usize| self.tokens[..end].get(at)?.name().map(|_| self.tokens[at].folded().into_owned());
+        let has_column = |at: usize| usize::from(is(at, "column"));
+        let place = start + 1 + has_column(start + 1);
+        if is(start, "add") && ["if", "not", "exists"].iter().enumerate().all(|(more, word)| is(place + more, word)) {
+            if let Some(column) = name(place + 3) {
+                return Some(Command::AddColumn { column, rest: self.text(place + 3..end) });
+            }
+        } else if is(start, "add") {
+            let (named, at) = match is(start + 1, "constraint") {
+                true => (name(start + 2), start + 3),
+                false => (None, start + 1),
+            };
+            if is(at, "unique") && self.tokens.get(at + 1).is_some_and(|open| open.is_symbol(b'(')) {
+                let columns: Vec<_> = self.tokens[at + 2..end - 1].iter().filter(|token| !token.is_symbol(b',')).collect();
+                let folded = columns.iter().map(|token| token.name().map(|_| token.folded().into_owned()));
+                if let Some(folded) = folded.collect::<Option<Vec<_>>>() {
+                    return Some(Command::AddUnique { name: named, columns: self.text(at + 1..end), folded });
+                }
+            }
+        } else if is(start, "drop") && is(start + 1, "constraint") {
+            let if_exists = is(start + 2, "if");
+            if let Some(name) = name(start + if if_exists { 4 } else { 2 }) {
+                return Some(Command::DropConstraint { if_exists, name, text });
+            }
+        } else if is(start, "alter") {
+            let at = start + 1 + has_column(start + 1);
+            let after = match is(at + 1, "set") && is(at + 2, "data") {
+                true => at + 3,
+                false => at + 1,
+            };
+            let has_using = (after..end).any(|at| self.is(at, "using"));
+            if let (true, false, Some(column)) = (is(after, "type"), has_using, name(at)) {
+                return Some(Command::Type { column, type_: self.text(after + 1..end), text });
+            }
+        }
+        Some(Command::Other(text))
+    }
+}
+
+impl<C: LibraryConnection> TranslatingSession<C> {
+    /// Runs such a statement. The caller has begun a transaction.
+    pub(crate) fn define(&mut self, definition: Definition<'_>) -> Result<(), EngineError> {
+        match definition {
+            Definition::Drop { before, names, after } => {
+                names.into_iter().try_for_each(|name| self.run_own(&format!("{before} {name} {after}")).map(drop))
+            }
+            Definition::DropTables { before, tables, after } => {
+                for table in self.referring_first(tables)? {
+                    self.run_own(&format!("{before} {table} {after}"))?;
+                }
+                Ok(())
+            }
+            Definition::Alter { before, table, commands } => {
+                commands.iter().try_for_each(|command| self.alter(before, table, command))
+            }
+        }
+    }
+
+    /// The tables in an order in which each one is dropped after those that refer to it.
+    fn referring_first<'a>(&mut self, mut tables: Vec<&'a str>) -> Result<Vec<&'a str>, EngineError> {
+        let mut ordered = Vec::new();
+        while !tables.is_empty() {
+            let numbers: Vec<_> = tables.iter().map(|table| number(table)).collect();
+            let query = format!(
+                "SELECT c.referenced FROM colonnade_catalog.pg.constraints c \
+                 WHERE c.relation IN ({0}) AND c.referenced IN ({0}) AND c.relation <> c.referenced",
+                numbers.join(", ")
+            );
+            let referenced = self.first_column(&query)?;
+            let mut free = Vec::new();
+            for table in &tables {
+                let own = self.first_column(&format!("SELECT {}", number(table)))?;
+                free.push(own.iter().all(|own| !referenced.contains(own)));
+            }
+            // Without any, they refer to each other, and DuckDB says so.
+            let is_cycle = !free.contains(&true);
+            let mut is_free = free.into_iter();
+            tables.retain(|table| {
+                let goes = is_free.next() == Some(true) || is_cycle;
+                if goes {
+                    ordered.push(*table);
+                }
+                !goes
+            });
+        }
+        Ok(ordered)
+    }
+
+    fn alter(&mut self, before: &str, table: &str, command: &Command<'_>) -> Result<(), EngineError> {
+        match command {
+            Command::AddUnique { name, columns, folded } => {
+                let last = table.rsplit('.').next().unwrap_or(table).trim_matches('"');
+                let default = || format!("{last}_{}_key", folded.join("_"));
+                let name = quote::identifier(&name.clone().unwrap_or_else(default), Dialect::DuckDb);
+                self.run_own(&format!("CREATE UNIQUE INDEX {name} ON {table} {columns}")).map(drop)
+            }
+            Command::DropConstraint { if_exists, name, text } => {
+                let of_table = format!("relation = {}", number(table));
+                let is_named = format!("lower(name) = lower({})", quote::string(name, Dialect::DuckDb));
+                let indexes = format!(
+                    "SELECT schema || '.' || colonnade_catalog.pg.quote_ident(name) FROM colonnade_catalog.pg.indexes \
+                     WHERE {of_table} AND {is_named} AND oid NOT IN (SELECT oid FROM colonnade_catalog.pg.declared)"
+                );
+                if let Some(index) = self.first_column(&indexes)?.first() {
+                    return self.run_own(&format!("DROP INDEX {index}")).map(drop);
+                }
+                let declared = format!("SELECT name FROM colonnade_catalog.pg.declared WHERE {of_table} AND {is_named}");
+                if self.first_column(&declared)?.is_empty() {
+                    let message = format!("constraint \"{name}\" of relation \"{table}\" does not exist");
+                    let missing = EngineError::new(SqlState::UNDEFINED_OBJECT, message);
+                    return if *if_exists { Ok(()) } else { Err(missing) };
+                }
+                self.run_own(&format!("{before} {table} {text}")).map(drop)
+            }
+            Command::AddColumn { column, rest } => {
+                // DuckDB adds none that is NOT NULL in this way.
+                let known = format!(
+                    "SELECT column_name FROM system.main.duckdb_columns() WHERE table_oid = {} AND lower(column_name) = lower({})",
+                    number(table),
+                    quote::string(column, Dialect::DuckDb)
+                );
+                match self.first_column(&known)?.is_empty() {
+                    true => self.run_own(&format!("{before} {table} ADD COLUMN {rest}")).map(drop),
+                    false => Ok(()),
+                }
+            }
+            Command::Type { column, type_, text } => {
+                let column = quote::string(column, Dialect::DuckDb);
+                let same = format!(
+                    "SELECT data_type FROM system.main.duckdb_columns() WHERE table_oid = {} AND lower(column_name) = lower({column}) \
+                     AND data_type = system.main.typeof(CAST(NULL AS {type_}))",
+                    number(table)
+                );
+                // DuckDB stores no lengths, so it may be the column's type already.
+                if self.first_column(&same)?.is_empty() {
+                    self.run_own(&format!("{before} {table} {text}"))?;
+                }
+                Ok(())
+            }
+            Command::Other(text) => self.run_own(&format!("{before} {table} {text}")).map(drop),
+        }
+    }
+}
+
+/// An expression for a table's number; NULL if there is no such table.
+fn number(table: &str) -> String {
+    format!("colonnade_catalog.pg.to_regclass({})", quote::string(table, Dialect::DuckDb))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drops_are_read() {
+        let drop = |before, names, after| Some(Definition::Drop { before, names, after });
+        for (statement, expected) in [
+            ("drop type mood cascade", drop("drop type", vec!["mood"], "")),
+            ("DROP SEQUENCE IF EXISTS a.b, \"C\" CASCADE;", drop("DROP SEQUENCE IF EXISTS", vec!["a.b", "\"C\""], "")),
+            ("drop view a, b cascade", drop("drop view", vec!["a", "b"], "cascade")),
+            (
+                "drop table if exists a, b.c restrict",
+                Some(Definition::DropTables { before: "drop table if exists", tables: vec!["a", "b.c"], after: "restrict" }),
+            ),
+            ("drop table a cascade", None),
+            ("drop type mood", None),
+            ("drop table a b", None),
+            ("drop table", None),
+            ("drop schema a, b cascade", None),
+            ("select 1", None),
+        ] {
+            assert_eq!(read(statement), expected, "{statement}");
+        }
+    }
+
+    #[test]
+    fn commands_of_alter_table_are_read() {
+        let Some(Definition::Alter { before, table, commands }) = read(
+            "ALTER TABLE IF EXISTS ONLY s.t ADD COLUMN a numeric(9, 2) DEFAULT f(1, 2), ADD CONSTRAINT Uq UNIQUE (b, \"C\"), \
+             DROP CONSTRAINT IF EXISTS x CASCADE, ADD COLUMN IF NOT EXISTS D int NOT NULL DEFAULT 1, ALTER b SET DATA TYPE varchar(31), ALTER COLUMN c TYPE int USING c::int",
+        ) else {
+            panic!("not read");
+        };
+        assert_eq!((before, table), ("ALTER TABLE IF EXISTS", "s.t"));
+        assert_eq!(
+            commands,
+            [
+                Command::Other("ADD COLUMN a numeric(9, 2) DEFAULT f(1, 2)"),
+                Command::AddUnique {
+                    name: Some("uq".to_owned()),
+                    columns: "(b, \"C\")",
+                    folded: vec!["b".to_owned(), "C".to_owned()]
+                },
+                Command::DropConstraint {
+                    if_exists: true,
+                    name: "x".to_owned(),
+                    text: "DROP CONSTRAINT IF EXISTS x CASCADE"
+                },
+                Command::AddColumn { column: "d".to_owned(), rest: "D int NOT NULL DEFAULT 1" },
+                Command::Type { column: "b".to_owned(), type_: "varchar(31)", text: "ALTER b SET DATA TYPE varchar(31)" },
+                Command::Other("ALTER COLUMN c TYPE int USING c::int"),
+            ]
+        );
+        for other in ["alter table t add column a int", "alter table t", "alter table t add,", "alter view v rename to w", "alter"] {
+            assert_eq!(read(other), None, "{other}");
+        }
+    }
+}

@@ -52,7 +52,7 @@ def test_psql_describes(server: Server) -> None:
     ]
     assert psql(server, r"\d+ stock")[0].startswith("i|integer|")
     assert psql(server, r"\d other.elsewhere") == ["x|timestamp with time zone|||"]
-    assert psql(server, r"\di") == ["public|shop_i_pkey|index|tester|shop"]
+    assert psql(server, r"\di") == ["public|shop_pkey|index|tester|shop"]
     assert psql(server, r"\dT") == ["public|mood|"]
 
 
@@ -78,11 +78,11 @@ def test_psql_shows_keys_checks_and_indexes() -> None:
             '"children_x_key" UNIQUE CONSTRAINT, btree (x)',
             '"ordered" btree ("order", (x + 1))',
             '"children_x_check" CHECK ((x > 0))',
-            '"children_x_y_a_b_fkey" FOREIGN KEY (x, y) REFERENCES parents(a, b)',
+            '"children_x_y_fkey" FOREIGN KEY (x, y) REFERENCES parents(a, b)',
         ]
         assert described("parents")[1:] == [
-            '"parents_a_b_pkey" PRIMARY KEY, btree (a, b)',
-            'TABLE "children" CONSTRAINT "children_x_y_a_b_fkey" FOREIGN KEY (x, y) REFERENCES parents(a, b)',
+            '"parents_pkey" PRIMARY KEY, btree (a, b)',
+            'TABLE "children" CONSTRAINT "children_x_y_fkey" FOREIGN KEY (x, y) REFERENCES parents(a, b)',
         ]
 
 

@@ -28,8 +28,11 @@ def test_six_digits_of_seconds_are_those_of_all_times(session: psycopg.Connectio
     assert session.execute("select * from times").fetchall() == [(moment, moment, plain.time(), plain, plain)]
     ((now, digits),) = session.execute("select current_timestamp(0), current_timestamp(3)").fetchall()
     assert now.tzinfo is not None and now.microsecond == 0 and digits.microsecond % 1000 == 0
-    with pytest.raises(psycopg.Error, match="does not take a precision"):
-        session.execute("create temp table other (a timestamp(3) with time zone)")
+    with pytest.raises(psycopg.Error, match="does not take any type parameters"):
+        session.execute("select now()::timestamptz(3)")
+    session.execute("create temp table other (a timestamp(3) with time zone)")
+    session.execute("insert into other values (%s)", [moment])
+    assert session.execute("select * from other").fetchall() == [(moment,)]
 
 
 def test_arrays_of_json_have_any_number_of_items(session: psycopg.Connection) -> None:

@@ -80,7 +80,6 @@ def test_they_are_the_same_in_every_protocol(server: Server, connection: psycopg
 def test_values_that_would_change_the_answers_are_refused(connection: psycopg.Connection) -> None:
     for statement in (
         "SET client_encoding = latin1",
-        "SET DateStyle = 'German'",
         "SET standard_conforming_strings = off",
     ):
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="cannot be"):
@@ -126,8 +125,8 @@ def test_intervals_follow_their_style(connection: psycopg.Connection, stock: pg.
     assert texts(connection, SPANS)[2] == b"P-1D"
     connection.execute("RESET IntervalStyle")
     assert texts(connection, SPANS)[2] == b"-1 days"
-    with pytest.raises(psycopg.errors.InvalidParameterValue, match="postgres or iso_8601"):
-        connection.execute("SET IntervalStyle = sql_standard")
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="sql_standard or iso_8601"):
+        connection.execute("SET IntervalStyle = iso")
 
 
 @pytest.mark.parametrize("text", ["P1Y2M3DT4H5M6.7S", "P-1Y2M-3DT-0.5S", "P2W", "P1.5D", "PT36H", "-1 days +01:00:00"])
@@ -318,7 +317,7 @@ def test_what_is_set_by_connecting_holds_from_the_start(server: Server) -> None:
         connection.execute("RESET ALL")
         assert (show(connection, "statement_timeout"), show(connection, "TimeZone")) == ("300ms", "Europe/Berlin")
     for wrong, words in [
-        ("DateStyle=German", '"DateStyle" cannot be "German"'),
+        ("DateStyle=Martian", '"DateStyle" cannot be "Martian"'),
         ("default_transaction_read_only=on", 'cannot be "on"; it must be off'),
         ("TimeZone=Nowhere", "Nowhere"),
         ("server_version=9", "cannot be changed"),
@@ -338,7 +337,7 @@ def test_notifications_are_refused_by_name(connection: psycopg.Connection) -> No
     ("options", "words"),
     [
         ("-c nonsense=1", "nonsense"),
-        ("-c datestyle=German", "DateStyle"),
+        ("-c datestyle=Martian", "DateStyle"),
         ("-c statement_timeout", "invalid command-line argument"),
         ("-d 5", "invalid command-line argument"),
     ],

@@ -87,3 +87,23 @@ def test_copies_have_the_style(connection: psycopg.Connection, format_: str, exp
     connection.execute("set datestyle = 'sql, dmy'")
     with connection.cursor().copy(f"copy (select date '1999-12-31') to stdout (format {format_})") as copy:
         assert b"".join(copy).decode().strip() == expected
+
+
+def test_queries_see_the_style(connection: psycopg.Connection) -> None:
+    names = ("DateStyle", "IntervalStyle", "client_encoding")
+
+    def seen() -> list[str | bytes]:
+        rows = connection.execute("select current_setting(%s), current_setting(%s), current_setting(%s)", names)
+        # With SQL_ASCII, psycopg gives bytes.
+        return [value.decode() if isinstance(value, bytes) else value for (value,) in zip(*rows.fetchall(), strict=True)]
+
+    initial = seen()
+    assert initial == ["ISO, MDY", "postgres", "UTF8"]
+    connection.execute("set datestyle = german; set intervalstyle = iso_8601; set client_encoding = sql_ascii")
+    assert seen() == ["German, DMY", "iso_8601", "SQL_ASCII"]
+    with connection.transaction(force_rollback=True):
+        connection.execute("set local datestyle = 'iso, ymd'")
+        assert seen()[0] == "ISO, YMD"
+    assert seen()[0] == "German, DMY"
+    connection.execute("discard all")
+    assert seen() == initial

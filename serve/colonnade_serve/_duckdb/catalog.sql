@@ -148,7 +148,8 @@ CREATE VIEW pg_namespace AS
 SELECT oid::BIGINT AS oid, CASE database_name WHEN 'temp' THEN 'pg_temp_1' ELSE client_schema(schema_name) END AS nspname,
        10::BIGINT AS nspowner, NULL::VARCHAR[] AS nspacl
 FROM duckdb_schemas() WHERE is_visible(database_name) AND (NOT internal OR schema_name = 'main')
-UNION ALL SELECT 11, 'pg_catalog', 10, NULL;
+UNION ALL SELECT 11, 'pg_catalog', 10, NULL
+UNION ALL SELECT 13, 'information_schema', 10, NULL;
 
 CREATE MACRO schema_number(place) AS
     (SELECT min(oid)::BIGINT FROM (SELECT place) AS argument(name), duckdb_schemas()
@@ -279,7 +280,14 @@ FROM constraints;
 CREATE VIEW pg_depend AS
 SELECT 2606::BIGINT AS classid, oid::BIGINT AS objid, 0 AS objsubid, 1259::BIGINT AS refclassid, key::BIGINT AS refobjid, 0 AS refobjsubid,
        'n' AS deptype
-FROM constraints WHERE kind = 'f';
+FROM constraints WHERE kind = 'f'
+UNION ALL
+-- The sequence of a column that numbers its rows.
+SELECT 1259, s.sequence_oid, 0, 1259, c.table_oid, c.column_index, 'a'
+FROM duckdb_columns() c JOIN duckdb_sequences() s
+    ON s.database_name = c.database_name
+       AND c.column_default IN ('nextval(''' || s.sequence_name || ''')', 'nextval(''' || s.schema_name || '.' || s.sequence_name || ''')')
+WHERE is_visible(c.database_name) AND NOT c.internal;
 
 -- Without comments on functions, because listing DuckDB's thousands of functions is slow.
 CREATE VIEW pg_shdescription AS SELECT 0::BIGINT AS objoid, 0::BIGINT AS classoid, '' AS description LIMIT 0;

@@ -73,6 +73,7 @@ CREATE MACRO obj_description(number) AS
 CREATE MACRO col_description(number, place) AS
     (SELECT min(description) FROM (SELECT number, place) AS argument(number, place), pg_description
      WHERE objoid = argument.number AND objsubid = argument.place);
+CREATE MACRO nameconcatoid(name, number) AS name || '_' || number;
 CREATE MACRO shobj_description(number, catalog) AS NULL::VARCHAR;
 -- psql's list of relations uses it WITH ORDINALITY.
 CREATE MACRO pg_partition_ancestors(number) AS TABLE SELECT number::BIGINT AS relid, 1 AS depth;
@@ -280,14 +281,20 @@ CREATE MACRO to_date(given, template) AS
 
 CREATE TABLE fixed_settings (name VARCHAR, setting VARCHAR);
 INSERT INTO fixed_settings VALUES
-    ('server_version', '15.0'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'), ('client_encoding', 'UTF8'),
-    ('standard_conforming_strings', 'on'), ('integer_datetimes', 'on'), ('DateStyle', 'ISO, MDY'),
+    ('server_version', '15.0'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'),
+    ('standard_conforming_strings', 'on'), ('integer_datetimes', 'on'),
     ('bytea_output', 'hex'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('block_size', '8192'), ('is_superuser', 'off'),
-    ('default_table_access_method', 'heap'), ('default_transaction_isolation', 'repeatable read'), ('lc_collate', 'C'), ('lc_ctype', 'C'), ('in_hot_standby', 'off');
+    ('default_table_access_method', 'heap'), ('default_transaction_isolation', 'repeatable read'), ('transaction_isolation', 'repeatable read'),
+    ('transaction_read_only', 'off'), ('transaction_deferrable', 'off'), ('default_transaction_read_only', 'off'),
+    ('default_transaction_deferrable', 'off'), ('lc_collate', 'C'), ('lc_ctype', 'C'), ('in_hot_standby', 'off');
 CREATE VIEW pg_settings AS
 SELECT name, setting, NULL::VARCHAR AS unit, '' AS category, '' AS short_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source,
        setting AS boot_val, setting AS reset_val
 FROM (FROM fixed_settings
+      -- What the session tells of itself (`settings.rs`).
+      UNION ALL SELECT 'client_encoding', coalesce(getvariable('colonnade_client_encoding')::VARCHAR, 'UTF8')
+      UNION ALL SELECT 'DateStyle', coalesce(getvariable('colonnade_datestyle')::VARCHAR, 'ISO, MDY')
+      UNION ALL SELECT 'IntervalStyle', coalesce(getvariable('colonnade_intervalstyle')::VARCHAR, 'postgres')
       UNION ALL SELECT name, CASE name WHEN 'search_path' THEN quoted_list(current_schemas(false)) ELSE value END
       FROM duckdb_settings());
 CREATE MACRO current_setting(setting_name) AS

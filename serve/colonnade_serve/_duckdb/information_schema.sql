@@ -4,6 +4,16 @@
 
 CREATE MACRO information._pg_expandarray(list) AS
     unnest(list_transform(list_zip(list, range(1, len(list) + 1)), lambda one: {'x': one[1], 'n': one[2]::INTEGER}));
+CREATE MACRO information._pg_expandarray(list) AS TABLE SELECT unnest(list) AS x, unnest(range(1, len(list) + 1))::INTEGER AS n;
+-- What a type's modifier says. DuckDB stores lengths of numbers alone.
+CREATE MACRO information._pg_char_max_length(type, modifier) AS NULL::INTEGER;
+CREATE MACRO information._pg_numeric_precision(type, modifier) AS
+    CASE type WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53
+              WHEN 1700 THEN CASE WHEN modifier > 4 THEN (modifier - 4) // 65536 END END::INTEGER;
+CREATE MACRO information._pg_numeric_scale(type, modifier) AS
+    CASE WHEN type IN (20, 21, 23) THEN 0 WHEN type = 1700 AND modifier > 4 THEN (modifier - 4) % 65536 END::INTEGER;
+CREATE MACRO information._pg_datetime_precision(type, modifier) AS
+    CASE WHEN type = 1082 THEN 0 WHEN type IN (1083, 1114, 1184, 1186, 1266) THEN 6 END::INTEGER;
 CREATE MACRO information.schema_of(database, schema) AS 
     CASE database WHEN 'temp' THEN 'pg_temp_1' ELSE client_schema(schema) END;
 

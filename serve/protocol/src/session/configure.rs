@@ -147,7 +147,7 @@ impl Session {
         let change = self.settings.plan(setting, value)?;
         // If the charge failed after the engine's change, the engine and the session would have different values.
         let charge = self.control.budget.charge(self.settings.bytes(setting, &change.value))?;
-        let _running = change.engine.as_ref().map(|_| self.start()).transpose()?;
+        let _running = change.engine.as_ref().or(change.variable.as_ref()).map(|_| self.start()).transpose()?;
         self.apply(&change)?;
         let changed = self.settings.set(setting, change.value, is_local, charge);
         self.report_setting(changed);
@@ -159,7 +159,8 @@ impl Session {
     }
 
     fn apply(&mut self, change: &Change) -> Result<(), Failure> {
-        if let Some(statement) = &change.engine {
+        let variable = change.variable.as_ref().filter(|_| self.engine.source().is_none());
+        for statement in change.engine.iter().chain(variable) {
             self.run_own_statement(statement)?;
         }
         if let Some((time, own)) = change.time {

@@ -185,6 +185,8 @@ pub struct Change {
     pub value: String,
     /// A statement that the engine must run first.
     pub engine: Option<String>,
+    /// The same, for an engine that is no source.
+    pub variable: Option<String>,
     /// A new time limit of the session.
     pub time: Option<(Timeout, Option<Duration>)>,
     /// Whether the client is warned that the value has no effect.
@@ -263,15 +265,15 @@ impl Settings {
             }
             Only(_) => invalid(known.default),
             Encoding => match encoding(value) {
-                Some(name) => Ok(Change { value: name.to_owned(), ..change }),
+                Some(name) => Ok(self.told(setting, name.to_owned())),
                 None => invalid("UTF8 or SQL_ASCII"),
             },
             DateStyle => match self.text_style().date.with(value) {
-                Some(style) => Ok(Change { value: style.name(), ..change }),
+                Some(style) => Ok(self.told(setting, style.name())),
                 None => invalid("ISO, SQL, Postgres or German, with MDY, DMY or YMD"),
             },
             IntervalStyle => match value::IntervalStyle::named(value) {
-                Some(style) => Ok(Change { value: style.name().to_owned(), ..change }),
+                Some(style) => Ok(self.told(setting, style.name().to_owned())),
                 None => invalid("postgres, postgres_verbose, sql_standard or iso_8601"),
             },
             ReadOnly if value == self.value(setting) => Ok(change),
@@ -298,6 +300,13 @@ impl Settings {
                 ),
             },
         }
+    }
+
+    /// A change of which the engine is told, for `current_setting` (`catalog_functions.sql`).
+    fn told(&self, setting: usize, value: String) -> Change {
+        let name = KNOWN[setting].name.to_ascii_lowercase();
+        let variable = (value != self.value(setting)).then(|| set_statement(&format!("VARIABLE colonnade_{name}"), &value));
+        Change { value, variable, ..Change::default() }
     }
 
     /// The memory that a new value needs: the value itself, and the former values in `history`.

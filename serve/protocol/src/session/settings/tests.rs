@@ -50,12 +50,16 @@ fn refuses_values_that_would_change_the_form_of_results() {
     let plan = |name: &str, value: &str| settings.plan(find(name).unwrap(), Some(value));
     let plain = |value: &str| Change { value: value.to_owned(), ..Change::default() };
     assert_eq!(plan("datestyle", "iso"), Ok(plain("ISO, MDY")));
-    assert_eq!(plan("datestyle", "Euro"), Ok(plain("ISO, DMY")));
-    assert_eq!(plan("datestyle", "ymd,ISO"), Ok(plain("ISO, YMD")));
-    assert_eq!(plan("datestyle", "German"), Ok(plain("German, DMY")));
+    let told = |name: &str, value: &str| {
+        let variable = format!("SET VARIABLE colonnade_{name} = '{value}'");
+        Ok(Change { variable: Some(variable), ..plain(value) })
+    };
+    assert_eq!(plan("datestyle", "Euro"), told("datestyle", "ISO, DMY"));
+    assert_eq!(plan("datestyle", "ymd,ISO"), told("datestyle", "ISO, YMD"));
+    assert_eq!(plan("datestyle", "German"), told("datestyle", "German, DMY"));
     assert!(plan("datestyle", "ISO, German").is_err());
     assert_eq!(plan("client_encoding", "utf-8"), Ok(plain("UTF8")));
-    assert_eq!(plan("client_encoding", "sql_ascii"), Ok(plain("SQL_ASCII")));
+    assert_eq!(plan("client_encoding", "sql_ascii"), told("client_encoding", "SQL_ASCII"));
     assert!(plan("client_encoding", "LATIN1").is_err());
     assert!(plan("server_version", "16").is_err());
     assert!(plan("lock_timeout", "100").unwrap().is_ignored);

@@ -1,0 +1,68 @@
+"""Tools for Java: `make test-tools`. Each has its own source in tests/tools/java, which runs in parts."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.support import programs
+from tests.testbed.postgres import Cluster
+from tests.tools.places import WHICH, place, postgresql  # noqa: F401
+
+HERE = Path(__file__).parent / "java"
+SOURCES = sorted(HERE.glob("With*.java"))
+PARTS = [(source.stem, part) for source in SOURCES for part in programs.names(source, r'Parts\.part\("(.+?)"')]
+
+#: Parts that fail on the server, by tool, and why. Each error has these words.
+DIFFERENCES = {
+    ("WithFlyway", "makes a schema of its own"): 'set_config() cannot change "search_path"',
+    ("WithFlyway", "cleans its own schema"): 'set_config() cannot change "search_path"',
+}
+
+
+@pytest.fixture(scope="module")
+def classpath(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What pom.xml names, from Maven's repository by way of the user's own, and the programs, compiled."""
+    directory = tmp_path_factory.mktemp("java")
+    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={directory}"]
+    programs.run([programs.program("mvn"), "--quiet", "--batch-mode", "--file", HERE / "pom.xml", *goal])
+    path = f"{directory}{os.sep}*{os.pathsep}{directory}"
+    javac = programs.program("javac")
+    programs.run([javac, "-encoding", "UTF-8", "-cp", path, "-d", directory, *sorted(HERE.glob("*.java"))])
+    return path
+
+
+@pytest.fixture(scope="module")
+def outcomes(
+    classpath: str,
+    postgresql: Cluster,  # noqa: F811
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str, str], dict[str, str]]:
+    """What the parts of a program said, in a place. Each program runs once in each."""
+
+    @cache
+    def run(tool: str, which: str) -> dict[str, str]:
+        # With no more of a compiler than a short program is worth.
+        command = [programs.program("java"), "-XX:TieredStopAtLevel=1", "-cp", classpath, tool, HERE]
+        with place(which, tmp_path_factory.mktemp(tool), postgresql) as environment:
+            output = programs.run(command, **environment)
+        said = re.split(r"^(passed|failed)\t(.+)\n", output, flags=re.MULTILINE)[1:]
+        return {part: outcome + text for outcome, part, text in zip(said[::3], said[1::3], said[2::3], strict=True)}
+
+    return run
+
+
+@pytest.mark.parametrize("which", WHICH)
+@pytest.mark.parametrize(("tool", "part"), PARTS, ids=[f"{tool}: {part}" for tool, part in PARTS])
+def test_java_tools(outcomes: Callable[[str, str], dict[str, str]], tool: str, part: str, which: str) -> None:
+    outcome = outcomes(tool, which)[part]
+    if which == "serve" and (reason := DIFFERENCES.get((tool, part))):
+        assert outcome.startswith("failed"), f"it passes now: {part}"
+        assert reason in outcome, outcome
+        return
+    assert outcome.startswith("passed"), outcome

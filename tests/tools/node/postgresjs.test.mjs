@@ -86,7 +86,7 @@ test('selects by helpers and fragments', async () => {
     ['Walter', '1'],
   ])
   const nested = await sql`
-    select u.name, coalesce((select json_agg(p.title order by p.id) from posts p where p.user_id = u.id), '[]') as titles from users u where id < 3 order by id`
+    select u.name, coalesce((select json_agg(title) from (select title from posts p where p.user_id = u.id order by id) as p), '[]') as titles from users u where id < 3 order by id`
   assert.deepEqual([...nested], [{ name: 'Murray', titles: ['first', 'second'] }, { name: 'Walter', titles: ['third'] }])
   assert.deepEqual(await sql`select ${sql.array([1, 2])}::int[] as a, ${true}::boolean as b, ${'x'} as c, ${1.5}::float8 as d, ${null}::int as e`.then(([row]) => row), {
     a: [1, 2],

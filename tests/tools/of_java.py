@@ -16,12 +16,25 @@ from tests.tools.places import WHICH, place, postgresql  # noqa: F401
 
 HERE = Path(__file__).parent / "java"
 SOURCES = sorted(HERE.glob("With*.java"))
-PARTS = [(source.stem, part) for source in SOURCES for part in programs.names(source, r'Parts\.part\("(.+?)"')]
+#: The programs with a `main`; `WithHibernate` has parts in `WithHibernateQueries`, too.
+TOOLS = [source.stem for source in SOURCES if "void main(" in source.read_text()]
+PARTS = [
+    (next(tool for tool in TOOLS if source.stem.startswith(tool)), part)
+    for source in SOURCES
+    for part in programs.names(source, r'Parts\.part\("(.+?)"')
+]
 
 #: Parts that fail on the server, by tool, and why. Each error has these words.
 DIFFERENCES = {
     ("WithFlyway", "makes a schema of its own"): 'set_config() cannot change "search_path"',
     ("WithFlyway", "cleans its own schema"): 'set_config() cannot change "search_path"',
+    # DuckDB stores no lengths, and does not change columns with a constraint even to the same type.
+    ("WithHibernate", "updates the schema again"): "Cannot change the type of a column that has a CHECK constraint",
+    ("WithHibernate", "has nothing to update then"): "Cannot change the type of a column that has a CHECK constraint",
+    ("WithHibernate", "adds columns"): "Cannot change the type of a column that has a UNIQUE or PRIMARY KEY constraint",
+    # Hibernate creates the table and its index, and then adds the constraint, whose error it does not report.
+    ("WithHibernate", "sees a name that comes twice"): "a name came twice",
+    ("WithHibernate", "locks a row"): "row locks (FOR UPDATE, FOR SHARE) are not supported",
 }
 
 
@@ -43,7 +56,7 @@ def outcomes(
     postgresql: Cluster,  # noqa: F811
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[[str, str], dict[str, str]]:
-    """What the parts of a program said, in a place. Each program runs once in each."""
+    """What each part of a program printed, in a place. Each program runs once in each."""
 
     @cache
     def run(tool: str, which: str) -> dict[str, str]:
@@ -51,8 +64,8 @@ def outcomes(
         command = [programs.program("java"), "-XX:TieredStopAtLevel=1", "-cp", classpath, tool, HERE]
         with place(which, tmp_path_factory.mktemp(tool), postgresql) as environment:
             output = programs.run(command, **environment)
-        said = re.split(r"^(passed|failed)\t(.+)\n", output, flags=re.MULTILINE)[1:]
-        return {part: outcome + text for outcome, part, text in zip(said[::3], said[1::3], said[2::3], strict=True)}
+        _, *said = re.split(r"^begins\t(.+)\n", output, flags=re.MULTILINE)
+        return dict(zip(said[::2], said[1::2], strict=True))
 
     return run
 
@@ -60,9 +73,10 @@ def outcomes(
 @pytest.mark.parametrize("which", WHICH)
 @pytest.mark.parametrize(("tool", "part"), PARTS, ids=[f"{tool}: {part}" for tool, part in PARTS])
 def test_java_tools(outcomes: Callable[[str, str], dict[str, str]], tool: str, part: str, which: str) -> None:
-    outcome = outcomes(tool, which)[part]
+    output = outcomes(tool, which)[part]
+    passed = f"passed\t{part}\n" in output
     if which == "serve" and (reason := DIFFERENCES.get((tool, part))):
-        assert outcome.startswith("failed"), f"it passes now: {part}"
-        assert reason in outcome, outcome
-        return
-    assert outcome.startswith("passed"), outcome
+        assert not passed, "it passes now: it is no difference any more"
+        assert reason in output, output
+    else:
+        assert passed, output

@@ -16,6 +16,7 @@ final class Parts {
 
     /** Runs one part. A failure is reported, and the next part runs. */
     static void part(String name, Part part) {
+        System.out.println("begins\t" + name);
         try {
             part.run();
             System.out.println("passed\t" + name);

@@ -23,7 +23,7 @@ after(() => pool.end())
 
 function kit(...words) {
   const env = { ...process.env, MIGRATIONS: migrations, NO_COLOR: '1' }
-  return execFileSync('node', ['node_modules/drizzle-kit/bin.cjs', ...words, '--config', 'drizzle.config.mjs'], { env, encoding: 'utf8', timeout: 60_000, stdio: ['ignore', 'pipe', 'pipe'] })
+  return execFileSync(process.execPath, ['node_modules/drizzle-kit/bin.cjs', ...words, '--config', 'drizzle.config.mjs'], { env, encoding: 'utf8', timeout: 60_000, stdio: ['ignore', 'pipe', 'pipe'] })
 }
 
 async function reset() {
@@ -54,7 +54,7 @@ test('generates and migrates, twice', async () => {
 
 test('pulls the schema', () => {
   const env = { ...process.env, MIGRATIONS: `${scratch}/pulled` }
-  execFileSync('node', ['node_modules/drizzle-kit/bin.cjs', 'pull', '--config', 'drizzle.config.mjs'], { env, encoding: 'utf8', timeout: 60_000, stdio: ['ignore', 'pipe', 'pipe'] })
+  execFileSync(process.execPath, ['node_modules/drizzle-kit/bin.cjs', 'pull', '--config', 'drizzle.config.mjs'], { env, encoding: 'utf8', timeout: 60_000, stdio: ['ignore', 'pipe', 'pipe'] })
   const text = readFileSync(`${scratch}/pulled/schema.ts`, 'utf8')
   for (const part of ['export const users = pgTable("users"', 'pgEnum("mood"', 'serial().primaryKey()', 'primaryKey({ columns: [table.userId, table.groupId]', 'export const happy = pgView("happy"', 'numeric({ precision: 10, scale:  2 })']) {
     assert.ok(text.includes(part), `${part} is not in\n${text}`)

@@ -117,7 +117,8 @@ def test_keeps_history() -> None:
 
 @dlt.resource(primary_key="id", write_disposition="merge", columns={"kind": {"nullable": True, "data_type": "text"}})
 def events(
-    last: int, updated: Any = dlt.sources.incremental("updated", initial_value=0)
+    last: int,
+    updated: Any = dlt.sources.incremental("updated", initial_value=0),  # noqa: B008
 ) -> Iterator[list[dict[str, Any]]]:
     yield [{"id": n, "updated": n, "deep": {"a": [n]}} for n in range(last) if n >= updated.last_value]
 

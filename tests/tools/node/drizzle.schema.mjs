@@ -1,4 +1,5 @@
-// The schema of drizzle.test.mjs, which drizzle-kit reads as well.
+// The schema of drizzle.test.mjs, which drizzle-kit reads as well. Its types are those that DuckDB has: it stores neither
+// lengths nor precisions, and no other types for `text` and `jsonb`.
 
 import { relations, sql } from 'drizzle-orm'
 import * as t from 'drizzle-orm/pg-core'
@@ -9,12 +10,12 @@ export const users = t.pgTable(
   'users',
   {
     id: t.serial().primaryKey(),
-    name: t.varchar({ length: 100 }).notNull(),
-    email: t.text().notNull().unique(),
+    name: t.varchar().notNull(),
+    email: t.varchar().notNull().unique(),
     mood: mood().notNull().default('ok'),
     active: t.boolean().notNull().default(true),
-    settings: t.jsonb().$type(),
-    tags: t.text().array(),
+    settings: t.json().$type(),
+    tags: t.varchar().array(),
     created: t.timestamp({ withTimezone: true }).notNull().defaultNow(),
   },
   (table) => [t.index('users_by_name').on(table.name)],
@@ -23,7 +24,7 @@ export const users = t.pgTable(
 export const profiles = t.pgTable('profiles', {
   id: t.uuid().primaryKey().defaultRandom(),
   userId: t.integer('user_id').notNull().unique(),
-  bio: t.text(),
+  bio: t.varchar(),
   born: t.date(),
 })
 
@@ -31,16 +32,16 @@ export const posts = t.pgTable(
   'posts',
   {
     id: t.bigserial({ mode: 'number' }).primaryKey(),
-    title: t.text().notNull(),
+    title: t.varchar().notNull(),
     authorId: t.integer('author_id').notNull(),
     price: t.numeric({ precision: 10, scale: 2 }).notNull().default('0'),
     score: t.doublePrecision(),
-    published: t.timestamp({ precision: 3 }),
+    published: t.timestamp(),
   },
   (table) => [t.unique('title_of_author').on(table.title, table.authorId), t.check('price_is_positive', sql`${table.price} >= 0`)],
 )
 
-export const groups = t.pgTable('groups', { id: t.integer().primaryKey().generatedByDefaultAsIdentity(), name: t.text().notNull() })
+export const groups = t.pgTable('groups', { id: t.integer().primaryKey().generatedByDefaultAsIdentity(), name: t.varchar().notNull() })
 
 export const usersToGroups = t.pgTable(
   'users_to_groups',

@@ -12,17 +12,18 @@ import { connection } from './place.mjs'
 // DuckDB adds no foreign keys to tables, and TypeORM makes all of them so.
 const link = { createForeignKeyConstraints: false }
 
+// DuckDB stores no lengths, and no other types for `text` and `jsonb`.
 const User = new EntitySchema({
   name: 'User',
   tableName: 'users',
   columns: {
     id: { type: Number, primary: true, generated: true },
-    name: { type: 'varchar', length: 100 },
-    email: { type: 'text', unique: true },
+    name: { type: 'varchar' },
+    email: { type: 'varchar', unique: true },
     age: { type: 'int', nullable: true },
     active: { type: 'boolean', default: true },
-    settings: { type: 'jsonb', nullable: true },
-    tags: { type: 'text', array: true, nullable: true },
+    settings: { type: 'json', nullable: true },
+    tags: { type: 'varchar', array: true, nullable: true },
     mood: { type: 'enum', enum: ['sad', 'ok', 'happy'], default: 'ok' },
     created: { type: 'timestamptz', createDate: true },
     updated: { type: 'timestamptz', updateDate: true },
@@ -41,7 +42,7 @@ const Profile = new EntitySchema({
   name: 'Profile',
   columns: {
     id: { type: 'uuid', primary: true, generated: 'uuid' },
-    bio: { type: 'text', default: '' },
+    bio: { type: 'varchar', default: '' },
     born: { type: 'date', nullable: true },
   },
   relations: { user: { type: 'one-to-one', target: 'User', inverseSide: 'profile', joinColumn: true, ...link } },
@@ -270,7 +271,7 @@ test('migrates up, again, down and up', async () => {
 })
 
 test('synchronizes changes, and drops', async () => {
-  const Wider = new EntitySchema({ ...Group.options, columns: { ...Group.options.columns, note: { type: 'text', nullable: true }, size: { type: 'int', default: 1 } }, relations: {} })
+  const Wider = new EntitySchema({ ...Group.options, columns: { ...Group.options.columns, note: { type: 'varchar', nullable: true }, size: { type: 'int', default: 1 } }, relations: {} })
   const wider = await new DataSource({ ...options, entities: [Wider], synchronize: true }).initialize()
   try {
     assert.deepEqual(await wider.getRepository(Wider).findOne({ where: { name: 'cooks' } }), { id: 1, name: 'cooks', note: null, size: 1 })

@@ -1,6 +1,6 @@
 module tools
 
-go 1.26.8
+go 1.25.0
 
 require (
 	github.com/go-pg/pg/v10 v10.15.0

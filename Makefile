@@ -147,7 +147,7 @@ install: wheel ## Install the wheels of colonnade and of its server for PYTHON (
 	$(PYTHON) -m pip install --force-reinstall --no-deps $$(ls -t dist/colonnade-*.whl | head -n 1) $$(ls -t dist/colonnade_serve-*.whl | head -n 1)
 
 clean: ## Remove everything that was built or generated
-	rm -rf tools/vscode/out target .venv $(PEERS) $(PANDAS2) $(DBT) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data docs/demo/.data pg/*.so pg/src/*.o
+	rm -rf tools/vscode/out target .venv $(PEERS) $(PANDAS2) $(DBT) $(TOOLS) $(DROP_IN) $(ENGINES) $(ML) $(DIST) dist docs/_build bench/.data docs/demo/.data pg/*.so pg/src/*.o
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 include tests/tests.mk bench/bench.mk tools/release/release.mk

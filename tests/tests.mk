@@ -8,7 +8,7 @@ OPEN_STATEMENTS ?= 20000
 VERSIONS ?=
 SERVERS ?=
 
-.PHONY: test-study test-vscode lint-vscode test-bodies test-open-types test-dbt test-drop-in test-ml test-engines
+.PHONY: test-study test-vscode lint-vscode test-bodies test-open-types test-dbt test-tools test-drop-in test-ml test-engines
 .PHONY: test-postgres-versions test-mysql-versions soak soak-functions
 
 test-study: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench extension mariadb ## Run whole parts of the study at their smallest size (make test runs its small parts)
@@ -32,6 +32,14 @@ test-open-types: $(BIN)/.wheel $(BIN)/.test postgres ## Compare types and result
 
 test-dbt: $(BIN)/.wheel $(BIN)/.test $(DBT)/.dbt ## Run dbt's models and snapshots on the server
 	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/clients/dbt_project.py
+
+# npm, Maven and Go install the tools of their languages. tests/tools/places.py starts both servers.
+test-tools: $(BIN)/.wheel $(BIN)/.test $(TOOLS)/.tools postgres ## Run whole programs of ORMs, migration tools and loaders on the server and on PostgreSQL
+	@$(call need,npm,npm)
+	@$(call need,mvn,maven)
+	@$(call need,go,golang)
+	COLONNADE_TOOLS=$(abspath $(TOOLS)/bin/python) $(BIN)/python -m pytest --timeout=900 \
+		tests/tools/of_node.py tests/tools/of_python.py tests/tools/of_java.py tests/tools/of_go.py $(PYTEST_ARGS)
 
 test-drop-in: $(BIN)/.wheel $(DROP_IN)/.drop-in postgres mariadb ## Run ordinary scripts under pandas, ConnectorX and Colonnade, and print docs/how-to/drop-in.md's table
 	$(call linked,$(DROP_IN))

@@ -3,6 +3,7 @@
 PEERS ?= .venv-peers
 PANDAS2 ?= .venv-pandas2
 DBT ?= .venv-dbt
+TOOLS ?= .venv-tools
 DROP_IN ?= .venv-drop-in
 ENGINES ?= .venv-engines
 ML ?= .venv-ml
@@ -73,11 +74,12 @@ $(BIN)/.adbc-wheel: Cargo.toml Cargo.lock $(RUST) $(ADBC_PACKAGE) | $(BIN)/.buil
 $(PEERS)/.peers: tools/requirements/peers.txt
 $(PANDAS2)/.pandas2: tools/requirements/pandas2.txt
 $(DBT)/.dbt: tools/requirements/dbt.txt
+$(TOOLS)/.tools: tools/requirements/tools.txt
 $(DROP_IN)/.drop-in: tools/requirements/drop-in.txt
 $(ENGINES)/.engines: tools/requirements/engines.txt
 $(ML)/.ml: tools/requirements/ml.txt
 $(DIST)/.dist: tools/requirements/dist.txt
-$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(DROP_IN)/.drop-in $(ENGINES)/.engines $(ML)/.ml $(DIST)/.dist: | $(BIN)/python
+$(PEERS)/.peers $(PANDAS2)/.pandas2 $(DBT)/.dbt $(TOOLS)/.tools $(DROP_IN)/.drop-in $(ENGINES)/.engines $(ML)/.ml $(DIST)/.dist: | $(BIN)/python
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --disable-pip-version-check --quiet -r $<
 	@touch $@

@@ -1,0 +1,2 @@
+CREATE TABLE half (id integer);
+INSERT INTO nowhere VALUES (1);

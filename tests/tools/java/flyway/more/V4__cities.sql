@@ -1,0 +1,2 @@
+ALTER TABLE paints ADD COLUMN litres integer NOT NULL DEFAULT 1;
+ALTER TABLE paints RENAME COLUMN details TO more;

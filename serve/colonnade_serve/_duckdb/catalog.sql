@@ -163,7 +163,7 @@ SELECT 1000000000 + table_oid * 1024 + row_number() OVER (PARTITION BY table_oid
        CASE constraint_type WHEN 'PRIMARY KEY' THEN table_name || '_pkey'
                             WHEN 'FOREIGN KEY' THEN table_name || '_' || array_to_string(constraint_column_names, '_') || '_fkey'
                             ELSE constraint_name END AS name,
-       database_name = 'temp' AS temporary,
+       constraint_name AS engine_name, database_name = 'temp' AS temporary,
        schema_oid AS namespace, schema_name AS schema, table_oid AS relation, table_name AS relation_name,
        CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' WHEN 'FOREIGN KEY' THEN 'f' ELSE 'c' END AS kind,
        [place + 1 for place in constraint_column_indexes] AS columns, constraint_column_names AS column_names, expression,

@@ -47,17 +47,25 @@ CREATE VIEW information.views AS
 SELECT * REPLACE (client_schema(table_schema) AS table_schema)
 FROM system.information_schema.views WHERE table_catalog = current_database();
 CREATE VIEW information.character_sets AS FROM system.information_schema.character_sets;
+-- PostgreSQL's name of one of DuckDB's constraints.
+CREATE MACRO information.constraint_named(place, given) AS
+    (SELECT coalesce(min(d.name), given) FROM (SELECT place, given) AS argument(place, given), declared d
+     WHERE d.engine_name = argument.given AND d.schema = argument.place);
 CREATE VIEW information.table_constraints AS
-SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(table_schema) AS table_schema)
+SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(table_schema) AS table_schema,
+                  information.constraint_named(constraint_schema, constraint_name) AS constraint_name)
 FROM system.information_schema.table_constraints WHERE constraint_catalog = current_database();
 CREATE VIEW information.check_constraints AS
 SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema)
 FROM system.information_schema.check_constraints WHERE constraint_catalog = current_database();
 CREATE VIEW information.key_column_usage AS
-SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(table_schema) AS table_schema)
+SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(table_schema) AS table_schema,
+                  information.constraint_named(constraint_schema, constraint_name) AS constraint_name)
 FROM system.information_schema.key_column_usage WHERE constraint_catalog = current_database();
 CREATE VIEW information.referential_constraints AS
-SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(unique_constraint_schema) AS unique_constraint_schema)
+SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(unique_constraint_schema) AS unique_constraint_schema,
+                  information.constraint_named(constraint_schema, constraint_name) AS constraint_name,
+                  information.constraint_named(unique_constraint_schema, unique_constraint_name) AS unique_constraint_name)
 FROM system.information_schema.referential_constraints WHERE constraint_catalog = current_database();
 -- For a foreign key, the columns to which it refers.
 CREATE VIEW information.constraint_column_usage AS

@@ -25,7 +25,7 @@ pub(crate) enum Definition<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command<'a> {
     /// ADD [CONSTRAINT name] UNIQUE (columns).
-    AddUnique { name: Option<String>, columns: &'a str, folded: Vec<String> },
+    AddUnique { name: Option<String>, columns: &'a str, folded: Vec<String>, text: &'a str },
     /// DROP CONSTRAINT.
     DropConstraint { if_exists: bool, name: String, text: &'a str },
     /// ADD COLUMN IF NOT EXISTS. `rest` is the column.
@@ -172,7 +172,8 @@ impl<'s> Parts<'s, '_> {
                 let columns: Vec<_> = self.tokens[at + 2..end - 1].iter().filter(|token| !token.is_symbol(b',')).collect();
                 let folded = columns.iter().map(|token| token.name().map(|_| token.folded().into_owned()));
                 if let Some(folded) = folded.collect::<Option<Vec<_>>>() {
-                    return Some(Command::AddUnique { name: named, columns: self.text(at + 1..end), folded });
+                    let columns = self.text(at + 1..end);
+                    return Some(Command::AddUnique { name: named, columns, folded, text });
                 }
             }
         } else if is(start, "drop") && is(start + 1, "constraint") {
@@ -246,7 +247,17 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 
     fn alter(&mut self, before: &str, table: &str, command: &Command<'_>) -> Result<(), EngineError> {
         match command {
-            Command::AddUnique { name, columns, folded } => {
+            Command::AddUnique { name, columns, folded, text } => {
+                // Then DuckDB adds it itself. Columns of a table with an index could not be renamed.
+                let blocking = format!(
+                    "SELECT oid FROM colonnade_catalog.pg.indexes WHERE relation = {0} AND oid NOT IN \
+                         (SELECT oid FROM colonnade_catalog.pg.declared) \
+                     UNION ALL SELECT oid FROM colonnade_catalog.pg.constraints WHERE referenced = {0}",
+                    number(table)
+                );
+                if self.first_column(&blocking)?.is_empty() {
+                    return self.run_own(&format!("{before} {table} {text}")).map(drop);
+                }
                 let last = table.rsplit('.').next().unwrap_or(table).trim_matches('"');
                 let default = || format!("{last}_{}_key", folded.join("_"));
                 let name = quote::identifier(&name.clone().unwrap_or_else(default), Dialect::DuckDb);
@@ -347,7 +358,8 @@ mod tests {
                 Command::AddUnique {
                     name: Some("uq".to_owned()),
                     columns: "(b, \"C\")",
-                    folded: vec!["b".to_owned(), "C".to_owned()]
+                    folded: vec!["b".to_owned(), "C".to_owned()],
+                    text: "ADD CONSTRAINT Uq UNIQUE (b, \"C\")",
                 },
                 Command::DropConstraint {
                     if_exists: true,

@@ -6,6 +6,7 @@
 //! statement's own rows runs before the statement, in its transaction ([`read`]).
 
 mod clauses;
+pub(crate) mod returning;
 mod upsert;
 
 use colonnade_server::{EngineError, Parameter, SqlState};

@@ -20,6 +20,7 @@ use crate::insert::{BATCH_NAME, Insertion};
 use crate::outline::Outline;
 use crate::nested_limits::NestedLimits;
 use crate::placeholder::Placeholders;
+use crate::repeated::returning;
 use crate::{LibraryConnection, ServedDatabase, Translated, UserFence, definitions, describe, errors, literal, numbered, repeated, truncate};
 
 /// The size of batches for queries of the session itself.
@@ -94,6 +95,11 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     ) -> Result<EngineAnswer, EngineError> {
         let (translated, values) = self.with_values(statement.text, parameters, Purpose::Run)?;
         let different = self.check_repeated(statement, &translated, &values)?;
+        if let Some(update) = returning::read(&statement.kind, &translated.text)
+            && let Some(answer) = self.update_returning(&update, &translated, &values, size)?
+        {
+            return Ok(answer);
+        }
         let answer = self.connection.execute(&translated, &values, size, must_give_rows)?;
         Ok(match (answer, different) {
             (EngineAnswer::Done { .. }, Some(_)) => EngineAnswer::Done { changed: different },
@@ -265,6 +271,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
             || truncate::read(statement.text).is_some()
             || definitions::read(statement.text).is_some()
             || repeated::read(&statement.kind, statement.text).is_some()
+            || returning::read(&statement.kind, statement.text).is_some()
     }
 
     fn functions(&mut self) -> Option<&mut dyn Functions> {

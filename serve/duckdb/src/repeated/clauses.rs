@@ -51,6 +51,11 @@ impl<'a> Clauses<'a> {
         self.tokens.get(at).is_some_and(|token| token.is_symbol(symbol))
     }
 
+    /// Whether it is a comma outside of brackets.
+    pub(super) fn is_separator(&self, at: usize) -> bool {
+        self.outside[at] && self.is_symbol(at, b',')
+    }
+
     /// The first token from `start` on that is this word and begins a clause.
     pub(super) fn find(&self, start: usize, word: &str) -> Option<usize> {
         (start..self.len()).find(|at| self.begins(*at, word))

@@ -26,9 +26,7 @@ DIFFERENCES = {
     # The savepoint that bun makes.
     "TestBunGoesBackWithinATransaction": "0, and not 1",
     "TestBunMigratesByModels": 'syntax error at or near "ALL"',
-    "TestBunTruncates": 'syntax error at or near "IDENTITY"',
     "TestBunUpsertsWhatOthersReferTo": REFERRED,
-    "TestGoPgUpdatesAndReturnsWhatOthersReferTo": REFERRED,
     "TestGoPgUpsertsWhatOthersReferTo": REFERRED,
 }
 

@@ -28,34 +28,23 @@ PARTS = [
 DIFFERENCES = {
     ("WithFlyway", "makes a schema of its own"): 'set_config() cannot change "search_path"',
     ("WithFlyway", "cleans its own schema"): 'set_config() cannot change "search_path"',
-    ("WithLiquibase", "takes a snapshot"): "pg_sequence_last_value does not exist",
-    ("WithLiquibase", "generates a changelog"): "current transaction is aborted",
-    ("WithLiquibase", "drops a unique constraint"): "No support for that ALTER TABLE option yet!",
+    ("WithLiquibase", "drops a unique constraint"): 'constraint "remarks_text" of relation',
     ("WithLiquibase", "adds a foreign key"): "FOREIGN KEY constraints cannot use CASCADE",
-    # It drops the tables, and then the sequences that they took along, of which pg_depend does not tell.
-    ("WithLiquibase", "drops all"): "Sequence with name notes_id_seq does not exist!",
-    # DuckDB stores no lengths, and does not change columns with a constraint even to the same type.
-    ("WithHibernate", "updates the schema again"): "Cannot change the type of a column that has a CHECK constraint",
-    ("WithHibernate", "has nothing to update then"): "Cannot change the type of a column that has a CHECK constraint",
-    ("WithHibernate", "adds columns"): "Cannot change the type of a column that has a UNIQUE or PRIMARY KEY constraint",
-    # Hibernate creates the table and its index, and then adds the constraint, whose error it does not report.
-    ("WithHibernate", "sees a name that comes twice"): "a name came twice",
+    # DuckDB stores neither lengths nor names of constraints.
+    ("WithHibernate", "has nothing to update then"): "expected [], not [alter table",
     ("WithHibernate", "locks a row"): "row locks (FOR UPDATE, FOR SHARE) are not supported",
     ("WithJooq", "upserts a row that others refer to"): "still referenced by a foreign key",
     ("WithJooq", "changes a unique value of a row that others refer to"): "still referenced by a foreign key",
-    ("WithJooq", "has arrays as parameters"): "can't be cast to the destination type INTEGER[]",
     # The savepoint that jOOQ makes.
     ("WithJooq", "goes back within a transaction"): "expected 1, not 0",
     ("WithJooq", "queries: nested rows keep their digits"): "expected [10.50, 2.25, 5.00], not [10.5, 2.25, 5.0]",
-    ("WithJooq", "queries: grouped rows by multisetAgg"): 'there is no aggregate "jsonb_agg"',
-    ("WithJooq", "queries: aggregates of JSON"): 'there is no aggregate "jsonb_agg"',
-    ("WithJooq", "queries: laterals with a limit"): "Non-constant limit not supported in correlated subquery",
+    ("WithJooq", "queries: aggregates of JSON"): "expected {11:1,12:1,13:2}, not {",
     ("WithJooq", "queries: pages with ties"): 'syntax error at or near "with"',
     ("WithJooq", "queries: locks rows"): "row locks (FOR UPDATE, FOR SHARE) are not supported",
     ("WithJooq", "queries: reads metadata of sequences"): "to DECIMAL(18,3) when casting",
     ("WithJooq", "queries: generates code"): 'syntax error at or near "any"',
     ("WithJooq", "queries: generates code of sequences"): "to DECIMAL(18,3) when casting",
-    ("WithJooq", "adds a column if it is not there"): "Adding a NOT NULL column with IF NOT EXISTS",
+    ("WithJooq", "adds a column if it is not there"): "there are entries that depend on it",
 }
 
 

@@ -73,6 +73,8 @@ CREATE MACRO obj_description(number) AS
 CREATE MACRO col_description(number, place) AS
     (SELECT min(description) FROM (SELECT number, place) AS argument(number, place), pg_description
      WHERE objoid = argument.number AND objsubid = argument.place);
+CREATE MACRO pg_sequence_last_value(number) AS
+    (SELECT min(last_value) FROM (SELECT number) AS argument(number), duckdb_sequences() WHERE sequence_oid = argument.number);
 CREATE MACRO nameconcatoid(name, number) AS name || '_' || number;
 CREATE MACRO shobj_description(number, catalog) AS NULL::VARCHAR;
 -- psql's list of relations uses it WITH ORDINALITY.

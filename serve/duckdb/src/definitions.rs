@@ -3,11 +3,15 @@
 //!
 //! - DROP of a type, a sequence or a macro with CASCADE drops the tables that use it, with their rows. So CASCADE is left
 //!   out, and DuckDB refuses to drop what tables use;
-//! - ALTER TABLE … ADD UNIQUE does not work for a table with an index. A unique index means the same.
+//! - ALTER TABLE … ADD UNIQUE makes a unique index, which means the same. DuckDB keeps its name, and can drop it;
+//! - other commands for a table with an index run without it, and make it again (`indexes`).
+
+mod indexes;
 
 use colonnade_server::{EngineError, SqlState};
 use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
 
+use self::indexes::Effect;
 use crate::{LibraryConnection, TranslatingSession};
 
 /// The statement in parts.
@@ -25,15 +29,15 @@ pub(crate) enum Definition<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command<'a> {
     /// ADD [CONSTRAINT name] UNIQUE (columns).
-    AddUnique { name: Option<String>, columns: &'a str, folded: Vec<String>, text: &'a str },
+    AddUnique { name: Option<String>, columns: &'a str, folded: Vec<String> },
     /// DROP CONSTRAINT.
     DropConstraint { if_exists: bool, name: String, text: &'a str },
     /// ADD COLUMN IF NOT EXISTS. `rest` is the column.
     AddColumn { column: String, rest: &'a str },
     /// ALTER COLUMN … TYPE, without USING.
     Type { column: String, type_: &'a str, text: &'a str },
-    /// Any other.
-    Other(&'a str),
+    /// Any other, and its effect if DuckDB refuses it for a table with an index.
+    Other(&'a str, Option<Effect>),
 }
 
 /// Reads such a statement. `None` for those that DuckDB runs as they are.
@@ -143,7 +147,7 @@ impl<'s> Parts<'s, '_> {
             }
         }
         commands.push(self.command(start, self.tokens.len())?);
-        if let [Command::Other(_)] = commands[..] {
+        if let [Command::Other(_, None)] = commands[..] {
             return None;
         }
         Some(Definition::Alter { before, table, commands })
@@ -172,8 +176,7 @@ impl<'s> Parts<'s, '_> {
                 let columns: Vec<_> = self.tokens[at + 2..end - 1].iter().filter(|token| !token.is_symbol(b',')).collect();
                 let folded = columns.iter().map(|token| token.name().map(|_| token.folded().into_owned()));
                 if let Some(folded) = folded.collect::<Option<Vec<_>>>() {
-                    let columns = self.text(at + 1..end);
-                    return Some(Command::AddUnique { name: named, columns, folded, text });
+                    return Some(Command::AddUnique { name: named, columns: self.text(at + 1..end), folded });
                 }
             }
         } else if is(start, "drop") && is(start + 1, "constraint") {
@@ -192,13 +195,23 @@ impl<'s> Parts<'s, '_> {
                 return Some(Command::Type { column, type_: self.text(after + 1..end), text });
             }
         }
-        Some(Command::Other(text))
+        Some(Command::Other(text, indexes::effect(&self.tokens[start..end])))
     }
 }
 
 impl<C: LibraryConnection> TranslatingSession<C> {
-    /// Runs such a statement. The caller has begun a transaction.
-    pub(crate) fn define(&mut self, definition: Definition<'_>) -> Result<(), EngineError> {
+    /// Runs such a statement. The caller has begun a transaction. Gives false if DuckDB may run it as it is.
+    pub(crate) fn define(&mut self, definition: Definition<'_>) -> Result<bool, EngineError> {
+        if let Definition::Alter { table, commands, .. } = &definition
+            && let [Command::Other(..)] = commands[..]
+            && self.indexes(table)?.is_none_or(|indexes| indexes.is_empty())
+        {
+            return Ok(false);
+        }
+        self.run_parts(definition).map(|()| true)
+    }
+
+    fn run_parts(&mut self, definition: Definition<'_>) -> Result<(), EngineError> {
         match definition {
             Definition::Drop { before, names, after } => {
                 names.into_iter().try_for_each(|name| self.run_own(&format!("{before} {name} {after}")).map(drop))
@@ -247,17 +260,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 
     fn alter(&mut self, before: &str, table: &str, command: &Command<'_>) -> Result<(), EngineError> {
         match command {
-            Command::AddUnique { name, columns, folded, text } => {
-                // Then DuckDB adds it itself. Columns of a table with an index could not be renamed.
-                let blocking = format!(
-                    "SELECT oid FROM colonnade_catalog.pg.indexes WHERE relation = {0} AND oid NOT IN \
-                         (SELECT oid FROM colonnade_catalog.pg.declared) \
-                     UNION ALL SELECT oid FROM colonnade_catalog.pg.constraints WHERE referenced = {0}",
-                    number(table)
-                );
-                if self.first_column(&blocking)?.is_empty() {
-                    return self.run_own(&format!("{before} {table} {text}")).map(drop);
-                }
+            Command::AddUnique { name, columns, folded } => {
                 let last = table.rsplit('.').next().unwrap_or(table).trim_matches('"');
                 let default = || format!("{last}_{}_key", folded.join("_"));
                 let name = quote::identifier(&name.clone().unwrap_or_else(default), Dialect::DuckDb);
@@ -289,6 +292,9 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                     quote::string(column, Dialect::DuckDb)
                 );
                 match self.first_column(&known)?.is_empty() {
+                    true if code(rest, Dialect::DuckDb).any(|token| token.is_word("not")) => {
+                        self.altered(before, table, &format!("ADD COLUMN {rest}"), &Effect::default())
+                    }
                     true => self.run_own(&format!("{before} {table} ADD COLUMN {rest}")).map(drop),
                     false => Ok(()),
                 }
@@ -301,13 +307,21 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                     number(table)
                 );
                 // DuckDB stores no lengths, so it may be the column's type already.
-                if self.first_column(&same)?.is_empty() {
-                    self.run_own(&format!("{before} {table} {text}"))?;
+                match self.first_column(&same)?.is_empty() {
+                    true => self.altered(before, table, text, &Effect::default()),
+                    false => Ok(()),
                 }
-                Ok(())
             }
-            Command::Other(text) => self.run_own(&format!("{before} {table} {text}")).map(drop),
+            Command::Other(text, Some(effect)) => self.altered(before, table, text, effect),
+            Command::Other(text, None) => self.run_own(&format!("{before} {table} {text}")).map(drop),
         }
+    }
+
+    /// Runs a command that DuckDB refuses for a table with an index.
+    fn altered(&mut self, before: &str, table: &str, text: &str, effect: &Effect) -> Result<(), EngineError> {
+        let indexes = self.indexes(table)?.unwrap_or_default();
+        let alter = |session: &mut Self| session.run_own(&format!("{before} {table} {text}")).map(drop);
+        self.without_indexes(table, &indexes, effect, alter)
     }
 }
 
@@ -354,12 +368,11 @@ mod tests {
         assert_eq!(
             commands,
             [
-                Command::Other("ADD COLUMN a numeric(9, 2) DEFAULT f(1, 2)"),
+                Command::Other("ADD COLUMN a numeric(9, 2) DEFAULT f(1, 2)", None),
                 Command::AddUnique {
                     name: Some("uq".to_owned()),
                     columns: "(b, \"C\")",
-                    folded: vec!["b".to_owned(), "C".to_owned()],
-                    text: "ADD CONSTRAINT Uq UNIQUE (b, \"C\")",
+                    folded: vec!["b".to_owned(), "C".to_owned()]
                 },
                 Command::DropConstraint {
                     if_exists: true,
@@ -368,7 +381,7 @@ mod tests {
                 },
                 Command::AddColumn { column: "d".to_owned(), rest: "D int NOT NULL DEFAULT 1" },
                 Command::Type { column: "b".to_owned(), type_: "varchar(31)", text: "ALTER b SET DATA TYPE varchar(31)" },
-                Command::Other("ALTER COLUMN c TYPE int USING c::int"),
+                Command::Other("ALTER COLUMN c TYPE int USING c::int", Some(Effect::default())),
             ]
         );
         for other in ["alter table t add column a int", "alter table t", "alter table t add,", "alter view v rename to w", "alter"] {

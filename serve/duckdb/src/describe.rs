@@ -51,6 +51,13 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             known => known.iter().map(|oid| types::of_oid(*oid)).collect(),
         };
         let limits = NestedLimits::find(&statement.text);
+        let written = Placeholders::find(&statement.text);
+        // A text that is cast to an array has an array's form.
+        for (at, type_) in types.iter_mut().enumerate() {
+            if written.has(at) && written.is_cast(at) && type_.as_ref().is_some_and(|type_| type_.kind == TypeKind::Text) {
+                *type_ = None;
+            }
+        }
         types.resize(types.len().max(count), None);
         let statement = statement.edited(limits.samples());
         let placeholders = Placeholders::find(&statement.text);

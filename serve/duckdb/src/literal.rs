@@ -25,7 +25,7 @@ pub fn edits(reading: &Reading<'_>) -> Edits {
         let Some(value) = literal.string(Dialect::DuckDb) else { continue };
         if let Some((place, bytes)) = bytes_with_type_before(tokens, at, &value) {
             edits.replace(place, bytes);
-        } else if let Some((place, exact)) = exact_with_type_before(tokens, at, &value) {
+        } else if let Some((place, exact)) = with_type_before(statement, tokens, at, &value) {
             edits.replace(place, exact);
         } else if let Some(list) = default_list(tokens, at, &value) {
             edits.replace(literal.range(), list);
@@ -46,11 +46,14 @@ fn may_have_type(tokens: &[Token<'_>], at: usize) -> bool {
 
 /// A literal with its cast in DuckDB's SQL, and the byte after the cast. `rest` are the tokens after the literal.
 fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usize)> {
-    let [colon, second, name, ..] = rest else { return None };
-    if [colon, second].iter().any(|token| token.kind != TokenKind::Symbol(b':')) || name.kind != TokenKind::Word {
-        return None;
-    }
-    let type_ = &rest[2..];
+    let [colon, second, type_ @ ..] = rest else { return None };
+    let is_cast = [colon, second].iter().all(|token| token.kind == TokenKind::Symbol(b':'));
+    is_cast.then(|| of_type(statement, value, type_)).flatten()
+}
+
+/// A literal of a type in DuckDB's SQL, and the byte after the type. `type_` begins with the type.
+fn of_type(statement: &str, value: &str, type_: &[Token<'_>]) -> Option<(String, usize)> {
+    let name = type_.first().filter(|name| name.kind == TokenKind::Word)?;
     let item = type_name_length(type_);
     let (dimensions, end) = brackets(&type_[item..]);
     // `bytea` is PostgreSQL's name. A literal that is cast to DuckDB's name, BLOB, is in DuckDB's text form already.
@@ -72,17 +75,22 @@ fn cast(statement: &str, value: &str, rest: &[Token<'_>]) -> Option<(String, usi
     Some((format!("CAST({} AS {item_name}{suffix})", expression(&value)), end))
 }
 
-/// A literal in `CAST('1.2345' AS numeric)` or `numeric '1.2345'`: the replaced bytes and the new text.
-fn exact_with_type_before(tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
+/// A literal in `CAST('{1}' AS int[])` or `numeric '1.2345'`: the replaced bytes and the new text.
+fn with_type_before(
+    statement: &str,
+    tokens: &[Token<'_>],
+    at: usize,
+    value: &str,
+) -> Option<(Range<usize>, String)> {
     let before = at.checked_sub(1)?;
     if tokens[before].kind == TokenKind::Word {
         return Some((tokens[before].start..tokens[at].end(), exact_cast(value, &tokens[before..at])?));
     }
     let cast = before.checked_sub(1).filter(|cast| tokens[before].is_symbol(b'(') && tokens[*cast].is_word("cast"))?;
     let type_ = tokens.get(at + 2..).filter(|_| tokens[at + 1].is_word("as"))?;
-    let end = type_name_length(type_.first().map(|_| type_)?);
-    let close = type_.get(end).filter(|close| close.is_symbol(b')'))?;
-    Some((tokens[cast].start..close.end(), exact_cast(value, &type_[..end])?))
+    let (translated, end) = of_type(statement, value, type_)?;
+    let close = type_.iter().find(|token| token.start >= end).filter(|close| close.is_symbol(b')'))?;
+    Some((tokens[cast].start..close.end(), translated))
 }
 
 /// The list of the default of a column of arrays, such as `tags text[] NOT NULL DEFAULT '{}'`. DuckDB casts it to the
@@ -292,6 +300,7 @@ mod tests {
             ),
             ("select '1:00-7:30' :: timetz", "select CAST('1:00:00-07:30' AS TIME WITH TIME ZONE)"),
             ("select CAST('1.2345' AS numeric)", "select CAST('1.2345' AS DECIMAL(5,4))"),
+            ("select cast('{a}' as varchar[])", "select CAST(system.main.list_value('a') AS varchar[])"),
             ("select numeric '1.2345', a 'b'", "select CAST('1.2345' AS DECIMAL(5,4)), a 'b'"),
             ("select '1000000000.12345'::numeric", "select CAST('1000000000.12345' AS DECIMAL(15,5))"),
             ("select '0'::decimal, '1.25'::numeric(4, 1)", "select CAST('0' AS DECIMAL(1,0)), '1.25'::numeric(4, 1)"),

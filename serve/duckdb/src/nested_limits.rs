@@ -1,4 +1,4 @@
-//! Parameters of LIMIT and OFFSET in subqueries. There DuckDB takes constants only, if the subquery is correlated.
+//! Parameters of LIMIT, OFFSET and FETCH in subqueries. There DuckDB takes constants only, if the subquery is correlated.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use colonnade_server::parameter::ParameterValue;
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Dialect, Token, TokenKind, code};
 
-/// The parameters of LIMIT and OFFSET in parentheses, by number from 1, with their places.
+/// The parameters of LIMIT, OFFSET and FETCH in parentheses, by number from 1, with their places.
 pub(crate) struct NestedLimits(Vec<(usize, Range<usize>)>);
 
 impl NestedLimits {
@@ -28,7 +28,7 @@ impl NestedLimits {
             if let Some(number) = number.filter(|_| depth > 0 && is_after_limit && tokens.peek().is_some_and(ends_limit)) {
                 found.push((number, token.range()));
             }
-            is_after_limit = token.is_one_of(&["limit", "offset"]);
+            is_after_limit = token.is_one_of(&["limit", "offset", "first", "next"]);
         }
         Self(found)
     }
@@ -67,7 +67,8 @@ impl NestedLimits {
 
 /// Whether the token after a number begins something else.
 fn ends_limit(next: &Token<'_>) -> bool {
-    next.is_symbol(b')') || next.is_one_of(&["offset", "limit", "for", "union", "intersect", "except"])
+    const WORDS: [&str; 8] = ["offset", "limit", "row", "rows", "for", "union", "intersect", "except"];
+    next.is_symbol(b')') || next.is_one_of(&WORDS)
 }
 
 #[cfg(test)]
@@ -81,6 +82,7 @@ mod tests {
         assert_eq!(limits.numbers().collect::<Vec<_>>(), [1, 2, 1]);
         let expected = "select (select a limit 1), x from t, lateral (select b offset 1 limit 1) where y = $3 limit $4";
         assert_eq!(limits.samples().apply(statement).text, expected);
+        assert_eq!(NestedLimits::find("(select a fetch next $1 rows only)").numbers().count(), 1);
         for other in ["select a limit $1", "(select a limit $1 + 1)", "f(\"limit\" $1)", "(limit $0)", "limit", "(limit $1"] {
             assert_eq!(NestedLimits::find(other).numbers().count(), 0, "{other}");
         }

@@ -203,8 +203,10 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
             self.create(statement, table).map(done)
         } else if let Some(truncate) = truncate::read(statement.text) {
             self.truncate(&truncate).map(done)
-        } else if let Some(definition) = definitions::read(statement.text) {
-            self.define(definition).map(done)
+        } else if let Some(definition) = definitions::read(statement.text)
+            && self.define(definition)?
+        {
+            Ok(done(()))
         } else if let Some(inputs) = requested(statement) {
             self.inputs(statement, inputs, parameters, size)
         } else {

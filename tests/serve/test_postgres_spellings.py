@@ -81,3 +81,54 @@ def test_a_search_path_may_name_schemas_that_do_not_exist_yet(server: Server) ->
         session.execute("set search_path to public")
         session.execute("drop schema spelled cascade")
         session.execute("drop schema spelled_too")
+
+
+def test_json_is_aggregated_in_order(session: psycopg.Connection) -> None:
+    rows = "from (values (1, 'b'), (2, 'a'), (3, null)) t(i, s)"
+    for aggregate, expected in (
+        ("json_agg(s order by i desc)", [None, "a", "b"]),
+        ("jsonb_agg(distinct i % 2 order by i % 2)", [0, 1]),
+        ("json_agg(i order by i) filter (where s is not null)", [1, 2]),
+        ("json_agg(i order by i) filter (where i > 9)", None),
+        ("json_agg(json_build_array(i, s) order by s nulls last)", [[2, "a"], [1, "b"], [3, None]]),
+    ):
+        assert session.execute(f"select {aggregate} {rows}").fetchall() == [(expected,)], aggregate
+    found = session.execute(f"select i, json_agg(i) over (order by i) {rows} order by i").fetchall()
+    assert found == [(1, [1]), (2, [1, 2]), (3, [1, 2, 3])]
+
+
+@pytest.mark.parametrize("limit", ["limit %s offset %s", "offset %s rows fetch next %s rows only"])
+def test_parameters_limit_subqueries(session: psycopg.Connection, limit: str) -> None:
+    query = (
+        "select o.i, f.j from (values (1), (2)) o(i), "
+        f"lateral (select j from (values (10), (20), (30)) t(j) where j > o.i order by j {limit}) f "
+        "where o.i < %s order by 1, 2 limit %s"
+    )
+    assert session.execute(query, (1, 1, 9, 5)).fetchall() == [(1, 20), (2, 20)]
+    assert session.execute(query, (1, 1, 2, 5)).fetchall() == [(1, 20)]
+
+
+def test_a_subquery_may_select_nothing(session: psycopg.Connection) -> None:
+    assert session.execute("select exists (select from range(3)), exists (select from range(0))").fetchall() == [
+        (True, False)
+    ]
+
+
+def test_literals_are_exact(session: psycopg.Connection) -> None:
+    for given, expected in (
+        ("'1000000000.123456789'::numeric", "1000000000.123456789"),
+        ("cast('1.5' as decimal)", "1.5"),
+        ("numeric '0.00001'", "0.00001"),
+        ("'2000-01-01 00:00 +2'::timestamptz at time zone 'UTC'", "1999-12-31 22:00:00"),
+        ("'00:00-10:00'::timetz", "00:00:00-10"),
+        ("interval '-1 mon +2 days'", "-1 mons +2 days"),
+        ("cast('{a,\"b c\"}' as varchar[])", '{a,"b c"}'),
+    ):
+        result = session.pgconn.exec_(f"select {given}".encode())
+        assert (result.get_value(0, 0) or result.error_message.encode()).decode() == expected
+
+
+def test_a_text_is_cast_to_an_array(session: psycopg.Connection) -> None:
+    for given, cast in (("{1,2}", "int[]"), ('{a,"b c",NULL}', "text[]")):
+        found = psycopg.RawCursor(session).execute(f"select $1::{cast}", [given]).fetchall()
+        assert found == [([1, 2] if cast == "int[]" else ["a", "b c", None],)]

@@ -7,6 +7,7 @@ column with an alias, or of a table, keeps the name that DuckDB gives it.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -57,6 +58,11 @@ OPERATORS = {"OPERATOR_COALESCE": "coalesce", "ARRAY_CONSTRUCTOR": "array", "GRO
 #: The beginning of a cast that the server adds to a parameter (serve/duckdb/src/placeholder.rs).
 OWN_CAST = b"CAST(($"
 
+#: What stands before the columns that a change returns.
+RETURNING = re.compile(r"\breturning\b", re.IGNORECASE)
+#: In how many places it is looked for.
+MAX_TRIED = 4
+
 #: FigureColname's strength of a name: none, a type or `case`, or a name of the value.
 NOTHING, WEAK, STRONG = range(3)
 
@@ -77,8 +83,12 @@ def column_names(library: Library, sql: str, columns: Sequence[str]) -> tuple[st
 
 
 def tree_names(library: Library, sql: str, count: int) -> list[str | None]:
-    nodes = library.tree(sql)
-    return Tree(sql.encode()).columns(nodes[-1], count) if nodes else [None] * count
+    # The word may also be in a literal, and then no query follows it.
+    returned = [f"SELECT {sql[found.end() :]}" for found in islice(RETURNING.finditer(sql), MAX_TRIED)]
+    for query in (sql, *returned):
+        if nodes := library.tree(query):
+            return Tree(query.encode()).columns(nodes[-1], count)
+    return [None] * count
 
 
 def is_user_name(name: str) -> bool:

@@ -36,6 +36,7 @@ CREATE MACRO jsonb_concat(a, b) AS
 CREATE MACRO to_jsonb(given) AS to_json(given);
 -- Paths of names and numbers, as in '$.a.b[0]', are DuckDB's too.
 CREATE MACRO jsonb_path_query_first(given, path) AS json_extract(given, path);
+CREATE MACRO jsonb_path_query(given, path) AS unnest(CASE WHEN json_exists(given, path) THEN [json_extract(given, path)] ELSE [] END);
 CREATE MACRO jsonb_path_exists(given, path) AS json_exists(given, path);
 CREATE MACRO jsonb_extract_path(given, a) AS json_extract_path(given, a);
 CREATE MACRO jsonb_extract_path(given, a, b) AS json_extract_path(json_extract_path(given, a), b);

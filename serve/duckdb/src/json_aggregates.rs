@@ -1,20 +1,17 @@
-//! `json_agg` and its like with an order, DISTINCT or a FILTER, which belong to an aggregate of DuckDB. Other calls are
-//! macros of the catalog (`postgres_functions.sql`).
+//! `json_agg` with an order, DISTINCT, a FILTER or a window, which belong to an aggregate of DuckDB. Other calls are macros
+//! of the catalog (`postgres_functions.sql`).
 
 use colonnade_sql::edit::Edits;
 use colonnade_sql::{Token, closing};
 
-/// For a function's names: what is before the arguments of DuckDB's aggregate, and after its end.
-const FUNCTIONS: [(&[&str], &str, &str); 2] = [
-    (&["json_agg", "jsonb_agg"], "system.main.to_json(system.main.list", ")"),
-    // Without rows PostgreSQL's gives NULL.
-    (&["json_object_agg", "jsonb_object_agg"], "nullif(system.main.json_group_object", ", '{}')"),
-];
+const FUNCTIONS: [&str; 2] = ["json_agg", "jsonb_agg"];
+/// What is before the arguments of DuckDB's aggregate.
+const AGGREGATE: &str = "system.main.to_json(system.main.list";
 
 /// Adds the change of the call that may begin at a token.
 pub(crate) fn call(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
-    let Some((_, before, after)) = FUNCTIONS.iter().find(|(names, ..)| tokens[at].is_one_of(names)) else { return };
-    let Some(close) = closing(tokens, at + 1) else { return };
+    let is_one = tokens[at].is_one_of(&FUNCTIONS);
+    let Some(close) = is_one.then(|| closing(tokens, at + 1)).flatten() else { return };
     let mut last = close;
     // FILTER (…), OVER (…), and OVER name
     for word in ["filter", "over"] {
@@ -23,8 +20,8 @@ pub(crate) fn call(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
         }
     }
     if last > close || has_clause(&tokens[at + 2..close]) {
-        edits.replace(tokens[at].range(), *before);
-        edits.insert(tokens[last].end(), *after);
+        edits.replace(tokens[at].range(), AGGREGATE);
+        edits.insert(tokens[last].end(), ")");
     }
 }
 
@@ -62,10 +59,6 @@ mod tests {
                  system.main.to_json(system.main.list(a) over w) from t",
             ),
             (
-                "select json_object_agg(a, b order by a) from t",
-                "select nullif(system.main.json_group_object(a, b order by a), '{}') from t",
-            ),
-            (
                 "select json_agg(json_build_array(a) order by b) from t",
                 "select system.main.to_json(system.main.list(system.main.json_array(a) order by b)) from t",
             ),
@@ -74,7 +67,7 @@ mod tests {
             assert_eq!(found, expected);
         }
         for given in [
-            "select json_agg(a), json_agg((select b from c order by d))",
+            "select json_agg(a), json_agg((select b from c order by d)), json_object_agg(a, b order by a)",
             "select s.json_agg(a order by b), json_agg",
             "select json_agg(a order by b",
             "select json_agg(",

@@ -20,7 +20,7 @@ pub const TYPES: [&str; 5] = ["regclass", "regtype", "regnamespace", "regproc", 
 /// The types of texts.
 const TEXTS: [&str; 4] = ["text", "varchar", "name", "character"];
 /// Functions whose first argument is the number of a relation or another object.
-const OID_FUNCTIONS: [&str; 8] = [
+const OID_FUNCTIONS: [&str; 9] = [
     "obj_description",
     "col_description",
     "pg_relation_size",
@@ -29,6 +29,7 @@ const OID_FUNCTIONS: [&str; 8] = [
     "pg_get_indexdef",
     "pg_get_viewdef",
     "pg_get_constraintdef",
+    "pg_sequence_last_value",
 ];
 /// The function that gives the name of a value's type.
 pub const TYPE_FUNCTION: &str = "pg_typeof";

@@ -1,0 +1,78 @@
+"""psycopg's own tests, on PostgreSQL and on `colonnade serve`, from a checkout that one has.
+
+    make test-psycopg PSYCOPG=FOLDER        # the folder of psycopg's repository
+
+A test counts if PostgreSQL passes it in the same run. Each group is a file of tests. The tests run with psycopg's own
+Python implementation and this machine's libpq.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+
+from tests.testbed import postgres as pg
+from tests.testbed.serving import serve
+
+#: Of the tests that PostgreSQL passes, the share that `colonnade serve` has to pass.
+SHARE = 0.85
+#: Seconds of a test.
+TIMEOUT = 60
+
+
+def passed(folder: Path, python: Path, dsn: str, report: Path, options: list[str]) -> set[tuple[str, str]]:
+    """Runs the tests. Returns those that pass: the file and the name of each."""
+    # In one order, and without what measures coverage.
+    command = [python, "-m", "pytest", "-p", "no:randomly", "-p", "no:cov", "-q", "--tb=short"]
+    command += [f"--timeout={TIMEOUT}", f"--junitxml={report}", "-o", f"cache_dir={report.parent}", *options]
+    environment = os.environ | {"PSYCOPG_TEST_DSN": dsn, "PSYCOPG_IMPL": "python", "PYTHONDONTWRITEBYTECODE": "1"}
+    # Failures are what is counted, so the status says nothing.
+    with report.with_suffix(".log").open("w") as log:
+        subprocess.run(command, cwd=folder, env=environment, stdout=log, stderr=log, check=False)
+    cases = ElementTree.parse(report).iter("testcase")
+    return {(case.attrib["classname"], case.attrib["name"]) for case in cases if len(case) == 0}
+
+
+def shown(by_postgres: set[tuple[str, str]], by_serve: set[tuple[str, str]]) -> float:
+    """Prints the groups, those with most failures first. Returns the share that passes."""
+    both = by_postgres & by_serve
+    wanted, found = (Counter(file for file, _ in tests) for tests in (by_postgres, both))
+    print(f"{'tests':40} PostgreSQL  serve")
+    for file in sorted(wanted, key=lambda file: (found[file] - wanted[file], file)):
+        print(f"{file.removeprefix('tests.'):40} {wanted[file]:10} {found[file]:6}")
+    share = len(both) / len(by_postgres)
+    print(f"{'all':40} {len(by_postgres):10} {len(both):6}  {share:.1%}")
+    return share
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="psycopg's repository")
+    parser.add_argument("--python", type=Path, required=True, help="one that has psycopg and its tests' needs")
+    parser.add_argument("--reports", type=Path, help="the folder for reports of all tests")
+    parser.add_argument("options", nargs="*", help="options for pytest, after --")
+    arguments = parser.parse_args()
+    if not (arguments.folder / "tests/fix_pq.py").is_file():
+        parser.error(f"{arguments.folder} does not have psycopg's tests: give the folder of its repository")
+    with tempfile.TemporaryDirectory() as temporary:
+        reports = arguments.reports or Path(temporary)
+        reports.mkdir(parents=True, exist_ok=True)
+        run = (arguments.folder, arguments.python.absolute())
+        with pg.cluster(pg.stock()) as cluster:
+            by_postgres = passed(*run, cluster.dsn(), reports / "postgresql.xml", arguments.options)
+        with serve() as server:
+            by_serve = passed(*run, server.dsn, reports / "serve.xml", arguments.options)
+    if not by_postgres:
+        print("no test passed on PostgreSQL", file=sys.stderr)
+        return 1
+    return int(shown(by_postgres, by_serve) < SHARE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

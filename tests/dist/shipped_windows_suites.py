@@ -9,8 +9,7 @@ import pytest
 from tests.dist.windows_wheels import with_wheels
 from tests.testbed import remote, wine
 
-#: writes, sources, drop_in and destinations have not run as a whole, so their skips are not listed yet.
-FOLDERS = ("sqlite", "mysql", "postgres")
+FOLDERS = ("sqlite", "mysql", "postgres", "writes", "sources", "drop_in", "destinations")
 #: Tests that name no encoding of files mean UTF-8. The package names it (tests/repository/test_systems_of_python.py).
 VARIABLES = {"PYTHONIOENCODING": "utf-8", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 #: Seconds of a test, and of a folder.

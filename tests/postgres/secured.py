@@ -38,7 +38,9 @@ class Secured:
         """Keywords and values: the host is called as its certificate should call it."""
         words = {"host": HOST, "hostaddr": "127.0.0.1", "port": str(port or self.cluster.port), "dbname": "postgres"}
         words |= {"user": user} | {name: str(value) for name, value in parameters.items()}
-        return " ".join(f"{name}='{value}'" for name, value in words.items())
+        # Paths of Windows have backslashes.
+        escaped = {name: value.replace("\\", "\\\\").replace("'", "\\'") for name, value in words.items()}
+        return " ".join(f"{name}='{value}'" for name, value in escaped.items())
 
     def show(self, pair: Pair) -> None:
         """Has the server use a certificate from now on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -36,7 +37,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in [name for name in os.environ if name.startswith("PG")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("APPDATA", str(tmp_path))
     return tmp_path
+
+
+#: The folder of the user's files below the home directory, on Windows below %APPDATA%.
+FOLDER = "postgresql" if sys.platform == "win32" else ".postgresql"
 
 
 def version(text: str) -> str:
@@ -124,7 +130,7 @@ def test_unix_sockets_need_no_tls(usual: Secured) -> None:
 
 def test_roots_are_found_where_libpq_finds_them(usual: Secured, home: Path) -> None:
     assert "sslrootcert" in refusal(usual.info(sslmode="verify-full"))
-    folder = home / ".postgresql"
+    folder = home / FOLDER
     folder.mkdir()
     shutil.copyfile(usual.authority.certificate, folder / "root.crt")
     assert version(usual.info(sslmode="verify-full")) == "TLSv1.3"
@@ -185,7 +191,7 @@ def test_rules_that_depend_on_encryption(usual: Secured) -> None:
     assert "pg_hba.conf" in refusal(usual.info("nobody"))
 
 
-def test_certificates_of_clients(usual: Secured, tmp_path: Path) -> None:
+def test_certificates_of_clients(usual: Secured) -> None:
     own = usual.authority.sign("by_cert")
     named = {"sslcert": own.certificate, "sslkey": own.key}
     assert version(usual.info("by_cert", **named)) == "TLSv1.3"
@@ -200,6 +206,11 @@ def test_certificates_of_clients(usual: Secured, tmp_path: Path) -> None:
         text = usual.info("by_cert", sslcert=unknown.certificate, sslkey=unknown.key, **words)
         assert "who has signed the client's certificate" in refusal(text)
     assert "key of" in refusal(usual.info("by_cert", sslcert=own.certificate, sslkey=other.key))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files have no permissions of this kind")
+def test_a_key_that_others_may_read_is_refused(usual: Secured, tmp_path: Path) -> None:
+    own = usual.authority.sign("by_cert")
     open_key = tmp_path / "open.key"
     shutil.copyfile(own.key, open_key)
     open_key.chmod(0o644)
@@ -208,7 +219,7 @@ def test_certificates_of_clients(usual: Secured, tmp_path: Path) -> None:
 
 def test_certificates_of_clients_are_found(usual: Secured, home: Path) -> None:
     own = usual.authority.sign("by_cert")
-    folder = home / ".postgresql"
+    folder = home / FOLDER
     folder.mkdir()
     shutil.copyfile(own.certificate, folder / "postgresql.crt")
     assert "sslkey" in refusal(usual.info("by_cert"))

@@ -10,8 +10,10 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+import colonnade
 import psycopg
 import pytest
+from colonnade_serve._cli.serve import DEFAULT_LISTEN
 
 from tests.support.metrics import base, fetched, numbers
 from tests.support.raw_client import comes_in, wait_until
@@ -20,6 +22,12 @@ from tests.support.users import add_user
 from tests.testbed.serving import TIMEOUT, serve
 
 METRICS = ("--metrics", "127.0.0.1:0")
+
+
+def test_the_client_knows_the_port_on_which_the_server_listens() -> None:
+    with pytest.raises(colonnade.OperationalError) as failed:
+        colonnade.connect("colonnade://u@no-such-host.invalid/d")
+    assert f"no-such-host.invalid:{DEFAULT_LISTEN.partition(':')[2]}/d" in str(failed.value)
 
 
 def test_the_numbers_count_what_happens(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import colonnade
 import polars as pl
 import pyarrow as pa
 import pytest
-from colonnade_serve._cli.serve import DEFAULT_LISTEN
 from sqlalchemy import create_engine
 
 from tests.support.sqlite_files import make
@@ -65,10 +64,6 @@ def test_a_uri_of_colonnade_serve(uri: str) -> None:
         connection.execute("create table uri_of_serve as select 1 as a")
         assert colonnade.read_sql_table("uri_of_serve", own, return_type="arrow")["a"].to_pylist() == [1]
         connection.execute("drop table uri_of_serve")
-    # Without a port, it is the one on which `colonnade serve` listens by default.
-    with pytest.raises(colonnade.OperationalError) as failed:
-        colonnade.connect("colonnade://u@no-such-host.invalid/d")
-    assert f"no-such-host.invalid:{DEFAULT_LISTEN.partition(':')[2]}/d" in str(failed.value)
 
 
 def test_no_password_in_any_error() -> None:

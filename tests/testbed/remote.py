@@ -12,6 +12,7 @@ import importlib
 import itertools
 import os
 import re
+import signal
 import sys
 import threading
 import types
@@ -19,6 +20,8 @@ from collections.abc import Callable, Iterator
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+import psutil
 
 #: The port and the key of the host.
 VARIABLE = "COLONNADE_TESTBED"
@@ -89,6 +92,12 @@ class Host:
 
     def _call(self, module: str, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         return getattr(importlib.import_module(module), name)(*arguments, **named)
+
+    def _kill(self, process: int, number: int) -> None:
+        """Sends a signal to a server, or to a process of one. No other process of this system is a test's."""
+        if os.getpid() not in (parent.pid for parent in psutil.Process(process).parents()):
+            raise ProcessLookupError(f"{process} is none of the servers' processes")
+        os.kill(process, number)
 
     def _enter(self, module: str, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         context = self._call(module, name, arguments, named)
@@ -240,13 +249,18 @@ SERVERS = (
 
 def guest(*more: Replaced) -> None:
     """Replaces what needs Linux in the modules of this process."""
-    for name, content in (("pwd", {"struct_passwd": tuple}), ("fcntl", {}), ("resource", {})):
+    for name, content in (
+        ("pwd", {"struct_passwd": tuple}),
+        *((name, {}) for name in ("fcntl", "pty", "resource", "termios")),
+    ):
         sys.modules.setdefault(name, types.ModuleType(name)).__dict__.update(content)
     for name in ("getuid", "geteuid"):
         # Tests ask at import whether they are run by root.
         setattr(os, name, getattr(os, name, lambda: 1))
     for replaced in (*SERVERS, *more):
         replaced.replace()
+    signal.__dict__.setdefault("SIGKILL", 9)
+    os.__dict__["kill"] = _kill
     pg = importlib.import_module("tests.testbed.postgres")
     pg.__dict__["drop_root"] = lambda *_: None
     # Without unix sockets.
@@ -255,6 +269,14 @@ def guest(*more: Replaced) -> None:
     pg.Cluster.dsn = lambda self, database="postgres", user=pg.SUPERUSER: (
         f"host=127.0.0.1 port={self.port} user={user} dbname={database}"
     )
+
+
+def _kill(process: int, number: int) -> None:
+    """`os.kill`, which knows no signals of Unix on Windows, and would end this process."""
+    if process == os.getpid():
+        signal.raise_signal(number)
+    else:
+        asked("kill", process, int(number))
 
 
 def _context(module: str, name: str) -> Callable[..., Any]:

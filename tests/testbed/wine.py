@@ -35,7 +35,7 @@ VERSIONS = ROOT / "tools/requirements/test.txt"
 PACKAGES = ("numpy", "pandas", "pyarrow", "polars", "duckdb", "tqdm", "tzdata")
 PACKAGES += ("adbc-driver-manager", "adbc-driver-postgresql", "adbc-driver-sqlite", "arrow-odbc")
 PACKAGES += ("pytest", "pytest-timeout", "hypothesis", "psycopg[binary]", "psycopg2-binary", "SQLAlchemy", "shtab")
-PACKAGES += ("cryptography", "psutil", "execnet", "cloudpickle")
+PACKAGES += ("cryptography", "psutil", "execnet", "cloudpickle", "zstandard")
 PIP = ("--disable-pip-version-check", "--quiet", "--only-binary=:all:", "--platform=win_amd64")
 PIP += ("--implementation=cp", f"--python-version={VERSION}")
 

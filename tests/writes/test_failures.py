@@ -201,7 +201,8 @@ colonnade.write_sql(batches(), sys.argv[1], "t", if_exists="append")
 
 def test_a_killed_client_leaves_nothing(place: Place) -> None:
     colonnade.write_sql(pa.table({"a": [1], "b": ["x"]}), place.uri, "t")
-    assert subprocess.run([sys.executable, "-c", KILLED, place.uri]).returncode == -signal.SIGKILL
+    # Windows gives the number itself.
+    assert abs(subprocess.run([sys.executable, "-c", KILLED, place.uri]).returncode) == signal.SIGKILL
     if place.is_sqlite:
         with pytest.raises(colonnade.DatabaseError, match="writer died"):
             place.rows()

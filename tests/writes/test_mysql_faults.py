@@ -301,7 +301,8 @@ def test_a_killed_client_leaves_the_table_as_it_was(in_mariadb: Place) -> None:
     colonnade.write_sql(ONE, in_mariadb.uri, "t")
     for mode in ("truncate", "replace"):
         done = subprocess.run([sys.executable, "-c", KILLED, in_mariadb.uri, mode], check=False)
-        assert done.returncode == -signal.SIGKILL
+        # Windows gives the number itself.
+        assert abs(done.returncode) == signal.SIGKILL
         assert in_mariadb.rows() == [{"a": 1}]
     left = [name for name in names(in_mariadb) if name != "t"]
     assert len(left) <= 1 and all(name.startswith("colonnade_") for name in left)

@@ -7,8 +7,9 @@ OPEN_STATEMENTS ?= 20000
 # The versions of PostgreSQL for test-postgres-versions; all if it is empty.
 VERSIONS ?=
 SERVERS ?=
+PSYCOPG ?=
 
-.PHONY: test-study test-vscode lint-vscode test-bodies test-open-types test-dbt test-tools test-drop-in test-ml test-engines
+.PHONY: test-study test-vscode lint-vscode test-bodies test-open-types test-dbt test-tools test-psycopg test-drop-in test-ml test-engines
 .PHONY: test-postgres-versions test-mysql-versions soak soak-functions
 
 test-study: $(BIN)/.wheel $(BIN)/.test $(BIN)/.bench extension mariadb ## Run whole parts of the study at their smallest size (make test runs its small parts)
@@ -32,6 +33,13 @@ test-open-types: $(BIN)/.wheel $(BIN)/.test postgres ## Compare types and result
 
 test-dbt: $(BIN)/.wheel $(BIN)/.test $(DBT)/.dbt ## Run dbt's models and snapshots on the server
 	COLONNADE_DBT=$(abspath $(DBT)/bin/dbt) $(BIN)/python -m pytest --timeout=600 tests/clients/dbt_project.py
+
+# No package has these tests, so that a checkout of psycopg is needed. Its options for pytest come after --.
+test-psycopg: $(BIN)/.wheel $(BIN)/.test postgres ## Run psycopg's own tests on PostgreSQL and on the server (PSYCOPG=folder of its repository)
+	@test -d "$(PSYCOPG)/tests" || { echo "PSYCOPG=FOLDER names a checkout of psycopg"; exit 1; }
+	test -x target/psycopg/bin/python || $(PYTHON) -m venv target/psycopg
+	target/psycopg/bin/python -m pip install --disable-pip-version-check --quiet "$(PSYCOPG)/psycopg[test]" "$(PSYCOPG)/psycopg_pool" pytest-timeout
+	$(BIN)/python -m tests.clients.psycopg_suite "$(PSYCOPG)" --python target/psycopg/bin/python --reports target/psycopg/reports
 
 # npm, Maven and Go install the tools of their languages. tests/tools/places.py starts both servers.
 test-tools: $(BIN)/.wheel $(BIN)/.test $(TOOLS)/.tools postgres ## Run whole programs of ORMs, migration tools and loaders on the server and on PostgreSQL

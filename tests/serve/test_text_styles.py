@@ -92,10 +92,12 @@ def test_copies_have_the_style(connection: psycopg.Connection, format_: str, exp
 def test_queries_see_the_style(connection: psycopg.Connection) -> None:
     names = ("DateStyle", "IntervalStyle", "client_encoding")
 
-    def seen() -> list[str | bytes]:
+    def seen() -> list[str]:
         rows = connection.execute("select current_setting(%s), current_setting(%s), current_setting(%s)", names)
         # With SQL_ASCII, psycopg gives bytes.
-        return [value.decode() if isinstance(value, bytes) else value for (value,) in zip(*rows.fetchall(), strict=True)]
+        return [
+            value.decode() if isinstance(value, bytes) else value for (value,) in zip(*rows.fetchall(), strict=True)
+        ]
 
     initial = seen()
     assert initial == ["ISO, MDY", "postgres", "UTF8"]

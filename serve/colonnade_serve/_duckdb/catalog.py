@@ -33,7 +33,10 @@ CATALOG = "colonnade_catalog"
 # They are read on import, because the process gives up its access to files later.
 CATALOG_SQL = [
     Path(__file__).with_name(part).read_text()
-    for part in ("catalog.sql", "catalog_functions.sql", "postgres_functions.sql", "information_schema.sql")
+    for part in (
+        *("catalog_types.sql", "catalog.sql", "catalog_functions.sql", "catalog_names.sql", "catalog_settings.sql"),
+        *("postgres_functions.sql", "information_schema.sql"),
+    )
 ]
 #: For databases with the function `colonnade_advisory`.
 LOCKS_SQL = Path(__file__).with_name("advisory_locks.sql").read_text()

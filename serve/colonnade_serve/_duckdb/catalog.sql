@@ -18,45 +18,6 @@ CREATE MACRO as_oidvector(numbers) AS coalesce(numbers::UINTEGER[], getvariable(
 CREATE TYPE regproc AS UNION(regproc VARCHAR, oid BIGINT);
 CREATE MACRO function_named(name) AS name::VARCHAR::regproc;
 
-CREATE TABLE types (oid BIGINT, typname VARCHAR, typlen INTEGER, typcategory VARCHAR, typarray BIGINT, sql_name VARCHAR, duckdb VARCHAR[]);
-INSERT INTO types VALUES
-    (16, 'bool', 1, 'B', 1000, 'boolean', ['BOOLEAN']),
-    (17, 'bytea', -1, 'U', 1001, 'bytea', ['BLOB', 'GEOMETRY']),
-    (18, 'char', 1, 'Z', 1002, '"char"', []),
-    (19, 'name', 64, 'S', 1003, 'name', []),
-    (22, 'int2vector', -1, 'A', 1006, 'int2vector', []),
-    (24, 'regproc', 4, 'N', 1008, 'regproc', []),
-    (30, 'oidvector', -1, 'A', 1013, 'oidvector', []),
-    (20, 'int8', 8, 'N', 1016, 'bigint', ['BIGINT', 'UINTEGER']),
-    (21, 'int2', 2, 'N', 1005, 'smallint', ['SMALLINT', 'TINYINT', 'UTINYINT']),
-    (23, 'int4', 4, 'N', 1007, 'integer', ['INTEGER', 'USMALLINT']),
-    (25, 'text', -1, 'S', 1009, 'text', []),
-    (26, 'oid', 4, 'N', 1028, 'oid', []),
-    (114, 'json', -1, 'U', 199, 'json', ['JSON']),
-    (705, 'unknown', -2, 'X', 0, 'unknown', []),
-    (700, 'float4', 4, 'N', 1021, 'real', ['FLOAT']),
-    (701, 'float8', 8, 'N', 1022, 'double precision', ['DOUBLE']),
-    (1042, 'bpchar', -1, 'S', 1014, 'character', []),
-    (1043, 'varchar', -1, 'S', 1015, 'character varying', ['VARCHAR']),
-    (1082, 'date', 4, 'D', 1182, 'date', ['DATE']),
-    (1083, 'time', 8, 'D', 1183, 'time without time zone', ['TIME', 'TIME_NS']),
-    (1114, 'timestamp', 8, 'D', 1115, 'timestamp without time zone', ['TIMESTAMP', 'TIMESTAMP_S', 'TIMESTAMP_MS', 'TIMESTAMP_NS']),
-    (1184, 'timestamptz', 8, 'D', 1185, 'timestamp with time zone', ['TIMESTAMP WITH TIME ZONE', 'TIMESTAMPTZ_NS']),
-    (1186, 'interval', 16, 'T', 1187, 'interval', ['INTERVAL']),
-    (1266, 'timetz', 12, 'D', 1270, 'time with time zone', ['TIME WITH TIME ZONE']),
-    (1560, 'bit', -1, 'V', 1561, 'bit', []),
-    (1562, 'varbit', -1, 'V', 1563, 'bit varying', ['BIT']),
-    (1700, 'numeric', -1, 'N', 1231, 'numeric', ['DECIMAL', 'HUGEINT', 'UHUGEINT', 'UBIGINT', 'BIGNUM']),
-    (2205, 'regclass', 4, 'N', 2210, 'regclass', []),
-    (2206, 'regtype', 4, 'N', 2211, 'regtype', []),
-    (2249, 'record', -1, 'P', 2287, 'record', ['STRUCT', 'MAP', 'TUPLE']),
-    (2276, 'any', 4, 'P', 0, '"any"', []),
-    (2278, 'void', 4, 'P', 0, 'void', []),
-    (2279, 'trigger', 4, 'P', 0, 'trigger', []),
-    (2950, 'uuid', 16, 'U', 2951, 'uuid', ['UUID']),
-    (3802, 'jsonb', -1, 'U', 3807, 'jsonb', []),
-    (4089, 'regnamespace', 4, 'N', 4090, 'regnamespace', []);
-
 -- The name of a schema for clients. `main_name` is their name of DuckDB's `main` (`engine.py`): `public`, unless another schema has this name.
 CREATE MACRO client_schema(place) AS CASE place WHEN 'main' THEN main_name() ELSE place END;
 -- The reverse, for names that clients give.

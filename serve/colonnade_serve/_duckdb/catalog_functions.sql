@@ -96,92 +96,6 @@ CREATE MACRO pg_get_serial_sequence(relation, attribute) AS
     (SELECT nullif(min(regexp_extract(column_default, '^\(?nextval\(''(.*)''\)\)?$', 1)), '')
      FROM (SELECT to_regclass(relation), attribute) AS argument(relation, attribute), duckdb_columns()
      WHERE table_oid = argument.relation AND column_name = argument.attribute);
--- A type by any of its names, with or without its schema and its digits; NULL if there is none.
-CREATE MACRO to_regtype(given) AS
-    (SELECT CASE WHEN argument.is_array THEN typarray ELSE oid END
-     FROM (SELECT words(base) AS parts, lower(trim(base)) AS whole, is_array
-           FROM (SELECT regexp_replace(given::VARCHAR, '\s*(\([^()]*\)|\[\d*\])', '', 'g') AS base, given::VARCHAR LIKE '%]' AS is_array))
-          AS argument,
-          known_types
-     WHERE known = argument.whole
-        OR lower(known) = lower(argument.parts[-1])
-           AND (len(argument.parts) = 1 OR namespace IN (11, schema_number(engine_schema(argument.parts[-2]))))
-     ORDER BY known <> argument.whole, known <> argument.parts[-1], namespace <> schema_number(system.main.current_schema()), oid LIMIT 1);
-CREATE MACRO regclass_number(given) AS
-    coalesce(try_cast(given AS BIGINT), to_regclass(given::VARCHAR),
-             CASE WHEN given IS NOT NULL THEN error('relation "' || given || '" does not exist')::BIGINT END);
-CREATE MACRO regclass_name(given) AS
-    coalesce((SELECT min(CASE WHEN schema = 'pg_catalog' THEN name ELSE in_schema(schema, name) END)
-              FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), relations WHERE oid = argument.number),
-             given::VARCHAR);
-CREATE MACRO regtype_number(given) AS
-    coalesce(try_cast(given AS BIGINT), to_regtype(given),
-             CASE WHEN given IS NOT NULL THEN error('type "' || given || '" does not exist')::BIGINT END);
-CREATE MACRO regtype_name(number) AS
-    CASE try_cast(number AS BIGINT) WHEN 0 THEN '-'
-         ELSE coalesce(format_type(coalesce(try_cast(number AS BIGINT), to_regtype(number)), -1), number::VARCHAR) END;
--- The numbers of the types in the text of an array.
-CREATE MACRO regtype_numbers(given) AS
-    (SELECT coalesce(list(regtype_number(trim(name, ' "'))), []) FROM (SELECT unnest(string_split(given[2:-2], ',')) AS name) WHERE name <> '');
--- The names of a function's argument types.
-CREATE MACRO regtype_list(numbers) AS
-    [CASE number::BIGINT WHEN 25 THEN 'text' WHEN 2249 THEN 'record' ELSE number::VARCHAR END for number in numbers];
-CREATE MACRO regnamespace_number(given) AS
-    coalesce(try_cast(given AS BIGINT),
-             (SELECT min(oid) FROM (SELECT words(given::VARCHAR)[-1]) AS argument(name), pg_namespace
-              WHERE nspname = client_schema(argument.name)),
-             CASE WHEN given IS NOT NULL THEN error('schema "' || given || '" does not exist')::BIGINT END);
-CREATE MACRO regnamespace_name(number) AS
-    coalesce((SELECT min(quote_ident(nspname))
-              FROM (SELECT try_cast(number AS BIGINT)) AS argument(number), pg_namespace WHERE oid = argument.number),
-             number::VARCHAR);
--- If several functions have the name, one of the current schema is meant.
-CREATE MACRO to_regproc(given) AS
-    (SELECT oid
-     FROM (SELECT parts, schema_number(engine_schema(parts[-2]))
-           FROM (SELECT words(given)) AS argument(parts)) AS argument(parts, namespace), pg_proc
-     WHERE lower(proname) = lower(argument.parts[-1]) AND pronamespace = coalesce(argument.namespace, pronamespace)
-     ORDER BY pronamespace IS DISTINCT FROM schema_number(system.main.current_schema()), oid LIMIT 1);
--- The types in the parentheses behind a function's name, as `shown_type` writes them.
-CREATE MACRO argument_types(given) AS
-    [coalesce(map_extract_value(MAP {'int': 'integer', 'int4': 'integer', 'int2': 'smallint', 'int8': 'bigint', 'float4': 'real', 'float8': 'double precision',
-                   'float': 'double precision', 'double': 'double precision', 'bool': 'boolean', 'varchar': 'text', 'character varying': 'text',
-                   'string': 'text', 'timestamptz': 'timestamp with time zone', 'bytea': 'blob'}, lower(trim(type))),
-              CASE WHEN contains(type, '"') OR contains(type, '''') THEN trim(type) ELSE lower(trim(type)) END)
-     for type in regexp_extract_all(regexp_extract(given, '\((.*)\)$', 1), '(?:[^,(]|\([^)]*\))+')];
--- Functions of the catalog's types have a name but no number.
-CREATE MACRO regproc_number(given) AS regexp_replace(given::VARCHAR, '^pg_catalog\.', '');
-CREATE MACRO regproc_oid(given) AS
-    coalesce(try_cast(given AS BIGINT),
-             to_regproc(given::VARCHAR),
-             CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
-CREATE MACRO regproc_name(given) AS
-    coalesce((SELECT min(proname) FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), pg_proc
-              WHERE oid = argument.number),
-             regexp_replace(given::VARCHAR, '^pg_catalog\.', ''));
--- A function with the types of its arguments.
-CREATE MACRO regprocedure_number(given) AS
-    coalesce(try_cast(given AS BIGINT),
-             (SELECT min(oid)
-              FROM (SELECT words(regexp_replace(given::VARCHAR, '\(.*$', '')),
-                           argument_types(given::VARCHAR))
-                   AS argument(parts, types), python_procedures
-              WHERE lower(name) = lower(argument.parts[-1]) AND schema = coalesce(engine_schema(argument.parts[-2]), schema)
-                AND shown_types = argument.types),
-             -- A macro of DuckDB has no types.
-             (SELECT min(oid) FROM (SELECT words(regexp_replace(given::VARCHAR, '\(.*$', ''))[-1]) AS argument(name),
-                                   pg_proc
-              WHERE prolang = 14 AND proname = argument.name),
-             CASE WHEN given IS NOT NULL THEN error('function "' || given || '" does not exist')::BIGINT END);
-CREATE MACRO regprocedure_name(given) AS
-    CASE try_cast(given AS BIGINT) WHEN 0 THEN '-'
-         ELSE coalesce((SELECT min(quote_ident(proname) || '('
-                                   || array_to_string(['text' for name in proargnames], ',') || ')')
-                        FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), pg_proc
-                        WHERE prolang = 14 AND oid = argument.number),
-                       (SELECT min(in_schema(schema, name) || '(' || array_to_string(shown_types, ',') || ')')
-                        FROM (SELECT try_cast(given AS BIGINT)) AS argument(number), python_procedures
-                        WHERE oid = argument.number), given::VARCHAR) END;
 -- The search path without this catalog, which is at its end.
 CREATE MACRO current_schemas(implicit) AS
     CASE WHEN implicit THEN ['pg_catalog'] ELSE [] END 
@@ -280,46 +194,6 @@ CREATE MACRO to_timestamp(given, template) AS
     strptime(known_template(template) || given, in_template(template))::TIMESTAMPTZ;
 CREATE MACRO to_date(given, template) AS
     strptime(known_template(template) || given, in_template(template))::DATE;
-
-CREATE TABLE fixed_settings (name VARCHAR, setting VARCHAR);
-INSERT INTO fixed_settings VALUES
-    ('server_version', '15.0'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'),
-    ('standard_conforming_strings', 'on'), ('integer_datetimes', 'on'),
-    ('bytea_output', 'hex'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('block_size', '8192'), ('is_superuser', 'off'),
-    ('default_table_access_method', 'heap'), ('default_transaction_isolation', 'repeatable read'), ('transaction_isolation', 'repeatable read'),
-    ('transaction_read_only', 'off'), ('transaction_deferrable', 'off'), ('default_transaction_read_only', 'off'),
-    ('default_transaction_deferrable', 'off'), ('lc_collate', 'C'), ('lc_ctype', 'C'), ('in_hot_standby', 'off');
-CREATE VIEW pg_settings AS
-SELECT name, setting, NULL::VARCHAR AS unit, '' AS category, '' AS short_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source,
-       setting AS boot_val, setting AS reset_val
-FROM (FROM fixed_settings
-      -- What the session tells of itself (`settings.rs`).
-      UNION ALL SELECT 'client_encoding', coalesce(getvariable('colonnade_client_encoding')::VARCHAR, 'UTF8')
-      UNION ALL SELECT 'DateStyle', coalesce(getvariable('colonnade_datestyle')::VARCHAR, 'ISO, MDY')
-      UNION ALL SELECT 'IntervalStyle', coalesce(getvariable('colonnade_intervalstyle')::VARCHAR, 'postgres')
-      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN quoted_list(current_schemas(false)) ELSE value END
-      FROM duckdb_settings());
-CREATE MACRO current_setting(setting_name) AS
-    coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), pg_settings s
-              WHERE lower(s.name) = argument.name),
-             error('unrecognized configuration parameter "' || setting_name || '"'));
-CREATE MACRO current_setting(setting_name, missing_ok) AS
-    coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), pg_settings s
-              WHERE lower(s.name) = argument.name),
-             CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting_name || '"') END);
--- A macro can change no setting. It accepts the present value, settings whose values have no effect, and an empty search path, with which tools
--- protect names that they write with a schema anyway. Another value is an error, because the session would keep the present one.
-CREATE MACRO set_config(setting_name, new_value, is_local) AS
-    (SELECT CASE WHEN argument.name IN ('application_name', 'check_function_bodies', 'client_min_messages', 'extra_float_digits', 'jit',
-                                        'lc_messages', 'lc_monetary', 'row_security', 'synchronize_seqscans', 'xmloption')
-                   OR argument.name = 'search_path' AND argument.path = ''
-                   OR argument.name = 'datestyle' AND lower(argument.given) = 'iso'
-                   OR EXISTS (FROM pg_settings s WHERE lower(s.name) = argument.name AND lower(s.setting) IN (lower(argument.given), argument.path))
-                 THEN argument.given
-                 ELSE error('set_config() cannot change "' || argument.name || '" on this server; write SET ' || argument.name || ' = …') END
-     FROM (SELECT lower(setting_name), new_value::VARCHAR,
-                  CASE WHEN lower(setting_name) = 'search_path'
-                       THEN trim(regexp_replace(lower(new_value::VARCHAR), '"\$user"|pg_catalog|\s|"', '', 'g'), ',') END) AS argument(name, given, path));
 
 -- A macro of DuckDB cannot have any number of arguments.
 CREATE MACRO json_build_object(a, b) AS json_object(a::VARCHAR, b);
@@ -446,7 +320,6 @@ CREATE VIEW pg_authid AS FROM pg_roles;
 CREATE VIEW pg_shadow AS
 SELECT usename, usesysid, usecreatedb, usesuper, userepl, usebypassrls, NULL::VARCHAR AS passwd FROM pg_user;
 CREATE VIEW pg_group AS SELECT '' AS groname, 0::BIGINT AS grosysid, []::BIGINT[] AS grolist LIMIT 0;
-CREATE MACRO pg_show_all_settings() AS TABLE FROM pg_settings;
 CREATE MACRO pg_get_keywords() AS TABLE
     SELECT keyword_name AS word, CASE keyword_category WHEN 'reserved' THEN 'R' WHEN 'column_name' THEN 'C' WHEN 'type_function' THEN 'T' ELSE 'U' END AS catcode
     FROM duckdb_keywords();

@@ -173,7 +173,8 @@ impl<'s> Parts<'s, '_> {
                 false => (None, start + 1),
             };
             if is(at, "unique") && self.tokens.get(at + 1).is_some_and(|open| open.is_symbol(b'(')) {
-                let columns: Vec<_> = self.tokens[at + 2..end - 1].iter().filter(|token| !token.is_symbol(b',')).collect();
+                let columns: Vec<_> =
+                    self.tokens[at + 2..end - 1].iter().filter(|token| !token.is_symbol(b',')).collect();
                 let folded = columns.iter().map(|token| token.name().map(|_| token.folded().into_owned()));
                 if let Some(folded) = folded.collect::<Option<Vec<_>>>() {
                     return Some(Command::AddUnique { name: named, columns: self.text(at + 1..end), folded });
@@ -276,7 +277,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                 if let Some(index) = self.first_column(&indexes)?.first() {
                     return self.run_own(&format!("DROP INDEX {index}")).map(drop);
                 }
-                let declared = format!("SELECT name FROM colonnade_catalog.pg.declared WHERE {of_table} AND {is_named}");
+                let declared =
+                    format!("SELECT name FROM colonnade_catalog.pg.declared WHERE {of_table} AND {is_named}");
                 if self.first_column(&declared)?.is_empty() {
                     let message = format!("constraint \"{name}\" of relation \"{table}\" does not exist");
                     let missing = EngineError::new(SqlState::UNDEFINED_OBJECT, message);
@@ -331,61 +333,4 @@ fn number(table: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn drops_are_read() {
-        let drop = |before, names, after| Some(Definition::Drop { before, names, after });
-        for (statement, expected) in [
-            ("drop type mood cascade", drop("drop type", vec!["mood"], "")),
-            ("DROP SEQUENCE IF EXISTS a.b, \"C\" CASCADE;", drop("DROP SEQUENCE IF EXISTS", vec!["a.b", "\"C\""], "")),
-            ("drop view a, b cascade", drop("drop view", vec!["a", "b"], "cascade")),
-            (
-                "drop table if exists a, b.c restrict",
-                Some(Definition::DropTables { before: "drop table if exists", tables: vec!["a", "b.c"], after: "restrict" }),
-            ),
-            ("drop table a cascade", None),
-            ("drop type mood", None),
-            ("drop table a b", None),
-            ("drop table", None),
-            ("drop schema a, b cascade", None),
-            ("select 1", None),
-        ] {
-            assert_eq!(read(statement), expected, "{statement}");
-        }
-    }
-
-    #[test]
-    fn commands_of_alter_table_are_read() {
-        let Some(Definition::Alter { before, table, commands }) = read(
-            "ALTER TABLE IF EXISTS ONLY s.t ADD COLUMN a numeric(9, 2) DEFAULT f(1, 2), ADD CONSTRAINT Uq UNIQUE (b, \"C\"), \
-             DROP CONSTRAINT IF EXISTS x CASCADE, ADD COLUMN IF NOT EXISTS D int NOT NULL DEFAULT 1, ALTER b SET DATA TYPE varchar(31), ALTER COLUMN c TYPE int USING c::int",
-        ) else {
-            panic!("not read");
-        };
-        assert_eq!((before, table), ("ALTER TABLE IF EXISTS", "s.t"));
-        assert_eq!(
-            commands,
-            [
-                Command::Other("ADD COLUMN a numeric(9, 2) DEFAULT f(1, 2)", None),
-                Command::AddUnique {
-                    name: Some("uq".to_owned()),
-                    columns: "(b, \"C\")",
-                    folded: vec!["b".to_owned(), "C".to_owned()]
-                },
-                Command::DropConstraint {
-                    if_exists: true,
-                    name: "x".to_owned(),
-                    text: "DROP CONSTRAINT IF EXISTS x CASCADE"
-                },
-                Command::AddColumn { column: "d".to_owned(), rest: "D int NOT NULL DEFAULT 1" },
-                Command::Type { column: "b".to_owned(), type_: "varchar(31)", text: "ALTER b SET DATA TYPE varchar(31)" },
-                Command::Other("ALTER COLUMN c TYPE int USING c::int", Some(Effect::default())),
-            ]
-        );
-        for other in ["alter table t add column a int", "alter table t", "alter table t add,", "alter view v rename to w", "alter"] {
-            assert_eq!(read(other), None, "{other}");
-        }
-    }
-}
+mod tests;

@@ -14,7 +14,9 @@ use crate::fenced::FencedConnection;
 use crate::nested_limits::NestedLimits;
 use crate::outline::Outline;
 use crate::placeholder::Placeholders;
-use crate::{LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, definitions, numbered, truncate, types};
+use crate::{
+    LibraryConnection, StatementTypes, Translated, TranslatingSession, catalog, definitions, numbered, truncate, types,
+};
 
 /// The type of a NUMERIC whose digits are not known yet.
 const DEFAULT_DECIMAL: &str = "DECIMAL(38,10)";
@@ -54,7 +56,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let written = Placeholders::find(&statement.text);
         // A text that is cast to an array has an array's form.
         for (at, type_) in types.iter_mut().enumerate() {
-            if written.has(at) && written.is_cast(at) && type_.as_ref().is_some_and(|type_| type_.kind == TypeKind::Text) {
+            if written.has(at)
+                && written.is_cast(at)
+                && type_.as_ref().is_some_and(|type_| type_.kind == TypeKind::Text)
+            {
                 *type_ = None;
             }
         }

@@ -195,7 +195,7 @@ fn code(text: &str) -> SqlState {
         "Invalid Input Error" if message.starts_with("column \"") && says("\", row ") => {
             SqlState::INVALID_TEXT_REPRESENTATION
         }
-        // Errors of the catalog's functions (`catalog_functions.sql`).
+        // Errors of the catalog's functions (`catalog_names.sql`).
         "Invalid Input Error" if message.starts_with("relation \"") => SqlState::UNDEFINED_TABLE,
         "Invalid Input Error" if message.starts_with("function \"") => SqlState::UNDEFINED_FUNCTION,
         "Invalid Input Error" if message.starts_with("schema \"") => SqlState::INVALID_SCHEMA_NAME,

@@ -28,10 +28,12 @@ pub(crate) fn call(tokens: &[Token<'_>], at: usize, edits: &mut Edits) {
 /// Whether arguments have DISTINCT before them, or an order after them.
 fn has_clause(arguments: &[Token<'_>]) -> bool {
     let mut depth = 0usize;
-    let is_order = |at: usize| arguments[at].is_word("order") && arguments.get(at + 1).is_some_and(|by| by.is_word("by"));
+    let is_order =
+        |at: usize| arguments[at].is_word("order") && arguments.get(at + 1).is_some_and(|by| by.is_word("by"));
     arguments.first().is_some_and(|first| first.is_word("distinct"))
         || (0..arguments.len()).any(|at| {
-            depth = depth + usize::from(arguments[at].is_symbol(b'(')) - usize::from(depth > 0 && arguments[at].is_symbol(b')'));
+            depth = depth + usize::from(arguments[at].is_symbol(b'('))
+                - usize::from(depth > 0 && arguments[at].is_symbol(b')'));
             depth == 0 && is_order(at)
         })
 }

@@ -40,7 +40,8 @@ pub fn edits(reading: &Reading<'_>) -> Edits {
 
 /// Whether a type or a quantifier stands beside a token, by its neighbours alone.
 fn may_have_type(tokens: &[Token<'_>], at: usize) -> bool {
-    let (before, after) = (at.checked_sub(1).map(|before| tokens[before].kind), tokens.get(at + 1).map(|next| next.kind));
+    let (before, after) =
+        (at.checked_sub(1).map(|before| tokens[before].kind), tokens.get(at + 1).map(|next| next.kind));
     matches!(before, Some(TokenKind::Word | TokenKind::Symbol(b'('))) || after == Some(TokenKind::Symbol(b':'))
 }
 
@@ -76,12 +77,7 @@ fn of_type(statement: &str, value: &str, type_: &[Token<'_>]) -> Option<(String,
 }
 
 /// A literal in `CAST('{1}' AS int[])` or `numeric '1.2345'`: the replaced bytes and the new text.
-fn with_type_before(
-    statement: &str,
-    tokens: &[Token<'_>],
-    at: usize,
-    value: &str,
-) -> Option<(Range<usize>, String)> {
+fn with_type_before(statement: &str, tokens: &[Token<'_>], at: usize, value: &str) -> Option<(Range<usize>, String)> {
     let before = at.checked_sub(1)?;
     if tokens[before].kind == TokenKind::Word {
         return Some((tokens[before].start..tokens[at].end(), exact_cast(value, &tokens[before..at])?));
@@ -97,7 +93,8 @@ fn with_type_before(
 /// column's type when it inserts a row.
 fn default_list(tokens: &[Token<'_>], at: usize, value: &str) -> Option<String> {
     let (default, before) = tokens.get(..at)?.split_last()?;
-    let is_after_type = before.iter().rev().find(|token| !token.is_one_of(&["not", "null"])).is_some_and(|last| last.is_symbol(b']'));
+    let is_after_type =
+        before.iter().rev().find(|token| !token.is_one_of(&["not", "null"])).is_some_and(|last| last.is_symbol(b']'));
     if !default.is_word("default") || !is_after_type || !value.trim_ascii_start().starts_with('{') {
         return None;
     }

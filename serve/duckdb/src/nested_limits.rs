@@ -25,7 +25,9 @@ impl NestedLimits {
                 _ => {}
             }
             let number = token.placeholder().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
-            if let Some(number) = number.filter(|_| depth > 0 && is_after_limit && tokens.peek().is_some_and(ends_limit)) {
+            if let Some(number) =
+                number.filter(|_| depth > 0 && is_after_limit && tokens.peek().is_some_and(ends_limit))
+            {
                 found.push((number, token.range()));
             }
             is_after_limit = token.is_one_of(&["limit", "offset", "first", "next"]);
@@ -45,12 +47,10 @@ impl NestedLimits {
 
     /// The changes that put their values in their places. A value that is no number stays a parameter.
     pub fn values(&self, parameters: &[Parameter]) -> Edits {
-        self.edits(|number| {
-            match &parameters.iter().find(|parameter| parameter.number == number)?.value {
-                ParameterValue::Null => Some("NULL".to_owned()),
-                ParameterValue::Text(text) => text.trim().parse::<i64>().ok().map(|value| value.to_string()),
-                _ => None,
-            }
+        self.edits(|number| match &parameters.iter().find(|parameter| parameter.number == number)?.value {
+            ParameterValue::Null => Some("NULL".to_owned()),
+            ParameterValue::Text(text) => text.trim().parse::<i64>().ok().map(|value| value.to_string()),
+            _ => None,
         })
     }
 
@@ -77,13 +77,16 @@ mod tests {
 
     #[test]
     fn limits_of_subqueries_become_constants() {
-        let statement = "select (select a limit $1), x from t, lateral (select b offset $2 limit $1) where y = $3 limit $4";
+        let statement =
+            "select (select a limit $1), x from t, lateral (select b offset $2 limit $1) where y = $3 limit $4";
         let limits = NestedLimits::find(statement);
         assert_eq!(limits.numbers().collect::<Vec<_>>(), [1, 2, 1]);
         let expected = "select (select a limit 1), x from t, lateral (select b offset 1 limit 1) where y = $3 limit $4";
         assert_eq!(limits.samples().apply(statement).text, expected);
         assert_eq!(NestedLimits::find("(select a fetch next $1 rows only)").numbers().count(), 1);
-        for other in ["select a limit $1", "(select a limit $1 + 1)", "f(\"limit\" $1)", "(limit $0)", "limit", "(limit $1"] {
+        for other in
+            ["select a limit $1", "(select a limit $1 + 1)", "f(\"limit\" $1)", "(limit $0)", "limit", "(limit $1"]
+        {
             assert_eq!(NestedLimits::find(other).numbers().count(), 0, "{other}");
         }
     }

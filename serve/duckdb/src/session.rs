@@ -17,11 +17,14 @@ use crate::cast::cast;
 use crate::fenced::FencedConnection;
 use crate::inputs::requested;
 use crate::insert::{BATCH_NAME, Insertion};
-use crate::outline::Outline;
 use crate::nested_limits::NestedLimits;
+use crate::outline::Outline;
 use crate::placeholder::Placeholders;
 use crate::repeated::returning;
-use crate::{LibraryConnection, ServedDatabase, Translated, UserFence, definitions, describe, errors, literal, numbered, repeated, truncate};
+use crate::{
+    LibraryConnection, ServedDatabase, Translated, UserFence, definitions, describe, errors, literal, numbered,
+    repeated, truncate,
+};
 
 /// The size of batches for queries of the session itself.
 pub(crate) const OWN_BATCH: BatchSize =

@@ -41,8 +41,8 @@ pub(crate) fn edits(statement: &Reading<'_>) -> Edits {
         let place = open.start..close.end();
         let has_zone = || tokens.get(at + 4).is_some_and(|next| next.is_word("with"));
         if digits.text == ALL || are_columns && digits.text.len() == 1 && !is_now(word) {
-            let is_type =
-                word.is_one_of(&["timestamptz", "time", "timetz", "interval"]) || word.is_word("timestamp") && has_zone();
+            let is_type = word.is_one_of(&["timestamptz", "time", "timetz", "interval"])
+                || word.is_word("timestamp") && has_zone();
             if is_type || is_now(word) {
                 edits.remove(place);
             }

@@ -49,7 +49,12 @@ fn of_postgres(type_: &Type) -> Type {
         TypeKind::Uuid => "UUID",
         TypeKind::Json => "JSON",
         TypeKind::Bits => "BIT",
-        TypeKind::Text | TypeKind::Name | TypeKind::Enum(_) | TypeKind::Vector(_) | TypeKind::Record | TypeKind::Map => "VARCHAR",
+        TypeKind::Text
+        | TypeKind::Name
+        | TypeKind::Enum(_)
+        | TypeKind::Vector(_)
+        | TypeKind::Record
+        | TypeKind::Map => "VARCHAR",
         TypeKind::Unsupported | TypeKind::Unknown => "VARCHAR",
     };
     Type::new(name, type_.kind.clone())

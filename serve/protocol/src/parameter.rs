@@ -5,6 +5,7 @@ mod binary;
 mod instant;
 mod interval;
 mod text;
+mod times;
 
 pub use binary::from_binary;
 pub use instant::{Instant, parse_instant};

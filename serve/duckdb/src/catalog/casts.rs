@@ -2,7 +2,7 @@
 //! Identifier Types").
 //!
 //! In PostgreSQL such a value is an object's number that is shown as the object's name. DuckDB has no such types, so a
-//! cast becomes a call of one of two functions of `catalog_functions.sql`. The context decides: `…_name` if the value
+//! cast becomes a call of one of two functions of `catalog_names.sql`. The context decides: `…_name` if the value
 //! is then cast to a text, `…_number` if it is cast to another type. If it is not cast again, a constant or a parameter
 //! is a number, because clients compare it with numbers, and a column is a name, because clients show it.
 
@@ -118,7 +118,10 @@ impl<'t, 'a> Casts<'t, 'a> {
             Some(next) if type_ == "regproc" && !TEXTS.contains(&&*next) => "oid",
             Some(type_) if TEXTS.contains(&&*type_) => "name",
             Some(_) => "number",
-            None if is_constant(&self.tokens[operand.clone()]) || self.is_compared(after) || self.is_argument(operand.start) => {
+            None if is_constant(&self.tokens[operand.clone()])
+                || self.is_compared(after)
+                || self.is_argument(operand.start) =>
+            {
                 "number"
             }
             None => "name",

@@ -48,7 +48,7 @@ pub(super) fn effect(command: &[Token<'_>]) -> Option<Effect> {
     } else if is(0, "add") {
         let is_column = !["constraint", "unique", "primary", "foreign", "check"].iter().any(|word| is(1, word));
         // Otherwise DuckDB adds it beside an index.
-        if !is_column || !(has("not") && has("null")) {
+        if !(is_column && has("not") && has("null")) {
             return None;
         }
     } else if !is(0, "alter") || is(command.len() - 1, "default") || has("set") && has("default") {

@@ -99,11 +99,13 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         }
         let these = if rows.is_empty() { "NULL".to_owned() } else { rows.join(", ") };
         self.run_with(&format!("UPDATE {target} {set} WHERE {alias}.rowid IN ({these})"), values, size)?;
-        let kept = self.first_column(&format!("SELECT system.main.count(*) FROM {target} WHERE {alias}.rowid IN ({these})"))?;
+        let kept =
+            self.first_column(&format!("SELECT system.main.count(*) FROM {target} WHERE {alias}.rowid IN ({these})"))?;
         if kept != [rows.len().to_string()] {
             return Err(EngineError::new(SqlState::INTERNAL_ERROR, "rows of an UPDATE have got other numbers"));
         }
-        self.run_with(&format!("SELECT {columns} FROM {target} WHERE {alias}.rowid IN ({these})"), values, size).map(Some)
+        self.run_with(&format!("SELECT {columns} FROM {target} WHERE {alias}.rowid IN ({these})"), values, size)
+            .map(Some)
     }
 
     /// Runs a part of the client's statement, with those of its values that occur there.
@@ -121,7 +123,11 @@ mod tests {
 
     #[test]
     fn the_parts_of_an_update_are_read() {
-        let update = read(&StatementKind::Update, "update s.t as x set a = (select 1 from u where b), c = $1 where d returning *").unwrap();
+        let update = read(
+            &StatementKind::Update,
+            "update s.t as x set a = (select 1 from u where b), c = $1 where d returning *",
+        )
+        .unwrap();
         assert_eq!((update.table, update.alias, update.target), ("s.t", "x", "s.t as x"));
         assert_eq!(update.set, "set a = (select 1 from u where b), c = $1");
         assert_eq!((update.condition, update.columns), ("where d", "*"));

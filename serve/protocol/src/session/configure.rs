@@ -15,7 +15,7 @@ use crate::session::settings::{self, Change, Command, FormerValues, Settings};
 use crate::session::state::Session;
 use crate::value::oid::{self, TypeInfo};
 
-/// Gives the search path with the clients' names of schemas (`catalog_functions.sql`).
+/// Gives the search path with the clients' names of schemas (`catalog_settings.sql`).
 const SEARCH_PATH: &str = "SELECT pg_catalog.current_setting('search_path')";
 
 impl Session {

@@ -4,6 +4,7 @@
 //! change the form of results are refused, because this server has only one form.
 
 mod command;
+mod known;
 mod time;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,11 @@ use crate::limits::{Charge, Timeout};
 use crate::value::{self, TextStyle, Zone};
 
 pub use command::{Command, command, session_command};
+use known::Effect::{
+    Charged, DateStyle, Encoding, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone,
+};
+use known::{DATE_STYLE, INTERVAL_STYLE, KNOWN, KnownSetting, ROLE, SESSION_AUTHORIZATION, find};
+pub use known::{UTF8, encoding};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
@@ -67,95 +73,6 @@ impl ClientError for SettingError {
         Some(hint.to_owned())
     }
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Effect {
-    /// The value is stored for SHOW, and has no other effect.
-    Charged,
-    /// Only one value is accepted, in one of these spellings.
-    Only(&'static [&'static str]),
-    /// The setting describes the server. Only its present value is accepted.
-    ReadOnly,
-    /// The value is a time. It has no effect, and the client is warned.
-    IgnoredTime,
-    /// The value is a time limit of the session. The server's own limit still applies.
-    TimeLimit(Timeout),
-    /// The encoding of texts: UTF-8, or SQL_ASCII, with which PostgreSQL converts nothing.
-    Encoding,
-    /// The form of dates and timestamps in text.
-    DateStyle,
-    /// The form of intervals in text.
-    IntervalStyle,
-    SearchPath,
-    /// The only value is the client's role, and for `role` also `none`, which is the same one.
-    Role,
-    /// The value is the time zone of the session and of the engine.
-    TimeZone,
-}
-
-struct KnownSetting {
-    name: &'static str,
-    default: &'static str,
-    effect: Effect,
-    /// Whether changes are reported to the client (PostgreSQL's GUC_REPORT).
-    is_reported: bool,
-}
-
-const fn known(name: &'static str, default: &'static str, effect: Effect, is_reported: bool) -> KnownSetting {
-    KnownSetting { name, default, effect, is_reported }
-}
-
-use Effect::{Charged, DateStyle, Encoding, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone};
-
-/// The name of the only encoding in which the server has texts.
-pub const UTF8: &str = "UTF8";
-const DATE_STYLE: &str = "DateStyle";
-const INTERVAL_STYLE: &str = "IntervalStyle";
-const ROLE: &str = "role";
-const SESSION_AUTHORIZATION: &str = "session_authorization";
-
-const KNOWN: [KnownSetting; 38] = [
-    known("application_name", "", Charged, true),
-    known("bytea_output", "hex", Only(&["hex"]), false),
-    known("check_function_bodies", "on", Charged, false),
-    known("client_encoding", UTF8, Encoding, true),
-    known("client_min_messages", "notice", Charged, false),
-    known(DATE_STYLE, "ISO, MDY", DateStyle, true),
-    known("default_transaction_deferrable", "off", Charged, false),
-    known("default_transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
-    known("default_transaction_read_only", "off", Only(&["off", "false", "0"]), true),
-    // It has no effect, because floats always have the shortest text that reads back as the same number.
-    known("escape_string_warning", "on", Charged, false),
-    known("extra_float_digits", "1", Charged, false),
-    known("idle_in_transaction_session_timeout", "0", TimeLimit(Timeout::IdleInTransaction), false),
-    known("idle_session_timeout", "0", TimeLimit(Timeout::Idle), false),
-    known("in_hot_standby", "off", ReadOnly, true),
-    known("integer_datetimes", "on", ReadOnly, true),
-    known(INTERVAL_STYLE, "postgres", IntervalStyle, true),
-    known("is_superuser", "off", ReadOnly, true),
-    known("jit", "off", Charged, false),
-    known("lc_collate", "C", ReadOnly, false),
-    known("lc_messages", "C", Charged, false),
-    known("lc_monetary", "C", Charged, false),
-    known("lock_timeout", "0", IgnoredTime, false),
-    known("max_identifier_length", "63", ReadOnly, false),
-    known(ROLE, "none", Role, false),
-    known("row_security", "on", Charged, false),
-    // As in PostgreSQL 15, it is not reported. The engine has its value.
-    known("search_path", "main", SearchPath, false),
-    known("server_encoding", "UTF8", ReadOnly, true),
-    known("server_version", "", ReadOnly, true),
-    known("server_version_num", "150000", ReadOnly, false),
-    known(SESSION_AUTHORIZATION, "", Role, true),
-    known("standard_conforming_strings", "on", Only(&["on", "true", "1"]), true),
-    known("statement_timeout", "0", TimeLimit(Timeout::Statement), false),
-    known("synchronize_seqscans", "on", Charged, false),
-    known("TimeZone", "UTC", TimeZone, true),
-    known("transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
-    known("transaction_read_only", "off", Only(&["off", "false", "0"]), false),
-    known("transaction_deferrable", "off", Charged, false),
-    known("xmloption", "content", Charged, false),
-];
 
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -302,10 +219,11 @@ impl Settings {
         }
     }
 
-    /// A change of which the engine is told, for `current_setting` (`catalog_functions.sql`).
+    /// A change of which the engine is told, for `current_setting` (`catalog_settings.sql`).
     fn told(&self, setting: usize, value: String) -> Change {
         let name = KNOWN[setting].name.to_ascii_lowercase();
-        let variable = (value != self.value(setting)).then(|| set_statement(&format!("VARIABLE colonnade_{name}"), &value));
+        let variable =
+            (value != self.value(setting)).then(|| set_statement(&format!("VARIABLE colonnade_{name}"), &value));
         Change { value, variable, ..Change::default() }
     }
 
@@ -396,21 +314,6 @@ fn without_catalog(path: &str) -> String {
     let is_kept = |name: &&str| !name.eq_ignore_ascii_case("pg_catalog") && name.trim_matches('"') != "$user";
     let names: Vec<_> = path.split(',').map(str::trim).filter(is_kept).collect();
     if names.is_empty() { "main".to_owned() } else { names.join(",") }
-}
-
-/// PostgreSQL's name of an encoding. It ignores all signs in the names of encodings.
-pub fn encoding(value: &str) -> Option<&'static str> {
-    let name: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
-    match &*name.to_ascii_lowercase() {
-        "utf8" | "unicode" => Some(UTF8),
-        "sqlascii" => Some("SQL_ASCII"),
-        _ => None,
-    }
-}
-
-/// The index of a setting, by its name in any letter case.
-fn find(name: &str) -> Option<usize> {
-    KNOWN.iter().position(|known| known.name.eq_ignore_ascii_case(name))
 }
 
 pub fn is_known(name: &str) -> bool {

@@ -44,7 +44,9 @@ impl DateStyle {
                 "ymd" => set(&mut order, DateOrder::Ymd)?,
                 "default" => {}
                 word if word == "dmy" || word.starts_with("euro") => set(&mut order, DateOrder::Dmy)?,
-                word if ["mdy", "us"].contains(&word) || word.starts_with("noneuro") => set(&mut order, DateOrder::Mdy)?,
+                word if ["mdy", "us"].contains(&word) || word.starts_with("noneuro") => {
+                    set(&mut order, DateOrder::Mdy)?
+                }
                 _ => return None,
             }
         }

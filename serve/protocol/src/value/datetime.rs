@@ -248,7 +248,8 @@ mod tests {
 
     #[test]
     fn timestamps_of_all_units() {
-        let show = |value, unit, zone: Option<&Zone>| text(|out| timestamp(value, unit, zone, DateStyle::default(), out));
+        let show =
+            |value, unit, zone: Option<&Zone>| text(|out| timestamp(value, unit, zone, DateStyle::default(), out));
         assert_eq!(show(0, TimeUnit::Second, None), "1970-01-01 00:00:00");
         assert_eq!(show(-1, TimeUnit::Millisecond, None), "1969-12-31 23:59:59.999");
         assert_eq!(show(1_500_000, TimeUnit::Microsecond, Some(&Zone::UTC)), "1970-01-01 00:00:01.5+00");
@@ -259,7 +260,9 @@ mod tests {
 
     #[test]
     fn timestamps_of_all_zones() {
-        let show = |value, zone| text(|out| timestamp(value, TimeUnit::Second, Some(&Zone::of_arrow(zone)), DateStyle::default(), out));
+        let show = |value, zone| {
+            text(|out| timestamp(value, TimeUnit::Second, Some(&Zone::of_arrow(zone)), DateStyle::default(), out))
+        };
         for (value, zone, expected) in [
             (0, "Europe/Berlin", "1970-01-01 01:00:00+01"),
             (-5_364_662_400, "Europe/Berlin", "1800-01-01 00:53:28+00:53:28"),

@@ -25,6 +25,9 @@ def windows(tmp_path_factory: pytest.TempPathFactory) -> wine.Windows:
 def test_the_tests_of_a_folder(windows: wine.Windows, folder: str, tmp_path: Path) -> None:
     driver = windows.packages[0] / "adbc_driver_colonnade/adbc_driver_colonnade.dll"
     options = ["-p", "tests.dist.windows_plugin", "-p", "no:cacheprovider", "-q", "--tb=short", f"--timeout={TIMEOUT}"]
+    # On Linux the tests find sockets and files that stay open.
+    for leak in ("ResourceWarning", "pytest.PytestUnraisableExceptionWarning"):
+        options += ["-W", f"ignore::{leak}"]
     # Below a path that Linux has too.
     options += [f"--basetemp={wine.windows_path(tmp_path / 'base')}", f"tests/{folder}"]
     with remote.Host() as host:

@@ -343,7 +343,7 @@ def test_closing_from_another_thread_stops_the_query(in_duckdb: Place) -> None:
     thread.join(10)
     assert not thread.is_alive() and isinstance(failed[0], colonnade.OperationalError)
     # The file is free.
-    duckdb.connect(in_duckdb.uri.removeprefix("duckdb:///").replace("%20", " "), read_only=True).close()
+    duckdb.connect(unquote(in_duckdb.uri.removeprefix("duckdb:///")), read_only=True).close()
 
 
 def test_a_hugeint_that_is_read_can_be_written(connection: colonnade.Connection) -> None:

@@ -42,9 +42,8 @@ def test_values_and_arrays_of_an_enumeration(connection: psycopg.Connection, bin
 
 
 def test_the_catalog_has_the_same_numbers(connection: psycopg.Connection) -> None:
-    query = (
-        "select attname, atttypid from pg_attribute where attrelid = 'moods'::regclass and attnum > 0 order by attnum"
-    )
+    of_table = "from pg_attribute where attrelid = 'moods'::regclass and attnum > 0"
+    query = f"select attname, atttypid {of_table} order by attnum"
     described = connection.execute("select * from moods").description or ()
     assert connection.execute(query).fetchall() == [(column.name, column.type_code) for column in described]
     names = connection.execute(f"select format_type(atttypid, -1) {of_table}")

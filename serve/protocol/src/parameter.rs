@@ -14,6 +14,9 @@ pub use text::{check_number, from_text};
 use crate::error::{ClientError, SqlState};
 use crate::value::types::{Type, TypeKind};
 
+/// PostgreSQL's white space (`isspace` in the C locale, `array_isspace`). Others are characters of the value.
+const SPACE: [char; 6] = [' ', '\t', '\n', '\u{b}', '\u{c}', '\r'];
+
 /// A value in the form for the engine. The engine casts a text to the value's type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParameterValue {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::times::{time_with_zone, timestamp, with_engine_era, without_time, without_zone};
-use super::{InputError, ParameterValue, interval};
+use super::{InputError, ParameterValue, SPACE, interval};
 use crate::value::types::{Type, TypeKind};
 
 /// Reads a value's text.
@@ -19,9 +19,6 @@ pub fn from_text(type_: &Type, text: &str) -> Result<ParameterValue, InputError>
         _ => Ok(ParameterValue::Text(scalar(type_, text)?.into_owned())),
     }
 }
-
-/// PostgreSQL's white space (`isspace` in the C locale, `array_isspace`). Others are characters of the value.
-pub(super) const SPACE: [char; 6] = [' ', '\t', '\n', '\u{b}', '\u{c}', '\r'];
 
 fn trimmed(text: &str) -> &str {
     text.trim_matches(SPACE)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::text::SPACE;
+use super::SPACE;
 
 /// The date in a text that may also have a time or a zone, which PostgreSQL's `date_in` ignores.
 pub(super) fn without_time(text: &str) -> Cow<'_, str> {

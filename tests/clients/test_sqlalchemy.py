@@ -41,7 +41,7 @@ def test_tables_and_schemas_are_listed(engine: sa.Engine) -> None:
     assert "listed" in inspector.get_table_names()
     assert inspector.has_table("listed")
     assert not inspector.has_table("nope")
-    assert inspector.get_schema_names() == ["public"]
+    assert inspector.get_schema_names() == ["information_schema", "public"]
 
 
 def test_pandas_writes_and_reads(engine: sa.Engine) -> None:
@@ -107,7 +107,7 @@ def test_columns_are_reflected(shop: sa.Engine) -> None:
     assert columns["feeling"]["type"].enums == ["sad", "happy"]
     assert columns["zoned"]["type"].timezone
     assert [name for name, column in columns.items() if not column["nullable"]] == ["id", "shop"]
-    assert columns["id"]["default"] == "nextval('numbers')"
+    assert columns["id"]["default"] == "nextval('numbers'::regclass)"
     assert columns["id"]["autoincrement"] is True
     assert columns["amount"]["default"] == "1.5"
     assert columns["amount"]["comment"] == "how much"

@@ -57,7 +57,7 @@ def test_tables_are_found_in_it(connection: Connection, table: str) -> None:
 
 def test_the_catalog_knows_it(connection: Connection) -> None:
     for query, expected in (
-        ("SELECT nspname FROM pg_namespace ORDER BY 1", ["pg_catalog", "pg_temp_1", "public"]),
+        ("SELECT nspname FROM pg_namespace ORDER BY 1", ["information_schema", "pg_catalog", "pg_temp_1", "public"]),
         ("SELECT current_schema()", ["public"]),
         ("SELECT current_schema", ["public"]),
         ("SELECT unnest(current_schemas(false))", ["public"]),

@@ -49,8 +49,8 @@ FROM system.information_schema.views WHERE table_catalog = current_database();
 CREATE VIEW information.character_sets AS FROM system.information_schema.character_sets;
 -- PostgreSQL's name of one of DuckDB's constraints.
 CREATE MACRO information.constraint_named(place, given) AS
-    (SELECT coalesce(min(d.name), given) FROM (SELECT place, given) AS argument(place, given), declared d
-     WHERE d.engine_name = argument.given AND d.schema = argument.place);
+    coalesce((SELECT min(d.name) FROM (SELECT place, given) AS argument(place, given), declared d
+              WHERE d.engine_name = argument.given AND d.schema = argument.place), given);
 CREATE VIEW information.table_constraints AS
 SELECT * REPLACE (client_schema(constraint_schema) AS constraint_schema, client_schema(table_schema) AS table_schema,
                   information.constraint_named(constraint_schema, constraint_name) AS constraint_name)

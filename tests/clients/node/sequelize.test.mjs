@@ -48,7 +48,7 @@ test('Sequelize syncs models again and again', async () => {
     assert.deepEqual(
       indexes.map((index) => [index.name, index.primary, index.unique, index.fields.map((field) => field.attribute)]).sort(),
       [
-        ['DCities_id_pkey', true, true, ['id']],
+        ['DCities_pkey', true, true, ['id']],
         ['d_cities_land_name', false, true, ['land', 'name']],
         ['d_cities_name', false, false, ['name']],
       ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 
@@ -67,6 +68,8 @@ def uri(server: Server) -> str:
 @pytest.fixture(scope="session")
 def unix_uri(server: Server) -> str:
     """The server over its unix socket."""
+    if sys.platform == "win32":
+        pytest.skip("Windows has no unix sockets")
     return f"postgresql://tester@/test?host={server.unix}"
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ import colonnade
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pytest
 
 from tests.support import adbc_driver, fronts
 from tests.support.sqlite_files import uri as sqlite_uri
@@ -246,6 +248,8 @@ def over_tcp(_: Get, __: Path) -> Iterator[Source]:
 
 @contextmanager
 def over_a_unix_socket(_: Get, directory: Path) -> Iterator[Source]:
+    if sys.platform == "win32":
+        pytest.skip("Windows has no unix sockets")
     with serve("--unix", directory / "socket"):
         uri = f"postgresql://tester@/test?host={directory / 'socket'}"
         fill(uri, DUCKDB)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 #: DuckDB's access modes. `automatic` depends on the permissions of the file.
 _ACCESS_MODES = ("automatic", "read_only", "read_write")
 
+#: What DuckDB says of a file that another process has opened: on Unix, and on Windows, by itself and by the system.
+_LOCKED = ("set lock on file", "File is already open in", "used by another process")
 _READ_ONLY = (
     "several processes can read the file if all of them open it with ?access_mode=read_only; `colonnade serve` also"
     " lets them write, and if it is this process, connect to it: postgresql://HOST:PORT"
@@ -85,7 +87,7 @@ class DuckdbSource(ArrowSource[str]):
             if bar.fetchall() == [(True,)]:
                 self._connection.execute("SET enable_progress_bar = false")
         except self._duckdb.Error as error:
-            is_locked = "set lock on file" in str(error) and access_mode != "read_only"
+            is_locked = any(words in str(error) for words in _LOCKED) and access_mode != "read_only"
             raise OperationalError(str(error), hint=_READ_ONLY if is_locked else hint(error), source=name) from error
         super().__init__(name, f"DuckDB {self._duckdb.__version__}")
 

@@ -142,3 +142,20 @@ def test_arrays_may_be_empty_by_default(connection: psycopg.Connection) -> None:
     connection.execute("create table t (a int, b text[] not null default '{}', c int[] default '{1,2}')")
     connection.execute("insert into t (a) values (1)")
     assert connection.execute("select * from t").fetchall() == [(1, [], [1, 2])]
+
+
+def test_a_temporary_table_hides_another_one(connection: psycopg.Connection) -> None:
+    connection.execute("create table hidden (a int, b int)")
+    connection.execute("create index hidden_b on hidden (b)")
+    connection.execute("create temp table hidden (a int, b int)")
+    try:
+        connection.execute("alter table hidden rename a to c, add d int")
+        with pytest.raises(psycopg.errors.FeatureNotSupported):
+            connection.execute("truncate hidden restart identity")
+        names = [column.name for column in connection.execute("select * from hidden").description or ()]
+        assert names == ["c", "b", "d"]
+    finally:
+        connection.execute("drop table temp.hidden")
+    assert indexes(connection) == [("hidden_b", "(b)")]
+    names = [column.name for column in connection.execute("select * from hidden").description or ()]
+    assert names == ["a", "b"]

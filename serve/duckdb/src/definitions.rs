@@ -27,17 +27,23 @@ pub(crate) enum Definition<'a> {
 
 /// A command of ALTER TABLE.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Command<'a> {
+pub(crate) struct Command<'a> {
+    text: &'a str,
+    kind: CommandKind<'a>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum CommandKind<'a> {
     /// ADD [CONSTRAINT name] UNIQUE (columns).
     AddUnique { name: Option<String>, columns: &'a str, folded: Vec<String> },
     /// DROP CONSTRAINT.
-    DropConstraint { if_exists: bool, name: String, text: &'a str },
+    DropConstraint { if_exists: bool, name: String },
     /// ADD COLUMN IF NOT EXISTS. `rest` is the column.
     AddColumn { column: String, rest: &'a str },
     /// ALTER COLUMN … TYPE, without USING.
-    Type { column: String, type_: &'a str, text: &'a str },
+    Type { column: String, type_: &'a str },
     /// Any other, and its effect if DuckDB refuses it for a table with an index.
-    Other(&'a str, Option<Effect>),
+    Other(Option<Effect>),
 }
 
 /// Reads such a statement. `None` for those that DuckDB runs as they are.
@@ -147,7 +153,7 @@ impl<'s> Parts<'s, '_> {
             }
         }
         commands.push(self.command(start, self.tokens.len())?);
-        if let [Command::Other(_, None)] = commands[..] {
+        if let [Command { kind: CommandKind::Other(None), .. }] = commands[..] {
             return None;
         }
         Some(Definition::Alter { before, table, commands })
@@ -156,16 +162,17 @@ impl<'s> Parts<'s, '_> {
     /// The command of the tokens from `start` to before `end`.
     fn command(&self, start: usize, end: usize) -> Option<Command<'s>> {
         let text = self.text(start..end);
-        if text.is_empty() {
-            return None;
-        }
+        (!text.is_empty()).then(|| Command { text, kind: self.command_kind(start, end) })
+    }
+
+    fn command_kind(&self, start: usize, end: usize) -> CommandKind<'s> {
         let is = |at: usize, word: &str| at < end && self.is(at, word);
         let name = |at: usize| self.tokens[..end].get(at)?.name().map(|_| self.tokens[at].folded().into_owned());
         let has_column = |at: usize| usize::from(is(at, "column"));
         let place = start + 1 + has_column(start + 1);
         if is(start, "add") && ["if", "not", "exists"].iter().enumerate().all(|(more, word)| is(place + more, word)) {
             if let Some(column) = name(place + 3) {
-                return Some(Command::AddColumn { column, rest: self.text(place + 3..end) });
+                return CommandKind::AddColumn { column, rest: self.text(place + 3..end) };
             }
         } else if is(start, "add") {
             let (named, at) = match is(start + 1, "constraint") {
@@ -177,13 +184,13 @@ impl<'s> Parts<'s, '_> {
                     self.tokens[at + 2..end - 1].iter().filter(|token| !token.is_symbol(b',')).collect();
                 let folded = columns.iter().map(|token| token.name().map(|_| token.folded().into_owned()));
                 if let Some(folded) = folded.collect::<Option<Vec<_>>>() {
-                    return Some(Command::AddUnique { name: named, columns: self.text(at + 1..end), folded });
+                    return CommandKind::AddUnique { name: named, columns: self.text(at + 1..end), folded };
                 }
             }
         } else if is(start, "drop") && is(start + 1, "constraint") {
             let if_exists = is(start + 2, "if");
             if let Some(name) = name(start + if if_exists { 4 } else { 2 }) {
-                return Some(Command::DropConstraint { if_exists, name, text });
+                return CommandKind::DropConstraint { if_exists, name };
             }
         } else if is(start, "alter") {
             let at = start + 1 + has_column(start + 1);
@@ -193,10 +200,10 @@ impl<'s> Parts<'s, '_> {
             };
             let has_using = (after..end).any(|at| self.is(at, "using"));
             if let (true, false, Some(column)) = (is(after, "type"), has_using, name(at)) {
-                return Some(Command::Type { column, type_: self.text(after + 1..end), text });
+                return CommandKind::Type { column, type_: self.text(after + 1..end) };
             }
         }
-        Some(Command::Other(text, indexes::effect(&self.tokens[start..end])))
+        CommandKind::Other(indexes::effect(&self.tokens[start..end]))
     }
 }
 
@@ -204,7 +211,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     /// Runs such a statement. The caller has begun a transaction. Gives false if DuckDB may run it as it is.
     pub(crate) fn define(&mut self, definition: Definition<'_>) -> Result<bool, EngineError> {
         if let Definition::Alter { table, commands, .. } = &definition
-            && let [Command::Other(..)] = commands[..]
+            && let [Command { kind: CommandKind::Other(..), .. }] = commands[..]
             && self.indexes(table)?.is_none_or(|indexes| indexes.is_empty())
         {
             return Ok(false);
@@ -224,7 +231,12 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                 Ok(())
             }
             Definition::Alter { before, table, commands } => {
-                commands.iter().try_for_each(|command| self.alter(before, table, command))
+                // DuckDB finds it first, and the catalog may find another one with the name.
+                let is_temporary = self.is_temporary(table)?;
+                commands.iter().try_for_each(|command| match is_temporary {
+                    true => self.run_own(&format!("{before} {table} {}", command.text)).map(drop),
+                    false => self.alter(before, table, command),
+                })
             }
         }
     }
@@ -259,15 +271,25 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         Ok(ordered)
     }
 
+    /// Whether a temporary table has the name.
+    pub(crate) fn is_temporary(&mut self, table: &str) -> Result<bool, EngineError> {
+        let name = quote::string(table.rsplit('.').next().unwrap_or(table).trim_matches('"'), Dialect::DuckDb);
+        let query = format!(
+            "SELECT 1 FROM system.main.duckdb_tables() WHERE temporary AND system.main.lower(table_name) = system.main.lower({name})"
+        );
+        Ok(!self.first_column(&query)?.is_empty())
+    }
+
     fn alter(&mut self, before: &str, table: &str, command: &Command<'_>) -> Result<(), EngineError> {
-        match command {
-            Command::AddUnique { name, columns, folded } => {
+        let text = command.text;
+        match &command.kind {
+            CommandKind::AddUnique { name, columns, folded } => {
                 let last = table.rsplit('.').next().unwrap_or(table).trim_matches('"');
                 let default = || format!("{last}_{}_key", folded.join("_"));
                 let name = quote::identifier(&name.clone().unwrap_or_else(default), Dialect::DuckDb);
                 self.run_own(&format!("CREATE UNIQUE INDEX {name} ON {table} {columns}")).map(drop)
             }
-            Command::DropConstraint { if_exists, name, text } => {
+            CommandKind::DropConstraint { if_exists, name } => {
                 let of_table = format!("relation = {}", number(table));
                 let is_named = format!("lower(name) = lower({})", quote::string(name, Dialect::DuckDb));
                 let indexes = format!(
@@ -286,7 +308,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                 }
                 self.run_own(&format!("{before} {table} {text}")).map(drop)
             }
-            Command::AddColumn { column, rest } => {
+            CommandKind::AddColumn { column, rest } => {
                 // DuckDB adds none that is NOT NULL in this way.
                 let known = format!(
                     "SELECT column_name FROM system.main.duckdb_columns() WHERE table_oid = {} AND lower(column_name) = lower({})",
@@ -301,7 +323,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                     false => Ok(()),
                 }
             }
-            Command::Type { column, type_, text } => {
+            CommandKind::Type { column, type_ } => {
                 let column = quote::string(column, Dialect::DuckDb);
                 let same = format!(
                     "SELECT data_type FROM system.main.duckdb_columns() WHERE table_oid = {} AND lower(column_name) = lower({column}) \
@@ -314,8 +336,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                     false => Ok(()),
                 }
             }
-            Command::Other(text, Some(effect)) => self.altered(before, table, text, effect),
-            Command::Other(text, None) => self.run_own(&format!("{before} {table} {text}")).map(drop),
+            CommandKind::Other(Some(effect)) => self.altered(before, table, text, effect),
+            CommandKind::Other(None) => self.run_own(&format!("{before} {table} {text}")).map(drop),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! CASCADE takes no further tables: where rows of others refer to those of the table, DuckDB's error remains.
 
-use colonnade_server::EngineError;
+use colonnade_server::{EngineError, SqlState};
 use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
 
 use crate::{LibraryConnection, TranslatingSession};
@@ -61,6 +61,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             self.run_own(&format!("TRUNCATE TABLE {table}"))?;
             if !truncate.restarts {
                 continue;
+            }
+            if self.is_temporary(table)? {
+                let message = "RESTART IDENTITY of a temporary table is not supported";
+                return Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
             let name = quote::string(table, Dialect::DuckDb);
             // As statements, because DuckDB takes no name of a sequence from a table.

@@ -1,6 +1,7 @@
 //! The rows of a function's query on their way to its process.
 
 use arrow_array::RecordBatch;
+use colonnade_duckdb::types;
 use colonnade_server::{BatchSize, EngineAnswer, EngineError, Rows};
 use colonnade_udf::{FunctionColumn, LoopbackError, LoopbackReply, LoopbackRows};
 
@@ -63,8 +64,9 @@ fn columns(rows: &dyn Rows) -> Result<Vec<FunctionColumn>, LoopbackError> {
         let hint = "Give one of them another name with AS.".to_owned();
         return Err(LoopbackError { hint, ..LoopbackError::new("42701", text) });
     }
-    let types = rows.type_names().iter().map(String::as_str).chain(std::iter::repeat(""));
-    let columns = schema.fields().iter().zip(types).map(|(field, type_name)| column(field, type_name));
+    let type_names = rows.type_names().iter().map(String::as_str).chain(std::iter::repeat(""));
+    // Functions get the type without its number.
+    let columns = schema.fields().iter().zip(type_names).map(|(field, name)| column(field, &types::named(name).name));
     columns.collect::<Result<_, _>>().map_err(|error| LoopbackError::new("0A000", error.to_string()))
 }
 

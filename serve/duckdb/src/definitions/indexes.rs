@@ -73,8 +73,12 @@ impl Effect {
 }
 
 impl<C: LibraryConnection> TranslatingSession<C> {
-    /// The indexes that users have made of a table; `None` if one is of expressions, which cannot be made again.
+    /// The indexes that users have made of a table; `None` if one is of expressions, which cannot be made again, and for a
+    /// temporary table.
     pub(super) fn indexes(&mut self, table: &str) -> Result<Option<Vec<Index>>, EngineError> {
+        if self.is_temporary(table)? {
+            return Ok(None);
+        }
         let query = format!(
             "SELECT colonnade_catalog.pg.quote_ident(schema), name, is_unique, list_contains(columns, 0), \
                     [colonnade_catalog.pg.unquoted(element) for element in elements]::JSON \

@@ -86,6 +86,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             columns.join(", ")
         );
         if self.first_column(&referring)?.is_empty()
+            || self.is_temporary(update.table)?
             || !self.has_row_numbers(update.table)?
             || !self.first_column(&moving)?.is_empty()
         {

@@ -350,3 +350,25 @@ def test_options_that_cannot_be_end_the_connection(server: Server, options: str,
 def test_databases_are_shown_without_the_catalogs(connection: psycopg.Connection) -> None:
     for prepare in (False, True):
         assert connection.execute("show  Databases", prepare=prepare).fetchall() == [("memory",)]
+
+
+@pytest.mark.parametrize("prepare", [False, True])
+def test_a_call_of_set_config_sets(connection: psycopg.Connection, prepare: bool) -> None:
+    def set_config(value: str, is_local: bool) -> object:
+        query = f"select set_config('TimeZone', %s, {str(is_local).lower()})"
+        done = connection.execute(query, [value], prepare=prepare)
+        assert [column.name for column in done.description or ()] == ["set_config"]
+        assert done.statusmessage == "SELECT 1"
+        return done.fetchall()
+
+    assert set_config("Europe/Rome", False) == [("Europe/Rome",)]
+    assert show(connection, "timezone") == "Europe/Rome"
+    with connection.transaction():
+        assert set_config("Asia/Tokyo", True) == [("Asia/Tokyo",)]
+        assert connection.execute("select '2000-01-01 00:00+00'::timestamptz::text").fetchall() == [
+            ("2000-01-01 09:00:00+09",)
+        ]
+    assert show(connection, "timezone") == "Europe/Rome"
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="Nowhere"):
+        set_config("Nowhere", False)
+    connection.execute("reset timezone")

@@ -26,8 +26,6 @@ PARTS = [
 
 #: Parts that fail on the server, by tool, and why. Each error has these words.
 DIFFERENCES = {
-    ("WithFlyway", "makes a schema of its own"): 'set_config() cannot change "search_path"',
-    ("WithFlyway", "cleans its own schema"): 'set_config() cannot change "search_path"',
     ("WithLiquibase", "generates a changelog"): "pg_identify_object does not exist",
     ("WithLiquibase", "adds a foreign key"): "FOREIGN KEY constraints cannot use CASCADE",
     # DuckDB stores neither lengths nor names of constraints.

@@ -26,7 +26,7 @@ pub use function::{
 };
 use parser::Parser;
 pub use parser::SyntaxError;
-pub use setting::{Modes, Set};
+pub use setting::{Modes, Set, SetConfig};
 pub use spool::{Argument, PartSource, SpoolStatement};
 
 /// A statement of a text.
@@ -64,6 +64,8 @@ pub enum StatementKind {
     Cursor(Result<CursorStatement, SyntaxError>),
     /// SET of a setting.
     Set(Set),
+    /// SELECT set_config(…).
+    SetConfig(SetConfig),
     /// RESET of a setting, or of all.
     Reset(Option<String>),
     /// SHOW of a setting, or of all.
@@ -166,9 +168,11 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
     let word = upper(&first);
     match word.as_str() {
         "" if first.is_symbol(b'(') => StatementKind::Query { has_with: false },
-        "SELECT" | "FROM" => {
-            spool::read(parser, word == "SELECT").map_or(StatementKind::Query { has_with: false }, StatementKind::Spool)
-        }
+        "SELECT" | "FROM" => match (word == "SELECT").then(|| setting::set_config(parser.clone())).flatten() {
+            Some(config) => StatementKind::SetConfig(config),
+            None => spool::read(parser, word == "SELECT")
+                .map_or(StatementKind::Query { has_with: false }, StatementKind::Spool),
+        },
         "VALUES" | "TABLE" => StatementKind::Query { has_with: false },
         "WITH" => behind_with(parser),
         "INSERT" => StatementKind::Insert,

@@ -2,6 +2,7 @@
 
 use super::StatementKind;
 use super::parser::Parser;
+use super::spool::{Argument, argument};
 use crate::{Token, TokenKind};
 
 /// SET name TO value.
@@ -12,6 +13,17 @@ pub struct Set {
     pub name: String,
     /// Its value, of several with commas between them; `None` for DEFAULT.
     pub value: Option<String>,
+    /// Whether for the transaction alone.
+    pub is_local: bool,
+}
+
+/// SELECT set_config('name', value, is_local), and nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetConfig {
+    /// The setting's name.
+    pub name: String,
+    /// Its value: a text or a parameter.
+    pub value: Argument,
     /// Whether for the transaction alone.
     pub is_local: bool,
 }
@@ -58,6 +70,27 @@ pub(super) fn set(mut parser: Parser<'_>) -> Option<StatementKind> {
     }
     let name = if is_names { "client_encoding".to_owned() } else { name };
     Some(StatementKind::Set(Set { name, value: value(parser), is_local }))
+}
+
+/// A call of set_config, after SELECT; `None` for other queries.
+pub(super) fn set_config(mut parser: Parser<'_>) -> Option<SetConfig> {
+    let dialect = parser.dialect;
+    let mut function = parser.name()?;
+    if parser.symbol(b'.') {
+        function = function.is_name("pg_catalog").then(|| parser.name()).flatten()?;
+    }
+    if !function.is_name("set_config") || !parser.symbol(b'(') {
+        return None;
+    }
+    let name = parser.take()?.string(dialect)?.into_owned();
+    let value = parser.symbol(b',').then(|| argument(&mut parser, "a text")).and_then(Result::ok)?;
+    let is_cast = parser.symbol(b':');
+    if is_cast && !(parser.symbol(b':') && parser.word("text")) || !parser.symbol(b',') {
+        return None;
+    }
+    let is_local = parser.word("true");
+    let is_end = (is_local || parser.word("false")) && parser.symbol(b')') && parser.peek().is_none();
+    is_end.then_some(SetConfig { name, value, is_local })
 }
 
 /// RESET, after that word; `None` if it is of another grammar than PostgreSQL's.
@@ -137,6 +170,28 @@ mod tests {
 
     fn kind(sql: &str) -> StatementKind {
         Statement::of(sql, Dialect::DuckDb).kind
+    }
+
+    #[test]
+    fn a_call_may_set_a_setting() {
+        let config =
+            |value, is_local| StatementKind::SetConfig(SetConfig { name: "search_path".to_owned(), value, is_local });
+        for (sql, expected) in [
+            ("select set_config('search_path', 'a, b', false)", config(Argument::Literal("a, b".to_owned()), false)),
+            ("SELECT pg_catalog.set_config('search_path', $2::text, TRUE)", config(Argument::Parameter(2), true)),
+        ] {
+            assert_eq!(kind(sql), expected);
+        }
+        for other in [
+            "select set_config('a', 'b', false) as c",
+            "select set_config('a', 'b', false), 1",
+            "select set_config('a', b, false) from t",
+            "select s.set_config('a', 'b', false)",
+            "select set_config('a', 'b', $1)",
+            "select set_config('a', 'b'",
+        ] {
+            assert_eq!(kind(other), StatementKind::Query { has_with: false }, "{other}");
+        }
     }
 
     #[test]

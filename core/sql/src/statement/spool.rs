@@ -142,7 +142,7 @@ fn part_arguments(parser: &mut Parser<'_>) -> Result<PartSource, SyntaxError> {
     Ok(PartSource { ticket, part, options: options(parser)? })
 }
 
-fn argument(parser: &mut Parser<'_>, expected: &'static str) -> Result<Argument, SyntaxError> {
+pub(super) fn argument(parser: &mut Parser<'_>, expected: &'static str) -> Result<Argument, SyntaxError> {
     let error = parser.error(expected);
     let dialect = parser.dialect;
     let Some(token) = parser.take() else { return Err(error) };

@@ -11,6 +11,7 @@ use crate::message::backend;
 use crate::rows;
 use crate::session::execute::BATCH;
 use crate::session::listing::Listing;
+use crate::session::query;
 use crate::session::settings::{self, Change, Command, FormerValues, Settings};
 use crate::session::state::Session;
 use crate::value::oid::{self, TypeInfo};
@@ -28,7 +29,9 @@ impl Session {
                     let message = "SET LOCAL can only be used in transaction blocks";
                     self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message);
                 }
-                None
+                // The function gives the value.
+                let is_function = matches!(kind, StatementKind::SetConfig(_));
+                is_function.then(|| self.show(setting).map(|value| Listing::of("set_config", value))).transpose()?
             }
             Command::ResetAll => {
                 self.reset_settings()?;
@@ -48,7 +51,8 @@ impl Session {
             }
             rows.iter().for_each(|row| backend::text_row(out, row));
         }
-        self.complete(kind);
+        let sent = matches!(kind, StatementKind::SetConfig(_)).then_some(1);
+        self.finish(&query::tag(kind, sent, None));
         Ok(())
     }
 

@@ -19,6 +19,11 @@ struct ListedRows {
 }
 
 impl Listing {
+    /// One value with this name.
+    pub fn of(name: &'static str, value: String) -> Self {
+        Self { names: vec![name], rows: vec![vec![value]] }
+    }
+
     /// The listing as a result of one batch.
     ///
     /// # Errors

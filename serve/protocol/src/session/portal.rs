@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use colonnade_sql::{Dialect, StatementKind, placeholder};
+use colonnade_sql::statement::{Argument, SetConfig};
+use colonnade_sql::{Dialect, Statement, StatementKind, placeholder};
 
 use crate::copy::{CopyOut, CopyRequest};
 use crate::engine::Columns;
@@ -13,6 +14,7 @@ use crate::session::execute::Outcome;
 use crate::session::prepared::portal::{Portal, State};
 use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
+use crate::session::spool;
 use crate::session::state::Session;
 use crate::value::oid::TypeInfo;
 use crate::value::types::Type;
@@ -51,6 +53,11 @@ impl Session {
             if let Some(copy) = part_of(&statement)? {
                 self.control.count_statement(&statement.text);
                 return copy.part().map_or(Ok(()), |part| self.copy_part(part, &copy, &portal.values));
+            }
+            if let StatementKind::SetConfig(config) = &statement.kind {
+                let value = Argument::Literal(spool::text(&config.value, &portal.values)?.to_owned());
+                let kind = StatementKind::SetConfig(SetConfig { value, ..config.clone() });
+                return self.statement(&Statement { kind, ..statement.statement() }, true);
             }
             return self.statement(&statement.statement(), true);
         }

@@ -59,6 +59,8 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         StatementKind::Set(_) | StatementKind::Reset(_) | StatementKind::Show(_) | StatementKind::SetTransaction(_) => {
             settings::session_command(kind, source).is_none()
         }
+        // One of another setting is an ordinary call.
+        StatementKind::SetConfig(config) => source.is_some() || !settings::is_known(&config.name),
         StatementKind::Savepoint(_) | StatementKind::Unlisten | StatementKind::SetConstraints { .. } => {
             source.is_some()
         }
@@ -137,7 +139,7 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
     let selected = |word: &str| rows.map_or_else(|| word.to_owned(), |rows| format!("SELECT {rows}"));
     match kind {
         // SELECT … INTO gives no rows, but its tag has their number.
-        StatementKind::Query { .. } | StatementKind::Spool(_) => counted("SELECT"),
+        StatementKind::Query { .. } | StatementKind::SetConfig(_) | StatementKind::Spool(_) => counted("SELECT"),
         StatementKind::Insert => {
             changed.or(rows).map_or_else(|| "INSERT".to_owned(), |count| format!("INSERT 0 {count}"))
         }

@@ -207,6 +207,7 @@ fn may_give_rows(kind: &StatementKind) -> bool {
     matches!(
         kind,
         StatementKind::Query { .. }
+            | StatementKind::SetConfig(_)
             | StatementKind::Insert
             | StatementKind::Update
             | StatementKind::Delete
@@ -219,7 +220,7 @@ fn may_give_rows(kind: &StatementKind) -> bool {
 }
 
 /// The text of an argument.
-fn text<'a>(argument: &'a Argument, values: &'a [Parameter]) -> Result<&'a str, Failure> {
+pub fn text<'a>(argument: &'a Argument, values: &'a [Parameter]) -> Result<&'a str, Failure> {
     let number = match argument {
         Argument::Literal(text) => return Ok(text),
         Argument::Parameter(number) => *number,

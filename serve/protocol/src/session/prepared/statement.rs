@@ -1,6 +1,6 @@
 //! Prepared statements, which Parse creates.
 
-use colonnade_sql::statement::CursorStatement;
+use colonnade_sql::statement::{Argument, CursorStatement, SetConfig};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::engine::{Columns, EngineSession, Parameter};
@@ -89,6 +89,7 @@ impl PreparedStatement {
             let names = match settings::command(&statement.kind) {
                 Some(Command::Show(setting)) => vec![Settings::name(setting)],
                 Some(Command::ShowAll) => vec!["name", "setting", "description"],
+                _ if matches!(statement.kind, StatementKind::SetConfig(_)) => vec!["set_config"],
                 _ => Vec::new(),
             };
             if !names.is_empty() {
@@ -96,6 +97,9 @@ impl PreparedStatement {
                     Columns::Known(names.into_iter().map(|name| (name.to_owned(), Type::text())).collect());
             }
             prepared.types = given.map(|type_| type_.unwrap_or_else(Type::text)).collect();
+            if let StatementKind::SetConfig(SetConfig { value: Argument::Parameter(number), .. }) = &statement.kind {
+                prepared.types.resize_with((*number).max(prepared.types.len()), Type::text);
+            }
         }
         if is_declaration {
             prepared.columns = Columns::None;

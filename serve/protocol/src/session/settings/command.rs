@@ -1,6 +1,6 @@
 //! Statements about PostgreSQL's settings that the session knows.
 
-use colonnade_sql::statement::{Modes, Set};
+use colonnade_sql::statement::{Argument, Modes, Set, SetConfig};
 use colonnade_sql::{Dialect, StatementKind};
 
 use super::find;
@@ -29,6 +29,9 @@ pub fn command(kind: &StatementKind) -> Option<Command> {
     Some(match kind {
         StatementKind::Set(Set { name, value, is_local }) => {
             Command::Set { setting: find(name)?, value: value.clone(), is_local: *is_local }
+        }
+        StatementKind::SetConfig(SetConfig { name, value: Argument::Literal(value), is_local }) => {
+            Command::Set { setting: find(name)?, value: Some(value.clone()), is_local: *is_local }
         }
         StatementKind::Reset(Some(name)) => Command::Set { setting: find(name)?, value: None, is_local: false },
         StatementKind::Reset(None) => Command::ResetAll,

@@ -223,10 +223,17 @@ def test_values_look_as_the_server_says(legacy: fronts.Front) -> None:
 
 def test_refused_by_name_where_the_server_understands(legacy: fronts.Front) -> None:
     with fronts.connect(legacy.server) as client:
-        for setting in ("standard_conforming_strings = off", "client_encoding = SJIS", "DateStyle = 'German'"):
+        for setting in (
+            "standard_conforming_strings = off",
+            "client_encoding = SJIS",
+            "DateStyle = 'German'",
+            "DateStyle = 'ISO, DMY'",
+            "IntervalStyle = 'iso_8601'",
+        ):
             with pytest.raises(psycopg.errors.InvalidParameterValue):
                 client.execute(f"set {setting}")
         assert client.execute("select '\\'").fetchall() == [("\\",)]
+        client.execute("set DateStyle = 'ISO'; set IntervalStyle = 'postgres'")
 
 
 def test_the_time_zone_that_is_announced_is_the_sources(in_postgres: fronts.Front, in_maria: fronts.Front) -> None:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from tests.sources.every_source import ROWS, Source
+from tests.support.raw_client import wait_until
 from tests.support.sqlite_files import make
 from tests.testbed import postgres as pg
 
@@ -228,7 +229,9 @@ def test_the_connection_is_closed(source: Source, monkeypatch: pytest.MonkeyPatc
     # After an error of its own, polars drops the reader when it runs the next time.
     lazy.head(5).collect()
     gc.collect()
-    assert [connection.is_open for connection in opened] == [False] * 5
+    # One of its own threads may do so.
+    assert len(opened) == 5
+    wait_until(lambda: not any(connection.is_open for connection in opened))
 
 
 SCHEMA = {

@@ -12,7 +12,7 @@ from tests.testbed.serving import TIMEOUT, Server
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """Wait for another process to get somewhere, but not for ever."""
+    """Wait for another process or thread to get somewhere, but not for ever."""
     deadline = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

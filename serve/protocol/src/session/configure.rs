@@ -149,6 +149,9 @@ impl Session {
 
     fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Result<(), Failure> {
         let change = self.settings.plan(setting, value)?;
+        if self.engine.source().is_some() {
+            Settings::check_style_of_source(setting, &change)?;
+        }
         // If the charge failed after the engine's change, the engine and the session would have different values.
         let charge = self.control.budget.charge(self.settings.bytes(setting, &change.value))?;
         let _running = change.engine.as_ref().or(change.variable.as_ref()).map(|_| self.start()).transpose()?;

@@ -219,6 +219,19 @@ impl Settings {
         }
     }
 
+    /// Checks a change in front of a source. A source reads and writes the texts of its statements in the initial
+    /// styles, so the session's own texts must have them too.
+    ///
+    /// # Errors
+    /// If it is a style with another value.
+    pub fn check_style_of_source(setting: usize, change: &Change) -> Result<(), SettingError> {
+        let KnownSetting { name, default, effect, .. } = KNOWN[setting];
+        if matches!(effect, DateStyle | IntervalStyle) && change.value != default {
+            return Err(SettingError::Value { name, value: change.value.clone(), only: default });
+        }
+        Ok(())
+    }
+
     /// A change of which the engine is told, for `current_setting` (`catalog_settings.sql`).
     fn told(&self, setting: usize, value: String) -> Change {
         let name = KNOWN[setting].name.to_ascii_lowercase();

@@ -57,6 +57,8 @@ pub fn session_command(kind: &StatementKind, source: Option<Dialect>) -> Option<
     let command = command(kind)?;
     let Some(dialect) = source else { return Some(command) };
     let is_kept = match &command {
+        // It is a query, which the source runs.
+        _ if matches!(kind, StatementKind::SetConfig(_)) => false,
         Command::Set { setting, .. } | Command::Show(setting) => is_of_connection(super::Settings::name(*setting)),
         // Other databases have no statements with these names.
         Command::ShowAll | Command::ResetAll => !dialect.is_postgres(),

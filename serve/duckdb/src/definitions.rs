@@ -273,7 +273,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 
     /// Whether a temporary table has the name.
     pub(crate) fn is_temporary(&mut self, table: &str) -> Result<bool, EngineError> {
-        let name = quote::string(table.rsplit('.').next().unwrap_or(table).trim_matches('"'), Dialect::DuckDb);
+        let name = quote::string(&without_schema(table), Dialect::DuckDb);
         let query = format!(
             "SELECT 1 FROM system.main.duckdb_tables() WHERE temporary AND system.main.lower(table_name) = system.main.lower({name})"
         );
@@ -284,8 +284,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let text = command.text;
         match &command.kind {
             CommandKind::AddUnique { name, columns, folded } => {
-                let last = table.rsplit('.').next().unwrap_or(table).trim_matches('"');
-                let default = || format!("{last}_{}_key", folded.join("_"));
+                let default = || format!("{}_{}_key", without_schema(table), folded.join("_"));
                 let name = quote::identifier(&name.clone().unwrap_or_else(default), Dialect::DuckDb);
                 self.run_own(&format!("CREATE UNIQUE INDEX {name} ON {table} {columns}")).map(drop)
             }
@@ -350,8 +349,13 @@ impl<C: LibraryConnection> TranslatingSession<C> {
 }
 
 /// An expression for a table's number; NULL if there is no such table.
-fn number(table: &str) -> String {
+pub(crate) fn number(table: &str) -> String {
     format!("colonnade_catalog.pg.to_regclass({})", quote::string(table, Dialect::DuckDb))
+}
+
+/// The last part of a table's name, without quotes.
+pub(crate) fn without_schema(table: &str) -> String {
+    code(table, Dialect::DuckDb).last().map_or_else(String::new, |last| last.folded().into_owned())
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 //! CASCADE takes no further tables: where rows of others refer to those of the table, DuckDB's error remains.
 
 use colonnade_server::{EngineError, SqlState};
-use colonnade_sql::{Dialect, Token, TokenKind, code, quote};
+use colonnade_sql::{Dialect, Token, TokenKind, code};
 
+use crate::definitions::number;
 use crate::{LibraryConnection, TranslatingSession};
 
 /// Such a statement.
@@ -66,7 +67,6 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                 let message = "RESTART IDENTITY of a temporary table is not supported";
                 return Err(EngineError::new(SqlState::FEATURE_NOT_SUPPORTED, message));
             }
-            let name = quote::string(table, Dialect::DuckDb);
             // As statements, because DuckDB takes no name of a sequence from a table.
             let restarts = format!(
                 "SELECT 'SELECT system.main.setval(''' \
@@ -76,7 +76,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
                  FROM system.main.duckdb_columns() c JOIN system.main.duckdb_sequences() s \
                      ON s.sequence_oid = colonnade_catalog.pg.to_regclass(\
                          system.main.regexp_extract(c.column_default, '^\\(?nextval\\(''(.*)''\\)\\)?$', 1)) \
-                 WHERE c.table_oid = colonnade_catalog.pg.to_regclass({name})"
+                 WHERE c.table_oid = {}",
+                number(table)
             );
             for restart in self.first_column(&restarts)? {
                 self.first_column(&restart)?;

@@ -55,3 +55,10 @@ fn commands_of_alter_table_are_read() {
         assert_eq!(read(other), None, "{other}");
     }
 }
+
+#[test]
+fn quotes_and_points_within_a_name_belong_to_it() {
+    for (table, expected) in [("T", "t"), ("a.b", "b"), ("\"A.B\"", "A.B"), ("s.\"a\"\"b\"", "a\"b")] {
+        assert_eq!(without_schema(table), expected);
+    }
+}

@@ -6,6 +6,7 @@ use colonnade_server::{BatchSize, EngineAnswer, EngineError, Parameter, SqlState
 use colonnade_sql::{Dialect, StatementKind, quote};
 
 use super::clauses::{Clauses, mentions};
+use crate::definitions::{number, without_schema};
 use crate::placeholder::Placeholders;
 use crate::{LibraryConnection, Translated, TranslatingSession};
 
@@ -68,11 +69,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         size: BatchSize,
     ) -> Result<Option<EngineAnswer>, EngineError> {
         let columns: Vec<_> = update.changed.iter().map(|column| quote::string(column, Dialect::DuckDb)).collect();
-        let name = update.table.rsplit('.').next().unwrap_or(update.table).trim_matches('"');
         let referring = format!(
             "SELECT 1 FROM system.main.duckdb_constraints() WHERE constraint_type = 'FOREIGN KEY' \
              AND system.main.lower(referenced_table) = system.main.lower({}) LIMIT 1",
-            quote::string(name, Dialect::DuckDb)
+            quote::string(&without_schema(update.table), Dialect::DuckDb)
         );
         let moving = format!(
             "SELECT 1 FROM system.main.duckdb_columns() WHERE table_oid = {0} AND system.main.lower(column_name) IN ({1}) \
@@ -82,7 +82,7 @@ impl<C: LibraryConnection> TranslatingSession<C> {
              UNION ALL SELECT 1 FROM colonnade_catalog.pg.indexes WHERE relation = {0} AND list_contains(columns, 0) \
              UNION ALL SELECT 1 FROM colonnade_catalog.pg.declared \
              WHERE relation = {0} AND kind = 'f' AND system.main.list_has_any(column_names, [{1}])",
-            format_args!("colonnade_catalog.pg.to_regclass({})", quote::string(update.table, Dialect::DuckDb)),
+            number(update.table),
             columns.join(", ")
         );
         if self.first_column(&referring)?.is_empty()

@@ -4,6 +4,7 @@ use super::datetime::{fraction, two_digits};
 use super::number::integer;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
+const NANOS_PER_HOUR: u64 = 3600 * NANOS_PER_SECOND;
 
 /// The form of intervals in text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,8 +82,13 @@ fn postgres(months: i32, days: i32, nanos: i64, out: &mut Vec<u8>) {
         out.push(b'+');
     }
     let nanos = nanos.unsigned_abs();
+    two_digits((nanos / NANOS_PER_HOUR) as i64, out);
+    within_hour(nanos, out);
+}
+
+/// Appends minutes and seconds behind the hours.
+fn within_hour(nanos: u64, out: &mut Vec<u8>) {
     let seconds = (nanos / NANOS_PER_SECOND) as i64;
-    two_digits(seconds / 3600, out);
     out.push(b':');
     two_digits(seconds / 60 % 60, out);
     out.push(b':');
@@ -156,13 +162,8 @@ fn sql_standard(months: i32, days: i32, nanos: i64, out: &mut Vec<u8>) {
     if months == 0 || !is_standard {
         sign(nanos < 0, out);
         let nanos = nanos.unsigned_abs();
-        let seconds = (nanos / NANOS_PER_SECOND) as i64;
-        integer(seconds / 3600, out);
-        out.push(b':');
-        two_digits(seconds / 60 % 60, out);
-        out.push(b':');
-        two_digits(seconds % 60, out);
-        fraction((nanos % NANOS_PER_SECOND) as i64, NANOS_PER_SECOND as i64, out);
+        integer((nanos / NANOS_PER_HOUR) as i64, out);
+        within_hour(nanos, out);
     }
 }
 

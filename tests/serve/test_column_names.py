@@ -27,8 +27,8 @@ def connection(server: Server) -> Iterator[Connection]:
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[Connection]:
-    with pg.cluster(pg.stock()) as running, running.connect() as connection:
+def postgres(stock: pg.Cluster) -> Iterator[Connection]:
+    with stock.connect() as connection:
         connection.execute(TABLE)
         yield connection
 

@@ -16,8 +16,8 @@ connection = pytest.fixture(connected)
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[Connection]:
-    with pg.cluster(pg.stock()) as running, running.connect() as connection:
+def postgres(stock: pg.Cluster) -> Iterator[Connection]:
+    with stock.connect() as connection:
         connection.execute("SET TIME ZONE 'UTC'")
         yield connection
 

@@ -34,8 +34,8 @@ INTERVALS = [
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[psycopg.Connection]:
-    with pg.cluster(pg.stock()) as cluster, cluster.connect() as session:
+def postgres(stock: pg.Cluster) -> Iterator[psycopg.Connection]:
+    with stock.connect() as session:
         yield session
 
 

@@ -20,6 +20,9 @@ const MAX_DEPTH: usize = 63;
 /// The errno of a failed read.
 pub const EIO: c_int = 5;
 
+/// The errno of a cancelled read, which differs between operating systems.
+pub const ECANCELED: c_int = crate::system::CANCELED;
+
 /// Produces the arrays of a stream, one by one.
 pub trait ArrayProducer: Send + 'static {
     /// The error of this producer.

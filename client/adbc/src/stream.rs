@@ -9,13 +9,10 @@ use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{Array, StructArray};
 use arrow_data::ArrayData;
 use arrow_schema::ffi::FFI_ArrowSchema;
-use colonnade_client::export::{ArrayProducer, EIO, StreamFailure, c_message, last_failure, stream};
+use colonnade_client::export::{ArrayProducer, ECANCELED, EIO, StreamFailure, c_message, last_failure, stream};
 
 use crate::error::refused;
 use crate::rows::Rows;
-
-/// errno's number for a cancelled read.
-const ECANCELED: c_int = 125;
 
 /// An error of a stream, in the forms of both interfaces.
 pub(crate) struct RowsFailure {

@@ -113,6 +113,14 @@ def add_user(
 ) -> bool: ...
 def remove_user(path: str | PathLike[str], name: str) -> bool: ...
 def list_users(path: str | PathLike[str]) -> list[tuple[str, str, int | None, bool]]: ...
+def register_types() -> None:
+    """Give each database that is opened from now on PostgreSQL's types that DuckDB lacks: ranges, multiranges, and
+    network addresses.
+
+    Raises:
+        NotImplementedError: This version of DuckDB cannot have them.
+    """
+
 def register_advisory_locks() -> None:
     """Give each database that is opened from now on the function of advisory locks.
 

@@ -23,6 +23,7 @@ mod deferral;
 mod deferred_calls;
 mod entry;
 mod gathered;
+mod keyed;
 mod local;
 mod map;
 mod registry;
@@ -46,6 +47,7 @@ pub(crate) use session::Queries;
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(register_functions, module)?)?;
     module.add_function(wrap_pyfunction!(register_advisory_locks, module)?)?;
+    module.add_function(wrap_pyfunction!(register_types, module)?)?;
     module.add_function(wrap_pyfunction!(classes::function_dispatcher, module)?)?;
     module.add_function(wrap_pyfunction!(classes::define_function, module)?)?;
     module.add_function(wrap_pyfunction!(classes::forget_function, module)?)?;
@@ -69,6 +71,12 @@ fn register_functions(py: Python<'_>) -> PyResult<()> {
 fn register_advisory_locks(py: Python<'_>) -> PyResult<()> {
     let register = advisory::register(&library(py)?);
     register.map_err(|reason| PyNotImplementedError::new_err(format!("advisory locks: {reason}")))
+}
+
+#[pyfunction]
+fn register_types(py: Python<'_>) -> PyResult<()> {
+    let register = keyed::register(&library(py)?);
+    register.map_err(|reason| PyNotImplementedError::new_err(format!("types of PostgreSQL: {reason}")))
 }
 
 /// The file of DuckDB's library.

@@ -38,8 +38,8 @@ CATALOG_SQL = [
         *("postgres_functions.sql", "information_schema.sql"),
     )
 ]
-#: For databases with the function `colonnade_advisory`.
-LOCKS_SQL = Path(__file__).with_name("advisory_locks.sql").read_text()
+#: For databases with the function `colonnade_advisory` and the types of `keyed.rs`.
+REGISTERED_SQL = [Path(__file__).with_name(part).read_text() for part in ("advisory_locks.sql", "range_functions.sql")]
 
 
 def attach_catalog(root: DuckDBPyConnection, main_name: str, fence: Fence | None, scratch: Path | None = None) -> None:
@@ -79,9 +79,9 @@ def fill_catalog(connection: DuckDBPyConnection, main_name: str) -> QualifiedCat
     catalog = QualifiedCatalog(connection, CATALOG)
     lacks = missing()
     query = "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'colonnade_advisory'"
-    ((has_locks,),) = connection.execute(query).fetchall()
-    locks = (LOCKS_SQL,) * has_locks
-    sql = (f"CREATE MACRO main_name() AS {literal(main_name)}", *CATALOG_SQL, *locks)
+    ((is_registered,),) = connection.execute(query).fetchall()
+    registered = REGISTERED_SQL if is_registered else []
+    sql = (f"CREATE MACRO main_name() AS {literal(main_name)}", *CATALOG_SQL, *registered)
     catalog.create(";".join(sql), lacks.columns)
     # They name only types of DuckDB's.
     views = (f"CREATE VIEW {CATALOG}.{schema}.{name} AS {query}" for (schema, name), query in lacks.views.items())

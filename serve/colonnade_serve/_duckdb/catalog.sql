@@ -44,11 +44,14 @@ SELECT oid, typname, namespace AS typnamespace, 10::BIGINT AS typowner, typlen, 
        function_named('-') AS typanalyze, 'i' AS typalign, 'p' AS typstorage, false AS typnotnull,
        0::BIGINT AS typbasetype, -1 AS typtypmod, 0 AS typndims, 0::BIGINT AS typcollation, NULL::VARCHAR AS typdefault,
        NULL::VARCHAR[] AS typacl
-FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen, CASE typcategory WHEN 'P' THEN 'p' ELSE 'b' END AS typtype, typcategory,
+FROM (SELECT oid, typname, 11::BIGINT AS namespace, typlen,
+             CASE WHEN typcategory = 'P' THEN 'p' WHEN typname LIKE '%multirange' THEN 'm' WHEN typcategory = 'R' THEN 'r' ELSE 'b' END AS typtype,
+             typcategory,
              0::BIGINT AS typelem, typarray,
              -- The first part of the names of a type's functions in PostgreSQL.
-             CASE WHEN typname IN ('date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'numeric', 'json', 'jsonb', 'uuid', 'bit',
-                                   'varbit', 'record') THEN typname || '_' ELSE typname END AS stem
+             CASE WHEN typname LIKE '%multirange' THEN 'multirange_' WHEN typcategory = 'R' THEN 'range_'
+                  WHEN typname IN ('date', 'time', 'timetz', 'timestamp', 'timestamptz', 'interval', 'numeric', 'json', 'jsonb', 'uuid', 'bit',
+                                   'varbit', 'record', 'inet', 'cidr', 'macaddr', 'macaddr8') THEN typname || '_' ELSE typname END AS stem
       FROM types
       UNION ALL SELECT typarray, '_' || typname, 11, -1, 'b', 'A', oid, 0, 'array_' FROM types WHERE typarray > 0
       UNION ALL SELECT oid, name, namespace, 4, 'e', 'E', 0, array_number(oid), 'enum_' FROM enums
@@ -293,7 +296,10 @@ CREATE VIEW pg_extension AS
 SELECT 0::BIGINT AS oid, '' AS extname, 10::BIGINT AS extowner, 11::BIGINT AS extnamespace, false AS extrelocatable, '' AS extversion LIMIT 0;
 CREATE VIEW pg_prepared_xacts AS
 SELECT 0::BIGINT AS transaction, '' AS gid, NULL::TIMESTAMPTZ AS prepared, '' AS owner, '' AS database LIMIT 0;
-CREATE VIEW pg_range AS SELECT 0::BIGINT AS rngtypid, 0::BIGINT AS rngsubtype, 0::BIGINT AS rngmultitypid LIMIT 0;
+CREATE VIEW pg_range AS
+SELECT rngtypid::BIGINT AS rngtypid, rngsubtype::BIGINT AS rngsubtype, rngmultitypid::BIGINT AS rngmultitypid
+FROM (VALUES (3904, 23, 4451), (3906, 1700, 4532), (3908, 1114, 4533), (3910, 1184, 4534), (3912, 1082, 4535), (3926, 20, 4536))
+     AS ranges(rngtypid, rngsubtype, rngmultitypid);
 CREATE VIEW pg_collation AS
 SELECT 0::BIGINT AS oid, '' AS collname, 0::BIGINT AS collnamespace, 10::BIGINT AS collowner, '' AS collprovider, true AS collisdeterministic,
        0 AS collencoding, '' AS collcollate, '' AS collctype, '' AS colliculocale, '' AS collversion LIMIT 0;

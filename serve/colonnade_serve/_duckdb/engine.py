@@ -14,7 +14,7 @@ import duckdb
 from colonnade._sources.duckdb_types.exact import literal, quoted
 from colonnade._sources.duckdb_types.opening import NO_EXTENSIONS, opened
 
-from colonnade_serve._core import register_advisory_locks, register_functions
+from colonnade_serve._core import register_advisory_locks, register_functions, register_types
 
 from .catalog import attach_catalog, catalog_names, keep_catalog
 from .catalog_epoch import CatalogEpoch, SessionEpoch
@@ -54,6 +54,7 @@ class Engine:
             register_functions()
         with suppress(NotImplementedError):
             register_advisory_locks()
+            register_types()
         self._can_gather = can_gather()
         self._root = opened(path, NO_EXTENSIONS | ({"access_mode": "read_only"} if read_only else {}))
         ((self._database,),) = self._root.execute("SELECT system.main.current_database()").fetchall()

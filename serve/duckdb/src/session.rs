@@ -62,6 +62,10 @@ impl<C: LibraryConnection> TranslatingSession<C> {
     fn runnable(&mut self, statement: &str, purpose: Purpose) -> Result<Translated, EngineError> {
         let translated = self.translated(statement)?;
         let translated = self.with_aggregates(translated, purpose)?;
+        self.with_literals(translated)
+    }
+
+    fn with_literals(&mut self, translated: Translated) -> Result<Translated, EngineError> {
         if !literal::may_be_open(&translated.text) {
             return Ok(translated);
         }
@@ -156,10 +160,12 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         parameters: &'p [Parameter],
         purpose: Purpose,
     ) -> Result<(Translated, Vec<&'p Parameter>), EngineError> {
-        let translated = self.runnable(statement, purpose)?;
         if parameters.is_empty() {
+            let translated = self.runnable(statement, purpose)?;
             return Ok((self.with_tables(translated, &[])?, Vec::new()));
         }
+        let translated = self.translated(statement)?;
+        let translated = self.with_aggregates(translated, purpose)?;
         let limits = NestedLimits::find(&translated.text).values(parameters);
         let translated = translated.edited(limits);
         let placeholders = Placeholders::find(&translated.text);
@@ -171,7 +177,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
             values.push(parameter);
         }
         self.check_dimensions(&translated, &placeholders, &casts, &values)?;
-        let translated = translated.edited(placeholders.casts(&casts));
+        // The types of parameters may decide those of literals: `'{1,2}' = $1`.
+        let translated = self.with_literals(translated.edited(placeholders.casts(&casts)))?;
         if !self.may_call_tables(&translated.text) {
             return Ok((translated, values));
         }

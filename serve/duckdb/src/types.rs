@@ -1,6 +1,7 @@
 //! DuckDB's names of types, and the types of PostgreSQL for them. The server has only PostgreSQL's names; a type that
 //! the engine has described keeps the engine's name for casts.
 
+use colonnade_server::value::keyed::KeyedType;
 use colonnade_server::value::oid;
 use colonnade_server::value::types::{self, Type, TypeKind};
 
@@ -49,6 +50,7 @@ fn of_postgres(type_: &Type) -> Type {
         TypeKind::Uuid => "UUID",
         TypeKind::Json => "JSON",
         TypeKind::Bits => "BIT",
+        TypeKind::Keyed(type_) => type_.name(),
         TypeKind::Text
         | TypeKind::Name
         | TypeKind::Enum(_)
@@ -104,7 +106,7 @@ fn kind(name: &str) -> TypeKind {
         "UNION" | "VARIANT" => TypeKind::Unsupported,
         "UNKNOWN" => TypeKind::Unknown,
         // VARCHAR, ENUM, NULL without a type, and the user's types.
-        _ => TypeKind::Text,
+        _ => KeyedType::of_name(name).map_or(TypeKind::Text, TypeKind::Keyed),
     }
 }
 
@@ -128,6 +130,8 @@ mod tests {
             ("MAP(VARCHAR, INTEGER)", 2287, -1),
             ("STRUCT(a INTEGER)[]", 2287, -1),
             ("TIMESTAMP WITH TIME ZONE", oid::TIMESTAMPTZ, -1),
+            ("int4range", 3904, -1),
+            ("inet[]", 1041, -1),
             ("\"NULL\"", oid::TEXT, -1),
         ] {
             let info = named(name).info();

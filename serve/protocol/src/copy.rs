@@ -11,6 +11,7 @@ pub mod options;
 mod out;
 mod statement;
 mod text;
+mod texts;
 
 pub(crate) use context::Context;
 pub use input::CopyDataError;

@@ -18,6 +18,7 @@ mod column;
 mod date_style;
 pub(crate) mod datetime;
 mod interval;
+pub mod keyed;
 mod nested;
 mod number;
 pub mod oid;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, FieldRef};
 
 use crate::error::{ClientError, SqlState};
+use keyed::{KeyError, KeyedType};
 
 /// The forms of texts that a session chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,6 +96,9 @@ pub enum ValueError {
     /// Lists of different lengths, or NULL, within a list. PostgreSQL's arrays cannot contain these.
     #[error("a list contains lists of different lengths or NULL, which a binary array cannot represent")]
     Ragged,
+    /// Bytes that are not a key of their type. Another program has written them.
+    #[error("{0}")]
+    Key(KeyError),
     /// A value that is larger than the format can count.
     #[error("a value is too large for {format}")]
     TooLarge {
@@ -107,6 +112,7 @@ impl ClientError for ValueError {
         match self {
             Self::Precision { .. } | Self::Ragged => SqlState::FEATURE_NOT_SUPPORTED,
             Self::TooLarge { .. } => SqlState::PROGRAM_LIMIT_EXCEEDED,
+            Self::Key(_) => SqlState::new("XX001"),
         }
     }
 
@@ -116,7 +122,7 @@ impl ClientError for ValueError {
                 "Cast the column to TIMESTAMP in the query, or use FORMAT text, csv or colonnade."
             }
             Self::Ragged => "Request the column as text.",
-            Self::TooLarge { .. } => return None,
+            Self::TooLarge { .. } | Self::Key(_) => return None,
         };
         Some(hint.to_owned())
     }
@@ -152,6 +158,8 @@ pub(crate) enum LogicalType {
     Name,
     /// Text of numbers with spaces between them: the number of PostgreSQL's type.
     Vector(u32),
+    /// The keys of a type that the engine lacks.
+    Keyed(KeyedType),
     /// No logical type: the storage type counts.
     Storage,
     /// A type whose storage has no useful text.
@@ -173,7 +181,9 @@ pub(crate) fn logical_type(field: &Field) -> LogicalType {
         (Some("arrow.parquet.variant"), _) => return LogicalType::Opaque,
         _ => {}
     }
+    let is_bytes = matches!(field.data_type(), DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
     match field.metadata().get(DATABASE_TYPE).map(|name| name.as_str()) {
+        Some(name) if is_bytes => KeyedType::of_name(name).map_or(LogicalType::Storage, LogicalType::Keyed),
         Some("UUID") if is_text => LogicalType::Uuid,
         Some("JSON") if is_text => LogicalType::Json,
         Some("UHUGEINT" | "BIGNUM") if is_text => LogicalType::Integer,
@@ -190,7 +200,7 @@ pub(crate) fn logical_type(field: &Field) -> LogicalType {
 }
 
 /// The field with the database's name of its type, which distinguishes more types than Arrow's: for example, that a
-/// text is a UUID. The items of a list get the name of their type.
+/// text is a UUID. The items of a list and the fields of a row get the names of their types.
 pub(crate) fn with_database_type(field: &Field, database_type: &str) -> Field {
     if let Some((item_type, _)) = database_type.strip_suffix(']').and_then(|name| name.rsplit_once('[')) {
         let describe = |item: &FieldRef| Arc::new(self::with_database_type(item, item_type));
@@ -201,6 +211,12 @@ pub(crate) fn with_database_type(field: &Field, database_type: &str) -> Field {
             other => other.clone(),
         };
         return field.clone().with_data_type(list);
+    }
+    if let (DataType::Struct(fields), Some(types)) = (field.data_type(), types::fields(database_type))
+        && fields.len() == types.len()
+    {
+        let described = fields.iter().zip(types).map(|(field, type_)| Arc::new(self::with_database_type(field, type_)));
+        return field.clone().with_data_type(DataType::Struct(described.collect()));
     }
     let mut metadata = field.metadata().clone();
     metadata.insert(DATABASE_TYPE.to_owned(), database_type.to_owned());

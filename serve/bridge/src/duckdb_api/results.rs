@@ -113,6 +113,32 @@ pub(super) unsafe fn write(
     }
 }
 
+/// Writes texts or blobs to the first rows of a vector. Each is a range of `bytes`; without one its row is NULL.
+///
+/// # Safety
+/// As for [`write`].
+pub(super) unsafe fn write_texts(
+    api: &Api,
+    vector: Handle,
+    texts: &[Option<Range<usize>>],
+    bytes: &[u8],
+) -> Result<(), CallbackError> {
+    let mut data: *mut c_void = ptr::null_mut();
+    // SAFETY: the caller promises the vector.
+    let heap = unsafe {
+        set_nulls(api, vector, 0, (0..texts.len()).filter(|row| texts[*row].is_none()))?;
+        checked(api, |error| (api.v2_vector_get_data_mutable)(vector, &raw mut data, error))?;
+        heap(api, vector, bytes)?
+    };
+    for (row, range) in texts.iter().enumerate().filter_map(|(row, range)| Some((row, range.clone()?))) {
+        let start = range.start;
+        let value = text(bytes, range, heap.wrapping_add(start))?;
+        // SAFETY: the row is one of the vector, whose values are texts of 16 bytes.
+        unsafe { data.cast::<u128>().add(row).write_unaligned(value) };
+    }
+    Ok(())
+}
+
 /// The number of an enum's label.
 pub(super) fn label_number(label: &[u8], type_: &SqlType) -> Result<u32, CallbackError> {
     let number = type_.labels.iter().position(|known| known.as_bytes() == label).map(|number| number as u32);

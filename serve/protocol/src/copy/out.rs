@@ -29,6 +29,9 @@ pub(crate) fn check(result: &dyn Rows, options: &CopyOptions) -> Result<(), Fail
 ///
 /// After an error, the client has received only complete messages, so an ErrorResponse can follow.
 pub(crate) fn copy_out(mut context: Context<'_>, options: &CopyOptions) -> Result<u64, Failure> {
+    if options.format.is_columnar() {
+        context.rows = super::texts::without_keys(context.rows);
+    }
     check(context.rows.as_ref(), options)?;
     let schema = context.rows.schema();
     let columns = schema.fields().len();

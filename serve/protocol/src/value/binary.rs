@@ -40,6 +40,7 @@ impl ColumnWriter<'_> {
             Values::Json(_) => oid::JSON,
             Values::Name(_) => oid::NAME,
             Values::Vector { oid, .. } => *oid,
+            Values::Keyed(_, type_) => type_.oid(),
             Values::Uuid(_) | Values::UuidText(_) => oid::UUID,
             Values::Date32(_) => oid::DATE,
             Values::Time32(..) | Values::Time64(..) => oid::TIME,
@@ -111,6 +112,7 @@ impl ColumnWriter<'_> {
                 out.extend_from_slice(text.value(row).as_bytes())
             }
             Values::Bytes(bytes) => out.extend_from_slice(bytes.value(row)),
+            Values::Keyed(keys, type_) => type_.write_binary(keys.value(row), out).map_err(ValueError::Key)?,
             Values::Bits(text) => bits(text.value(row), out),
             Values::Vector { text, oid } => vector(text.value(row), *oid, out)?,
             Values::Uuid(array) => out.extend_from_slice(array.value(row)),
@@ -287,7 +289,7 @@ fn numeric_from_digits(text: &[u8], scale: i8, out: &mut Vec<u8>) -> Result<(), 
 }
 
 /// Appends the NUMERIC with this text form.
-fn numeric_from_text(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
+pub(super) fn numeric_from_text(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let (sign, digits) = text.strip_prefix('-').map_or((0, text), |digits| (NEGATIVE, digits));
     let special = match (digits, sign) {
         ("NaN", _) => Some(0xc000),

@@ -14,8 +14,9 @@ use arrow_array::{
     StringArray, StringViewArray, UnionArray,
 };
 use arrow_buffer::{ArrowNativeType, NullBuffer, i256};
-use arrow_schema::{DataType, Field, IntervalUnit, TimeUnit};
+use arrow_schema::{DataType, Field, Fields, IntervalUnit, TimeUnit};
 
+use super::keyed::KeyedType;
 use super::{LogicalType, Unsupported, Zone, logical_type, user_type};
 
 /// A column of a batch, or a child of one.
@@ -53,6 +54,7 @@ pub(super) enum Values<'a> {
     Bits(Text<'a>),
     Name(Text<'a>),
     Vector { text: Text<'a>, oid: u32 },
+    Keyed(Bytes<'a>, KeyedType),
     Uuid(&'a FixedSizeBinaryArray),
     UuidText(Text<'a>),
     Date32(&'a [i32]),
@@ -174,6 +176,7 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         LogicalType::Bits => return text(array).map(Values::Bits),
         LogicalType::Name => return text(array).map(Values::Name),
         LogicalType::Vector(oid) => return text(array).map(|text| Values::Vector { text, oid }),
+        LogicalType::Keyed(type_) => return bytes(array).map(|keys| Values::Keyed(keys, type_)),
         LogicalType::Opaque => return None,
         LogicalType::Json => return text(array).map(Values::Json),
         LogicalType::Storage => {}
@@ -260,7 +263,7 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         }
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
-            let children = fields.iter().zip(columns).map(|(field, child)| ColumnWriter::nested(field, child.as_ref()));
+            let children = members(field, fields).iter().zip(columns).map(|(field, child)| ColumnWriter::nested(field, child.as_ref()));
             Values::Struct(children.collect::<Option<_>>()?)
         }
         DataType::Map(entries, _) => {
@@ -287,6 +290,14 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         }
         _ => return None,
     })
+}
+
+/// The fields of a row. Its own field describes them in more detail than the array.
+fn members<'f>(field: &'f Field, fields: &'f Fields) -> &'f Fields {
+    match field.data_type() {
+        DataType::Struct(fields) => fields,
+        _ => fields,
+    }
 }
 
 /// The field of a list's items. The list's field describes them in more detail than the array.

@@ -205,7 +205,7 @@ impl CivilDate {
 
 /// The proleptic Gregorian date for a number of days after 1970-01-01. Years begin in March, so that a leap day is the
 /// last day of a year, and are counted in cycles of 400 (H. Hinnant, "chrono-compatible low-level date algorithms").
-fn civil(days: i64) -> (i64, i64, i64) {
+pub(crate) fn civil(days: i64) -> (i64, i64, i64) {
     const DAYS_PER_CYCLE: i64 = 146_097;
     let days = days + 719_468;
     let cycle = days.div_euclid(DAYS_PER_CYCLE);
@@ -217,6 +217,18 @@ fn civil(days: i64) -> (i64, i64, i64) {
     let day = day_of_year - (153 * shifted + 2) / 5 + 1;
     let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     (cycle * 400 + year_of_cycle + i64::from(month <= 2), month, day)
+}
+
+/// The days after 1970-01-01 of a date, the inverse of [`civil`]. The month is 1 to 12; a day beyond the month's last
+/// counts on.
+pub(crate) fn days_of_civil(year: i64, month: i64, day: i64) -> i64 {
+    const DAYS_PER_CYCLE: i64 = 146_097;
+    let shifted_year = year - i64::from(month <= 2);
+    let (cycle, year_of_cycle) = (shifted_year.div_euclid(400), shifted_year.rem_euclid(400));
+    let shifted = (month + 9) % 12;
+    let day_of_year = (153 * shifted + 2) / 5 + day - 1;
+    let day_of_cycle = 365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100 + day_of_year;
+    cycle * DAYS_PER_CYCLE + day_of_cycle - 719_468
 }
 
 #[cfg(test)]
@@ -292,6 +304,7 @@ mod tests {
             let next = next_day == 1 && day >= 28
                 && (next_year * 12 + next_month) == (year * 12 + month) + 1;
             proptest::prop_assert!(same_month || next);
+            proptest::prop_assert_eq!(days_of_civil(year, month, day), days);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use arrow_schema::{DataType, Field};
 
+use crate::value::keyed::KeyedType;
 use crate::value::{DATABASE_TYPE, LogicalType, logical_type, user_type};
 
 /// A column's type in RowDescription.
@@ -95,7 +96,7 @@ pub fn array_of(oid: u32) -> Option<u32> {
     if is_users(oid) {
         return (oid < USER_ARRAYS).then_some(oid + USER_ARRAYS);
     }
-    TYPES.iter().find(|(item, _, _)| *item == oid).map(|(_, _, array)| *array)
+    TYPES.iter().find(|(item, _, _)| *item == oid).map(|(_, _, array)| *array).or_else(|| KeyedType::array_of(oid))
 }
 
 /// The type of an array's items.
@@ -103,7 +104,7 @@ pub fn item_of(oid: u32) -> Option<u32> {
     if is_users(oid) {
         return oid.checked_sub(USER_ARRAYS).filter(|item| is_users(*item));
     }
-    TYPES.iter().find(|(_, _, array)| *array == oid).map(|(item, _, _)| *item)
+    TYPES.iter().find(|(_, _, array)| *array == oid).map(|(item, _, _)| *item).or_else(|| KeyedType::item_of(oid))
 }
 
 /// Bytes of a value of a type, or −1.
@@ -111,7 +112,8 @@ pub fn size(oid: u32) -> i16 {
     if is_users(oid) && oid < USER_ARRAYS {
         return ENUM_SIZE;
     }
-    TYPES.iter().find(|(item, _, _)| *item == oid).map_or(-1, |(_, size, _)| *size)
+    let known = TYPES.iter().find(|(item, _, _)| *item == oid).map(|(_, size, _)| *size);
+    known.or_else(|| KeyedType::of_oid(oid).map(KeyedType::size)).unwrap_or(-1)
 }
 
 /// Bytes of a value of an enumeration, as PostgreSQL stores it.
@@ -156,6 +158,7 @@ fn oid(field: &Field) -> u32 {
         LogicalType::Bits => return VARBIT,
         LogicalType::Name => return NAME,
         LogicalType::Vector(vector) => return vector,
+        LogicalType::Keyed(type_) => return type_.oid(),
         LogicalType::Storage | LogicalType::Opaque => {}
     }
     match field.data_type() {

@@ -22,6 +22,7 @@ impl ColumnWriter<'_> {
                 | Values::Name(_)
                 | Values::Vector { .. }
                 | Values::Bytes(_)
+                | Values::Keyed(..)
                 | Values::List { .. }
                 | Values::Struct(_)
                 | Values::Map { .. }
@@ -68,6 +69,9 @@ impl ColumnWriter<'_> {
             | Values::UuidText(text)
             | Values::TimeTz(text) => out.extend_from_slice(text.value(row).as_bytes()),
             Values::Bytes(bytes) => hex(bytes.value(row), out),
+            Values::Keyed(keys, type_) => {
+                return type_.write_text(keys.value(row), style, out).map_err(ValueError::Key);
+            }
             Values::Uuid(array) => uuid(array.value(row), out),
             Values::Date32(values) => date(values[row], style.date, out),
             Values::Date64(values) => {

@@ -1,5 +1,6 @@
 //! A type: the engine's name, and the type for PostgreSQL's clients.
 
+use crate::value::keyed::KeyedType;
 use crate::value::oid::{self, TypeInfo};
 
 /// A type of a parameter or a column.
@@ -56,6 +57,8 @@ pub enum TypeKind {
     Name,
     /// int2vector or oidvector, by the type's number. They occur in the catalog.
     Vector(u32),
+    /// A type that the engine lacks, and has keys for.
+    Keyed(KeyedType),
     /// A user's enumeration, with its number.
     Enum(u32),
     /// A row.
@@ -79,6 +82,50 @@ pub fn numbered(name: &str) -> (&str, Option<u32>) {
 
 /// What is between the name and the number.
 const NUMBER: &str = " #";
+
+/// The types of a row's fields in the engine's name of its type: `STRUCT("a" INTEGER, b VARCHAR[])`, or with the types
+/// alone for a row whose fields have no names.
+pub(crate) fn fields(name: &str) -> Option<Vec<&str>> {
+    let (is_named, inner) = match name.strip_suffix(')')?.split_once('(')? {
+        ("STRUCT", inner) => (true, inner),
+        ("TUPLE", inner) => (false, inner),
+        _ => return None,
+    };
+    let (mut depth, mut quote, mut start, mut fields) = (0, None, 0, Vec::new());
+    for (at, c) in inner.char_indices() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[') => depth += 1,
+            (None, ')' | ']') => depth -= 1,
+            (None, ',') if depth == 0 => {
+                fields.push(&inner[start..at]);
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    fields.push(&inner[start..]);
+    fields.into_iter().map(|field| if is_named { without_name(field) } else { Some(field) }).map(trimmed).collect()
+}
+
+fn trimmed(type_: Option<&str>) -> Option<&str> {
+    type_.map(str::trim)
+}
+
+/// What is behind a field's name, which may be in quotes. A quote within a name is doubled.
+fn without_name(field: &str) -> Option<&str> {
+    let field = field.trim_start();
+    let Some(mut rest) = field.strip_prefix('"') else { return field.split_once(' ').map(|(_, type_)| type_) };
+    loop {
+        rest = rest.split_once('"')?.1;
+        match rest.strip_prefix('"') {
+            Some(after) => rest = after,
+            None => return Some(rest),
+        }
+    }
+}
 
 impl TypeKind {
     /// Whether its values are dates, times or intervals.
@@ -111,7 +158,12 @@ impl Type {
             oid::UUID => ("uuid", TypeKind::Uuid),
             oid::JSON | oid::JSONB => ("json", TypeKind::Json),
             oid::BIT | oid::VARBIT => ("bit varying", TypeKind::Bits),
-            array => return Some(Self::list_of(Self::of_oid(oid::item_of(array)?)?)),
+            other => {
+                return match KeyedType::of_oid(other) {
+                    Some(type_) => Some(Self::new(type_.name(), TypeKind::Keyed(type_))),
+                    None => Some(Self::list_of(Self::of_oid(oid::item_of(other)?)?)),
+                };
+            }
         };
         Some(Self::new(name, kind))
     }
@@ -185,6 +237,7 @@ impl Type {
             TypeKind::Bits => oid::VARBIT,
             TypeKind::Name => oid::NAME,
             TypeKind::Vector(oid) | TypeKind::Enum(oid) => *oid,
+            TypeKind::Keyed(type_) => type_.oid(),
             TypeKind::Record => oid::RECORD,
             TypeKind::Map => oid::array_of(oid::RECORD).unwrap_or(oid::TEXT),
             // PostgreSQL's arrays can have several dimensions.
@@ -216,6 +269,17 @@ impl Type {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_have_the_types_of_their_fields() {
+        let name = "STRUCT(\"a\"\", b\" INTEGER, \"c\"\"d\" STRUCT(x VARCHAR[], y ENUM('(', ')')), ok DECIMAL(9,2))";
+        assert_eq!(
+            fields(name),
+            Some(vec!["INTEGER", "STRUCT(x VARCHAR[], y ENUM('(', ')'))", "DECIMAL(9,2)"])
+        );
+        assert_eq!(fields("TUPLE(INTEGER, inet[])"), Some(vec!["INTEGER", "inet[]"]));
+        assert_eq!((fields("INTEGER"), fields("MAP(INTEGER, inet)")), (None, None));
+    }
 
     #[test]
     fn known_numbers_have_types_and_others_have_none() {

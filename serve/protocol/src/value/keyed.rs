@@ -1,0 +1,231 @@
+//! PostgreSQL's types that the engine lacks: ranges, multiranges and network addresses.
+//!
+//! The engine stores each value as its key: bytes that compare as PostgreSQL compares the values. So `=`, `<`, ORDER BY,
+//! GROUP BY, joins, `min` and `max` are right without the engine's knowledge of the type. The engine knows each type by
+//! PostgreSQL's name, as BLOB under another name, and casts it from and to text by [`KeyedType::parse`] and
+//! [`KeyedType::write_text`].
+
+mod element;
+mod network;
+mod number;
+mod range;
+
+use super::TextStyle;
+pub use element::Element;
+use range::{Range, multirange_key, multirange_of};
+
+/// A type of which the engine stores keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyedType {
+    /// A range.
+    Range(Element),
+    /// A multirange.
+    Multirange(Element),
+    /// inet
+    Inet,
+    /// cidr
+    Cidr,
+    /// macaddr
+    MacAddress,
+    /// macaddr8
+    MacAddress8,
+}
+
+/// A text or bytes that are not a value of a type.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// The text is not a value.
+    #[error("invalid input syntax for type {type_name}: \"{text}\"")]
+    Syntax {
+        /// PostgreSQL's name of the type.
+        type_name: &'static str,
+        /// The text, or its beginning.
+        text: String,
+    },
+    /// A timestamp with time zone that depends on a session's time zone.
+    #[error("a bound of a {0} needs its offset from UTC, as in 2024-01-31 10:00+01")]
+    NoOffset(&'static str),
+    /// A bound that its type does not have.
+    #[error("a bound of a {0} is out of range")]
+    OutOfRange(&'static str),
+    /// The lower bound is above the upper one.
+    #[error("range lower bound must be less than or equal to range upper bound")]
+    Order,
+    /// An address with bits to the right of its mask.
+    #[error("invalid cidr value: \"{0}\" has bits set to the right of its mask")]
+    HostBits(String),
+    /// Bytes that are not a key, or not the binary form.
+    #[error("incorrect binary data format of a value of type {0}")]
+    Bytes(&'static str),
+}
+
+/// Each type, its name, its number, and that of its arrays (`pg_type.dat`).
+const TYPES: [(KeyedType, &str, u32, u32); 16] = [
+    (KeyedType::Range(Element::Int4), "int4range", 3904, 3905),
+    (KeyedType::Range(Element::Numeric), "numrange", 3906, 3907),
+    (KeyedType::Range(Element::Timestamp), "tsrange", 3908, 3909),
+    (KeyedType::Range(Element::TimestampTz), "tstzrange", 3910, 3911),
+    (KeyedType::Range(Element::Date), "daterange", 3912, 3913),
+    (KeyedType::Range(Element::Int8), "int8range", 3926, 3927),
+    (KeyedType::Multirange(Element::Int4), "int4multirange", 4451, 6150),
+    (KeyedType::Multirange(Element::Numeric), "nummultirange", 4532, 6151),
+    (KeyedType::Multirange(Element::Timestamp), "tsmultirange", 4533, 6152),
+    (KeyedType::Multirange(Element::TimestampTz), "tstzmultirange", 4534, 6153),
+    (KeyedType::Multirange(Element::Date), "datemultirange", 4535, 6155),
+    (KeyedType::Multirange(Element::Int8), "int8multirange", 4536, 6157),
+    (KeyedType::Cidr, "cidr", 650, 651),
+    (KeyedType::MacAddress8, "macaddr8", 774, 775),
+    (KeyedType::MacAddress, "macaddr", 829, 1040),
+    (KeyedType::Inet, "inet", 869, 1041),
+];
+
+impl KeyedType {
+    /// All types.
+    pub fn all() -> impl Iterator<Item = Self> {
+        TYPES.iter().map(|(type_, ..)| *type_)
+    }
+
+    fn row(self) -> &'static (Self, &'static str, u32, u32) {
+        TYPES.iter().find(|(type_, ..)| *type_ == self).expect("the table has each type")
+    }
+
+    /// PostgreSQL's name, which is the engine's too.
+    pub fn name(self) -> &'static str {
+        self.row().1
+    }
+
+    /// The type with a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        TYPES.iter().find(|(_, known, ..)| *known == name).map(|(type_, ..)| *type_)
+    }
+
+    /// PostgreSQL's number.
+    pub fn oid(self) -> u32 {
+        self.row().2
+    }
+
+    /// The type with a number.
+    pub fn of_oid(oid: u32) -> Option<Self> {
+        TYPES.iter().find(|(_, _, known, _)| *known == oid).map(|(type_, ..)| *type_)
+    }
+
+    /// The number of the arrays of the type with a number.
+    pub(crate) fn array_of(oid: u32) -> Option<u32> {
+        Self::of_oid(oid).map(|type_| type_.row().3)
+    }
+
+    /// The number of the type whose arrays have a number.
+    pub(crate) fn item_of(array: u32) -> Option<u32> {
+        TYPES.iter().find(|(.., known)| *known == array).map(|(_, _, oid, _)| *oid)
+    }
+
+    /// Bytes of a value as PostgreSQL stores it, or −1.
+    pub(crate) fn size(self) -> i16 {
+        match self {
+            Self::MacAddress => 6,
+            Self::MacAddress8 => 8,
+            _ => -1,
+        }
+    }
+
+    /// The key of the value with this text.
+    ///
+    /// # Errors
+    /// If it is not a text of this type.
+    pub fn parse(self, text: &str) -> Result<Vec<u8>, KeyError> {
+        let syntax = || self.syntax(text);
+        match self {
+            Self::Range(element) => Ok(Range::parse(element, self.name(), text)?.key()),
+            Self::Multirange(element) => multirange_of(element, self.name(), text),
+            Self::Inet => network::parse(text).map(|address| address.key()).ok_or_else(syntax),
+            Self::Cidr => {
+                let address = network::parse_network(text).ok_or_else(syntax)?;
+                if address.is_network() { Ok(address.key()) } else { Err(KeyError::HostBits(text.to_owned())) }
+            }
+            Self::MacAddress => network::parse_mac(text, 6).ok_or_else(syntax),
+            Self::MacAddress8 => network::parse_mac(text, 8).ok_or_else(syntax),
+        }
+    }
+
+    fn syntax(self, text: &str) -> KeyError {
+        /// The number of characters of the text that are shown.
+        const SHOWN: usize = 80;
+        KeyError::Syntax { type_name: self.name(), text: text.chars().take(SHOWN).collect() }
+    }
+
+    /// Appends the text of the value with this key.
+    ///
+    /// # Errors
+    /// If the bytes are not a key.
+    pub fn write_text(self, key: &[u8], style: TextStyle, out: &mut Vec<u8>) -> Result<(), KeyError> {
+        let invalid = || KeyError::Bytes(self.name());
+        match self {
+            Self::Range(element) => Range::of_key(element, key).ok_or_else(invalid)?.write_text(element, style, out),
+            Self::Multirange(element) => {
+                out.push(b'{');
+                for (at, range) in Range::all_of_key(element, key).ok_or_else(invalid)?.iter().enumerate() {
+                    if at > 0 {
+                        out.push(b',');
+                    }
+                    range.write_text(element, style, out);
+                }
+                out.push(b'}');
+            }
+            Self::Inet => network::Address::of_key(key).ok_or_else(invalid)?.write_text(false, out),
+            Self::Cidr => network::Address::of_key(key).ok_or_else(invalid)?.write_text(true, out),
+            Self::MacAddress | Self::MacAddress8 => network::write_mac(key, out),
+        }
+        Ok(())
+    }
+
+    /// The text of the value with this binary form (PostgreSQL's `…_recv`).
+    ///
+    /// # Errors
+    /// If the bytes are not a value of this type.
+    pub fn text_of_binary(self, bytes: &[u8]) -> Result<String, KeyError> {
+        let invalid = || KeyError::Bytes(self.name());
+        let key = match self {
+            Self::Range(element) => Range::of_binary(element, self.name(), bytes)?.key(),
+            Self::Multirange(element) => multirange_key(Range::all_of_binary(element, self.name(), bytes)?),
+            Self::Inet => network::Address::of_binary(bytes).ok_or_else(invalid)?.key(),
+            Self::Cidr => {
+                let address = network::Address::of_binary(bytes).ok_or_else(invalid)?;
+                if address.is_network() { address.key() } else { return Err(invalid()) }
+            }
+            Self::MacAddress | Self::MacAddress8 if bytes.len() == self.size() as usize => bytes.to_vec(),
+            Self::MacAddress | Self::MacAddress8 => return Err(invalid()),
+        };
+        let mut out = Vec::new();
+        self.write_text(&key, TextStyle::default(), &mut out)?;
+        String::from_utf8(out).map_err(|_| invalid())
+    }
+
+    /// Appends the binary form of the value with this key (PostgreSQL's `…_send`).
+    ///
+    /// # Errors
+    /// If the bytes are not a key.
+    pub(crate) fn write_binary(self, key: &[u8], out: &mut Vec<u8>) -> Result<(), KeyError> {
+        let invalid = || KeyError::Bytes(self.name());
+        match self {
+            Self::Range(element) => Range::of_key(element, key).ok_or_else(invalid)?.write_binary(element, out),
+            Self::Multirange(element) => {
+                let ranges = Range::all_of_key(element, key).ok_or_else(invalid)?;
+                out.extend_from_slice(&(ranges.len() as u32).to_be_bytes());
+                for range in ranges {
+                    let start = out.len();
+                    out.extend_from_slice(&[0; 4]);
+                    range.write_binary(element, out);
+                    let length = (out.len() - start - 4) as u32;
+                    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+                }
+            }
+            Self::Inet => network::Address::of_key(key).ok_or_else(invalid)?.write_binary(false, out),
+            Self::Cidr => network::Address::of_key(key).ok_or_else(invalid)?.write_binary(true, out),
+            Self::MacAddress | Self::MacAddress8 => out.extend_from_slice(key),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -179,7 +179,10 @@ fn code(text: &str) -> SqlState {
         "Conversion Error" if says("out of range") || says("Could not cast value") => {
             SqlState::NUMERIC_VALUE_OUT_OF_RANGE
         }
-        "Conversion Error" if says("lower bound must be less") => SqlState::new("22000"),
+        // Errors of ranges (`keyed.rs`).
+        "Conversion Error" if says("lower bound must be less") || says("would not be contiguous") => {
+            SqlState::new("22000")
+        }
         "Conversion Error" => SqlState::INVALID_TEXT_REPRESENTATION,
         "Out of Range Error" => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
         "Invalid Input Error" if says("Division by zero") => SqlState::DIVISION_BY_ZERO,

@@ -17,3 +17,4 @@ pub(crate) use context::Context;
 pub use input::CopyDataError;
 pub(crate) use out::{check, copy_out};
 pub use statement::{CopyIn, CopyOut, CopyRequest};
+pub(crate) use texts::without_keys;

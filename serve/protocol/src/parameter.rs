@@ -8,8 +8,8 @@ mod text;
 mod times;
 
 pub use binary::from_binary;
-pub use instant::{Instant, parse_instant};
 pub(crate) use instant::parse_written;
+pub use instant::{Instant, parse_instant};
 pub use text::{check_number, from_text};
 
 use crate::error::{ClientError, SqlState};

@@ -1,12 +1,12 @@
 //! PostgreSQL's types that DuckDB lacks (`colonnade_server::value::keyed`): each is a BLOB under the type's name, with
 //! casts from and to text.
 
+mod functions;
+
 use std::ffi::c_void;
 use std::ptr;
 
-use colonnade_duckdb_api::extension::{
-    ExtensionInput, MadeFunction, describe, register as register_extensions,
-};
+use colonnade_duckdb_api::extension::{ExtensionInput, MadeFunction, describe, register as register_extensions};
 use colonnade_server::value::TextStyle;
 use colonnade_server::value::keyed::{KeyError, KeyedType};
 
@@ -45,11 +45,7 @@ unsafe extern "C" fn enter(input: *const ExtensionInput) {
 
 /// # Safety
 /// `input` is that of an entry that runs.
-unsafe fn register_type(
-    api: &'static Api,
-    input: &ExtensionInput,
-    type_: KeyedType,
-) -> Result<(), CallbackError> {
+unsafe fn register_type(api: &'static Api, input: &ExtensionInput, type_: KeyedType) -> Result<(), CallbackError> {
     let name = raw(type_.name());
     let mut factory = ptr::null_mut();
     // SAFETY: the caller promises the input; all handles live until the end of this function.
@@ -62,12 +58,57 @@ unsafe fn register_type(
         checked(api, |error| (api.v2_custom_type_set_name)(custom.handle, &raw const name, error))?;
         checked(api, |error| (api.v2_custom_type_set_base_type)(custom.handle, blob.handle, error))?;
         checked(api, |error| (api.v2_extension_register_custom_type)(input.extension, custom.handle, error))?;
-        let named = OwnedType::new(api, |out, error| {
-            (api.v2_factory_create_type_with_alias)(factory, blob.handle, &raw const name, out, error)
-        })?;
+        let named = keyed_type(api, input, factory, type_)?;
         register_cast(api, input, factory, (&text, &named), Cast { type_, is_to_text: false })?;
-        register_cast(api, input, factory, (&named, &text), Cast { type_, is_to_text: true })
+        register_cast(api, input, factory, (&named, &text), Cast { type_, is_to_text: true })?;
+        match type_ {
+            KeyedType::Range(element) => functions::register(api, input, element),
+            _ => Ok(()),
+        }
     }
+}
+
+/// DuckDB's type.
+///
+/// # Safety
+/// `input` is that of an entry that runs, and the factory is its own.
+unsafe fn keyed_type(
+    api: &'static Api,
+    input: &ExtensionInput,
+    factory: Handle,
+    type_: KeyedType,
+) -> Result<OwnedType, CallbackError> {
+    let name = raw(type_.name());
+    // SAFETY: the caller promises the handles; the name lives.
+    unsafe {
+        let blob = OwnedType::parse(api, input.context, "BLOB")?;
+        OwnedType::new(api, |out, error| {
+            (api.v2_factory_create_type_with_alias)(factory, blob.handle, &raw const name, out, error)
+        })
+    }
+}
+
+/// An error in the class of DuckDB's own errors of casts.
+fn conversion(error: &KeyError) -> CallbackError {
+    CallbackError::failed(format!("Conversion Error: {error}"))
+}
+
+/// A value for each row of these vectors: NULL if one of them is NULL, else what `value` gives for the entries of the
+/// row.
+fn each<T>(
+    rows: usize,
+    vectors: &[&VectorValues],
+    mut value: impl FnMut(&[usize]) -> Result<Option<T>, CallbackError>,
+) -> Result<Vec<Option<T>>, CallbackError> {
+    let mut entries = vec![0; vectors.len()];
+    let each = (0..rows).map(|row| {
+        for (entry, vector) in entries.iter_mut().zip(vectors) {
+            *entry = vector.entry(row);
+        }
+        let is_valid = vectors.iter().zip(&entries).all(|(vector, entry)| vector.is_valid(*entry));
+        if is_valid { value(&entries) } else { Ok(None) }
+    });
+    each.collect()
 }
 
 /// # Safety
@@ -99,8 +140,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
     // have the types of the cast, which are stored as texts are.
     unsafe {
         report(error, |api| {
-            let cast: &Cast =
-                object(api, |out, error| (api.v2_cast_function_exec_get_user_data)(info, out, error))?;
+            let cast: &Cast = object(api, |out, error| (api.v2_cast_function_exec_get_user_data)(info, out, error))?;
             let (mut rows, mut input, mut output) = (0, ptr::null_mut(), ptr::null_mut());
             checked(api, |error| (api.v2_cast_function_exec_get_row_count)(info, &raw mut rows, error))?;
             checked(api, |error| (api.v2_cast_function_exec_get_input)(info, &raw mut input, error))?;
@@ -120,8 +160,7 @@ unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
                 }
             }
             write_texts(api, output, &texts, &bytes)?;
-            // The class of DuckDB's own errors of casts.
-            failure.map_or(Ok(()), |error| Err(CallbackError::failed(format!("Conversion Error: {error}"))))
+            failure.map_or(Ok(()), |error| Err(conversion(&error)))
         });
     }
 }

@@ -13,7 +13,7 @@ use crate::error::SqlState;
 use crate::value::{ColumnWriter, LogicalType, TextStyle, logical_type};
 
 /// The rows with texts instead of keys.
-pub(super) fn without_keys(rows: Box<dyn Rows>) -> Box<dyn Rows> {
+pub(crate) fn without_keys(rows: Box<dyn Rows>) -> Box<dyn Rows> {
     let described = lines::described_schema(rows.as_ref());
     if !described.fields().iter().any(|field| has_keys(field)) {
         return rows;

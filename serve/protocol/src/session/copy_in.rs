@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_schema::Schema;
 use colonnade_sql::{Statement, quote};
 
-use crate::copy::CopyIn;
 use crate::copy::input::{CopyDataError, CopyReader, ReadRows, Targets, reader};
 use crate::copy::options::Format;
+use crate::copy::{CopyIn, without_keys};
 use crate::engine::{Columns, EngineAnswer, EngineError, InsertedRows, TargetColumn, ValueForm};
 use crate::error::Failure;
 use crate::message::ProtocolError;
@@ -46,7 +46,9 @@ impl Session {
         let exported = if copy.options.format == Format::Colonnade {
             let query = format!("{query} LIMIT 0");
             match self.query_answer(&Statement::of(&query, self.engine.dialect()), &[], BATCH)? {
-                EngineAnswer::Rows(rows) if rows.schema().fields().len() == columns.len() => rows.schema(),
+                EngineAnswer::Rows(rows) if rows.schema().fields().len() == columns.len() => {
+                    without_keys(rows).schema()
+                }
                 _ => return Err(Failure::DeferredColumns),
             }
         } else {

@@ -288,17 +288,20 @@ fn numeric_from_digits(text: &[u8], scale: i8, out: &mut Vec<u8>) -> Result<(), 
     send_numeric(&groups, fraction_groups, sign, scale.into(), out)
 }
 
+/// What PostgreSQL sends as the scale of an infinite number.
+const INFINITY_SCALE: u16 = 32;
+
 /// Appends the NUMERIC with this text form.
 pub(super) fn numeric_from_text(text: &str, out: &mut Vec<u8>) -> Result<(), ValueError> {
     let (sign, digits) = text.strip_prefix('-').map_or((0, text), |digits| (NEGATIVE, digits));
     let special = match (digits, sign) {
-        ("NaN", _) => Some(0xc000),
-        ("Infinity", 0) => Some(0xd000),
-        ("Infinity", _) => Some(0xf000),
+        ("NaN", _) => Some([0xc000, 0]),
+        ("Infinity", 0) => Some([0xd000, INFINITY_SCALE]),
+        ("Infinity", _) => Some([0xf000, INFINITY_SCALE]),
         _ => None,
     };
-    if let Some(special) = special {
-        out.extend([0u16, 0, special, 0].iter().flat_map(|part| part.to_be_bytes()));
+    if let Some([sign, scale]) = special {
+        out.extend([0u16, 0, sign, scale].iter().flat_map(|part| part.to_be_bytes()));
         return Ok(());
     }
     let (before, after) = digits.split_once('.').unwrap_or((digits, ""));
@@ -356,7 +359,7 @@ mod tests {
             assert_eq!(of(text).unwrap(), out, "{text}");
         }
         assert_eq!(of("NaN").unwrap(), [0, 0, 0, 0, 0xc0, 0, 0, 0]);
-        assert_eq!(of("-Infinity").unwrap(), [0, 0, 0, 0, 0xf0, 0, 0, 0]);
+        assert_eq!(of("-Infinity").unwrap(), [0, 0, 0, 0, 0xf0, 0, 0, 32]);
         assert!(of("1e5").is_err() && of(&format!("0.{}", "1".repeat(40_000))).is_err());
     }
 

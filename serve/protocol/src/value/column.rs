@@ -263,7 +263,10 @@ fn values<'a>(field: &Field, array: &'a dyn Array) -> Option<Values<'a>> {
         }
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
-            let children = members(field, fields).iter().zip(columns).map(|(field, child)| ColumnWriter::nested(field, child.as_ref()));
+            let children = members(field, fields)
+                .iter()
+                .zip(columns)
+                .map(|(field, child)| ColumnWriter::nested(field, child.as_ref()));
             Values::Struct(children.collect::<Option<_>>()?)
         }
         DataType::Map(entries, _) => {

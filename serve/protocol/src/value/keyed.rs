@@ -8,10 +8,12 @@
 mod element;
 mod network;
 mod number;
+mod operations;
 mod range;
 
 use super::TextStyle;
 pub use element::Element;
+pub use operations::{KnownRange, RangeComparison, RangeOperation, RangeTest};
 use range::{Range, multirange_key, multirange_of};
 
 /// A type of which the engine stores keys.
@@ -51,6 +53,9 @@ pub enum KeyError {
     /// The lower bound is above the upper one.
     #[error("range lower bound must be less than or equal to range upper bound")]
     Order,
+    /// The result of an operator would be two ranges.
+    #[error("result of range {0} would not be contiguous")]
+    NotContiguous(&'static str),
     /// An address with bits to the right of its mask.
     #[error("invalid cidr value: \"{0}\" has bits set to the right of its mask")]
     HostBits(String),
@@ -59,64 +64,82 @@ pub enum KeyError {
     Bytes(&'static str),
 }
 
-/// Each type, its name, its number, and that of its arrays (`pg_type.dat`).
-const TYPES: [(KeyedType, &str, u32, u32); 16] = [
-    (KeyedType::Range(Element::Int4), "int4range", 3904, 3905),
-    (KeyedType::Range(Element::Numeric), "numrange", 3906, 3907),
-    (KeyedType::Range(Element::Timestamp), "tsrange", 3908, 3909),
-    (KeyedType::Range(Element::TimestampTz), "tstzrange", 3910, 3911),
-    (KeyedType::Range(Element::Date), "daterange", 3912, 3913),
-    (KeyedType::Range(Element::Int8), "int8range", 3926, 3927),
-    (KeyedType::Multirange(Element::Int4), "int4multirange", 4451, 6150),
-    (KeyedType::Multirange(Element::Numeric), "nummultirange", 4532, 6151),
-    (KeyedType::Multirange(Element::Timestamp), "tsmultirange", 4533, 6152),
-    (KeyedType::Multirange(Element::TimestampTz), "tstzmultirange", 4534, 6153),
-    (KeyedType::Multirange(Element::Date), "datemultirange", 4535, 6155),
-    (KeyedType::Multirange(Element::Int8), "int8multirange", 4536, 6157),
-    (KeyedType::Cidr, "cidr", 650, 651),
-    (KeyedType::MacAddress8, "macaddr8", 774, 775),
-    (KeyedType::MacAddress, "macaddr", 829, 1040),
-    (KeyedType::Inet, "inet", 869, 1041),
+/// All types.
+const ALL: [KeyedType; 16] = [
+    KeyedType::Range(Element::Int4),
+    KeyedType::Range(Element::Int8),
+    KeyedType::Range(Element::Numeric),
+    KeyedType::Range(Element::Date),
+    KeyedType::Range(Element::Timestamp),
+    KeyedType::Range(Element::TimestampTz),
+    KeyedType::Multirange(Element::Int4),
+    KeyedType::Multirange(Element::Int8),
+    KeyedType::Multirange(Element::Numeric),
+    KeyedType::Multirange(Element::Date),
+    KeyedType::Multirange(Element::Timestamp),
+    KeyedType::Multirange(Element::TimestampTz),
+    KeyedType::Inet,
+    KeyedType::Cidr,
+    KeyedType::MacAddress,
+    KeyedType::MacAddress8,
 ];
 
 impl KeyedType {
     /// All types.
     pub fn all() -> impl Iterator<Item = Self> {
-        TYPES.iter().map(|(type_, ..)| *type_)
+        ALL.into_iter()
     }
 
-    fn row(self) -> &'static (Self, &'static str, u32, u32) {
-        TYPES.iter().find(|(type_, ..)| *type_ == self).expect("the table has each type")
+    /// PostgreSQL's name, its number, and that of its arrays (`pg_type.dat`).
+    fn names(self) -> (&'static str, u32, u32) {
+        match self {
+            Self::Range(Element::Int4) => ("int4range", 3904, 3905),
+            Self::Range(Element::Int8) => ("int8range", 3926, 3927),
+            Self::Range(Element::Numeric) => ("numrange", 3906, 3907),
+            Self::Range(Element::Date) => ("daterange", 3912, 3913),
+            Self::Range(Element::Timestamp) => ("tsrange", 3908, 3909),
+            Self::Range(Element::TimestampTz) => ("tstzrange", 3910, 3911),
+            Self::Multirange(Element::Int4) => ("int4multirange", 4451, 6150),
+            Self::Multirange(Element::Int8) => ("int8multirange", 4536, 6157),
+            Self::Multirange(Element::Numeric) => ("nummultirange", 4532, 6151),
+            Self::Multirange(Element::Date) => ("datemultirange", 4535, 6155),
+            Self::Multirange(Element::Timestamp) => ("tsmultirange", 4533, 6152),
+            Self::Multirange(Element::TimestampTz) => ("tstzmultirange", 4534, 6153),
+            Self::Inet => ("inet", 869, 1041),
+            Self::Cidr => ("cidr", 650, 651),
+            Self::MacAddress => ("macaddr", 829, 1040),
+            Self::MacAddress8 => ("macaddr8", 774, 775),
+        }
     }
 
     /// PostgreSQL's name, which is the engine's too.
     pub fn name(self) -> &'static str {
-        self.row().1
+        self.names().0
     }
 
     /// The type with a name.
     pub fn of_name(name: &str) -> Option<Self> {
-        TYPES.iter().find(|(_, known, ..)| *known == name).map(|(type_, ..)| *type_)
+        Self::all().find(|type_| type_.name() == name)
     }
 
     /// PostgreSQL's number.
     pub fn oid(self) -> u32 {
-        self.row().2
+        self.names().1
     }
 
     /// The type with a number.
     pub fn of_oid(oid: u32) -> Option<Self> {
-        TYPES.iter().find(|(_, _, known, _)| *known == oid).map(|(type_, ..)| *type_)
+        Self::all().find(|type_| type_.oid() == oid)
     }
 
     /// The number of the arrays of the type with a number.
     pub(crate) fn array_of(oid: u32) -> Option<u32> {
-        Self::of_oid(oid).map(|type_| type_.row().3)
+        Self::of_oid(oid).map(|type_| type_.names().2)
     }
 
     /// The number of the type whose arrays have a number.
     pub(crate) fn item_of(array: u32) -> Option<u32> {
-        TYPES.iter().find(|(.., known)| *known == array).map(|(_, _, oid, _)| *oid)
+        Self::all().find(|type_| type_.names().2 == array).map(Self::oid)
     }
 
     /// Bytes of a value as PostgreSQL stores it, or −1.

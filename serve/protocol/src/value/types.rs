@@ -273,10 +273,7 @@ mod tests {
     #[test]
     fn rows_have_the_types_of_their_fields() {
         let name = "STRUCT(\"a\"\", b\" INTEGER, \"c\"\"d\" STRUCT(x VARCHAR[], y ENUM('(', ')')), ok DECIMAL(9,2))";
-        assert_eq!(
-            fields(name),
-            Some(vec!["INTEGER", "STRUCT(x VARCHAR[], y ENUM('(', ')'))", "DECIMAL(9,2)"])
-        );
+        assert_eq!(fields(name), Some(vec!["INTEGER", "STRUCT(x VARCHAR[], y ENUM('(', ')'))", "DECIMAL(9,2)"]));
         assert_eq!(fields("TUPLE(INTEGER, inet[])"), Some(vec!["INTEGER", "inet[]"]));
         assert_eq!((fields("INTEGER"), fields("MAP(INTEGER, inet)")), (None, None));
     }

@@ -5,9 +5,7 @@ use arrow_schema::TimeUnit;
 use super::{KeyError, number};
 use crate::parameter::{ParameterValue, from_binary, parse_written};
 use crate::value::types::Type;
-use crate::value::{
-    POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS, TextStyle, Zone, binary, datetime, oid,
-};
+use crate::value::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_MICROS, TextStyle, Zone, binary, datetime, oid};
 
 /// The type of a range's bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +76,21 @@ impl Element {
             Self::Timestamp | Self::TimestampTz if !is_finite(i64::MAX) => None,
             _ => Some((value ^ i64::MIN).to_be_bytes().to_vec()),
         }
+    }
+
+    /// The number of a key, as DuckDB and Arrow have it: their infinite dates and times are ±MAX. `None` for numerics.
+    pub(super) fn number(self, key: &[u8]) -> Option<i64> {
+        let value = self.value(key).filter(|_| self != Self::Numeric)?;
+        Some(match self {
+            Self::Date => value.max(-i64::from(i32::MAX)),
+            Self::Timestamp | Self::TimestampTz => value.max(-i64::MAX),
+            _ => value,
+        })
+    }
+
+    /// The reverse of [`number`](Self::number).
+    pub(super) fn key_of_number(self, value: i64) -> Vec<u8> {
+        self.key(value).unwrap_or_else(|| self.infinite(value > 0))
     }
 
     fn infinite(self, is_positive: bool) -> Vec<u8> {

@@ -61,7 +61,8 @@ fn split(text: &str) -> Option<(&str, Option<u8>)> {
 
 fn octets(address: &str) -> Option<Vec<u8>> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let octets: Option<Vec<u8>> = address.split('.').map(|part| part.parse().ok().filter(|_| is_number(part))).collect();
+    let octets: Option<Vec<u8>> =
+        address.split('.').map(|part| part.parse().ok().filter(|_| is_number(part))).collect();
     octets.filter(|octets| octets.len() <= 4)
 }
 
@@ -94,7 +95,8 @@ impl Address {
         let mut key = vec![if self.bytes.len() == 4 { IPV4 } else { IPV6 }];
         let network = (0..self.bits).map(|at| if self.bit(at) { ONE } else { ZERO });
         let symbols: Vec<u8> = network.chain([END]).collect();
-        let byte = |symbols: &[u8]| (0..SYMBOLS_PER_BYTE).fold(0, |byte, at| byte << 2 | symbols.get(at).unwrap_or(&END));
+        let byte =
+            |symbols: &[u8]| (0..SYMBOLS_PER_BYTE).fold(0, |byte, at| byte << 2 | symbols.get(at).unwrap_or(&END));
         key.extend(symbols.chunks(SYMBOLS_PER_BYTE).map(byte));
         key.extend_from_slice(&self.bytes);
         key
@@ -153,7 +155,9 @@ fn ipv6_text(bytes: &[u8]) -> String {
     let address = <[u8; 16]>::try_from(bytes).unwrap_or_default();
     // An address with six words of zeros before others is shown as one of IPv4, unlike in the standard library.
     match address {
-        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] if (a, b) != (0, 0) => format!("::{}", Ipv4Addr::new(a, b, c, d)),
+        [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, a, b, c, d] if (a, b) != (0, 0) => {
+            format!("::{}", Ipv4Addr::new(a, b, c, d))
+        }
         _ => Ipv6Addr::from(address).to_string(),
     }
 }

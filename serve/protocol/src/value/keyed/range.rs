@@ -4,10 +4,10 @@ use super::{Element, KeyError, TextStyle};
 
 /// A bound of a range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Bound {
+pub(super) struct Bound {
     /// The key of its value; `None` if the range has no end here.
-    key: Option<Vec<u8>>,
-    is_inclusive: bool,
+    pub key: Option<Vec<u8>>,
+    pub is_inclusive: bool,
 }
 
 /// A range.
@@ -19,8 +19,8 @@ pub(super) enum Range {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
-    lower: Bound,
-    upper: Bound,
+    pub lower: Bound,
+    pub upper: Bound,
 }
 
 /// The first byte of a key: an empty range is below all others.
@@ -35,7 +35,7 @@ const FLAG_UPPER_INFINITE: u8 = 0x10;
 
 impl Range {
     /// The range with these bounds, in the one form that equal ranges have.
-    fn new(element: Element, name: &'static str, mut lower: Bound, mut upper: Bound) -> Result<Self, KeyError> {
+    pub fn new(element: Element, name: &'static str, mut lower: Bound, mut upper: Bound) -> Result<Self, KeyError> {
         lower.is_inclusive &= lower.key.is_some();
         upper.is_inclusive &= upper.key.is_some();
         match (&lower.key, &upper.key) {

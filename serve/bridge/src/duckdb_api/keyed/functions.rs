@@ -1,0 +1,226 @@
+//! PostgreSQL's functions and operators of ranges.
+
+use std::ptr;
+
+use colonnade_duckdb_api::extension::{CONSISTENT, ExtensionInput, POSITIONAL_ONLY, add_parameter};
+use colonnade_duckdb_api::scalar::{self, ScalarFunction};
+use colonnade_server::value::keyed::{Element, KeyedType, KnownRange, RangeComparison, RangeOperation, RangeTest};
+
+use super::{conversion, keyed_type};
+use crate::duckdb_api::handles::{CallbackError, OwnedType, checked, object, owned};
+use crate::duckdb_api::results::{set_nulls, write_texts};
+use crate::duckdb_api::symbols::{Api, Handle};
+use crate::duckdb_api::vectors::VectorValues;
+use crate::duckdb_api::{handles::report, keyed};
+
+/// What a function does.
+#[derive(Clone, Copy)]
+enum Action {
+    /// Gives a bound's value.
+    Bound {
+        is_upper: bool,
+    },
+    Test(RangeTest),
+    Compare(RangeComparison),
+    Operate(RangeOperation),
+    /// Whether the range, which is the first argument or the second, contains the other one.
+    ContainsValue {
+        is_range_first: bool,
+    },
+}
+
+struct Call {
+    element: Element,
+    action: Action,
+}
+
+/// PostgreSQL's names.
+const ACTIONS: [(&str, Action); 19] = [
+    // Not `lower` and `upper`: DuckDB could not choose for NULL and for parameters, which have no type yet.
+    ("lower_bound", Action::Bound { is_upper: false }),
+    ("upper_bound", Action::Bound { is_upper: true }),
+    ("isempty", Action::Test(RangeTest::IsEmpty)),
+    ("lower_inc", Action::Test(RangeTest::LowerInclusive)),
+    ("upper_inc", Action::Test(RangeTest::UpperInclusive)),
+    ("lower_inf", Action::Test(RangeTest::LowerInfinite)),
+    ("upper_inf", Action::Test(RangeTest::UpperInfinite)),
+    ("@>", Action::Compare(RangeComparison::Contains)),
+    ("<@", Action::Compare(RangeComparison::IsContained)),
+    ("&&", Action::Compare(RangeComparison::Overlaps)),
+    ("-|-", Action::Compare(RangeComparison::IsAdjacent)),
+    ("<<", Action::Compare(RangeComparison::IsBefore)),
+    (">>", Action::Compare(RangeComparison::IsAfter)),
+    ("+", Action::Operate(RangeOperation::Union)),
+    ("*", Action::Operate(RangeOperation::Intersection)),
+    ("-", Action::Operate(RangeOperation::Difference)),
+    ("range_merge", Action::Operate(RangeOperation::Merge)),
+    ("@>", Action::ContainsValue { is_range_first: true }),
+    ("<@", Action::ContainsValue { is_range_first: false }),
+];
+
+/// DuckDB's type of an element, unless that has any number of digits.
+fn element_type(element: Element) -> Option<&'static str> {
+    Some(match element {
+        Element::Int4 => "INTEGER",
+        Element::Int8 => "BIGINT",
+        Element::Date => "DATE",
+        Element::Timestamp => "TIMESTAMP",
+        Element::TimestampTz => "TIMESTAMP WITH TIME ZONE",
+        Element::Numeric => return None,
+    })
+}
+
+/// Registers the functions of one type of ranges.
+///
+/// # Safety
+/// `input` is that of an entry that runs.
+pub(super) unsafe fn register(
+    api: &'static Api,
+    input: &ExtensionInput,
+    element: Element,
+) -> Result<(), CallbackError> {
+    for (name, action) in ACTIONS {
+        let value = element_type(element);
+        if value.is_none() && matches!(action, Action::Bound { .. } | Action::ContainsValue { .. }) {
+            continue;
+        }
+        let function = ScalarFunction {
+            name,
+            stability: CONSISTENT,
+            user_data: Some(owned(Call { element, action })),
+            resolve: None,
+            bind,
+            begin,
+            execute,
+        };
+        // SAFETY: the caller promises the input; the types live until the signature has them; the callbacks take what
+        // they have given DuckDB.
+        unsafe {
+            function.register(api, input.context, input.extension, |factory, signature| {
+                let range = keyed_type(api, input, factory, KeyedType::Range(element))?;
+                let boolean = OwnedType::parse(api, input.context, "BOOLEAN")?;
+                let value = OwnedType::parse(api, input.context, value.unwrap_or("BOOLEAN"))?;
+                let (first, second, result) = match action {
+                    Action::Bound { .. } => (&range, None, &value),
+                    Action::Test(_) => (&range, None, &boolean),
+                    Action::Compare(_) => (&range, Some(&range), &boolean),
+                    Action::Operate(_) => (&range, Some(&range), &range),
+                    Action::ContainsValue { is_range_first: true } => (&range, Some(&value), &boolean),
+                    Action::ContainsValue { is_range_first: false } => (&value, Some(&range), &boolean),
+                };
+                add_parameter(api, signature, "first", first, POSITIONAL_ONLY)?;
+                if let Some(second) = second {
+                    add_parameter(api, signature, "second", second, POSITIONAL_ONLY)?;
+                }
+                checked(api, |error| (api.v2_function_signature_set_return_type)(signature, result.handle, error))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with the handles of a bind, whose data are those of `register`.
+    unsafe {
+        report(error, |api| {
+            let call: &Call = object(api, |out, error| (api.v2_function_bind_get_user_data)(info, out, error))?;
+            let mut copy = owned(Call { ..*call });
+            checked(api, |error| (api.v2_scalar_function_bind_set_bind_data)(own_info, &raw mut copy, error))
+        });
+    }
+}
+
+/// A thread needs nothing.
+unsafe extern "C" fn begin(_: Handle, _: Handle, _: *mut Handle) {}
+
+unsafe extern "C" fn execute(info: Handle, _: Handle, error: *mut Handle) {
+    // SAFETY: DuckDB calls this with the handles of an execution, whose data are those of `bind`. The vectors have the
+    // types of the signature.
+    unsafe {
+        report(error, |api| {
+            let call: &Call = object(api, |out, error| (api.v2_scalar_function_exec_get_bind_data)(info, out, error))?;
+            let rows = scalar::row_count(api, info)?;
+            let result = scalar::result(api, info)?;
+            let first = scalar::argument(api, info, 0)?;
+            match call.action {
+                Action::Bound { is_upper } => {
+                    let values =
+                        keyed::each(rows, &[&first], |entries| Ok(call.range(&first, entries[0])?.bound(is_upper)))?;
+                    match call.element {
+                        Element::Int4 | Element::Date => {
+                            let narrow: Vec<_> =
+                                values.into_iter().map(|value| value.map(|value| value as i32)).collect();
+                            write(api, result, &narrow)
+                        }
+                        _ => write(api, result, &values),
+                    }
+                }
+                Action::Test(test) => {
+                    let values =
+                        keyed::each(rows, &[&first], |entries| Ok(Some(call.range(&first, entries[0])?.test(test))))?;
+                    write(api, result, &values)
+                }
+                Action::Compare(comparison) => {
+                    let second = scalar::argument(api, info, 1)?;
+                    let values = keyed::each(rows, &[&first, &second], |entries| {
+                        let (a, b) = (call.range(&first, entries[0])?, call.range(&second, entries[1])?);
+                        Ok(Some(a.compare(comparison, &b)))
+                    })?;
+                    write(api, result, &values)
+                }
+                Action::ContainsValue { is_range_first } => {
+                    let second = scalar::argument(api, info, 1)?;
+                    let (ranges, values) = if is_range_first { (&first, &second) } else { (&second, &first) };
+                    let found = keyed::each(rows, &[ranges, values], |entries| {
+                        let value = match call.element {
+                            Element::Int4 | Element::Date => values.value::<i32>(entries[1]).into(),
+                            _ => values.value::<i64>(entries[1]),
+                        };
+                        Ok(Some(call.range(ranges, entries[0])?.contains_value(value)))
+                    })?;
+                    write(api, result, &found)
+                }
+                Action::Operate(operation) => {
+                    let second = scalar::argument(api, info, 1)?;
+                    let keys = keyed::each(rows, &[&first, &second], |entries| {
+                        let (a, b) = (call.range(&first, entries[0])?, call.range(&second, entries[1])?);
+                        a.operate(operation, &b).map(Some).map_err(|error| conversion(&error))
+                    })?;
+                    let (mut bytes, mut places) = (Vec::new(), Vec::new());
+                    for key in keys {
+                        let start = bytes.len();
+                        bytes.extend_from_slice(key.as_deref().unwrap_or_default());
+                        places.push(key.is_some().then_some(start..bytes.len()));
+                    }
+                    write_texts(api, result, &places, &bytes)
+                }
+            }
+        });
+    }
+}
+
+impl Call {
+    /// # Safety
+    /// The values are ranges of this element, and the entry is not NULL.
+    unsafe fn range(&self, values: &VectorValues, entry: usize) -> Result<KnownRange, CallbackError> {
+        // SAFETY: the caller promises it.
+        KnownRange::of_key(self.element, unsafe { values.text(entry) }).map_err(|error| conversion(&error))
+    }
+}
+
+/// Writes values to the first rows of a vector; `None` is NULL.
+///
+/// # Safety
+/// The vector has values of this type, and these rows.
+unsafe fn write<T: Copy>(api: &Api, vector: Handle, values: &[Option<T>]) -> Result<(), CallbackError> {
+    let mut data = ptr::null_mut();
+    // SAFETY: the caller promises the vector.
+    unsafe {
+        set_nulls(api, vector, 0, (0..values.len()).filter(|row| values[*row].is_none()))?;
+        checked(api, |error| (api.v2_vector_get_data_mutable)(vector, &raw mut data, error))?;
+        for (row, value) in values.iter().enumerate().filter_map(|(row, value)| Some((row, (*value)?))) {
+            data.cast::<T>().add(row).write_unaligned(value);
+        }
+    }
+    Ok(())
+}

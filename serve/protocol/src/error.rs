@@ -219,7 +219,7 @@ impl Failure {
             Self::Starting => SqlState::new("57P03"),
             Self::EngineFailed => SqlState::CRASH_SHUTDOWN,
             Self::Limit(error) => error.code(),
-            Self::Protocol(ProtocolError::ClientEncoding(_)) => SqlState::INVALID_PARAMETER_VALUE,
+            Self::Protocol(ProtocolError::Text(error)) => error.code(),
             Self::Protocol(ProtocolError::Options(_)) => SqlState::SYNTAX_ERROR,
             Self::Protocol(_) => SqlState::PROTOCOL_VIOLATION,
             Self::Disconnected(_) => SqlState::IO_ERROR,

@@ -6,6 +6,8 @@ pub mod backend;
 pub mod frontend;
 mod reader;
 
+use crate::charset::TextError;
+
 /// A violation of the protocol by the client.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
@@ -28,18 +30,15 @@ pub enum ProtocolError {
     /// The message goes on after its last field.
     #[error("message {0:?} has bytes after its last field")]
     Trailing(char),
-    /// A string is not UTF-8.
-    #[error("message {0:?} contains text that is not UTF-8; set client_encoding to UTF8")]
-    Encoding(char),
+    /// A string that is no text in the client's encoding.
+    #[error(transparent)]
+    Text(TextError),
     /// A field has an invalid value.
     #[error("message {0:?} has an invalid {1}")]
     Field(char, &'static str),
     /// The start-up message requests an unsupported version of the protocol.
     #[error("protocol version {0}.{1} is not supported; this server supports 3.0 and 3.2")]
     Version(u16, u16),
-    /// The client asks for an encoding that is not UTF-8.
-    #[error("client_encoding {0:?} is not supported; use UTF8")]
-    ClientEncoding(String),
     /// The start-up message's `options` cannot be read.
     #[error("invalid command-line argument for server process: {0}")]
     Options(String),

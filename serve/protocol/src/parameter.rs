@@ -12,6 +12,7 @@ pub(crate) use instant::parse_written;
 pub use instant::{Instant, parse_instant};
 pub use text::{check_number, from_text};
 
+use crate::charset::TextError;
 use crate::error::{ClientError, SqlState};
 use crate::value::types::{Type, TypeKind};
 
@@ -116,6 +117,9 @@ pub enum InputError {
     /// The text is not UTF-8.
     #[error("invalid byte sequence for encoding \"UTF8\"")]
     Encoding,
+    /// The text cannot be converted from the client's encoding.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// A number or a time that the engine's type cannot represent.
     #[error("a value is out of range for type {0}")]
     Range(String),
@@ -131,6 +135,7 @@ impl ClientError for InputError {
             Self::Binary(_) => SqlState::new("22P03"),
             Self::NoBinary(_) | Self::Dimensions(_) => SqlState::FEATURE_NOT_SUPPORTED,
             Self::Encoding => SqlState::new("22021"),
+            Self::Text(error) => error.code(),
             Self::Range(_) => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
         }
     }

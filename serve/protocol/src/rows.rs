@@ -8,13 +8,14 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::Schema;
 
+use crate::charset::values::RowEncoder;
 use crate::connection::cancel::Control;
 use crate::connection::socket::Output;
 use crate::copy::lines;
 use crate::engine::{EngineError, Rows};
 use crate::error::{ClientError, Failure, SqlState};
 use crate::limits::{Budget, Charged, LimitError};
-use crate::message::backend;
+use crate::message::backend::{self, MESSAGE_HEADER, Messages};
 use crate::rows::spool::Spool;
 use crate::value::oid::{self, TypeInfo};
 use crate::value::types::{Type, TypeKind};
@@ -70,15 +71,15 @@ impl Formats {
 }
 
 /// Appends RowDescription for columns with these names and types.
-pub fn describe(out: &mut Vec<u8>, columns: &[(String, Type)], formats: &Formats) -> Result<(), Failure> {
+pub fn describe(out: &mut Messages, columns: &[(String, Type)], formats: &Formats) -> Result<(), Failure> {
     check_count(columns.len())?;
     if let Some((name, type_)) = columns.iter().find(|(_, type_)| type_.kind == TypeKind::Unsupported) {
         let (column, data_type) = (name.clone(), type_.name.clone());
         return Err(Unsupported { column, data_type, format: TEXT }.into());
     }
     let columns = columns.iter().enumerate();
-    backend::row_description(out, columns.map(|(at, (name, type_))| (name.as_str(), type_.info(), formats.code(at))));
-    Ok(())
+    let columns = columns.map(|(at, (name, type_))| (name.as_str(), type_.info(), formats.code(at)));
+    Ok(backend::row_description(out, columns)?)
 }
 
 impl Formats {
@@ -134,12 +135,14 @@ impl Cursor {
         Ok(())
     }
 
-    pub fn describe(&self, out: &mut Vec<u8>, formats: &Formats) {
+    /// Appends RowDescription.
+    ///
+    /// # Errors
+    /// If the client's encoding does not have a character of a name.
+    pub fn describe(&self, out: &mut Messages, formats: &Formats) -> Result<(), Failure> {
         let columns = self.schema.fields().iter().enumerate();
-        backend::row_description(
-            out,
-            columns.map(|(at, field)| (field.name().as_str(), oid::of(field), formats.code(at))),
-        );
+        let columns = columns.map(|(at, field)| (field.name().as_str(), oid::of(field), formats.code(at)));
+        Ok(backend::row_description(out, columns)?)
     }
 
     /// The names and types of the columns.
@@ -235,15 +238,20 @@ impl Cursor {
     ) -> Result<(), Failure> {
         let columns = lines::column_writers(&self.schema, batch, TEXT)?;
         let fields = (columns.len() as i16).to_be_bytes();
+        let mut encoder = output.encoding().charset().map(|charset| {
+            let of_type =
+                |(at, column): (usize, &ColumnWriter<'_>)| column.binary_oid().filter(|_| formats.is_binary(at));
+            RowEncoder::new(charset, columns.iter().enumerate().map(of_type))
+        });
         for row in 0..batch.num_rows() {
             let buffer = output.buffer();
             let start = buffer.len();
-            let mut result = Ok(());
+            let mut written = Ok(());
             backend::message(buffer, b'D', |out| {
                 out.extend_from_slice(&fields);
                 for (at, column) in columns.iter().enumerate() {
-                    if result.is_ok() {
-                        result = if formats.is_binary(at) {
+                    if written.is_ok() {
+                        written = if formats.is_binary(at) {
                             column.write_binary(row, out)
                         } else {
                             text(column, row, style, out)
@@ -251,12 +259,16 @@ impl Cursor {
                     }
                 }
             });
+            let mut result = written.map_err(Failure::from);
+            if let (Some(encoder), Ok(())) = (&mut encoder, &result) {
+                result = encoder.encode(buffer, start, start + MESSAGE_HEADER).map_err(Failure::from);
+            }
             if buffer.len() - start > MAX_ROW_BYTES {
-                result = Err(ValueError::TooLarge { format: "a row" });
+                result = Err(ValueError::TooLarge { format: "a row" }.into());
             }
             if let Err(error) = result {
                 buffer.truncate(start);
-                return Err(error.into());
+                return Err(error);
             }
             output.flush_if_full()?;
         }

@@ -55,7 +55,7 @@ impl Session {
         // After an error in the extended protocol, all messages up to Sync are skipped.
         let mut is_skipping = false;
         self.send_ready()?;
-        while let Some(request) = self.input.message(Phase::Ready, |message| Request::from_message(&message))? {
+        while let Some(request) = self.input.message(Phase::Ready, Request::from_message)? {
             if !is_skipping && let Err(failure) = self.check_deferred_description(&request) {
                 is_skipping = true;
                 self.fail(&failure, None);
@@ -89,6 +89,17 @@ impl Session {
                         self.output.flush()?;
                     }
                 },
+                Request::InvalidText { is_query, error } => {
+                    self.fail(&error.into(), None);
+                    if is_query {
+                        self.end_pipeline()?;
+                        self.send_ready()?;
+                    } else {
+                        is_skipping = true;
+                        self.abandon_pipeline()?;
+                        self.output.flush()?;
+                    }
+                }
                 Request::FunctionCall => {
                     self.fail(&Failure::NotSupported("the function call protocol"), None);
                     self.send_ready()?;

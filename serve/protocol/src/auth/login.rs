@@ -193,7 +193,7 @@ fn exchange_scram(
     let nonce = BASE64.encode(random::<NONCE_BYTES>()?);
     let asked = read_response(input, |body| {
         let (mechanism, first) = sasl_initial_response(body)?;
-        Ok(ScramExchange::begin(mechanism, first, end_point, verifier, &nonce)?)
+        Ok(ScramExchange::begin(&mechanism, first, end_point, verifier, &nonce)?)
     })?;
     backend::authentication_sasl_continue(output.buffer(), asked.server_first());
     output.flush()?;

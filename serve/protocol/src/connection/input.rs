@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use crate::charset::ClientEncoding;
 use crate::connection::socket::Socket;
 use crate::error::Failure;
 use crate::message::ProtocolError;
@@ -15,6 +16,8 @@ pub struct Input {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// The encoding of the texts in messages.
+    pub encoding: ClientEncoding,
 }
 
 /// Bytes of one read. The buffer grows with the bytes that arrive, not with the length that a message claims.
@@ -26,7 +29,7 @@ impl Input {
     /// The buffer is bounded by the longest message of each phase. A caller that keeps parts of a message charges them
     /// to the budget.
     pub fn new(socket: Arc<Socket>) -> Self {
-        Self { socket, buffer: Vec::new(), start: 0, end: 0 }
+        Self { socket, buffer: Vec::new(), start: 0, end: 0, encoding: ClientEncoding::default() }
     }
 
     pub fn has_more(&self) -> bool {
@@ -51,7 +54,7 @@ impl Input {
                 return if self.has_more() { Err(ProtocolError::Eof.into()) } else { Ok(None) };
             }
         };
-        let message = frontend::parse(self.unread(), phase)?;
+        let message = frontend::parse(self.unread(), phase, self.encoding)?;
         let handled = message.map(|(message, _)| handle(message));
         self.start += length;
         self.release_long_buffer();

@@ -14,6 +14,8 @@ use colonnade_wire::Link;
 
 use super::waiting::Waits;
 use crate::board::Slot;
+use crate::charset::ClientEncoding;
+use crate::message::backend::Messages;
 use crate::tls::Tls;
 
 /// A connected stream, and its encryption once that has begun.
@@ -324,7 +326,7 @@ const FILE_BYTES: usize = 256 << 10;
 /// Outgoing messages. Small ones are gathered in a buffer; large payloads are written without a copy.
 pub struct Output {
     socket: Arc<Socket>,
-    buffer: Vec<u8>,
+    buffer: Messages,
 }
 
 /// Gathered bytes are sent when they reach this size.
@@ -332,10 +334,10 @@ const FLUSH_BYTES: usize = 64 << 10;
 
 impl Output {
     pub fn new(socket: Arc<Socket>) -> Self {
-        Self { socket, buffer: Vec::with_capacity(FLUSH_BYTES) }
+        Self { socket, buffer: Messages::with_capacity(FLUSH_BYTES) }
     }
 
-    pub fn buffer(&mut self) -> &mut Vec<u8> {
+    pub fn buffer(&mut self) -> &mut Messages {
         &mut self.buffer
     }
 
@@ -394,7 +396,12 @@ impl Output {
 
     /// Another output for the same socket. While it is in use, nothing else may write, and this buffer must be empty.
     pub fn sibling(&self) -> Self {
-        Self { socket: Arc::clone(&self.socket), buffer: Vec::new() }
+        Self { socket: Arc::clone(&self.socket), buffer: Messages::default() }
+    }
+
+    /// The client's encoding, in which messages have their texts.
+    pub fn encoding(&self) -> ClientEncoding {
+        self.buffer.encoding
     }
 
     /// The socket, for its state only: the caller must not write to it.

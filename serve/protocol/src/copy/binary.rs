@@ -4,8 +4,9 @@ use arrow_schema::Schema;
 
 use super::context::Context;
 use super::lines;
+use crate::charset::values::RowEncoder;
 use crate::error::Failure;
-use crate::message::backend;
+use crate::message::backend::{self, MESSAGE_HEADER};
 use crate::value::{ColumnWriter, Unsupported};
 
 const FORMAT: &str = "FORMAT binary";
@@ -27,18 +28,24 @@ pub(super) fn write(
     let mut sent = 0;
     while let Some(batch) = context.next()? {
         let columns = lines::column_writers(schema, &batch, FORMAT)?;
+        let charset = context.output.encoding().charset();
+        let mut encoder = charset.map(|charset| RowEncoder::new(charset, columns.iter().map(ColumnWriter::binary_oid)));
         for row in 0..batch.num_rows() {
             let buffer = context.output.buffer();
-            let start = buffer.len();
-            let mut result = Ok(());
+            let (start, first) = (buffer.len(), buffer.len() + MESSAGE_HEADER + header.len());
+            let mut written = Ok(());
             backend::message(buffer, b'd', |out| {
                 out.extend_from_slice(std::mem::take(&mut header));
                 out.extend_from_slice(&count);
-                result = columns.iter().try_for_each(|column| column.write_binary(row, out));
+                written = columns.iter().try_for_each(|column| column.write_binary(row, out));
             });
+            let mut result = written.map_err(Failure::from);
+            if let (Some(encoder), Ok(())) = (&mut encoder, &result) {
+                result = encoder.encode(buffer, start, first).map_err(Failure::from);
+            }
             if let Err(error) = result {
                 buffer.truncate(start);
-                return Err(error.into());
+                return Err(error);
             }
             context.output.flush_if_full()?;
         }

@@ -7,7 +7,6 @@ use super::lines;
 use super::options::{CopyOptions, CsvOptions};
 use super::text::push_delimiter;
 use crate::error::Failure;
-use crate::message::backend;
 use crate::value::is_unquoted_byte;
 
 const FORMAT: &str = "FORMAT csv";
@@ -31,21 +30,22 @@ pub(super) fn write(
 ) -> Result<u64, Failure> {
     let forced = forced_columns(schema, options)?;
     response(context);
+    let charset = options.encoding.unwrap_or(context.output.encoding()).charset();
     let is_single = schema.fields().len() == 1;
     if options.header {
-        backend::message(context.output.buffer(), b'd', |out| {
+        lines::write_header(context, charset, |out| {
             for (at, field) in schema.fields().iter().enumerate() {
                 push_delimiter(at, options.delimiter, out);
                 write_value(field.name().as_bytes(), options, false, is_single, out);
             }
             out.push(b'\n');
-        });
+        })?;
     }
     let marks = [options.delimiter, options.csv.quote];
     let never_quotes = options.null.is_empty() && !marks.into_iter().any(is_unquoted_byte);
     let style = context.text_style;
     let mut text = Vec::new();
-    lines::write(context, schema, FORMAT, |columns, row, out| {
+    lines::write(context, schema, FORMAT, charset, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {
             push_delimiter(at, options.delimiter, out);
             if column.is_null(row) {

@@ -7,6 +7,7 @@ mod arrow;
 mod binary;
 mod columnar;
 mod csv;
+mod decoding;
 mod error;
 mod frame;
 mod lines;
@@ -22,6 +23,7 @@ pub use error::CopyDataError;
 pub use rows::needs_cast;
 
 use super::options::{CopyOptions, Format, OptionError};
+use crate::charset::ClientEncoding;
 use crate::engine::TargetColumn;
 use crate::error::Failure;
 use crate::limits::Budget;
@@ -82,21 +84,27 @@ pub struct Targets {
     pub is_listed: bool,
 }
 
-/// The reader for the format in `options`. The memory that it keeps is charged to the budget.
+/// The reader for the format in `options`. The memory that it keeps is charged to the budget. `encoding` is the client's.
 ///
 /// # Errors
 /// If an option names a column that is not among the targets.
 pub fn reader(
     options: &CopyOptions,
     Targets { columns: targets, exported, is_listed }: Targets,
+    encoding: ClientEncoding,
     budget: &Arc<Budget>,
 ) -> Result<Box<dyn CopyReader>, OptionError> {
-    Ok(match options.format {
+    let reader: Box<dyn CopyReader> = match options.format {
         Format::Text => Box::new(text::Text::new(options, rows::Rows::new(targets, budget), budget)),
         Format::Csv => Box::new(csv::Csv::new(options, targets, budget)?),
-        Format::Binary => Box::new(binary::Binary::new(rows::Rows::new(targets, budget), budget)),
+        Format::Binary => Box::new(binary::Binary::new(rows::Rows::new(targets, budget), encoding.charset(), budget)),
         Format::Arrow => Box::new(arrow::Arrow::new(targets.len(), budget)),
         Format::Colonnade => Box::new(columnar::Colonnade::new(targets, exported, is_listed, budget)),
+    };
+    let charset = options.encoding.unwrap_or(encoding).charset().filter(|_| !options.format.is_binary());
+    Ok(match charset {
+        Some(charset) => Box::new(decoding::Decoding::new(charset, reader)),
+        None => reader,
     })
 }
 

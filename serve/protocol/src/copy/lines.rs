@@ -6,6 +6,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::{Fields, Schema};
 
 use super::context::Context;
+use crate::charset::Charset;
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::message::backend;
@@ -41,12 +42,14 @@ pub(crate) fn check(schema: &Schema, format: &'static str) -> Result<(), Unsuppo
     Ok(())
 }
 
-/// Sends every row as one CopyData message, which `line` writes. The protocol allows other boundaries, but clients that
+/// Sends every row as one CopyData message, which `line` writes in UTF-8. `charset` is that of the data, if they are not
+/// UTF-8. The protocol allows other boundaries, but clients that
 /// read row by row depend on PostgreSQL's: one row in each message.
 pub(crate) fn write(
     context: &mut Context<'_>,
     schema: &Schema,
     format: &'static str,
+    charset: Option<Charset>,
     mut line: impl FnMut(&[ColumnWriter<'_>], usize, &mut Vec<u8>) -> Result<(), ValueError>,
 ) -> Result<u64, Failure> {
     let mut sent = 0;
@@ -56,9 +59,9 @@ pub(crate) fn write(
             let buffer = context.output.buffer();
             let (start, mut result) = (buffer.len(), Ok(()));
             backend::message(buffer, b'd', |out| result = line(&columns, row, out));
-            if let Err(error) = result {
+            if let Err(error) = finish_line(buffer, start, charset, result) {
                 buffer.truncate(start);
-                return Err(error.into());
+                return Err(error);
             }
             context.output.flush_if_full()?;
         }
@@ -66,4 +69,31 @@ pub(crate) fn write(
         sent += batch.num_rows() as u64;
     }
     Ok(sent)
+}
+
+/// Sends a header in a message of its own, which `line` writes in UTF-8.
+pub(crate) fn write_header(
+    context: &mut Context<'_>,
+    charset: Option<Charset>,
+    line: impl FnOnce(&mut Vec<u8>),
+) -> Result<(), Failure> {
+    let buffer = context.output.buffer();
+    let start = buffer.len();
+    backend::message(buffer, b'd', line);
+    let finished = finish_line(buffer, start, charset, Ok(()));
+    if finished.is_err() {
+        buffer.truncate(start);
+    }
+    finished
+}
+
+/// Converts the message that begins at `start`.
+fn finish_line(
+    out: &mut Vec<u8>,
+    start: usize,
+    charset: Option<Charset>,
+    written: Result<(), ValueError>,
+) -> Result<(), Failure> {
+    written?;
+    Ok(charset.map_or(Ok(()), |charset| charset.encode_message(out, start))?)
 }

@@ -7,6 +7,7 @@ use colonnade_wire::{CodecSet, Config, EncodingSet, Level};
 
 use raw::RawOption;
 
+use crate::charset::ClientEncoding;
 use crate::error::{ClientError, SqlState};
 
 /// The format of the copied rows.
@@ -48,6 +49,8 @@ pub struct CopyOptions {
     pub null: String,
     /// HEADER.
     pub header: bool,
+    /// ENCODING, of text and CSV. If `None`, it is the client's.
+    pub encoding: Option<ClientEncoding>,
     /// The options of FORMAT csv.
     pub csv: CsvOptions,
     /// The options of FORMAT colonnade.
@@ -257,6 +260,7 @@ impl CopyOptions {
             delimiter: if is_csv { b',' } else { b'\t' },
             null: if is_csv { String::new() } else { "\\N".to_owned() },
             header: false,
+            encoding: None,
             csv: CsvOptions::default(),
             colonnade: StreamOptions::default(),
         };
@@ -274,7 +278,7 @@ impl CopyOptions {
                 "force_quote" => options.csv.force_quote = option.columns()?,
                 "force_null" => options.csv.force_null = option.columns()?,
                 "force_not_null" => options.csv.force_not_null = option.columns()?,
-                "encoding" => option.utf8()?,
+                "encoding" => options.encoding = Some(option.encoding(format)?),
                 "version" => {
                     let version = option.number(1, u64::from(u32::MAX))? as u32;
                     if version > VERSION {

@@ -6,7 +6,6 @@ use super::context::Context;
 use super::lines;
 use super::options::CopyOptions;
 use crate::error::Failure;
-use crate::message::backend;
 use crate::value::is_unquoted_byte;
 
 const FORMAT: &str = "FORMAT text";
@@ -22,19 +21,20 @@ pub(super) fn write(
     response: impl FnOnce(&mut Context<'_>),
 ) -> Result<u64, Failure> {
     response(context);
+    let charset = options.encoding.unwrap_or(context.output.encoding()).charset();
     if options.header {
-        backend::message(context.output.buffer(), b'd', |out| {
+        lines::write_header(context, charset, |out| {
             for (at, field) in schema.fields().iter().enumerate() {
                 push_delimiter(at, options.delimiter, out);
                 escape(field.name().as_bytes(), options.delimiter, out);
             }
             out.push(b'\n');
-        });
+        })?;
     }
     let never_escapes = !is_unquoted_byte(options.delimiter);
     let style = context.text_style;
     let mut text = Vec::new();
-    lines::write(context, schema, FORMAT, |columns, row, out| {
+    lines::write(context, schema, FORMAT, charset, |columns, row, out| {
         for (at, column) in columns.iter().enumerate() {
             push_delimiter(at, options.delimiter, out);
             if column.is_null(row) {

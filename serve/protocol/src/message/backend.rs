@@ -1,6 +1,38 @@
 //! Messages of the server. Each function appends one message to a buffer.
 
+use std::ops::{Deref, DerefMut};
+
+use crate::charset::{ClientEncoding, TextError};
 use crate::value::oid::TypeInfo;
+
+/// Messages that were written and not sent yet, and the encoding of the texts in them.
+#[derive(Debug, Default)]
+pub struct Messages {
+    bytes: Vec<u8>,
+    /// The client's encoding.
+    pub encoding: ClientEncoding,
+}
+
+impl Messages {
+    /// No messages, with room for some bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), encoding: ClientEncoding::default() }
+    }
+}
+
+impl Deref for Messages {
+    type Target = Vec<u8>;
+
+    fn deref(&self) -> &Vec<u8> {
+        &self.bytes
+    }
+}
+
+impl DerefMut for Messages {
+    fn deref_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+}
 
 /// The state of a transaction, in ReadyForQuery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +71,9 @@ pub struct Report<'a> {
     pub routine: Option<&'a str>,
 }
 
+/// The bytes of a message before its body: its type and its length.
+pub(crate) const MESSAGE_HEADER: usize = 5;
+
 /// Appends a message whose body is written by `body`, and fills in its length.
 pub fn message(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     out.push(kind);
@@ -56,10 +91,38 @@ pub fn copy_data_header(length: usize) -> Option<[u8; 5]> {
     Some([b'd', length[0], length[1], length[2], length[3]])
 }
 
-fn string(out: &mut Vec<u8>, text: &str) {
-    // The protocol's strings end at the first NUL, so a NUL within would break the message.
-    out.extend(text.bytes().filter(|&b| b != 0));
+/// Appends a text of this server, which is ASCII or has to arrive in any case.
+fn string(out: &mut Vec<u8>, text: &str, encoding: ClientEncoding) {
+    match encoding.charset() {
+        // The protocol's strings end at the first NUL, so a NUL within would break the message.
+        None => out.extend(text.bytes().filter(|&b| b != 0)),
+        Some(charset) => text.split('\0').for_each(|part| charset.encode_lossy(part, out)),
+    }
     out.push(0);
+}
+
+/// Appends a text of the database.
+fn exact_string(out: &mut Vec<u8>, text: &str, encoding: ClientEncoding) -> Result<(), TextError> {
+    match encoding.charset() {
+        None => out.extend(text.bytes().filter(|&b| b != 0)),
+        Some(charset) => text.split('\0').try_for_each(|part| charset.encode(part, out))?,
+    }
+    out.push(0);
+    Ok(())
+}
+
+/// Appends a message whose body may fail. In this case nothing is appended.
+fn fallible_message(
+    out: &mut Messages,
+    kind: u8,
+    body: impl FnOnce(&mut Vec<u8>, ClientEncoding) -> Result<(), TextError>,
+) -> Result<(), TextError> {
+    let (start, encoding, mut written) = (out.len(), out.encoding, Ok(()));
+    message(out, kind, |out| written = body(out, encoding));
+    if written.is_err() {
+        out.truncate(start);
+    }
+    written
 }
 
 /// AuthenticationOk: the login is complete.
@@ -71,7 +134,7 @@ pub fn authentication_ok(out: &mut Vec<u8>) {
 pub fn authentication_sasl(out: &mut Vec<u8>, mechanisms: &[&str]) {
     message(out, b'R', |out| {
         out.extend_from_slice(&10i32.to_be_bytes());
-        mechanisms.iter().for_each(|mechanism| string(out, mechanism));
+        mechanisms.iter().for_each(|mechanism| string(out, mechanism, ClientEncoding::Utf8));
         out.push(0);
     });
 }
@@ -98,15 +161,16 @@ pub fn negotiate_protocol_version(out: &mut Vec<u8>, minor: u16, options: &[&str
     message(out, b'v', |out| {
         out.extend_from_slice(&(MAJOR | i32::from(minor)).to_be_bytes());
         out.extend_from_slice(&(options.len() as i32).to_be_bytes());
-        options.iter().for_each(|option| string(out, option));
+        options.iter().for_each(|option| string(out, option, ClientEncoding::Utf8));
     });
 }
 
 /// A setting's value.
-pub fn parameter_status(out: &mut Vec<u8>, name: &str, value: &str) {
+pub fn parameter_status(out: &mut Messages, name: &str, value: &str) {
+    let encoding = out.encoding;
     message(out, b'S', |out| {
-        string(out, name);
-        string(out, value);
+        string(out, name, encoding);
+        string(out, value, encoding);
     });
 }
 
@@ -129,34 +193,52 @@ pub fn ready_for_query(out: &mut Vec<u8>, status: TransactionStatus) {
 }
 
 /// The columns of the rows that follow: name, type, and whether in text (0) or binary (1).
-pub fn row_description<'a>(out: &mut Vec<u8>, columns: impl ExactSizeIterator<Item = (&'a str, TypeInfo, i16)>) {
-    message(out, b'T', |out| {
+///
+/// # Errors
+/// If the client's encoding does not have a character of a name.
+pub fn row_description<'a>(
+    out: &mut Messages,
+    columns: impl ExactSizeIterator<Item = (&'a str, TypeInfo, i16)>,
+) -> Result<(), TextError> {
+    fallible_message(out, b'T', |out, encoding| {
         out.extend_from_slice(&(columns.len() as i16).to_be_bytes());
         for (name, info, format) in columns {
-            string(out, name);
+            exact_string(out, name, encoding)?;
             out.extend_from_slice(&[0; 6]); // no table, no column number
             out.extend_from_slice(&info.oid.to_be_bytes());
             out.extend_from_slice(&info.size.to_be_bytes());
             out.extend_from_slice(&info.modifier.to_be_bytes());
             out.extend_from_slice(&format.to_be_bytes());
         }
-    });
+        Ok(())
+    })
 }
 
 /// A row of texts.
-pub fn text_row(out: &mut Vec<u8>, values: &[String]) {
-    message(out, b'D', |out| {
+///
+/// # Errors
+/// If the client's encoding does not have a character of a text.
+pub fn text_row(out: &mut Messages, values: &[String]) -> Result<(), TextError> {
+    fallible_message(out, b'D', |out, encoding| {
         out.extend_from_slice(&(values.len() as i16).to_be_bytes());
         for value in values {
-            out.extend_from_slice(&(value.len() as i32).to_be_bytes());
-            out.extend_from_slice(value.as_bytes());
+            let start = out.len();
+            out.extend_from_slice(&[0; 4]);
+            match encoding.charset() {
+                None => out.extend_from_slice(value.as_bytes()),
+                Some(charset) => charset.encode(value, out)?,
+            }
+            let length = (out.len() - start - 4) as i32;
+            out[start..start + 4].copy_from_slice(&length.to_be_bytes());
         }
-    });
+        Ok(())
+    })
 }
 
 /// A statement is done.
-pub fn command_complete(out: &mut Vec<u8>, tag: &str) {
-    message(out, b'C', |out| string(out, tag));
+pub fn command_complete(out: &mut Messages, tag: &str) {
+    let encoding = out.encoding;
+    message(out, b'C', |out| string(out, tag, encoding));
 }
 
 /// The query string has no statement.
@@ -224,20 +306,22 @@ pub fn copy_done(out: &mut Vec<u8>) {
 }
 
 /// An error.
-pub fn error_response(out: &mut Vec<u8>, report: &Report<'_>) {
-    message(out, b'E', |out| fields(out, report));
+pub fn error_response(out: &mut Messages, report: &Report<'_>) {
+    let encoding = out.encoding;
+    message(out, b'E', |out| fields(out, report, encoding));
 }
 
 /// A warning or a notice.
-pub fn notice_response(out: &mut Vec<u8>, report: &Report<'_>) {
-    message(out, b'N', |out| fields(out, report));
+pub fn notice_response(out: &mut Messages, report: &Report<'_>) {
+    let encoding = out.encoding;
+    message(out, b'N', |out| fields(out, report, encoding));
 }
 
-fn fields(out: &mut Vec<u8>, report: &Report<'_>) {
+fn fields(out: &mut Vec<u8>, report: &Report<'_>, encoding: ClientEncoding) {
     let mut field = |kind: u8, value: Option<&str>| {
         if let Some(value) = value {
             out.push(kind);
-            string(out, value);
+            string(out, value, encoding);
         }
     };
     field(b'S', Some(report.severity));
@@ -260,17 +344,17 @@ mod tests {
 
     #[test]
     fn messages_carry_their_length() {
-        let mut out = Vec::new();
+        let mut out = Messages::default();
         command_complete(&mut out, "SELECT 1");
-        assert_eq!(out, b"C\x00\x00\x00\x0dSELECT 1\0");
+        assert_eq!(out[..], *b"C\x00\x00\x00\x0dSELECT 1\0");
         out.clear();
         ready_for_query(&mut out, TransactionStatus::Failed);
-        assert_eq!(out, b"Z\x00\x00\x00\x05E");
+        assert_eq!(out[..], *b"Z\x00\x00\x00\x05E");
     }
 
     #[test]
     fn a_nul_in_text_does_not_break_the_message() {
-        let mut out = Vec::new();
+        let mut out = Messages::default();
         let report = Report { severity: "ERROR", code: "XX000", message: "a\0b", ..Report::default() };
         error_response(&mut out, &report);
         assert_eq!(&out[5..], b"SERROR\0VERROR\0CXX000\0Mab\0\0");

@@ -1,7 +1,10 @@
 //! Messages of clients.
 
+use std::borrow::Cow;
+
 use super::ProtocolError;
 use super::reader::FieldReader;
+use crate::charset::{ClientEncoding, TextError};
 
 /// The phase of a connection, which decides how messages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,25 +36,25 @@ pub enum FrontendMessage<'a> {
         /// The protocol's minor version; the major one is 3.
         minor: u16,
         /// `user`, `database` and settings.
-        parameters: Vec<(&'a str, &'a str)>,
+        parameters: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     },
     /// Run this query string.
-    Query(&'a str),
+    Query(Cow<'a, str>),
     /// Prepare a statement.
     Parse {
         /// Its name; empty for the unnamed one.
-        name: &'a str,
+        name: Cow<'a, str>,
         /// Its text.
-        query: &'a str,
+        query: Cow<'a, str>,
         /// The types of its first parameters; 0 where the client leaves one open.
         types: Vec<u32>,
     },
     /// Make a portal of a statement.
     Bind {
         /// The portal's name; empty for the unnamed one.
-        portal: &'a str,
+        portal: Cow<'a, str>,
         /// The statement.
-        statement: &'a str,
+        statement: Cow<'a, str>,
         /// Text (0) or binary (1): none, one for all, or one for each parameter.
         formats: Vec<i16>,
         /// The values; `None` is NULL.
@@ -60,13 +63,13 @@ pub enum FrontendMessage<'a> {
         results: Vec<i16>,
     },
     /// Describe a statement or portal.
-    Describe(StatementOrPortal, &'a str),
+    Describe(StatementOrPortal, Cow<'a, str>),
     /// Close a statement or portal.
-    Close(StatementOrPortal, &'a str),
+    Close(StatementOrPortal, Cow<'a, str>),
     /// Run a portal.
     Execute {
         /// Which one.
-        portal: &'a str,
+        portal: Cow<'a, str>,
         /// The maximum number of rows; 0 for all.
         rows: u32,
     },
@@ -79,21 +82,28 @@ pub enum FrontendMessage<'a> {
     /// COPY's data is complete.
     CopyDone,
     /// The client aborts its COPY, with a reason.
-    CopyFail(&'a str),
+    CopyFail(Cow<'a, str>),
     /// The long-deprecated function call.
     FunctionCall,
     /// An answer to an authentication request.
     Password(&'a [u8]),
     /// The end of the session.
     Terminate,
+    /// A message of this type whose text is none in the client's encoding.
+    InvalidText {
+        /// The message's type byte.
+        kind: u8,
+        /// Why its text is none.
+        error: TextError,
+    },
 }
 
 /// Reads the first answer to a SASL request: the mechanism, and the mechanism's first message.
 ///
 /// # Errors
 /// If it is no SASLInitialResponse.
-pub fn sasl_initial_response(body: &[u8]) -> Result<(&str, &[u8]), ProtocolError> {
-    let mut reader = FieldReader::new('p', body);
+pub fn sasl_initial_response(body: &[u8]) -> Result<(Cow<'_, str>, &[u8]), ProtocolError> {
+    let mut reader = FieldReader::new('p', body, ClientEncoding::Utf8);
     let mechanism = reader.string()?;
     let length = usize::try_from(reader.i32()?).map_err(|_| ProtocolError::Field('p', "length"))?;
     let data = reader.bytes(length)?;
@@ -148,15 +158,23 @@ pub fn length(bytes: &[u8], phase: Phase) -> Result<Option<usize>, ProtocolError
     Ok((bytes.len() >= length).then_some(length))
 }
 
-/// Reads the message that `bytes` begins with. Gives the message and its length; `None` if it is incomplete.
+/// Reads the message that `bytes` begins with. Gives the message and its length; `None` if it is incomplete. Texts are in
+/// `encoding`, except those of start-up messages, which are in UTF-8.
 ///
 /// # Errors
 /// If no message begins with these bytes. The connection cannot be used any more.
-pub fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(FrontendMessage<'_>, usize)>, ProtocolError> {
+pub fn parse(
+    bytes: &[u8],
+    phase: Phase,
+    encoding: ClientEncoding,
+) -> Result<Option<(FrontendMessage<'_>, usize)>, ProtocolError> {
     let Some(length) = length(bytes, phase)? else { return Ok(None) };
     let message = match (phase, bytes.get(..length)) {
         (Phase::Startup, Some([_, _, _, _, body @ ..])) => startup(body)?,
-        (Phase::Login | Phase::Ready, Some([kind, _, _, _, _, body @ ..])) => ready(*kind, body)?,
+        (Phase::Login | Phase::Ready, Some([kind, _, _, _, _, body @ ..])) => match ready(*kind, body, encoding) {
+            Err(ProtocolError::Text(error)) => FrontendMessage::InvalidText { kind: *kind, error },
+            message => message?,
+        },
         _ => return Ok(None),
     };
     Ok(Some((message, length)))
@@ -183,7 +201,7 @@ fn limit(kind: u8) -> Result<usize, ProtocolError> {
 }
 
 fn startup(body: &[u8]) -> Result<FrontendMessage<'_>, ProtocolError> {
-    let mut reader = FieldReader::new('S', body);
+    let mut reader = FieldReader::new('S', body, ClientEncoding::Utf8);
     let message = match reader.u32()? {
         SSL_REQUEST => FrontendMessage::SslRequest,
         GSSENC_REQUEST => FrontendMessage::GssEncRequest,
@@ -212,8 +230,8 @@ fn startup(body: &[u8]) -> Result<FrontendMessage<'_>, ProtocolError> {
     Ok(message)
 }
 
-fn ready(kind: u8, body: &[u8]) -> Result<FrontendMessage<'_>, ProtocolError> {
-    let mut reader = FieldReader::new(char::from(kind), body);
+fn ready(kind: u8, body: &[u8], encoding: ClientEncoding) -> Result<FrontendMessage<'_>, ProtocolError> {
+    let mut reader = FieldReader::new(char::from(kind), body, encoding);
     let message = match kind {
         b'Q' => FrontendMessage::Query(reader.string()?),
         b'P' => {
@@ -286,6 +304,11 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Reads a message in UTF-8.
+    fn parse(bytes: &[u8], phase: Phase) -> Result<Option<(FrontendMessage<'_>, usize)>, ProtocolError> {
+        super::parse(bytes, phase, ClientEncoding::Utf8)
+    }
+
     fn message(kind: u8, body: &[u8]) -> Vec<u8> {
         let mut bytes = vec![kind];
         bytes.extend_from_slice(&(body.len() as u32 + 4).to_be_bytes());
@@ -302,7 +325,7 @@ mod tests {
     #[test]
     fn reads_startup_messages() {
         let bytes = startup(b"\x00\x03\x00\x02user\0me\0database\0d\0\0");
-        let parameters = vec![("user", "me"), ("database", "d")];
+        let parameters = vec![("user".into(), "me".into()), ("database".into(), "d".into())];
         let length = bytes.len();
         assert_eq!(
             parse(&bytes, Phase::Startup),
@@ -324,7 +347,7 @@ mod tests {
         let mut bytes = message(b'Q', b"select 1\0");
         let first = bytes.len();
         bytes.extend(message(b'X', b""));
-        assert_eq!(parse(&bytes, Phase::Ready), Ok(Some((FrontendMessage::Query("select 1"), first))));
+        assert_eq!(parse(&bytes, Phase::Ready), Ok(Some((FrontendMessage::Query("select 1".into()), first))));
         assert_eq!(parse(&bytes[first..], Phase::Ready), Ok(Some((FrontendMessage::Terminate, 5))));
         for end in 0..first {
             assert_eq!(parse(&bytes[..end], Phase::Ready), Ok(None), "{end}");
@@ -335,7 +358,6 @@ mod tests {
     fn refuses_what_is_wrong() {
         assert_eq!(parse(&message(b'Q', b"select 1"), Phase::Ready), Err(ProtocolError::Truncated('Q')));
         assert_eq!(parse(&message(b'Q', b"a\0b"), Phase::Ready), Err(ProtocolError::Trailing('Q')));
-        assert_eq!(parse(&message(b'Q', b"\xff\0"), Phase::Ready), Err(ProtocolError::Encoding('Q')));
         assert_eq!(parse(b"?", Phase::Ready), Err(ProtocolError::Kind(b'?')));
         assert_eq!(parse(b"Q", Phase::Login), Err(ProtocolError::Unexpected('Q')));
         assert!(matches!(parse(b"p\x01\0\0\0", Phase::Login), Err(ProtocolError::Length { .. })));
@@ -346,6 +368,15 @@ mod tests {
     }
 
     #[test]
+    fn texts_are_in_the_clients_encoding() {
+        let latin1 = ClientEncoding::named("latin1").unwrap();
+        let query = message(b'Q', b"\xe9\0");
+        let read = |encoding| super::parse(&query, Phase::Ready, encoding).unwrap().unwrap().0;
+        assert_eq!(read(latin1), FrontendMessage::Query("é".into()));
+        assert!(matches!(read(ClientEncoding::Utf8), FrontendMessage::InvalidText { kind: b'Q', .. }));
+    }
+
+    #[test]
     fn reads_the_extended_protocol() {
         let bind = message(b'B', b"p\0s\0\0\x01\0\x01\0\x02\xff\xff\xff\xff\0\0\0\x01x\0\0");
         let Ok(Some((FrontendMessage::Bind { portal, statement, formats, values, results }, _))) =
@@ -353,7 +384,7 @@ mod tests {
         else {
             panic!("no Bind");
         };
-        assert_eq!((portal, statement, formats, results), ("p", "s", vec![1], vec![]));
+        assert_eq!((&*portal, &*statement, formats, results), ("p", "s", vec![1], vec![]));
         assert_eq!(values, vec![None, Some(&b"x"[..])]);
     }
 

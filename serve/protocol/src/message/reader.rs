@@ -1,16 +1,20 @@
 //! Reads the fields of one message. Every read is checked, and no byte may be left at the end.
 
+use std::borrow::Cow;
+
 use super::ProtocolError;
+use crate::charset::ClientEncoding;
 
 /// Reads the body of message `kind`.
 pub(super) struct FieldReader<'a> {
     kind: char,
     rest: &'a [u8],
+    encoding: ClientEncoding,
 }
 
 impl<'a> FieldReader<'a> {
-    pub fn new(kind: char, body: &'a [u8]) -> Self {
-        Self { kind, rest: body }
+    pub fn new(kind: char, body: &'a [u8], encoding: ClientEncoding) -> Self {
+        Self { kind, rest: body, encoding }
     }
 
     pub fn bytes(&mut self, length: usize) -> Result<&'a [u8], ProtocolError> {
@@ -47,9 +51,9 @@ impl<'a> FieldReader<'a> {
     }
 
     /// A NUL-terminated string.
-    pub fn string(&mut self) -> Result<&'a str, ProtocolError> {
+    pub fn string(&mut self) -> Result<Cow<'a, str>, ProtocolError> {
         let end = self.rest.iter().position(|&b| b == 0).ok_or(ProtocolError::Truncated(self.kind))?;
-        let text = std::str::from_utf8(self.bytes(end)?).map_err(|_| ProtocolError::Encoding(self.kind))?;
+        let text = self.encoding.decode(self.bytes(end)?).map_err(ProtocolError::Text)?;
         self.u8()?;
         Ok(text)
     }

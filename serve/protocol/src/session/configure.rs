@@ -47,9 +47,9 @@ impl Session {
         if let Some(Listing { names, rows }) = rows {
             if !is_described {
                 let info = TypeInfo { oid: oid::TEXT, size: -1, modifier: -1 };
-                backend::row_description(out, names.into_iter().map(|name| (name, info, 0)));
+                backend::row_description(out, names.into_iter().map(|name| (name, info, 0)))?;
             }
-            rows.iter().for_each(|row| backend::text_row(out, row));
+            rows.iter().try_for_each(|row| backend::text_row(out, row))?;
         }
         let sent = matches!(kind, StatementKind::SetConfig(_)).then_some(1);
         self.finish(&query::tag(kind, sent, None));
@@ -176,7 +176,10 @@ impl Session {
         Ok(())
     }
 
+    /// Reports a change to the client. Messages after a change of the client's encoding have the new one.
     fn report_setting(&mut self, changed: Option<(&'static str, String)>) {
+        let encoding = self.settings.client_encoding();
+        (self.input.encoding, self.output.buffer().encoding) = (encoding, encoding);
         if let Some((name, value)) = changed {
             backend::parameter_status(self.output.buffer(), name, &value);
         }

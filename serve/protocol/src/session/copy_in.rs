@@ -59,7 +59,7 @@ impl Session {
 
     fn receive(&mut self, copy: &CopyIn, targets: Targets) -> Result<u64, Failure> {
         let columns = targets.columns.clone();
-        let mut reader = reader(&copy.options, targets, &self.control.budget)?;
+        let mut reader = reader(&copy.options, targets, self.settings.client_encoding(), &self.control.budget)?;
         backend::copy_in_response(self.output.buffer(), copy.options.format.is_binary(), columns.len());
         self.output.flush()?;
         let mut inserted = 0;
@@ -113,7 +113,8 @@ fn read_message(message: &FrontendMessage<'_>, reader: &mut dyn CopyReader) -> R
     match message {
         FrontendMessage::CopyData(data) => reader.feed(data).map(|()| Received::Data),
         FrontendMessage::CopyDone => Ok(Received::End),
-        FrontendMessage::CopyFail(reason) => Err(CopyDataError::Failed((*reason).to_owned()).into()),
+        FrontendMessage::CopyFail(reason) => Err(CopyDataError::Failed(reason.clone().into_owned()).into()),
+        FrontendMessage::InvalidText { error, .. } => Err(error.clone().into()),
         // As in PostgreSQL, these are ignored: clients of the extended protocol send them before they know that the
         // statement is a COPY.
         FrontendMessage::Flush | FrontendMessage::Sync => Ok(Received::Data),

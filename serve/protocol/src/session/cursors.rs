@@ -98,7 +98,7 @@ impl Session {
             Some(cursor) if is_move => cursor.skip(&self.control, count),
             Some(cursor) => cursor.check(formats).and_then(|()| {
                 if describe {
-                    cursor.describe(self.output.buffer(), formats);
+                    cursor.describe(self.output.buffer(), formats)?;
                 }
                 let (SentRows::All(rows) | SentRows::Some(rows)) =
                     cursor.send(&mut self.output, &self.control, formats, style, count)?;

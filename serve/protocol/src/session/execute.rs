@@ -47,7 +47,7 @@ impl Session {
         let formats = Formats::default();
         let tag = match self.run_client_statement(statement, &[], &formats)? {
             Outcome::Rows(mut cursor) => {
-                cursor.describe(self.output.buffer(), &formats);
+                cursor.describe(self.output.buffer(), &formats)?;
                 let style = self.settings.text_style();
                 let (SentRows::All(sent) | SentRows::Some(sent)) =
                     cursor.send(&mut self.output, &self.control, &formats, style, None)?;

@@ -26,7 +26,8 @@ impl Session {
                 let prepared = Arc::clone(self.prepared.statement(statement)?);
                 self.check_transaction(&prepared.kind)?;
                 let mut charge = budget.charge(prepared.max_bytes(formats, values))?;
-                let values = prepared.bind(statement, formats, values, &mut charge)?;
+                let encoding = self.settings.client_encoding();
+                let values = prepared.bind(statement, formats, values, encoding, &mut charge)?;
                 let held = values.iter().map(|value| size_of_val(value) + value.value.bytes()).sum::<usize>();
                 let bytes = portal.len() + held + size_of_val(&results[..]);
                 let made = charge.keep(Portal::new(prepared, values, Formats::new(results.clone())), bytes)?;
@@ -97,7 +98,7 @@ impl Session {
             .filter(|_| target == StatementOrPortal::Portal)
             .and_then(|portal| portal.cursor());
         match (&statement.columns, cursor) {
-            (Columns::Deferred, Some(cursor)) => cursor.describe(self.output.buffer(), &formats),
+            (Columns::Deferred, Some(cursor)) => cursor.describe(self.output.buffer(), &formats)?,
             (Columns::Deferred, None) if target == StatementOrPortal::Portal => {
                 self.prepared.described_portal = Some(name.to_owned())
             }

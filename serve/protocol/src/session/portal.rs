@@ -76,7 +76,7 @@ impl Session {
                 Outcome::Rows(cursor) => {
                     check(&statement, &cursor, self.engine.dialect())?;
                     if describes {
-                        cursor.describe(self.output.buffer(), &portal.formats);
+                        cursor.describe(self.output.buffer(), &portal.formats)?;
                     }
                     portal.state = State::Open(cursor);
                 }

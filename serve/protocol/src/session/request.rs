@@ -1,5 +1,6 @@
 //! Clients' messages to a session, as owned values.
 
+use crate::charset::TextError;
 use crate::message::frontend::{FrontendMessage, StatementOrPortal};
 
 /// A message that owns its contents.
@@ -12,23 +13,27 @@ pub enum Request {
     Ignored,
     Terminate,
     Unexpected(char),
+    /// A text that is none in the client's encoding, in a query or else in a message of the extended protocol.
+    InvalidText {
+        is_query: bool,
+        error: TextError,
+    },
 }
 
 impl Request {
-    pub fn from_message(message: &FrontendMessage<'_>) -> Self {
-        if let Some(step) = ExtendedMessage::from_message(message) {
-            return Self::Extended(step);
-        }
+    pub fn from_message(message: FrontendMessage<'_>) -> Self {
         match message {
-            FrontendMessage::Query(sql) => Self::Query((*sql).to_owned()),
+            FrontendMessage::Query(sql) => Self::Query(sql.into_owned()),
             FrontendMessage::FunctionCall => Self::FunctionCall,
             FrontendMessage::Sync => Self::Sync,
             FrontendMessage::Flush => Self::Flush,
             // A client may still send copy data when its COPY has failed.
             FrontendMessage::CopyData(_) | FrontendMessage::CopyDone | FrontendMessage::CopyFail(_) => Self::Ignored,
             FrontendMessage::Terminate => Self::Terminate,
+            FrontendMessage::InvalidText { kind: b'f', .. } => Self::Ignored,
+            FrontendMessage::InvalidText { kind, error } => Self::InvalidText { is_query: kind == b'Q', error },
             FrontendMessage::Password(_) => Self::Unexpected('p'),
-            _ => Self::Unexpected('S'),
+            message => ExtendedMessage::from_message(message).map_or(Self::Unexpected('S'), Self::Extended),
         }
     }
 }
@@ -43,21 +48,21 @@ pub enum ExtendedMessage {
 }
 
 impl ExtendedMessage {
-    pub fn from_message(message: &FrontendMessage<'_>) -> Option<Self> {
+    fn from_message(message: FrontendMessage<'_>) -> Option<Self> {
         Some(match message {
             FrontendMessage::Parse { name, query, types } => {
-                Self::Parse { name: (*name).to_owned(), query: (*query).to_owned(), types: types.clone() }
+                Self::Parse { name: name.into_owned(), query: query.into_owned(), types }
             }
             FrontendMessage::Bind { portal, statement, formats, values, results } => Self::Bind {
-                portal: (*portal).to_owned(),
-                statement: (*statement).to_owned(),
-                formats: formats.clone(),
+                portal: portal.into_owned(),
+                statement: statement.into_owned(),
+                formats,
                 values: values.iter().map(|value| value.map(<[u8]>::to_vec)).collect(),
-                results: results.clone(),
+                results,
             },
-            FrontendMessage::Describe(target, name) => Self::Describe(*target, (*name).to_owned()),
-            FrontendMessage::Close(target, name) => Self::Close(*target, (*name).to_owned()),
-            FrontendMessage::Execute { portal, rows } => Self::Execute { portal: (*portal).to_owned(), rows: *rows },
+            FrontendMessage::Describe(target, name) => Self::Describe(target, name.into_owned()),
+            FrontendMessage::Close(target, name) => Self::Close(target, name.into_owned()),
+            FrontendMessage::Execute { portal, rows } => Self::Execute { portal: portal.into_owned(), rows },
             _ => return None,
         })
     }

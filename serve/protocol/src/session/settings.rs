@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use colonnade_sql::{Dialect, quote};
 
+use crate::charset::{ClientEncoding, EncodingNameError};
 use crate::error::{ClientError, SqlState};
 use crate::limits::{Charge, Timeout};
 use crate::value::{self, TextStyle, Zone};
@@ -21,8 +22,7 @@ pub use command::{Command, command, session_command};
 use known::Effect::{
     Charged, DateStyle, Encoding, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone,
 };
-use known::{DATE_STYLE, INTERVAL_STYLE, KNOWN, KnownSetting, ROLE, SESSION_AUTHORIZATION, find};
-pub use known::{UTF8, encoding};
+use known::{CLIENT_ENCODING, DATE_STYLE, INTERVAL_STYLE, KNOWN, KnownSetting, ROLE, SESSION_AUTHORIZATION, find};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
@@ -34,6 +34,8 @@ pub enum SettingError {
         /// The valid values.
         only: &'static str,
     },
+    #[error(transparent)]
+    Encoding(#[from] EncodingNameError),
     #[error("parameter \"{0}\" cannot be changed")]
     Fixed(&'static str),
     /// Another role than the client's own.
@@ -54,6 +56,7 @@ pub enum SettingError {
 impl ClientError for SettingError {
     fn code(&self) -> SqlState {
         match self {
+            Self::Encoding(error) => error.code(),
             Self::Fixed(_) => SqlState::new("55P02"),
             Self::Role { .. } => SqlState::INSUFFICIENT_PRIVILEGE,
             Self::Value { .. } => SqlState::INVALID_PARAMETER_VALUE,
@@ -82,6 +85,7 @@ pub struct Settings {
     history: Vec<(usize, Value)>,
     /// Of the values now.
     text_style: TextStyle,
+    client_encoding: ClientEncoding,
 }
 
 #[derive(Clone, Debug)]
@@ -121,7 +125,13 @@ impl Settings {
         let values =
             defaults.iter().map(|value| Value { now: value.clone(), after_commit: value.clone(), charge: None });
         let (values, history) = (values.collect(), Vec::new());
-        let settings = Self { values, defaults, history, text_style: TextStyle::default() };
+        let settings = Self {
+            values,
+            defaults,
+            history,
+            text_style: TextStyle::default(),
+            client_encoding: ClientEncoding::default(),
+        };
         Self { text_style: settings.chosen_style(), ..settings }
     }
 
@@ -136,6 +146,16 @@ impl Settings {
     /// The forms of texts.
     pub fn text_style(&self) -> TextStyle {
         self.text_style
+    }
+
+    /// The encoding of the client's texts.
+    pub fn client_encoding(&self) -> ClientEncoding {
+        self.client_encoding
+    }
+
+    fn chosen_encoding(&self) -> ClientEncoding {
+        let name = find(CLIENT_ENCODING).map(|setting| self.value(setting));
+        name.and_then(|name| ClientEncoding::named(name).ok()).unwrap_or_default()
     }
 
     fn chosen_style(&self) -> TextStyle {
@@ -181,10 +201,7 @@ impl Settings {
                 Ok(Change { value: known.default.to_owned(), ..change })
             }
             Only(_) => invalid(known.default),
-            Encoding => match encoding(value) {
-                Some(name) => Ok(self.told(setting, name.to_owned())),
-                None => invalid("UTF8 or SQL_ASCII"),
-            },
+            Encoding => Ok(self.told(setting, ClientEncoding::named(value)?.name().to_owned())),
             DateStyle => match self.text_style().date.with(value) {
                 Some(style) => Ok(self.told(setting, style.name())),
                 None => invalid("ISO, SQL, Postgres or German, with MDY, DMY or YMD"),
@@ -272,6 +289,8 @@ impl Settings {
         let before = std::mem::replace(&mut self.values[setting], value);
         if matches!(known.effect, DateStyle | IntervalStyle) {
             self.text_style = self.chosen_style();
+        } else if known.effect == Encoding {
+            self.client_encoding = self.chosen_encoding();
         }
         let now = &self.values[setting].now;
         (known.is_reported && before.now != *now).then(|| (known.name, now.clone()))

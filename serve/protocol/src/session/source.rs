@@ -75,7 +75,7 @@ impl Session {
         let formats = Formats::default();
         let fetch = format!("FETCH 0 FROM {}", quote::identifier(name, Dialect::POSTGRES));
         match self.run_client_statement(&Statement::of(&fetch, Dialect::POSTGRES), &[], &formats)? {
-            Outcome::Rows(cursor) => cursor.describe(self.output.buffer(), &formats),
+            Outcome::Rows(cursor) => cursor.describe(self.output.buffer(), &formats)?,
             Outcome::Done(_) => backend::no_data(self.output.buffer()),
         }
         Ok(())

@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use rustix::net::{SendFlags, Shutdown, send, shutdown};
 
 use crate::board::Record;
-use crate::message::backend::{self, Report};
+use crate::message::backend::{self, Messages, Report};
 use crate::observe::{self, FieldValue, Log};
 use crate::sqlstate::SqlState;
 
@@ -99,7 +99,7 @@ fn escaped(label: &str) -> String {
 /// first.
 pub(super) fn disconnect_client(socket: &OwnedFd, record: &Record) {
     if record.is_ready {
-        let mut message = Vec::new();
+        let mut message = Messages::default();
         let report = Report {
             severity: "FATAL",
             code: SqlState::CRASH_SHUTDOWN.as_str(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::lines::append_charged;
 use super::rows::{RawValue, Rows};
 use super::{CopyDataError, CopyReader, MAX_ROW_BYTES, ReadRows};
+use crate::charset::Charset;
 use crate::error::Failure;
 use crate::limits::{Budget, Charge};
 
@@ -14,6 +15,8 @@ const CRITICAL_FLAGS: u32 = 0xffff_0000;
 
 pub(super) struct Binary {
     rows: Rows,
+    /// That of the texts, if they are not UTF-8.
+    charset: Option<Charset>,
     /// The beginning of an incomplete row.
     rest: Vec<u8>,
     charge: Charge,
@@ -22,8 +25,8 @@ pub(super) struct Binary {
 }
 
 impl Binary {
-    pub fn new(rows: Rows, budget: &Arc<Budget>) -> Self {
-        Self { rows, rest: Vec::new(), charge: budget.empty_charge(), is_begun: false, has_ended: false }
+    pub fn new(rows: Rows, charset: Option<Charset>, budget: &Arc<Budget>) -> Self {
+        Self { rows, charset, rest: Vec::new(), charge: budget.empty_charge(), is_begun: false, has_ended: false }
     }
 
     /// The header's length, if the header is complete.
@@ -62,13 +65,16 @@ impl Binary {
             values.push(match i32::try_from(length) {
                 Err(_) => None,
                 Ok(length) => match fields.take(length as usize) {
-                    Some(bytes) => Some(RawValue::Binary(bytes)),
+                    Some(bytes) => Some(bytes),
                     None => return Ok(None),
                 },
             });
         }
         for (column, value) in values.into_iter().enumerate() {
-            self.rows.value(column, value)?;
+            match (self.charset, value) {
+                (Some(charset), Some(bytes)) => self.rows.value_in(charset, column, bytes)?,
+                (_, value) => self.rows.value(column, value.map(RawValue::Binary))?,
+            }
         }
         self.rows.end_row(count)?;
         Ok(Some(fields.at))

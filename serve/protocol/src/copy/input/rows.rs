@@ -8,6 +8,7 @@ use arrow_buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema};
 
 use super::{CopyDataError, ReadRows};
+use crate::charset::{Charset, TextError};
 use crate::engine::TargetColumn;
 use crate::error::Failure;
 use crate::limits::{Budget, Charge};
@@ -99,6 +100,18 @@ impl Rows {
         self.bytes += value.bytes().saturating_sub(bound);
         column.push(value);
         grow_charge(&mut self.charge, self.bytes)
+    }
+
+    /// Adds a value in binary form whose texts are in another encoding.
+    pub fn value_in(&mut self, charset: Charset, at: usize, bytes: &[u8]) -> Result<(), Failure> {
+        let Some(target) = self.targets.get(at) else { return self.value(at, None) };
+        let wrong = |error: TextError| CopyDataError::Value {
+            error: error.into(),
+            column: target.name.clone(),
+            row: self.row(),
+        };
+        let decoded = charset.decode_value(Some(target.type_.info().oid), bytes).map_err(wrong)?;
+        self.value(at, Some(RawValue::Binary(&decoded)))
     }
 
     /// Ends the current row, which has `width` values.

@@ -4,6 +4,8 @@ use std::ops::Deref;
 
 use colonnade_sql::statement::{CopyOption, OptionValue};
 
+use crate::charset::ClientEncoding;
+
 use super::{ColumnSelection, Direction, Format, OptionError};
 
 pub(super) struct RawOption<'a>(pub &'a CopyOption);
@@ -95,11 +97,12 @@ impl RawOption<'_> {
         }
     }
 
-    pub(super) fn utf8(&self) -> Result<(), OptionError> {
-        match self.text()?.to_ascii_lowercase().as_str() {
-            "utf8" | "utf-8" | "unicode" => Ok(()),
-            _ => Err(self.invalid_value("utf8")),
-        }
+    /// The columnar formats have texts in UTF-8 only.
+    pub(super) fn encoding(&self, format: Format) -> Result<ClientEncoding, OptionError> {
+        let expected = "the name of an encoding that the server supports, such as utf8 or latin1";
+        let encoding = ClientEncoding::named(self.text()?).map_err(|_| self.invalid_value(expected))?;
+        let suits = !format.is_columnar() || encoding.charset().is_none();
+        if suits { Ok(encoding) } else { Err(self.invalid_value("utf8")) }
     }
 
     pub(super) fn number(&self, least: u64, most: u64) -> Result<u64, OptionError> {

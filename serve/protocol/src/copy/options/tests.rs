@@ -39,7 +39,8 @@ fn errors_name_the_invalid_option() {
         (&[("format", "csv"), ("delimiter", "\"")], "different from option quote"),
         (&[("null", "a\tb")], "is not in option null"),
         (&[("header", "maybe")], "true or false"),
-        (&[("encoding", "latin1")], "utf8"),
+        (&[("encoding", "latin99")], "the name of an encoding"),
+        (&[("format", "colonnade"), ("encoding", "latin1")], "utf8"),
     ] {
         let error = options(pairs).unwrap_err().to_string();
         assert!(error.contains(expected), "{pairs:?}: {error}");

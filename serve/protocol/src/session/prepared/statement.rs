@@ -3,6 +3,7 @@
 use colonnade_sql::statement::{Argument, CursorStatement, SetConfig};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 
+use crate::charset::ClientEncoding;
 use crate::engine::{Columns, EngineSession, Parameter};
 use crate::error::Failure;
 use crate::limits::Charge;
@@ -169,7 +170,8 @@ impl PreparedStatement {
         self.types.iter().enumerate().map(move |(at, type_)| given(at).unwrap_or_else(|| type_.parameter_oid()))
     }
 
-    /// Reads values for the parameters, in PostgreSQL's text (0) or binary (1) form, and charges their memory.
+    /// Reads values for the parameters, in PostgreSQL's text (0) or binary (1) form with texts in `encoding`, and charges
+    /// their memory.
     ///
     /// # Errors
     /// If their number is wrong, or a value is not of its type.
@@ -178,6 +180,7 @@ impl PreparedStatement {
         name: &str,
         formats: &[i16],
         values: &[Option<Vec<u8>>],
+        encoding: ClientEncoding,
         charge: &mut Charge,
     ) -> Result<Vec<Parameter>, Failure> {
         let is_source = self.source.is_some();
@@ -198,10 +201,20 @@ impl PreparedStatement {
             let type_oid = self.sent_types.get(at).copied().unwrap_or(0);
             let is_described = type_.parameter_oid() == type_oid;
             let is_unknown = type_oid > 0 && !is_described && Type::of_oid(type_oid).is_none();
+            let decoded = match (encoding.charset(), bytes) {
+                (Some(charset), Some(bytes)) => {
+                    // PostgreSQL reads a binary value whose type nobody knows here.
+                    let is_open = type_oid == 0 && is_source && type_.kind == TypeKind::Unknown;
+                    let known = if type_oid > 0 || is_open { type_oid } else { type_.parameter_oid() };
+                    Some(charset.decode_value(is_binary.then_some(known), bytes).map_err(InputError::from)?)
+                }
+                _ => None,
+            };
+            let bytes = decoded.as_ref().or(bytes.as_ref());
             let value = match bytes {
                 // A PostgreSQL reads values in the form in which the client sent them.
                 _ if self.source.is_some_and(Dialect::is_postgres) => {
-                    ParameterValue::Sent { type_oid, is_binary, bytes: bytes.clone() }
+                    ParameterValue::Sent { type_oid, is_binary, bytes: bytes.cloned() }
                 }
                 None => ParameterValue::Null,
                 // Otherwise the unknown binary form would be read as text.

@@ -14,7 +14,7 @@ pub(super) enum Effect {
     IgnoredTime,
     /// The value is a time limit of the session. The server's own limit still applies.
     TimeLimit(Timeout),
-    /// The encoding of texts: UTF-8, or SQL_ASCII, with which PostgreSQL converts nothing.
+    /// The encoding of the client's texts.
     Encoding,
     /// The form of dates and timestamps in text.
     DateStyle,
@@ -43,8 +43,7 @@ use Effect::{
     Charged, DateStyle, Encoding, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone,
 };
 
-/// The name of the only encoding in which the server has texts.
-pub const UTF8: &str = "UTF8";
+pub(super) const CLIENT_ENCODING: &str = "client_encoding";
 pub(super) const DATE_STYLE: &str = "DateStyle";
 pub(super) const INTERVAL_STYLE: &str = "IntervalStyle";
 pub(super) const ROLE: &str = "role";
@@ -54,7 +53,7 @@ pub(super) const KNOWN: [KnownSetting; 38] = [
     known("application_name", "", Charged, true),
     known("bytea_output", "hex", Only(&["hex"]), false),
     known("check_function_bodies", "on", Charged, false),
-    known("client_encoding", UTF8, Encoding, true),
+    known(CLIENT_ENCODING, "UTF8", Encoding, true),
     known("client_min_messages", "notice", Charged, false),
     known(DATE_STYLE, "ISO, MDY", DateStyle, true),
     known("default_transaction_deferrable", "off", Charged, false),
@@ -96,14 +95,4 @@ pub(super) const KNOWN: [KnownSetting; 38] = [
 /// The index of a setting, by its name in any letter case.
 pub(super) fn find(name: &str) -> Option<usize> {
     KNOWN.iter().position(|known| known.name.eq_ignore_ascii_case(name))
-}
-
-/// PostgreSQL's name of an encoding. It ignores all signs in the names of encodings.
-pub fn encoding(value: &str) -> Option<&'static str> {
-    let name: String = value.chars().filter(char::is_ascii_alphanumeric).collect();
-    match &*name.to_ascii_lowercase() {
-        "utf8" | "unicode" => Some(UTF8),
-        "sqlascii" => Some("SQL_ASCII"),
-        _ => None,
-    }
 }

@@ -61,8 +61,21 @@ def test_a_time_zone_by_its_offset(session: psycopg.Connection) -> None:
     assert session.execute("select '2024-01-01 00:00+00'::timestamptz::text").fetchall() == [
         ("2024-01-01 02:00:00+02",)
     ]
-    with pytest.raises(psycopg.errors.InvalidParameterValue, match="whole hours"):
-        session.execute("set timezone to '+05:30'")
+    for zone, east in (("-07:08", "+07:08"), ("12:00", "-12"), ("NOSUCH0", "+00"), ("<+05:30>-05:30", "+05:30")):
+        session.execute(f"set timezone to '{zone}'")
+        query = "select ('2024-01-01 00:00:00' || %s)::timestamptz::text, current_setting('timezone')"
+        shown, name = session.execute(query, [east]).fetchone() or ("", "")
+        assert shown == f"2024-01-01 00:00:00{east}"
+        # The name that is shown sets the same zone.
+        assert session.execute("show timezone").fetchone() == (name,)
+        session.execute("select set_config('timezone', %s, false)", [name])
+        assert session.execute("show timezone").fetchone() == (name,)
+        assert session.execute("select '00:00'::timetz::text").fetchone() == (f"00:00:00{east}",)
+    session.execute("begin; set timezone = 'UTC'; rollback")
+    assert session.execute("show timezone").fetchone() == ("<+05:30>-05:30",)
+    with pytest.raises(psycopg.errors.InvalidParameterValue, match="an offset"):
+        session.execute("set timezone to '+05:60'")
+    session.execute("reset timezone")
 
 
 def test_a_search_path_may_name_schemas_that_do_not_exist_yet(server: Server) -> None:

@@ -16,7 +16,11 @@ FROM (FROM fixed_settings
       UNION ALL SELECT 'client_encoding', coalesce(getvariable('colonnade_client_encoding')::VARCHAR, 'UTF8')
       UNION ALL SELECT 'DateStyle', coalesce(getvariable('colonnade_datestyle')::VARCHAR, 'ISO, MDY')
       UNION ALL SELECT 'IntervalStyle', coalesce(getvariable('colonnade_intervalstyle')::VARCHAR, 'postgres')
-      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN quoted_list(current_schemas(false)) ELSE value END
+      -- DuckDB's names of offsets with minutes count to the east, PostgreSQL's to the west (`zone.rs`).
+      UNION ALL SELECT name, CASE name WHEN 'search_path' THEN quoted_list(current_schemas(false))
+                                       WHEN 'TimeZone' THEN regexp_replace(regexp_replace(value, '^GMT\+(\d\d:.*)$', '<+\1>-\1'),
+                                                                           '^GMT-(\d\d:.*)$', '<-\1>+\1')
+                                       ELSE value END
       FROM duckdb_settings());
 CREATE MACRO current_setting(setting_name) AS
     coalesce((SELECT min(setting) FROM (SELECT lower(setting_name)) AS argument(name), pg_settings s

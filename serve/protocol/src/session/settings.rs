@@ -226,11 +226,11 @@ impl Settings {
             SearchPath => Ok(Change { engine: Some(set_statement(known.name, &without_catalog(value))), ..change }),
             TimeZone => match Zone::of_setting(value) {
                 Some(zone) => {
-                    let value = zone.name().to_owned();
-                    Ok(Change { engine: Some(set_statement(known.name, &value)), value, ..change })
+                    let (value, engine) = (zone.name().into_owned(), set_statement(known.name, &zone.engine_name()));
+                    Ok(Change { value, engine: Some(engine), ..change })
                 }
                 None => invalid(
-                    "the name of a time zone, such as UTC or Europe/Berlin, or whole hours: 2 east, +02:00 west of Greenwich",
+                    "the name of a time zone, such as UTC or Europe/Berlin, or an offset: 2 hours east, +02:30 west of Greenwich",
                 ),
             },
         }

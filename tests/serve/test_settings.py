@@ -78,10 +78,7 @@ def test_they_are_the_same_in_every_protocol(server: Server, connection: psycopg
 
 
 def test_values_that_would_change_the_answers_are_refused(connection: psycopg.Connection) -> None:
-    for statement in (
-        "SET client_encoding = latin1",
-        "SET standard_conforming_strings = off",
-    ):
+    for statement in ("SET standard_conforming_strings = off",):
         with pytest.raises(psycopg.errors.InvalidParameterValue, match="cannot be"):
             connection.execute(statement)
     with pytest.raises(psycopg.errors.CantChangeRuntimeParam):

@@ -299,8 +299,12 @@ def test_settings_and_the_catalog_are_postgresqls_own(in_postgres: Front, stock:
         assert client.execute("select timestamptz '2024-01-01 00:00:00+00'::text").fetchall() == [
             ("2024-01-01 09:00:00+09",)
         ]
-        with pytest.raises(psycopg.errors.InvalidParameterValue, match="client_encoding"):
-            client.execute("set client_encoding = 'latin1'")
+        # The session with the source stays in UTF-8.
+        client.execute("set client_encoding = 'latin1'")
+        result = client.pgconn.exec_params(
+            b"select $1 || '\xe9' as \"\xe8\", $2", [b"\xe0", b"\xe0"], param_types=[25, 25], param_formats=[0, 1]
+        )
+        assert [result.fname(0), result.get_value(0, 0), result.get_value(0, 1)] == [b"\xe8", b"\xe0\xe9", b"\xe0"]
         client.execute("discard all")
         assert client.execute("show work_mem").fetchall() == direct.execute("show work_mem").fetchall()
         assert client.execute("show transaction isolation level").fetchall() == [("read committed",)]

@@ -37,10 +37,22 @@ CREATE MACRO pg_get_function_result(function) AS
               FROM (SELECT function) AS argument(number), pg_proc WHERE oid = argument.number));
 CREATE MACRO pg_get_function_arguments(function) AS
     (SELECT min(proargs) FROM (SELECT function) AS argument(number), pg_proc WHERE oid = argument.number);
-CREATE MACRO pg_encoding_to_char(encoding) AS 'UTF8';
--- UTF8 is the only encoding here. -1 is PostgreSQL's answer for an unknown name.
-CREATE MACRO pg_char_to_encoding(name) AS CASE WHEN lower(name) IN ('utf8', 'utf-8', 'unicode') THEN 6 ELSE -1 END;
+-- In the order of PostgreSQL's numbers, from 0 (`pg_enc`).
+CREATE MACRO encoding_names() AS
+    ['SQL_ASCII', 'EUC_JP', 'EUC_CN', 'EUC_KR', 'EUC_TW', 'EUC_JIS_2004', 'UTF8', 'MULE_INTERNAL',
+     'LATIN1', 'LATIN2', 'LATIN3', 'LATIN4', 'LATIN5', 'LATIN6', 'LATIN7', 'LATIN8', 'LATIN9', 'LATIN10',
+     'WIN1256', 'WIN1258', 'WIN866', 'WIN874', 'KOI8R', 'WIN1251', 'WIN1252', 'ISO_8859_5', 'ISO_8859_6', 'ISO_8859_7', 'ISO_8859_8',
+     'WIN1250', 'WIN1253', 'WIN1254', 'WIN1255', 'WIN1257', 'KOI8U', 'SJIS', 'BIG5', 'GBK', 'UHC', 'GB18030', 'JOHAB', 'SHIFT_JIS_2004'];
+CREATE MACRO pg_encoding_to_char(encoding) AS
+    CASE WHEN encoding IS NOT NULL THEN coalesce(list_extract(encoding_names(), CASE WHEN encoding >= 0 THEN encoding + 1 ELSE 0 END), '') END;
+-- Without the other names of an encoding. -1 is PostgreSQL's answer for an unknown name.
+CREATE MACRO pg_char_to_encoding(name) AS
+    CASE WHEN lower(name) = 'unicode' THEN 6
+         WHEN name IS NOT NULL
+         THEN coalesce(list_position(list_transform(encoding_names(), lambda known: replace(lower(known), '_', '')),
+                                     regexp_replace(lower(name), '[^a-z0-9]', '', 'g')), 0)::INTEGER - 1 END;
 CREATE MACRO getdatabaseencoding() AS 'UTF8';
+CREATE MACRO pg_client_encoding() AS coalesce(getvariable('colonnade_client_encoding')::VARCHAR, 'UTF8');
 CREATE MACRO pg_collation_is_visible(collation) AS true;
 CREATE MACRO pg_statistics_obj_is_visible(statistics) AS true;
 CREATE MACRO pg_relation_is_publishable(relation) AS false;

@@ -4,7 +4,7 @@
 //! chunks. All other results are in PostgreSQL's own formats. The layers, from the bytes up:
 //!
 //! - [`message`]: the protocol's messages, bytes only;
-//! - `charset`: the client's encoding, from and to which messages convert their texts;
+//! - [`charset`]: the client's encoding, from and to which messages convert their texts;
 //! - [`value`]: one Arrow value in PostgreSQL's text and binary forms, and its type's number;
 //! - [`parameter`]: one value from a client, in the form for the engine;
 //! - [`copy`]: COPY's statement and formats;
@@ -26,6 +26,7 @@
 
 pub mod advisory;
 pub mod auth;
+pub mod charset;
 pub mod copy;
 pub mod engine;
 pub mod error;
@@ -37,7 +38,6 @@ pub mod tls;
 pub mod value;
 
 mod board;
-mod charset;
 mod connection;
 mod credentials;
 mod memory;

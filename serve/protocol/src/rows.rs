@@ -10,7 +10,7 @@ use arrow_schema::Schema;
 
 use crate::charset::values::RowEncoder;
 use crate::connection::cancel::Control;
-use crate::connection::socket::Output;
+use crate::connection::output::Output;
 use crate::copy::lines;
 use crate::engine::{EngineError, Rows};
 use crate::error::{ClientError, Failure, SqlState};

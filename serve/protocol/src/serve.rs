@@ -13,10 +13,11 @@ use std::time::Duration;
 
 use crate::auth::Authenticator;
 use crate::connection;
+use crate::connection::output::Output;
 use crate::connection::pending_login::PendingLogins;
 use crate::connection::process_exit::ExitCause;
 use crate::connection::registry::Registry;
-use crate::connection::socket::{Output, Socket};
+use crate::connection::socket::Socket;
 use crate::connection::startup;
 use crate::connection::watch::Watch;
 use crate::credentials::Credentials;

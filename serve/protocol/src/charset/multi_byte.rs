@@ -14,8 +14,10 @@ use super::pages::Pages;
 struct Source {
     name: &'static str,
     base: &'static encoding_rs::Encoding,
-    /// The smallest second byte.
-    least_trail: u8,
+    /// The first bytes of characters of several bytes. Others are no text.
+    leads: &'static [RangeInclusive<u8>],
+    /// The bytes after them, except GB18030's digits.
+    trails: &'static [RangeInclusive<u8>],
     /// Whether codes for private use are characters.
     has_private: bool,
     /// Codes that are not assigned.
@@ -33,7 +35,8 @@ struct Source {
 const PLAIN: Source = Source {
     name: "",
     base: encoding_rs::EUC_KR,
-    least_trail: 0x01,
+    leads: &[0x80..=0xff],
+    trails: &[0x01..=0xff],
     has_private: false,
     removed: &[],
     runs: &[],
@@ -42,11 +45,12 @@ const PLAIN: Source = Source {
     only_encoded: &[],
 };
 
-const SETS: [Source; 8] = [
+static SETS: [Source; 8] = [
     Source {
         name: "EUC_JP",
         base: encoding_rs::EUC_JP,
-        least_trail: 0xa1,
+        leads: &[0x8e..=0x8f, 0xa1..=0xfe],
+        trails: &[0xa1..=0xfe],
         // NEC's copy of IBM's characters, which have codes of three bytes instead.
         removed: &[0xf9a1..=0xfcfe, 0x8f_a2b7..=0x8f_a2b7],
         runs: &[
@@ -63,11 +67,13 @@ const SETS: [Source; 8] = [
     Source {
         name: "EUC_CN",
         base: encoding_rs::GBK,
-        least_trail: 0xa1,
+        leads: &[0xa1..=0xfe],
+        trails: &[0xa1..=0xfe],
         // What GBK adds to GB 2312.
         removed: &[
-            0x8000..=0xa1a0,
+            0x80..=0x80,
             0xa2a1..=0xa2b0,
+            0xa2e3..=0xa2e4,
             0xa6d9..=0xa7a0,
             0xa8bb..=0xa8c4,
             0xa996..=0xa996,
@@ -76,11 +82,12 @@ const SETS: [Source; 8] = [
         runs: &[(0xa1a4, "・"), (0xa1aa, "―")],
         ..PLAIN
     },
-    Source { name: "EUC_KR", least_trail: 0xa1, removed: &[0x8000..=0xa1a0], runs: &[(0xa2e8, "㉾")], ..PLAIN },
+    Source { name: "EUC_KR", leads: &[0xa1..=0xfe], trails: &[0xa1..=0xfe], runs: &[(0xa2e8, "㉾")], ..PLAIN },
     Source {
         name: "SJIS",
         base: encoding_rs::SHIFT_JIS,
-        least_trail: 0x40,
+        leads: &[0x81..=0x9f, 0xe0..=0xfc],
+        trails: &[0x40..=0x7e, 0x80..=0xfc],
         removed: &[0x80..=0x80],
         // Before NEC's row of signs. Of the others, IBM's own codes are the last ones.
         first_code_below: 0x8740,
@@ -136,6 +143,8 @@ const SETS: [Source; 8] = [
         // Windows' code page 936 has no characters there.
         removed: &[
             0x80..=0x80,
+            0xa2e3..=0xa2e3,
+            0xa3a0..=0xa3a0,
             0xa6d9..=0xa6df,
             0xa6ec..=0xa6ed,
             0xa6f3..=0xa6f3,
@@ -151,6 +160,8 @@ const SETS: [Source; 8] = [
     Source {
         name: "GB18030",
         base: encoding_rs::GB18030,
+        leads: &[0x81..=0xfe],
+        trails: &[0x40..=0x7e, 0x80..=0xfe],
         has_private: true,
         removed: &[0x80..=0x80],
         // The version of 2000: later ones have characters of Unicode there.
@@ -178,7 +189,8 @@ const SETS: [Source; 8] = [
 pub(super) struct MultiByte {
     is_gb18030: bool,
     is_euc_jp: bool,
-    least_trail: u8,
+    leads: &'static [RangeInclusive<u8>],
+    trails: &'static [RangeInclusive<u8>],
     /// Characters by codes of one or two bytes.
     pairs: Pages,
     /// By the last two bytes of codes of three bytes.
@@ -198,15 +210,16 @@ impl MultiByte {
     /// The character set with PostgreSQL's name. Its tables, of some hundred kilobytes, are made when it is first used.
     pub fn named(name: &str) -> Option<&'static Self> {
         static BUILT: [OnceLock<MultiByte>; SETS.len()] = [const { OnceLock::new() }; SETS.len()];
-        let at = SETS.iter().position(|source| source.name == name)?;
-        Some(BUILT.get(at)?.get_or_init(|| Self::new(SETS.get(at).unwrap_or(&PLAIN))))
+        let (at, source) = SETS.iter().enumerate().find(|(_, source)| source.name == name)?;
+        Some(BUILT.get(at)?.get_or_init(|| Self::new(source)))
     }
 
-    fn new(source: &Source) -> Self {
+    fn new(source: &'static Source) -> Self {
         let mut set = Self {
             is_gb18030: source.name == "GB18030",
             is_euc_jp: source.name == "EUC_JP",
-            least_trail: source.least_trail,
+            leads: source.leads,
+            trails: source.trails,
             pairs: Pages::new(),
             triples: Pages::new(),
             quadruples: Pages::new(),
@@ -242,8 +255,11 @@ impl MultiByte {
         let code = bytes.iter().fold(0, |code, byte| code << 8 | u32::from(*byte));
         let is_private = matches!(character, '\u{e000}'..='\u{f8ff}') && !source.has_private;
         let is_removed = source.removed.iter().any(|range| range.contains(&code));
-        let is_short = bytes.get(1).is_some_and(|trail| bytes.len() == 2 && *trail < source.least_trail);
-        if u16::try_from(u32::from(character)).is_ok() && !is_private && !is_removed && !is_short {
+        let is_outside = match bytes {
+            [lead, trail] => !is_in(source.leads, *lead) || !is_in(source.trails, *trail),
+            _ => false,
+        };
+        if u16::try_from(u32::from(character)).is_ok() && !is_private && !is_removed && !is_outside {
             self.add(code, character.into());
         }
     }
@@ -283,7 +299,7 @@ impl MultiByte {
         match *bytes {
             [] => Decoded::Incomplete,
             [byte, ..] if self.pairs.get(byte.into()).is_some() => found(self.pairs.get(byte.into()), 1),
-            [_, trail, ..] if trail < self.least_trail => Decoded::Invalid(2),
+            [lead, ..] if !is_in(self.leads, lead) => Decoded::Invalid(1),
             [_, 0x30..=0x39, _, _, ..] if self.is_gb18030 => {
                 let code = [bytes[0], bytes[1], bytes[2], bytes[3]];
                 match code {
@@ -292,8 +308,9 @@ impl MultiByte {
                 }
             }
             [_, 0x30..=0x39, ..] if self.is_gb18030 => Decoded::Incomplete,
+            [_, trail, ..] if !is_in(self.trails, trail) => Decoded::Invalid(2),
             [EUC_JP_TRIPLE, middle, last, ..] if self.is_euc_jp => {
-                if last < self.least_trail {
+                if !is_in(self.trails, last) {
                     return Decoded::Invalid(3);
                 }
                 found(self.triples.get(u16::from_be_bytes([middle, last])), 3)
@@ -323,6 +340,10 @@ impl MultiByte {
         out.extend(bytes.iter().skip_while(|byte| **byte == 0));
         code.is_some()
     }
+}
+
+fn is_in(ranges: &[RangeInclusive<u8>], byte: u8) -> bool {
+    ranges.iter().any(|range| range.contains(&byte))
 }
 
 /// The place of a code of four bytes in the order of GB18030's codes.

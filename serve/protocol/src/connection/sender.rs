@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use colonnade_wire::Chunk;
 
-use crate::connection::socket::Output;
+use crate::connection::output::Output;
 use crate::connection::thread_clock::ThreadClock;
 
 /// How often `while_waiting` is called while a caller waits for the socket.

@@ -2,7 +2,8 @@
 
 use crate::charset::ClientEncoding;
 use crate::connection::input::Input;
-use crate::connection::socket::{Output, Socket};
+use crate::connection::output::Output;
+use crate::connection::socket::Socket;
 use crate::copy::options::VERSION;
 use crate::error::Failure;
 use crate::message::backend;

@@ -3,7 +3,7 @@
 use colonnade_wire::LinkEstimate;
 
 use crate::connection::cancel::Control;
-use crate::connection::socket::Output;
+use crate::connection::output::Output;
 use crate::engine::Rows;
 use crate::error::Failure;
 use crate::value::TextStyle;

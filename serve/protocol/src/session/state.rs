@@ -11,7 +11,7 @@ use savepoints::Savepoints;
 use crate::advisory::LockHolder;
 use crate::connection::cancel::Control;
 use crate::connection::input::Input;
-use crate::connection::socket::Output;
+use crate::connection::output::Output;
 use crate::engine::{Engine, EngineSession};
 use crate::error::Failure;
 use crate::message::backend::TransactionStatus;

@@ -15,7 +15,7 @@ use colonnade_wire::{DecodeLimits, Decoder, EncodedChunk, EncodingSet, Level, Li
 use super::spooled::KeptForm;
 use super::{CHUNK, Part, Spooled};
 use crate::connection::cancel::Control;
-use crate::connection::socket::Output;
+use crate::connection::output::Output;
 use crate::copy::options::StreamOptions;
 use crate::engine::{EngineError, Rows};
 use crate::error::{Failure, SqlState};

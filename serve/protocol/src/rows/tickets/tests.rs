@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::connection::cancel::Control;
+use crate::connection::output::Output;
 use crate::connection::registry::{NewSession, Registry};
-use crate::connection::socket::{Output, Socket};
+use crate::connection::socket::Socket;
 use crate::copy::options::StreamOptions;
 use crate::engine::{Interrupt, Role, Rows};
 use crate::rows::spool::Spools;

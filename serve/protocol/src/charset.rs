@@ -16,7 +16,7 @@ use std::fmt::Write as _;
 use multi_byte::MultiByte;
 use single_byte::SingleByte;
 
-use crate::error::{ClientError, SqlState};
+use crate::sqlstate::SqlState;
 
 /// The encoding of a client's texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,8 +64,9 @@ pub enum EncodingNameError {
     NotBuilt(&'static str),
 }
 
-impl ClientError for EncodingNameError {
-    fn code(&self) -> SqlState {
+impl EncodingNameError {
+    /// The SQLSTATE for the client.
+    pub fn code(&self) -> SqlState {
         match self {
             Self::Unknown(_) => SqlState::INVALID_PARAMETER_VALUE,
             Self::NotBuilt(_) => SqlState::FEATURE_NOT_SUPPORTED,
@@ -96,8 +97,9 @@ pub enum TextError {
     },
 }
 
-impl ClientError for TextError {
-    fn code(&self) -> SqlState {
+impl TextError {
+    /// The SQLSTATE for the client.
+    pub fn code(&self) -> SqlState {
         match self {
             Self::Invalid { .. } => SqlState::new("22021"),
             Self::NoEquivalent { .. } => SqlState::new("22P05"),

@@ -4,6 +4,7 @@ use std::any::Any;
 
 use colonnade_sql::statement::SyntaxError;
 
+use crate::charset::{EncodingNameError, TextError};
 use crate::engine::error::{EngineError, FunctionPlace};
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
@@ -32,6 +33,18 @@ pub trait ClientError: std::error::Error + Any + Send + Sync {
     /// Whether it ends the session.
     fn is_fatal(&self) -> bool {
         false
+    }
+}
+
+impl ClientError for EncodingNameError {
+    fn code(&self) -> SqlState {
+        self.code()
+    }
+}
+
+impl ClientError for TextError {
+    fn code(&self) -> SqlState {
+        self.code()
     }
 }
 

@@ -34,7 +34,7 @@ impl Charset {
 
     /// Appends the bytes of a text that is in UTF-8.
     fn encode_bytes(self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), TextError> {
-        // The server's texts are UTF-8. Bytes that the client has escaped in COPY may not be, and are left out.
+        // The server writes texts in UTF-8 only, so nothing is replaced here.
         self.encode(&String::from_utf8_lossy(bytes), out)
     }
 

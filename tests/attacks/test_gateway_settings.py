@@ -225,7 +225,6 @@ def test_refused_by_name_where_the_server_understands(legacy: fronts.Front) -> N
     with fronts.connect(legacy.server) as client:
         for setting in (
             "standard_conforming_strings = off",
-            "client_encoding = SJIS",
             "DateStyle = 'German'",
             "DateStyle = 'ISO, DMY'",
             "IntervalStyle = 'iso_8601'",
@@ -234,6 +233,20 @@ def test_refused_by_name_where_the_server_understands(legacy: fronts.Front) -> N
                 client.execute(f"set {setting}")
         assert client.execute("select '\\'").fetchall() == [("\\",)]
         client.execute("set DateStyle = 'ISO'; set IntervalStyle = 'postgres'")
+
+
+def test_no_encoding_of_the_client_hides_a_quote(legacy: fronts.Front) -> None:
+    for encoding in ("sjis", "big5", "gbk", "uhc", "gb18030", "euc_jp", "latin1"):
+        with fronts.connect(legacy.server) as client:
+            client.execute(f"set client_encoding = {encoding}")
+            # A driver that doubles quotes byte by byte writes this for the value of two bytes.
+            result = client.pgconn.exec_(b"select '\x83''; select 2 --'")
+            if encoding == "latin1":
+                assert result.get_value(0, 0) == b"\x83'; select 2 --"
+            else:
+                assert result.error_field(psycopg.pq.DiagnosticField.SQLSTATE) in (b"22021", b"22P05"), encoding
+            backslash = "\u30bd" if encoding == "sjis" else "x\\"
+            assert client.execute(f"select '{backslash}'").fetchall() == [(backslash,)]
 
 
 def test_the_time_zone_that_is_announced_is_the_sources(in_postgres: fronts.Front, in_maria: fronts.Front) -> None:

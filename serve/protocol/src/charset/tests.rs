@@ -108,6 +108,19 @@ fn a_character_that_is_missing_is_an_error_or_a_question_mark() {
 }
 
 #[test]
+fn a_quote_is_never_a_part_of_a_character() {
+    for name in BUILT {
+        for lead in 0x80..=0xff_u8 {
+            for sign in b"'\"\0\n" {
+                let is_kept = |bytes: &[u8]| decoded(name, bytes).is_ok_and(|text| text.ends_with(char::from(*sign)));
+                let bytes = [lead, *sign];
+                assert!(decoded(name, &bytes).is_err() || is_kept(&bytes), "{name} {bytes:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_character_may_arrive_in_parts() {
     let mut text = String::new();
     assert_eq!(charset("gb18030").decode(b"a\x94\x39\xda", &mut text), Ok(1));

@@ -121,11 +121,11 @@ def register_types() -> None:
         NotImplementedError: This version of DuckDB cannot have them.
     """
 
-def register_advisory_locks() -> None:
-    """Give each database that is opened from now on the function of advisory locks.
+def register_session_functions() -> None:
+    """Give each database that is opened from now on the functions of advisory locks and of notifications.
 
     Raises:
-        NotImplementedError: This version of DuckDB cannot have it.
+        NotImplementedError: This version of DuckDB cannot have them.
     """
 
 def register_functions() -> None:

@@ -323,13 +323,6 @@ def test_what_is_set_by_connecting_holds_from_the_start(server: Server) -> None:
             psycopg.connect(server.dsn, options=f"-c {wrong}")
 
 
-def test_notifications_are_refused_by_name(connection: psycopg.Connection) -> None:
-    for statement in ("LISTEN here", "NOTIFY here, 'x'"):
-        with pytest.raises(psycopg.errors.FeatureNotSupported, match="LISTEN"):
-            connection.execute(statement)
-    assert connection.execute("UNLISTEN *").statusmessage == "UNLISTEN"
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -282,6 +282,10 @@ def test_what_is_not_passed_is_refused_by_name(in_postgres: Front, in_sqlite: Fr
         refused = pytest.raises(psycopg.errors.FeatureNotSupported, match="FROM STDIN is not supported in front")
         with refused, client.cursor().copy("copy t from stdin"):
             pass
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="LISTEN is not supported in front"):
+            client.execute("listen here")
+        assert client.execute("notify here, 'x'").statusmessage == "NOTIFY"
+        assert client.execute("unlisten *").statusmessage == "UNLISTEN"
         assert client.execute("select 1").fetchall() == [(1,)]
     with connect(in_sqlite.server) as client:
         with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):

@@ -19,6 +19,7 @@ import pytest
 from psycopg import errors
 
 from tests.support.certificates import Authority, serve_options
+from tests.support.notifications import waited_for
 from tests.support.raw_client import wait_until
 from tests.support.raw_login import RawClient
 from tests.support.users import add_user
@@ -71,6 +72,14 @@ def test_libpq_connects_encrypted_and_verified(secure: Secure) -> None:
 def test_both_versions_of_tls(secure: Secure, version: str) -> None:
     with secure.connect(ssl_min_protocol_version=version, ssl_max_protocol_version=version) as connection:
         assert connection.execute("select count(*) from range(100000)").fetchone() == (100000,)
+
+
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_notifications_arrive_encrypted(secure: Secure, version: str) -> None:
+    dsn = secure.dsn(ssl_min_protocol_version=version, ssl_max_protocol_version=version)
+    with secure.connect() as sender:
+        received = waited_for(dsn, lambda text: sender.execute("select pg_notify('alarm', %s)", [text]))
+    assert [text for text, _ in received] == ["one", "two"]
 
 
 @pytest.mark.parametrize("binding", ["require", "disable", "prefer"])

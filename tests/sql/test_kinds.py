@@ -78,7 +78,7 @@ POSTGRESQL = {
     "DiscardStmt": {"Discard"},
     "ListenStmt": {"Notification"},
     "NotifyStmt": {"Notification"},
-    "UnlistenStmt": {"Unlisten"},
+    "UnlistenStmt": {"Notification"},
     "ExplainStmt": {"Explain"},
 }
 DEFINITIONS = re.compile(r"(Create|Drop|Alter|View|Index|Rule|Rename|Define)\w*Stmt")

@@ -9,6 +9,7 @@ mod create_table;
 mod cursor;
 mod explain;
 mod function;
+mod notification;
 mod parser;
 mod setting;
 mod spool;
@@ -24,6 +25,7 @@ pub use function::{
     BodyQuoting, CommentOnFunction, CreateFunction, DropFunction, DroppedFunction, FunctionBody, FunctionLanguage,
     FunctionName, FunctionParameter, FunctionResult, FunctionSyntaxError, ParallelSafety, Volatility,
 };
+pub use notification::NotificationStatement;
 use parser::Parser;
 pub use parser::SyntaxError;
 pub use setting::{Modes, Set, SetConfig};
@@ -111,10 +113,8 @@ pub enum StatementKind {
     Deallocate(Option<String>),
     /// DISCARD, and of what: ALL.
     Discard(String),
-    /// LISTEN or NOTIFY, by that word.
-    Notification(String),
-    /// UNLISTEN.
-    Unlisten,
+    /// LISTEN, NOTIFY or UNLISTEN.
+    Notification(Result<NotificationStatement, SyntaxError>),
     /// EXPLAIN.
     Explain {
         /// Whether the statement runs: ANALYZE.
@@ -217,8 +217,7 @@ fn kind(text: &str, dialect: Dialect) -> StatementKind {
             last => StatementKind::Deallocate(last.map(|last| last.folded().into_owned())),
         },
         "DISCARD" => StatementKind::Discard(parser.take().map(|what| upper(&what)).unwrap_or_default()),
-        "LISTEN" | "NOTIFY" => StatementKind::Notification(word),
-        "UNLISTEN" => StatementKind::Unlisten,
+        "LISTEN" | "NOTIFY" | "UNLISTEN" => StatementKind::Notification(notification::read(parser, &word)),
         "EXPLAIN" => explain::inputs(parser.clone())
             .map_or_else(|| StatementKind::Explain { runs: explain::runs(parser) }, StatementKind::ExplainInputs),
         _ => StatementKind::Other(word),

@@ -26,6 +26,7 @@ mod gathered;
 mod keyed;
 mod local;
 mod map;
+mod notifications;
 mod registry;
 mod results;
 mod session;
@@ -34,6 +35,8 @@ mod table;
 
 use classes::FunctionProcesses;
 pub(crate) use classes::FunctionSession;
+use colonnade_duckdb_api::extension::register as register_extensions;
+use colonnade_duckdb_api::symbols::Api;
 use colonnade_duckdb_api::{handles, symbols, vectors};
 use deferred_calls::{BoundFunction, DeferredStream};
 use pyo3::exceptions::PyNotImplementedError;
@@ -46,8 +49,8 @@ pub(crate) use session::Queries;
 /// Adds functions in Python to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(register_functions, module)?)?;
-    module.add_function(wrap_pyfunction!(register_advisory_locks, module)?)?;
     module.add_function(wrap_pyfunction!(register_types, module)?)?;
+    module.add_function(wrap_pyfunction!(register_session_functions, module)?)?;
     module.add_function(wrap_pyfunction!(classes::function_dispatcher, module)?)?;
     module.add_function(wrap_pyfunction!(classes::define_function, module)?)?;
     module.add_function(wrap_pyfunction!(classes::forget_function, module)?)?;
@@ -67,10 +70,13 @@ fn register_functions(py: Python<'_>) -> PyResult<()> {
     register.map_err(|reason| PyNotImplementedError::new_err(format!("functions in Python: {reason}")))
 }
 
+/// Registers the functions of advisory locks and of notifications, which know the session that calls them.
 #[pyfunction]
-fn register_advisory_locks(py: Python<'_>) -> PyResult<()> {
-    let register = advisory::register(&library(py)?);
-    register.map_err(|reason| PyNotImplementedError::new_err(format!("advisory locks: {reason}")))
+fn register_session_functions(py: Python<'_>) -> PyResult<()> {
+    let register = Api::load(&library(py)?).and_then(|api| {
+        register_extensions(api, &[advisory::describe_advisory, notifications::describe_notifications])
+    });
+    register.map_err(|reason| PyNotImplementedError::new_err(format!("advisory locks and notifications: {reason}")))
 }
 
 #[pyfunction]

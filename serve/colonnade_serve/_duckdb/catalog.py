@@ -38,8 +38,12 @@ CATALOG_SQL = [
         *("postgres_functions.sql", "information_schema.sql"),
     )
 ]
-#: For databases with the function `colonnade_advisory` and the types of `keyed.rs`.
-REGISTERED_SQL = [Path(__file__).with_name(part).read_text() for part in ("advisory_locks.sql", "range_functions.sql")]
+#: For databases with the functions of sessions, `colonnade_advisory` and `colonnade_notifications`, and the types of
+#: `keyed.rs`.
+REGISTERED_SQL = [
+    Path(__file__).with_name(part).read_text()
+    for part in ("advisory_locks.sql", "notifications.sql", "range_functions.sql")
+]
 
 
 def attach_catalog(root: DuckDBPyConnection, main_name: str, fence: Fence | None, scratch: Path | None = None) -> None:

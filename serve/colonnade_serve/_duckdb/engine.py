@@ -14,7 +14,7 @@ import duckdb
 from colonnade._sources.duckdb_types.exact import literal, quoted
 from colonnade._sources.duckdb_types.opening import NO_EXTENSIONS, opened
 
-from colonnade_serve._core import register_advisory_locks, register_functions, register_types
+from colonnade_serve._core import register_functions, register_session_functions, register_types
 
 from .catalog import attach_catalog, catalog_names, keep_catalog
 from .catalog_epoch import CatalogEpoch, SessionEpoch
@@ -53,7 +53,7 @@ class Engine:
         if processes is not None:
             register_functions()
         with suppress(NotImplementedError):
-            register_advisory_locks()
+            register_session_functions()
             register_types()
         self._can_gather = can_gather()
         self._root = opened(path, NO_EXTENSIONS | ({"access_mode": "read_only"} if read_only else {}))

@@ -191,6 +191,7 @@ fn run_session(
         control: Arc::clone(&registration.control),
         tickets: Arc::clone(&shared.tickets),
         locks: shared.locks.holder(is_stopped),
+        notifications: shared.notifications.session(registration.process),
         transaction: TransactionState::default(),
         prepared: Prepared::default(),
         settings,

@@ -12,6 +12,7 @@
 //! - `session`: one client's statements: simple and extended protocol, transactions, cursors, settings, COPY;
 //! - `connection`: sockets, from accepting to the end; start-up messages; cancellation and time limits;
 //! - [`advisory`]: locks that sessions take by numbers;
+//! - [`notifications`]: texts that sessions send each other (LISTEN, NOTIFY);
 //! - [`functions`]: functions in Python, which clients create;
 //! - [`auth`], [`tls`], [`limits`], `observe`: authentication, encryption, quotas, the log and metrics;
 //! - `memory`, `credentials`, `board`: what both processes use: the limit on memory, the files of users and
@@ -33,6 +34,7 @@ pub mod error;
 pub mod functions;
 pub mod limits;
 pub mod message;
+pub mod notifications;
 pub mod parameter;
 pub mod tls;
 pub mod value;

@@ -91,6 +91,7 @@ impl Server {
             spools: Spools::new(&limits),
             tickets,
             locks: Arc::default(),
+            notifications: Arc::default(),
             limits: Arc::new(limits),
             encode_cpu,
             is_draining: AtomicBool::new(false),

@@ -13,6 +13,7 @@ pub(crate) mod execute;
 pub(crate) mod extended;
 pub(crate) mod functions;
 pub(crate) mod listing;
+pub(crate) mod notification;
 pub(crate) mod portal;
 pub(crate) mod prepared;
 pub(crate) mod query;
@@ -29,7 +30,6 @@ pub(crate) mod transaction;
 use crate::error::Failure;
 use crate::message::ProtocolError;
 use crate::message::backend::{self, TransactionStatus};
-use crate::message::frontend::Phase;
 use crate::session::request::Request;
 
 pub use state::{Reported, Session, TransactionState};
@@ -38,6 +38,7 @@ impl Session {
     /// Applies the settings of the start-up message, and answers messages until the session ends.
     pub fn run(mut self) {
         self.locks.enter();
+        self.notifications.enter();
         let begun = self
             .engine
             .set_session_number(self.process)
@@ -49,13 +50,17 @@ impl Session {
             let _ = self.output.flush();
         }
         self.locks.end();
+        self.notifications.end();
     }
 
     fn answer_messages(&mut self) -> Result<(), Failure> {
         // After an error in the extended protocol, all messages up to Sync are skipped.
         let mut is_skipping = false;
         self.send_ready()?;
-        while let Some(request) = self.input.message(Phase::Ready, Request::from_message)? {
+        // Whether nothing was answered after the last ReadyForQuery.
+        let mut is_ready = true;
+        while let Some(request) = self.next_request(is_ready)? {
+            is_ready = matches!(request, Request::Sync | Request::Query(_) | Request::FunctionCall);
             if !is_skipping && let Err(failure) = self.check_deferred_description(&request) {
                 is_skipping = true;
                 self.fail(&failure, None);
@@ -121,6 +126,9 @@ impl Session {
         }
         if self.transaction.status != TransactionStatus::InTransaction {
             self.locks.end_transaction();
+        }
+        if !self.transaction.is_open() {
+            self.write_notifications()?;
         }
         backend::ready_for_query(self.output.buffer(), self.transaction.status);
         // Before the message is sent, because the client's next message may arrive before this thread continues.

@@ -42,8 +42,9 @@ fn a_statement_is_known_by_its_first_words() {
         ("deallocate all", Deallocate(None)),
         ("DEALLOCATE PREPARE \"Mine\"", Deallocate(Some("Mine".to_owned()))),
         ("discard all", Discard("ALL".to_owned())),
-        ("listen a", Notification("LISTEN".to_owned())),
-        ("unlisten *", Unlisten),
+        ("listen A", Notification(Ok(NotificationStatement::Listen("a".to_owned())))),
+        ("unlisten *", Notification(Ok(NotificationStatement::Unlisten(None)))),
+        ("unlisten \"B c\"", Notification(Ok(NotificationStatement::Unlisten(Some("B c".to_owned()))))),
         ("explain select analyze", Explain { runs: false }),
         ("explain verbose analyze select 1", Explain { runs: true }),
         ("explain (format json, analyze) select 1", Explain { runs: true }),
@@ -62,6 +63,33 @@ fn a_statement_is_known_by_its_first_words() {
         ("", other("")),
     ] {
         assert_eq!(kind(sql), expected, "{sql}");
+    }
+}
+
+#[test]
+fn a_notification_has_a_channel_and_a_text() {
+    let notify = |channel: &str, payload: &str| {
+        Ok(NotificationStatement::Notify { channel: channel.to_owned(), payload: payload.to_owned() })
+    };
+    for (sql, expected) in [
+        ("notify Foo", notify("foo", "")),
+        ("NOTIFY \"Foo\" , 'it''s'", notify("Foo", "it's")),
+        ("notify foo, E'a\\nb'", notify("foo", "a\nb")),
+        ("notify foo, $$x$$", notify("foo", "x")),
+    ] {
+        assert_eq!(kind(sql), StatementKind::Notification(expected), "{sql}");
+    }
+    for (sql, near) in [
+        ("listen", None),
+        ("listen 'a'", Some("'a'")),
+        ("listen a b", Some("b")),
+        ("notify a, 1", Some("1")),
+        ("notify a,", None),
+        ("notify a 'b'", Some("'b'")),
+        ("unlisten", None),
+    ] {
+        let StatementKind::Notification(Err(error)) = kind(sql) else { panic!("{sql}") };
+        assert_eq!(error.near.as_deref(), near, "{sql}");
     }
 }
 

@@ -6,9 +6,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use colonnade_duckdb_api::arguments::constant;
-use colonnade_duckdb_api::extension::{
-    ExtensionInput, POSITIONAL_ONLY, VOLATILE, add_parameter, describe, register as register_extensions,
-};
+use colonnade_duckdb_api::extension::{ExtensionInput, POSITIONAL_ONLY, VOLATILE, add_parameter, describe};
 use colonnade_duckdb_api::scalar::{self, ScalarFunction};
 use colonnade_server::advisory::{LockHolder, LockKey, LockMode, LockRefusal, LockSpan};
 
@@ -33,15 +31,7 @@ struct Call {
     holder: Option<Arc<LockHolder>>,
 }
 
-/// Gives each database that is opened from now on the function.
-///
-/// # Errors
-/// Why not.
-pub(super) fn register(path: &str) -> Result<(), String> {
-    register_extensions(Api::load(path)?, &[describe_advisory])
-}
-
-unsafe extern "C" fn describe_advisory(descriptor: *mut c_void) -> i32 {
+pub(super) unsafe extern "C" fn describe_advisory(descriptor: *mut c_void) -> i32 {
     let entry: unsafe extern "C" fn(*const ExtensionInput) = enter;
     // SAFETY: DuckDB passes a descriptor.
     unsafe { describe(descriptor, c"colonnade_advisory", c"v2.0.0", ptr::null(), entry as *const c_void) }

@@ -177,6 +177,22 @@ pub(super) unsafe fn set_nulls(
     Ok(())
 }
 
+/// Writes a text to a row of a vector.
+///
+/// # Safety
+/// The vector is flat, or constant with one row, is of texts, has this row, and nothing else uses it.
+pub(super) unsafe fn write_text(api: &Api, vector: Handle, row: usize, value: &str) -> Result<(), CallbackError> {
+    let mut data: *mut c_void = ptr::null_mut();
+    // SAFETY: the caller promises the vector, whose values are of 16 bytes.
+    unsafe {
+        checked(api, |error| (api.v2_vector_get_data_mutable)(vector, &raw mut data, error))?;
+        let heap = heap(api, vector, value.as_bytes())?;
+        let value = text(value.as_bytes(), 0..value.len(), heap)?;
+        data.cast::<u8>().add(row * 16).cast::<u128>().write_unaligned(value);
+    }
+    Ok(())
+}
+
 /// Stores a value of a fixed width, which was checked.
 ///
 /// # Safety

@@ -1,6 +1,7 @@
 //! Incoming messages, read into a bounded buffer.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use crate::charset::ClientEncoding;
@@ -50,7 +51,7 @@ impl Input {
             if let Some(length) = frontend::length(self.unread(), phase)? {
                 break length;
             }
-            if self.fill()? == 0 {
+            if self.fill(None)? == Some(0) {
                 return if self.has_more() { Err(ProtocolError::Eof.into()) } else { Ok(None) };
             }
         };
@@ -59,6 +60,22 @@ impl Input {
         self.start += length;
         self.release_long_buffer();
         Ok(handled)
+    }
+
+    /// Waits until the next message has arrived, or the client has closed the connection, or `other` is readable. Gives
+    /// whether it was `other`.
+    ///
+    /// # Errors
+    /// If the socket fails, or the bytes are no message.
+    pub fn wait(&mut self, phase: Phase, other: BorrowedFd<'_>) -> Result<bool, Failure> {
+        while frontend::length(self.unread(), phase)?.is_none() {
+            match self.fill(Some(other))? {
+                None => return Ok(true),
+                Some(0) => break,
+                Some(_) => {}
+            }
+        }
+        Ok(false)
     }
 
     /// Whether the next message is Sync and has arrived.
@@ -72,8 +89,8 @@ impl Input {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Reads more bytes; gives their number.
-    fn fill(&mut self) -> Result<usize, Failure> {
+    /// Reads more bytes; gives their number. Gives `None` if there are none yet and `other` is readable.
+    fn fill(&mut self, other: Option<BorrowedFd<'_>>) -> Result<Option<usize>, Failure> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
@@ -84,12 +101,13 @@ impl Input {
             self.buffer.resize(larger, 0);
         }
         loop {
-            match self.socket.read(&mut self.buffer[self.end..]) {
+            match self.socket.read(&mut self.buffer[self.end..], other) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && other.is_some() => return Ok(None),
                 Err(error) => return Err(error.into()),
                 Ok(read) => {
                     self.end += read;
-                    return Ok(read);
+                    return Ok(Some(read));
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! A client's socket: TCP or unix, encrypted or not.
 
+mod raw;
+
 use std::fs::File;
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, IoSlice, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use colonnade_wire::Link;
 
+use self::raw::Raw;
 use super::waiting::Waits;
 use crate::board::Slot;
 use crate::tls::Tls;
@@ -92,7 +95,7 @@ impl Socket {
         self.slot.as_ref()
     }
 
-    /// Notes that the last message sent was a ReadyForQuery. An encrypted connection notes nothing, because the
+    /// Notes that the last message sent was a ReadyForQuery, or a notification after it. An encrypted connection notes nothing, because the
     /// supervisor cannot send an error on it.
     pub fn note_ready_for_query(&self) {
         if let (Some(slot), None) = (&self.slot, self.tls()) {
@@ -152,7 +155,7 @@ impl Socket {
     /// If the handshake fails.
     pub fn encrypt(&self, tls: Tls) -> io::Result<()> {
         self.has_tried_tls.store(true, Ordering::Relaxed);
-        tls.complete_handshake(&mut Raw(self))?;
+        tls.complete_handshake(&mut Raw::of(self))?;
         // It is requested once for each connection.
         self.tls.set(tls).map_err(|_| io::ErrorKind::InvalidInput.into())
     }
@@ -221,7 +224,7 @@ impl Socket {
         if let (Some(tls), Stream::Tcp(stream)) = (self.tls(), &self.stream)
             && stream.set_nonblocking(true).is_ok()
         {
-            tls.close(&mut Raw(self));
+            tls.close(&mut Raw::of(self));
         }
     }
 
@@ -240,11 +243,13 @@ impl Socket {
         self.waits.is_long()
     }
 
-    /// Reads some of the received bytes, and waits if there are none.
-    pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// Reads some of the received bytes, and waits if there are none: until `other` is readable, if given, and then
+    /// fails with `WouldBlock`.
+    pub fn read(&self, buffer: &mut [u8], other: Option<BorrowedFd<'_>>) -> io::Result<usize> {
+        let mut raw = Raw::until(self, other);
         match self.tls() {
-            Some(tls) => tls.read(&mut Raw(self), buffer),
-            None => Raw(self).read(buffer),
+            Some(tls) => tls.read(&mut raw, buffer),
+            None => raw.read(buffer),
         }
     }
 
@@ -253,8 +258,8 @@ impl Socket {
             slot.note_sending();
         }
         let written = match self.tls() {
-            Some(tls) => tls.write(&mut Raw(self), slices),
-            None => Raw(self).write_vectored(slices),
+            Some(tls) => tls.write(&mut Raw::of(self), slices),
+            None => Raw::of(self).write_vectored(slices),
         }?;
         self.sent.fetch_add(written as u64, Ordering::Relaxed);
         Ok(written)
@@ -281,38 +286,5 @@ impl AsFd for Socket {
             Stream::Tcp(stream) => stream.as_fd(),
             Stream::Unix(stream) => stream.as_fd(),
         }
-    }
-}
-
-/// The bytes on the wire, encrypted if the connection is.
-struct Raw<'a>(&'a Socket);
-
-impl Read for Raw<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.set_read_timeout_to_deadline()?;
-        let _wait = self.0.waits.begin();
-        match &self.0.stream {
-            Stream::Tcp(stream) => (&mut &*stream).read(buffer),
-            Stream::Unix(stream) => (&mut &*stream).read(buffer),
-        }
-    }
-}
-
-impl Write for Raw<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.write_vectored(&[IoSlice::new(bytes)])
-    }
-
-    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.0.set_write_timeout_to_deadline()?;
-        let _wait = self.0.waits.begin();
-        match &self.0.stream {
-            Stream::Tcp(stream) => (&mut &*stream).write_vectored(slices),
-            Stream::Unix(stream) => (&mut &*stream).write_vectored(slices),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -317,6 +317,23 @@ pub fn notice_response(out: &mut Messages, report: &Report<'_>) {
     message(out, b'N', |out| fields(out, report, encoding));
 }
 
+/// A notification, and the number of the session that has sent it.
+///
+/// # Errors
+/// If the client's encoding lacks a character.
+pub fn notification_response(
+    out: &mut Messages,
+    process: i32,
+    channel: &str,
+    payload: &str,
+) -> Result<(), TextError> {
+    fallible_message(out, b'A', |out, encoding| {
+        out.extend_from_slice(&process.to_be_bytes());
+        exact_string(out, channel, encoding)?;
+        exact_string(out, payload, encoding)
+    })
+}
+
 fn fields(out: &mut Vec<u8>, report: &Report<'_>, encoding: ClientEncoding) {
     let mut field = |kind: u8, value: Option<&str>| {
         if let Some(value) = value {

@@ -10,6 +10,7 @@ use crate::connection::registry::Registry;
 use crate::connection::watch::Watch;
 use crate::engine::Engine;
 use crate::limits::Limits;
+use crate::notifications::Notifications;
 use crate::observe::Observer;
 use crate::rows::spool::Spools;
 use crate::rows::tickets::Tickets;
@@ -30,5 +31,6 @@ pub(crate) struct ServerContext {
     pub spools: Arc<Spools>,
     pub tickets: Arc<Tickets>,
     pub locks: Arc<AdvisoryLocks>,
+    pub notifications: Arc<Notifications>,
     pub is_draining: AtomicBool,
 }

@@ -31,6 +31,7 @@ impl Session {
         let Self {
             engine,
             locks,
+            notifications,
             prepared,
             transaction,
             // Restored below, because the client hears of each change.
@@ -50,6 +51,7 @@ impl Session {
             reported: _,
         } = self;
         locks.unlock_all();
+        notifications.discard();
         // They may have results of the engine's session.
         *prepared = Prepared::default();
         *transaction = TransactionState::default();

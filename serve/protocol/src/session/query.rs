@@ -5,7 +5,7 @@
 
 use colonnade_sql::certain;
 use colonnade_sql::split::{Span, split};
-use colonnade_sql::statement::{CursorStatement, FetchDirection, Savepoint};
+use colonnade_sql::statement::{CursorStatement, FetchDirection, NotificationStatement, Savepoint};
 use colonnade_sql::{Dialect, Statement, StatementKind, code};
 
 use super::settings;
@@ -61,7 +61,9 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         }
         // One of another setting is an ordinary call.
         StatementKind::SetConfig(config) => source.is_some() || !settings::is_known(&config.name),
-        StatementKind::Savepoint(_) | StatementKind::Unlisten | StatementKind::SetConstraints { .. } => {
+        // A source's notifications would not arrive.
+        StatementKind::Notification(Ok(NotificationStatement::Listen(_))) => false,
+        StatementKind::Savepoint(_) | StatementKind::Notification(_) | StatementKind::SetConstraints { .. } => {
             source.is_some()
         }
         StatementKind::Discard(what) => what != "ALL" && source.is_some(),
@@ -69,7 +71,7 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         StatementKind::Cursor(_) => source.is_some_and(Dialect::is_postgres),
         // The session starts it like a statement of the engine.
         StatementKind::Spool(_) => true,
-        StatementKind::Copy(_) | StatementKind::Deallocate(_) | StatementKind::Notification(_) => false,
+        StatementKind::Copy(_) | StatementKind::Deallocate(_) => false,
         StatementKind::CreateFunction(_) | StatementKind::DropFunction(_) | StatementKind::CommentOnFunction(_) => {
             false
         }
@@ -95,6 +97,7 @@ pub fn cursor_request(kind: &StatementKind) -> Result<Option<&CursorStatement>, 
 pub fn may_share_transaction(kind: &StatementKind, source: Option<Dialect>) -> bool {
     match kind {
         StatementKind::Copy(_) | StatementKind::Cursor(_) | StatementKind::SetConstraints { .. } => true,
+        StatementKind::Notification(_) => true,
         StatementKind::CreateFunction(_) | StatementKind::DropFunction(_) | StatementKind::CommentOnFunction(_) => true,
         StatementKind::Set(_) | StatementKind::Reset(_) if settings::command(kind).is_none() => false,
         StatementKind::Other(word) if runs_alone(word) => false,
@@ -172,7 +175,6 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Deallocate(None) => "DEALLOCATE ALL".to_owned(),
         StatementKind::Deallocate(Some(_)) => "DEALLOCATE".to_owned(),
         StatementKind::Discard(what) => format!("DISCARD {what}").trim_end().to_owned(),
-        StatementKind::Unlisten => "UNLISTEN".to_owned(),
         StatementKind::Other(word) => match word.as_str() {
             "TRUNCATE" => "TRUNCATE TABLE".to_owned(),
             "SHOW" | "CALL" | "PRAGMA" | "CHECKPOINT" => word.clone(),
@@ -193,7 +195,9 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Cursor(Ok(CursorStatement::Declare { .. })) => "DECLARE CURSOR".to_owned(),
         StatementKind::Cursor(Ok(CursorStatement::Close(Some(_)))) => "CLOSE CURSOR".to_owned(),
         StatementKind::Cursor(Ok(CursorStatement::Close(None))) => "CLOSE CURSOR ALL".to_owned(),
-        StatementKind::Notification(word) => word.clone(),
+        StatementKind::Notification(Ok(NotificationStatement::Listen(_))) => "LISTEN".to_owned(),
+        StatementKind::Notification(Ok(NotificationStatement::Unlisten(_))) => "UNLISTEN".to_owned(),
+        StatementKind::Notification(_) => "NOTIFY".to_owned(),
     }
 }
 
@@ -250,6 +254,9 @@ mod tests {
             ("deallocate all", None, None, "DEALLOCATE ALL"),
             ("deallocate x", None, None, "DEALLOCATE"),
             ("discard plans", None, None, "DISCARD PLANS"),
+            ("listen a", None, None, "LISTEN"),
+            ("notify a, 'b'", None, None, "NOTIFY"),
+            ("unlisten a", None, None, "UNLISTEN"),
             ("prepare transaction 'x'", None, None, "PREPARE TRANSACTION"),
             ("prepare transaction as select 1", None, None, "PREPARE"),
             ("commit prepared 'x'", None, None, "COMMIT PREPARED"),

@@ -16,8 +16,12 @@ impl Session {
         let savepoints = &mut self.transaction.savepoints;
         let tag = match statement {
             statement::Savepoint::Set(name) => {
-                let savepoint =
-                    Savepoint { name: name.clone(), may_have_written: false, settings: self.settings.mark() };
+                let savepoint = Savepoint {
+                    name: name.clone(),
+                    may_have_written: false,
+                    settings: self.settings.mark(),
+                    notifications: self.notifications.mark(),
+                };
                 savepoints.push(self.control.budget.keep(savepoint, name.len())?);
                 "SAVEPOINT"
             }
@@ -27,7 +31,7 @@ impl Session {
                 "RELEASE"
             }
             statement::Savepoint::RollBackTo(name) => {
-                let (at, &Savepoint { may_have_written, settings, .. }) = savepoints.find(name)?;
+                let (at, &Savepoint { may_have_written, settings, notifications, .. }) = savepoints.find(name)?;
                 if may_have_written {
                     return Err(Failure::NotSupported("ROLLBACK TO a SAVEPOINT after a write"));
                 }
@@ -35,6 +39,7 @@ impl Session {
                 self.run_own_statement("SELECT 1")?;
                 self.transaction.savepoints.truncate(at + 1);
                 self.roll_back_settings(settings);
+                self.notifications.roll_back(notifications);
                 self.transaction.status = TransactionStatus::InTransaction;
                 "ROLLBACK"
             }

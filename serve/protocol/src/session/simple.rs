@@ -29,8 +29,11 @@ impl Session {
                 self.begin_implicitly(&statement.kind)?;
             }
             match self.statement(statement, false) {
-                // This bounds the buffer for answers.
-                Ok(()) => self.output.flush_if_full()?,
+                Ok(()) => {
+                    self.send_statement_notifications();
+                    // This bounds the buffer for answers.
+                    self.output.flush_if_full()?;
+                }
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 Err(failure) => {
                     self.fail(&failure, Some((sql, statement.start)));
@@ -67,13 +70,15 @@ impl Session {
                 self.complete(&statement.kind);
                 Ok(())
             }
-            StatementKind::Discard(_) | StatementKind::Unlisten => {
+            StatementKind::Discard(_) => {
                 self.complete(&statement.kind);
                 Ok(())
             }
+            StatementKind::Notification(notification) => {
+                self.notification(&statement.kind, notification.as_ref().map_err(Clone::clone)?)
+            }
             StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
             StatementKind::SetConstraints { are_all } => self.set_constraints(&statement.kind, *are_all),
-            StatementKind::Notification(_) => Err(Failure::NotSupported("LISTEN or NOTIFY")),
             StatementKind::Savepoint(savepoint) => self.savepoint(savepoint),
             StatementKind::Cursor(_) => self.cursors(statement),
             StatementKind::CreateFunction(function) => self.create_function(statement, function.as_ref().as_ref()),

@@ -4,6 +4,7 @@
 //! The session itself handles the client's connection: prepared statements of the protocol, settings for the form of
 //! values and for the client's identity, and COPY … TO STDOUT in this server's formats.
 
+use colonnade_sql::statement::NotificationStatement;
 use colonnade_sql::{Dialect, Statement, StatementKind, quote};
 
 use crate::copy::CopyRequest;
@@ -40,6 +41,10 @@ impl Session {
                 }
             }
             StatementKind::Discard(what) if what == "ALL" => self.discard_at_source(statement, dialect),
+            StatementKind::Notification(Ok(NotificationStatement::Listen(_))) => Err(not_supported(
+                "LISTEN is not supported in front of a source",
+                "Connect to the source itself to receive its notifications.",
+            )),
             StatementKind::Deallocate(name) => self.deallocate(statement, name.as_deref()),
             StatementKind::Cursor(_) if !dialect.is_postgres() => self.cursors(statement),
             kind => match settings::session_command(kind, Some(dialect)) {

@@ -15,6 +15,7 @@ use crate::connection::output::Output;
 use crate::engine::{Engine, EngineSession};
 use crate::error::Failure;
 use crate::message::backend::TransactionStatus;
+use crate::notifications::SessionNotifications;
 use crate::rows::tickets::Tickets;
 use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
@@ -35,6 +36,8 @@ pub struct Session {
     pub tickets: Arc<Tickets>,
     /// The advisory locks that it has.
     pub locks: Arc<LockHolder>,
+    /// The channels on which it listens, and what it sends.
+    pub notifications: Arc<SessionNotifications>,
     pub transaction: TransactionState,
     pub prepared: Prepared,
     pub settings: Settings,

@@ -3,6 +3,8 @@
 //! In PostgreSQL, BEGIN within a transaction and COMMIT or ROLLBACK outside of one are only warnings, and COMMIT of a
 //! failed transaction rolls it back. Drivers rely on this.
 
+use std::convert::Infallible;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -12,6 +14,7 @@ use colonnade_sql::{Dialect, Statement, StatementKind};
 use crate::error::{Failure, SqlState};
 use crate::memory::with_reserve;
 use crate::message::backend::{self, Report, TransactionStatus};
+use crate::notifications::NotificationMark;
 use crate::session::execute::BATCH;
 use crate::session::prepared::statement::PreparedStatement;
 use crate::session::query;
@@ -51,12 +54,12 @@ impl Session {
             (Action::Warn(code, message), _) => {
                 match kind {
                     StatementKind::Commit => {
-                        self.end_own_transaction("COMMIT")?;
+                        self.end_own_transaction(true)?;
                         self.commit_settings();
                     }
                     StatementKind::Rollback => {
-                        self.end_own_transaction("ROLLBACK")?;
-                        self.roll_back_settings(0);
+                        self.end_own_transaction(false)?;
+                        self.undo();
                     }
                     _ => {}
                 }
@@ -65,7 +68,7 @@ impl Session {
             }
             (Action::RollBack, _) => {
                 self.roll_back()?;
-                self.roll_back_settings(0);
+                self.undo();
                 backend::command_complete(self.output.buffer(), "ROLLBACK");
                 return Ok(());
             }
@@ -76,7 +79,7 @@ impl Session {
                     if !self.transaction.is_unused {
                         return Err(settings::SettingError::LateMode.into());
                     }
-                    self.end_own_transaction("COMMIT")?;
+                    self.end_own_transaction(true)?;
                 }
                 if !self.transaction.take_pipeline() {
                     let begin = match self.engine.source() {
@@ -96,15 +99,16 @@ impl Session {
                 self.transaction.status = TransactionStatus::Idle;
                 self.forget_portals(is_commit);
                 let _running = self.start()?;
-                let ended = self.begin_or_end(match self.engine.source() {
+                let end = match self.engine.source() {
                     Some(Dialect::Postgres { .. }) => text,
                     // Without words that only PostgreSQL has: WORK, AND NO CHAIN.
                     _ if is_commit => "COMMIT",
                     _ => "ROLLBACK",
-                });
+                };
+                let ended = if is_commit { self.commit(end) } else { self.begin_or_end(end) };
                 match is_commit && ended.is_ok() {
                     true => self.commit_settings(),
-                    false => self.roll_back_settings(0),
+                    false => self.undo(),
                 }
                 ended?;
             }
@@ -114,8 +118,12 @@ impl Session {
     }
 
     /// Ends the transaction that the session has begun for a pipeline, if there is one.
-    fn end_own_transaction(&mut self, text: &str) -> Result<(), Failure> {
-        if self.transaction.take_pipeline() { self.begin_or_end(text) } else { Ok(()) }
+    fn end_own_transaction(&mut self, commits: bool) -> Result<(), Failure> {
+        match (self.transaction.take_pipeline(), commits) {
+            (false, _) => Ok(()),
+            (true, true) => self.commit("COMMIT"),
+            (true, false) => self.begin_or_end("ROLLBACK"),
+        }
     }
 
     /// Begins a transaction for the statements up to the next Sync (PostgreSQL protocol, "Pipelining"), unless they
@@ -140,9 +148,9 @@ impl Session {
             self.forget_portals(true);
         }
         if self.transaction.take_pipeline()
-            && let Err(failure) = self.begin_or_end("COMMIT")
+            && let Err(failure) = self.commit("COMMIT")
         {
-            self.roll_back_settings(0);
+            self.undo();
             if failure.is_fatal() {
                 return Err(failure);
             }
@@ -151,6 +159,7 @@ impl Session {
         if !self.transaction.is_open() {
             self.commit_settings();
         }
+        self.send_statement_notifications();
         Ok(())
     }
 
@@ -160,7 +169,7 @@ impl Session {
         }
         let ended = if self.transaction.take_pipeline() { self.roll_back() } else { Ok(()) };
         if !self.transaction.is_open() {
-            self.roll_back_settings(0);
+            self.undo();
         }
         ended
     }
@@ -205,7 +214,7 @@ impl Session {
         self.begin_or_end("BEGIN")?;
         let done = work(self);
         match done {
-            Ok(_) => self.begin_or_end("COMMIT")?,
+            Ok(_) => self.commit("COMMIT")?,
             // Otherwise the next statement would run in this transaction.
             Err(_) => self.roll_back()?,
         }
@@ -224,6 +233,26 @@ impl Session {
             self.end_any_transaction()?;
         }
         done
+    }
+
+    /// Runs COMMIT, and sends the notifications of the transaction.
+    fn commit(&mut self, text: &str) -> Result<(), Failure> {
+        let notifications = Arc::clone(&self.notifications);
+        notifications.commit(|| self.begin_or_end(text))
+    }
+
+    /// Sends the notifications of a statement that had its own transaction.
+    pub fn send_statement_notifications(&mut self) {
+        if !self.transaction.is_any() {
+            // Nothing is to be committed any more.
+            let _ = self.notifications.commit(|| Ok::<_, Infallible>(()));
+        }
+    }
+
+    /// Undoes what a transaction that is rolled back has changed of the session itself.
+    fn undo(&mut self) {
+        self.roll_back_settings(0);
+        self.notifications.roll_back(NotificationMark::default());
     }
 
     pub fn roll_back(&mut self) -> Result<(), Failure> {

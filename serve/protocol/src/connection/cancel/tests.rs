@@ -151,7 +151,7 @@ fn a_statement_that_ends_late_keeps_its_client_unless_it_waits_for_it() {
             let control = &registration.control;
             let waiter = scope.spawn(move || control.stop_if_overdue(later).unwrap().wait(Some(Duration::ZERO)));
             if waits_for_client {
-                assert_eq!(socket.read(&mut [0]).unwrap(), 0, "the client was not disconnected");
+                assert_eq!(socket.read(&mut [0], None).unwrap(), 0, "the client was not disconnected");
             } else {
                 // Each pause of the waiting thread ends with an interrupt.
                 let before = count.0.load(Ordering::SeqCst);
@@ -233,7 +233,7 @@ fn a_session_that_wakes_from_its_read_knows_why_it_ends() {
         let control = &registration.control;
         thread::scope(|scope| {
             scope.spawn(|| {
-                assert_eq!(control.socket.read(&mut [0]).unwrap(), 0);
+                assert_eq!(control.socket.read(&mut [0], None).unwrap(), 0);
                 assert!(matches!(control.check(), Err(Failure::Shutdown)), "the client would see no reason");
             });
             registry.end_others(|_| false);

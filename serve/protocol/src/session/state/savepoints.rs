@@ -2,6 +2,7 @@
 
 use crate::error::Failure;
 use crate::limits::Charged;
+use crate::notifications::NotificationMark;
 
 /// The savepoints of a transaction, the oldest first.
 #[derive(Debug, Default)]
@@ -14,6 +15,7 @@ pub(crate) struct Savepoint {
     pub may_have_written: bool,
     /// The mark of the settings at the savepoint ([`Settings::mark`](crate::session::settings::Settings::mark)).
     pub settings: usize,
+    pub notifications: NotificationMark,
 }
 
 impl Savepoints {

@@ -72,17 +72,24 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     // DuckDB invalidates the database after internal errors and errors of the disk. Then every statement fails with
     // this error. Only DuckDB writes the beginning of the text, so a client cannot cause it.
     let ends_engine = message.starts_with("FATAL Error: ");
-    let error = EngineError {
-        code: code(body),
-        message: message.to_owned(),
-        detail,
-        hint,
-        position,
-        ends_engine,
-        function: None,
-    };
+    let code = code(body);
+    if code == SqlState::DIVISION_BY_ZERO {
+        return EngineError { position, ..division_by_zero(message) };
+    }
+    let error = EngineError { code, message: message.to_owned(), detail, hint, position, ends_engine, function: None };
     let is_concurrent = error.code == SqlState::UNIQUE_VIOLATION && repeated::is_concurrent(statement, message);
     if is_concurrent { repeatable(error) } else { error }
+}
+
+/// PostgreSQL's words for a division by zero. DuckDB's name the expression, and what to do.
+fn division_by_zero(message: &str) -> EngineError {
+    let (_, words) = message.split_once(": ").unwrap_or(("", message));
+    let (expression, advice) = words.split_once(". ").unwrap_or((words, ""));
+    // The session may not change the setting that the advice ends with.
+    let hint = advice.split_once(", or SET").map(|(advice, _)| format!("{advice}."));
+    // The divisor of `divisions` is not the client's.
+    let detail = (!expression.contains("0 % 0")).then(|| format!("{}.", expression.trim_end_matches('.')));
+    EngineError { detail, hint, ..EngineError::new(SqlState::DIVISION_BY_ZERO, "division by zero") }
 }
 
 /// The error of a statement that says what to do with keys that are there, and meets one that another session has added
@@ -213,6 +220,11 @@ fn code(text: &str) -> SqlState {
         // Of advisory locks.
         "deadlock detected" => SqlState::DEADLOCK_DETECTED,
         "out of shared memory" => SqlState::OUT_OF_MEMORY,
+        // Of notifications.
+        "channel name cannot be empty" | "channel name too long" | "payload string too long" => {
+            SqlState::INVALID_PARAMETER_VALUE
+        }
+        "too many notifications" => SqlState::PROGRAM_LIMIT_EXCEEDED,
         "INTERRUPT Error" => SqlState::QUERY_CANCELED,
         // The first, because the text ends with the key.
         "TransactionContext Error" if message.starts_with(LATE_DUPLICATE) => SqlState::UNIQUE_VIOLATION,

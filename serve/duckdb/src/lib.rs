@@ -5,7 +5,7 @@
 //!   library;
 //! - [`Translated`] is a statement in DuckDB's SQL: names of PostgreSQL's catalog (`catalog`), literals in PostgreSQL's
 //!   text form (`literal`), comparisons of rows (`rows`), digits of seconds and functions of other names
-//!   (`spellings`), PostgreSQL's schema `public` ([`ServedDatabase`]);
+//!   (`spellings`), divisions by zero (`divisions`), PostgreSQL's schema `public` ([`ServedDatabase`]);
 //! - `describe` finds the types of placeholders, `placeholder` and `cast` cast their values to these types, and
 //!   `nested_limits` makes constants of some;
 //! - `insert` writes the INSERT of COPY … FROM STDIN, and refuses values that DuckDB would store wrongly;
@@ -28,6 +28,7 @@ mod connection;
 mod create;
 mod definitions;
 mod describe;
+mod divisions;
 mod errors;
 pub mod fence;
 mod fenced;

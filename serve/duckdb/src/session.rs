@@ -22,8 +22,8 @@ use crate::outline::Outline;
 use crate::placeholder::Placeholders;
 use crate::repeated::returning;
 use crate::{
-    LibraryConnection, ServedDatabase, Translated, UserFence, definitions, describe, errors, literal, numbered,
-    repeated, truncate,
+    LibraryConnection, ServedDatabase, Translated, UserFence, definitions, describe, divisions, errors, literal,
+    numbered, repeated, truncate,
 };
 
 /// The size of batches for queries of the session itself.
@@ -168,6 +168,8 @@ impl<C: LibraryConnection> TranslatingSession<C> {
         let translated = self.with_aggregates(translated, purpose)?;
         let limits = NestedLimits::find(&translated.text).values(parameters);
         let translated = translated.edited(limits);
+        let divisions = divisions::of_parameters(&translated.text, parameters);
+        let translated = translated.edited(divisions);
         let placeholders = Placeholders::find(&translated.text);
         let mut casts = vec![None; placeholders.count()];
         let mut values = Vec::with_capacity(parameters.len());

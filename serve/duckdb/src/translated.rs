@@ -4,18 +4,19 @@ use colonnade_server::EngineError;
 use colonnade_sql::edit::{Edited, Edits, PositionMap};
 use colonnade_sql::{Dialect, Reading};
 
-use crate::{ServedDatabase, catalog, errors, literal, rows, spellings};
+use crate::{ServedDatabase, catalog, divisions, errors, literal, rows, spellings};
 
 /// Changes a part of PostgreSQL's SQL into DuckDB's.
 type Pass = fn(&Reading<'_>, &ServedDatabase) -> Edits;
 
 /// The passes, in order: each one reads what those before it have written.
-const PASSES: [Pass; 7] = [
+const PASSES: [Pass; 8] = [
     |statement, _| catalog::arrows(statement),
     |statement, _| catalog::jsonb_operators(statement),
     |statement, served| catalog::edits(statement, &served.catalog),
     |statement, _| rows::edits(statement),
     |statement, _| spellings::edits(statement),
+    |statement, _| divisions::edits(statement),
     |statement, _| literal::edits(statement),
     |statement, served| served.edits(statement),
 ];
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     /// Pieces of statements that the passes change, and others.
-    const PIECES: [&str; 48] = [
+    const PIECES: [&str; 50] = [
         "select",
         "from",
         "where",
@@ -140,6 +141,8 @@ mod tests {
         "operator(pg_catalog.~)",
         "-- x\n",
         "create index i on t using btree (a x_ops)",
+        "1/0",
+        "/ 0.0",
     ];
 
     /// Each pass on its own, which reads the text for itself.

@@ -39,6 +39,21 @@ fn splits_message_hint_and_position() {
 }
 
 #[test]
+fn a_division_by_zero_has_postgresqls_words() {
+    let text = |expression: &str| {
+        format!(
+            "Invalid Input Error: Division by zero in expression {expression}. Use TRY(...) to return NULL for this \
+             expression, or SET error_on_division_by_zero=false to return NULL for all divisions by zero."
+        )
+    };
+    let found = error(&text("(a % 0.5)"), "select a % 0.5 from t");
+    assert_eq!((found.code.as_str(), found.message.as_str()), ("22012", "division by zero"));
+    assert_eq!(found.detail.as_deref(), Some("Division by zero in expression (a % 0.5)."));
+    assert_eq!(found.hint.as_deref(), Some("Use TRY(...) to return NULL for this expression."));
+    assert_eq!(error(&text("(0 % 0)"), "select 1 / 0").detail, None);
+}
+
+#[test]
 fn finds_the_position_in_a_shortened_line() {
     let statement = format!("select {} nope", "'x'||".repeat(40));
     let at = statement.find("nope").unwrap();

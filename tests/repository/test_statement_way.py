@@ -30,6 +30,7 @@ RUST = {
     "duckdb/src/catalog.rs": ["parameter_types", "edits"],
     "duckdb/src/rows.rs": ["edits", "may_compare"],
     "duckdb/src/spellings.rs": ["edits"],
+    "duckdb/src/divisions.rs": ["edits", "of_parameters", "of"],
     "duckdb/src/literal.rs": ["edits", "cast", "of_type", "with_type_before", "may_be_open", "typed"],
     "duckdb/src/catalog/served_database.rs": ["edits"],
     # Of statements with aggregates, parameters, literals whose types are open, or table functions.

@@ -31,9 +31,9 @@ def session(request: pytest.FixtureRequest) -> Iterator[psycopg.Connection]:
 )
 def test_zero_in_the_statement(session: psycopg.Connection, expression: str) -> None:
     with pytest.raises(errors.DivisionByZero, match="division by zero"):
-        session.execute(f"select {expression}")
+        session.execute(f"select {expression}".encode())
     copied = pytest.raises(errors.DivisionByZero)
-    with copied, session.cursor().copy(f"copy (select {expression}) to stdout") as copy:
+    with copied, session.cursor().copy(f"copy (select {expression}) to stdout".encode()) as copy:
         list(copy)
 
 
@@ -57,7 +57,7 @@ def test_zero_as_a_parameter(session: psycopg.Connection, zero: float) -> None:
     ],
 )
 def test_what_is_not_computed_is_no_error(session: psycopg.Connection, query: str) -> None:
-    assert session.execute(query).fetchone() == (7,)
+    assert session.execute(query.encode()).fetchone() == (7,)
     assert session.execute("select case when %s = 0 then 7 else 10/%s end", [0, 0]).fetchone() == (7,)
 
 

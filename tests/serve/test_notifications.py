@@ -35,7 +35,7 @@ class Session:
 
     def run(self, *statements: str) -> None:
         for statement in statements:
-            self.connection.execute(statement)
+            self.connection.execute(statement.encode())
 
     def texts(self) -> list[str]:
         """The texts since the last call. All that was committed before has arrived with the answer to a query."""

@@ -14,6 +14,7 @@ mod own_connection;
 mod rows;
 #[cfg(target_os = "linux")]
 mod siblings;
+mod table_constraints;
 mod tables;
 mod values;
 
@@ -23,7 +24,8 @@ use std::sync::Arc;
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Fields, Schema, SchemaRef};
 use colonnade_duckdb::{
-    AggregateDispatch, AllowedStatement, LibraryConnection, StatementTypes, TableFunctions, Translated, types,
+    AggregateDispatch, AllowedStatement, LibraryConnection, StatementTypes, TableConstraint, TableFunctions,
+    Translated, types,
 };
 use colonnade_interop::rows::RowStream;
 use colonnade_server::functions::Functions;
@@ -36,6 +38,7 @@ use pyo3::prelude::*;
 pub(crate) use engine::PyEngine;
 use errors::engine_error;
 use rows::{KeptBatches, PyRows};
+use table_constraints::PyTableConstraint;
 use values::named_values;
 
 use crate::attached::attached;
@@ -267,6 +270,14 @@ impl LibraryConnection for PyConnection {
             let table = Table { schema, batches };
             session.call_method1("insert", (Allowed(statement), name, table))?.extract()
         })
+    }
+
+    fn constraints(&mut self, table: &str) -> Result<Vec<TableConstraint>, EngineError> {
+        let found = self.with_session(&Translated::default(), |session| {
+            session.call_method1("constraints", (table,))?.extract::<Vec<PyTableConstraint>>()
+        });
+        self.finish();
+        Ok(found?.into_iter().map(TableConstraint::from).collect())
     }
 
     fn functions(&mut self) -> Option<&mut dyn Functions> {

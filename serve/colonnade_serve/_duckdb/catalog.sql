@@ -121,12 +121,14 @@ CREATE MACRO schema_number(place) AS
 
 -- A constraint and its index have the same number. DuckDB has no such numbers. These exceed DuckDB's own numbers, and contain the table's.
 CREATE MACRO table_number(number) AS CASE WHEN number > 1000000000 THEN (number - 1000000000) // 1024 ELSE number END;
+-- PostgreSQL's names of constraints. DuckDB has none for users' constraints.
+CREATE MACRO constraint_name(kind, relation, columns, engine_name) AS
+    CASE kind WHEN 'PRIMARY KEY' THEN relation || '_pkey'
+              WHEN 'FOREIGN KEY' THEN relation || '_' || array_to_string(columns, '_') || '_fkey'
+              ELSE engine_name END;
 CREATE VIEW declared AS
 SELECT 1000000000 + table_oid * 1024 + row_number() OVER (PARTITION BY table_oid ORDER BY constraint_index) AS oid,
-       -- PostgreSQL's names. DuckDB has none for users' constraints.
-       CASE constraint_type WHEN 'PRIMARY KEY' THEN table_name || '_pkey'
-                            WHEN 'FOREIGN KEY' THEN table_name || '_' || array_to_string(constraint_column_names, '_') || '_fkey'
-                            ELSE constraint_name END AS name,
+       constraint_name(constraint_type, table_name, constraint_column_names, constraint_name) AS name,
        constraint_name AS engine_name, database_name = 'temp' AS temporary,
        schema_oid AS namespace, schema_name AS schema, table_oid AS relation, table_name AS relation_name,
        CASE constraint_type WHEN 'PRIMARY KEY' THEN 'p' WHEN 'UNIQUE' THEN 'u' WHEN 'FOREIGN KEY' THEN 'f' ELSE 'c' END AS kind,

@@ -29,6 +29,7 @@ from .runner import NO_ROWS, StatementRunner
 from .session_settings import SessionSettings
 from .statement_check import StatementCheck
 from .statement_transaction import StatementTransaction
+from .table_constraints import Constraint, constraints
 
 if TYPE_CHECKING:
     from colonnade._core import ArrowStream
@@ -244,6 +245,11 @@ class Session:
             named = self._open_types.of_parameters(bound.inner or bound.sql, dict(named))
         named = [(name, self.library.named_types.shown(type_)) for name, type_ in named]
         return Description(parameters=named, columns=columns, late=is_late)
+
+    @binding
+    def constraints(self, table: str) -> list[Constraint]:
+        """`table_constraints.constraints`."""
+        return constraints(self.library, table)
 
     @binding
     def open_literals(self, statement: AllowedStatement) -> list[tuple[int, str]]:

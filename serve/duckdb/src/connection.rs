@@ -9,7 +9,7 @@ use colonnade_server::value::types::Type;
 use colonnade_server::{BatchSize, ColumnCheck, Columns, EngineAnswer, EngineError, Interrupt, Parameter, SqlState};
 use colonnade_sql::statement::ExplainInputs;
 
-use crate::{AggregateDispatch, AllowedStatement, TableFunctions};
+use crate::{AggregateDispatch, AllowedStatement, TableConstraint, TableFunctions};
 
 /// One connection of DuckDB's library to its database. The [`fence`](crate::fence) has let each statement through; the
 /// connection refuses those of which DuckDB's kind is another one than the fence has found. It reads the library's
@@ -82,6 +82,16 @@ pub trait LibraryConnection: Send {
         name: &str,
         batches: Vec<RecordBatch>,
     ) -> Result<u64, EngineError>;
+
+    /// Constraints of the tables with this name, of all schemas, and foreign keys that refer to such a table. A transaction
+    /// may have been aborted; then those that are committed.
+    ///
+    /// # Errors
+    /// DuckDB's error.
+    fn constraints(&mut self, table: &str) -> Result<Vec<TableConstraint>, EngineError> {
+        let _ = table;
+        Ok(Vec::new())
+    }
 
     /// The functions in Python, if the database has any.
     fn functions(&mut self) -> Option<&mut dyn Functions> {

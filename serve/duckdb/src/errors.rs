@@ -76,7 +76,7 @@ pub(crate) fn error(text: &str, statement: &str) -> EngineError {
     if code == SqlState::DIVISION_BY_ZERO {
         return EngineError { position, ..division_by_zero(message) };
     }
-    let error = EngineError { code, message: message.to_owned(), detail, hint, position, ends_engine, function: None };
+    let error = EngineError { detail, hint, position, ends_engine, ..EngineError::new(code, message) };
     let is_concurrent = error.code == SqlState::UNIQUE_VIOLATION && repeated::is_concurrent(statement, message);
     if is_concurrent { repeatable(error) } else { error }
 }

@@ -13,7 +13,7 @@
 //! - `definitions` runs what is one statement in PostgreSQL and several in DuckDB;
 //! - `repeated` refuses statements that would change a row twice, of which DuckDB would drop values;
 //! - [`types`] has the names of DuckDB's types;
-//! - `errors` finds the SQLSTATE of DuckDB's error texts;
+//! - `errors` finds the SQLSTATE of DuckDB's error texts, and `violations` the constraint that they are about;
 //! - [`fence`] decides which statements may reach DuckDB; `fenced` stands in front of each [`LibraryConnection`].
 //!
 //! DuckDB's library itself is a Python package.
@@ -50,6 +50,7 @@ mod tables;
 mod translated;
 mod truncate;
 pub mod types;
+mod violations;
 
 pub use aggregates::{AggregateCandidate, AggregateDispatch};
 pub use catalog::{CatalogNames, ServedDatabase};
@@ -58,3 +59,4 @@ pub use fenced::{AllowedStatement, UserFence};
 pub use session::TranslatingSession;
 pub use tables::{BlockInput, FunctionUse, TableFunctions, TableInput};
 pub use translated::Translated;
+pub use violations::TableConstraint;

@@ -9,6 +9,7 @@ mod clauses;
 pub(crate) mod returning;
 mod upsert;
 
+pub(crate) use clauses::changed_table;
 use colonnade_server::{EngineError, Parameter, SqlState};
 use colonnade_sql::{Dialect, Statement, StatementKind};
 

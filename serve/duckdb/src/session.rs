@@ -226,7 +226,7 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         };
         match statement.kind {
             StatementKind::Commit if resolved => answer.map_err(errors::repeatable),
-            _ => answer,
+            _ => answer.map_err(|error| self.with_violated(error, statement)),
         }
     }
 
@@ -237,10 +237,11 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         size: BatchSize,
     ) -> Result<EngineAnswer, EngineError> {
         self.note_conflicts(statement);
-        match requested(statement) {
+        let answer = match requested(statement) {
             Some(inputs) => self.inputs(statement, inputs, parameters, size),
             None => self.run(statement, parameters, size, true),
-        }
+        };
+        answer.map_err(|error| self.with_violated(error, statement))
     }
 
     fn query_checked(
@@ -260,7 +261,8 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
         let translated = self.runnable(statement.text, Purpose::Run)?;
         let translated = self.with_tables(translated, &[])?;
         self.check_repeated(statement, &translated, &[])?;
-        self.connection.query_checked(&translated, size, check)
+        let answer = self.connection.query_checked(&translated, size, check);
+        answer.map_err(|error| self.with_violated(error, statement))
     }
 
     fn describe(&mut self, statement: &Statement<'_>, types: &[u32]) -> Result<Description, EngineError> {
@@ -271,11 +273,13 @@ impl<C: LibraryConnection> EngineSession for TranslatingSession<C> {
     }
 
     fn insert(&mut self, rows: InsertedRows<'_>) -> Result<u64, EngineError> {
+        let table = rows.table.to_owned();
         let Insertion { statement, batches } = Insertion::new(rows)?;
         let statement = Translated::of(&statement).with_names(&self.served);
         // The client has not written this statement, so a position in it has no meaning.
         let without_position = |error| EngineError { position: None, ..error };
-        self.connection.insert(&statement, BATCH_NAME, batches).map_err(without_position)
+        let inserted = self.connection.insert(&statement, BATCH_NAME, batches).map_err(without_position);
+        inserted.map_err(|error| self.with_violated_of(error, || Some(table)))
     }
 
     /// A CREATE TABLE with columns that number their rows becomes several statements. So do a TRUNCATE of several tables, an

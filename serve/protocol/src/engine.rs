@@ -19,7 +19,7 @@ use crate::message::backend::TransactionStatus;
 use crate::parameter::ParameterValue;
 use crate::value::types::Type;
 
-pub use error::{EngineError, FunctionPlace};
+pub use error::{EngineError, ErrorObject, FunctionPlace};
 
 /// Refuses the columns of a result that cannot be sent. It is called once, on a thread of the engine.
 pub type ColumnCheck = Box<dyn FnOnce(&dyn Rows) -> Result<(), EngineError> + Send>;

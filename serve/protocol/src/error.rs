@@ -5,7 +5,7 @@ use std::any::Any;
 use colonnade_sql::statement::SyntaxError;
 
 use crate::charset::{EncodingNameError, TextError};
-use crate::engine::error::{EngineError, FunctionPlace};
+use crate::engine::error::{EngineError, ErrorObject, FunctionPlace};
 use crate::limits::LimitError;
 use crate::message::ProtocolError;
 pub use crate::sqlstate::SqlState;
@@ -297,6 +297,14 @@ impl Failure {
             Self::Engine(error) => error.position,
             Self::Syntax(error) => Some(error.position),
             Self::Refused(error) => error.position(),
+            _ => None,
+        }
+    }
+
+    /// What of the database it is about.
+    pub fn object(&self) -> Option<&ErrorObject> {
+        match self {
+            Self::Engine(error) => error.object.as_deref(),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! The clauses of a statement: its words outside of brackets.
 
-use colonnade_sql::{Dialect, Token, TokenKind, closing, code};
+use colonnade_sql::{Dialect, StatementKind, Token, TokenKind, closing, code};
 
 /// Whether a text has this word, in any case. It may be within another one.
 pub(super) fn mentions(text: &str, word: &str) -> bool {
@@ -15,7 +15,24 @@ pub(crate) struct Clauses<'a> {
     outside: Vec<bool>,
 }
 
-/// The table that a statement changes.
+/// The name of the table that a statement changes; `None` if it is not INSERT, UPDATE, DELETE or MERGE.
+pub(crate) fn changed_table<'a>(kind: &StatementKind, text: &'a str) -> Option<&'a str> {
+    let words: &[&str] = match kind {
+        StatementKind::Insert => &["insert", "into"],
+        StatementKind::Update => &["update"],
+        StatementKind::Delete => &["delete", "from"],
+        StatementKind::Merge => &["merge", "into"],
+        _ => return None,
+    };
+    let clauses = Clauses::new(text);
+    let mut at = 0;
+    for word in words {
+        at = clauses.find(at, word)? + 1;
+    }
+    Some(clauses.text(at, clauses.name(at)))
+}
+
+/// The table that a statement changes, and its alias.
 pub(super) struct Target<'a> {
     /// Its name.
     pub table: &'a str,

@@ -20,6 +20,21 @@ pub struct EngineError {
     pub ends_engine: bool,
     /// Where in a function it has happened.
     pub function: Option<Box<FunctionPlace>>,
+    /// What it is about.
+    pub object: Option<Box<ErrorObject>>,
+}
+
+/// What of the database an error is about, as far as that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ErrorObject {
+    /// The schema of the table.
+    pub schema: Option<String>,
+    /// The table.
+    pub table: Option<String>,
+    /// The table's column.
+    pub column: Option<String>,
+    /// The constraint, or the unique index.
+    pub constraint: Option<String>,
 }
 
 /// A place in a function.
@@ -44,6 +59,7 @@ impl EngineError {
             position: None,
             ends_engine: false,
             function: None,
+            object: None,
         }
     }
 

@@ -67,6 +67,14 @@ pub struct Report<'a> {
     pub internal_query: Option<&'a str>,
     /// The position in this text, in characters from 1.
     pub internal_position: Option<usize>,
+    /// The schema of the table that it is about.
+    pub schema: Option<&'a str>,
+    /// The table.
+    pub table: Option<&'a str>,
+    /// The table's column.
+    pub column: Option<&'a str>,
+    /// The constraint, or the unique index.
+    pub constraint: Option<&'a str>,
     /// PostgreSQL's function that reports such an error, if drivers recognize the error by it.
     pub routine: Option<&'a str>,
 }
@@ -351,6 +359,10 @@ fn fields(out: &mut Vec<u8>, report: &Report<'_>, encoding: ClientEncoding) {
     field(b'p', report.internal_position.map(|position| position.to_string()).as_deref());
     field(b'q', report.internal_query);
     field(b'W', report.context);
+    field(b's', report.schema);
+    field(b't', report.table);
+    field(b'c', report.column);
+    field(b'n', report.constraint);
     field(b'R', report.routine);
     out.push(0);
 }

@@ -21,6 +21,7 @@ impl Session {
             sql[..start].chars().count() + position + 1
         });
         let function = failure.function();
+        let object = failure.object().cloned().unwrap_or_default();
         let report = Report {
             severity,
             code: code.as_str(),
@@ -32,6 +33,10 @@ impl Session {
             // Without a place in it, a body would only make the message long.
             internal_query: function.filter(|place| place.position.is_some()).map(|place| place.body.as_str()),
             internal_position: function.and_then(|place| place.position).map(|position| position + 1),
+            schema: object.schema.as_deref(),
+            table: object.table.as_deref(),
+            column: object.column.as_deref(),
+            constraint: object.constraint.as_deref(),
             // pgjdbc and asyncpg recognize the error by this name, and can prepare the statement again.
             routine: matches!(failure, Failure::ResultChanged).then_some("RevalidateCachedQuery"),
         };

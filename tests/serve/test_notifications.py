@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
 import psycopg
@@ -75,6 +76,16 @@ def test_a_session_that_waits_gets_it_at_once(opens: Opens) -> None:
     sender = opens()
     received = waited_for(sender.dsn, lambda text: sender.run(f"select pg_notify('alarm', '{text}')"))
     assert received == [("one", sender.number), ("two", sender.number)]
+
+
+def test_a_transactions_notifications_arrive_together(opens: Opens) -> None:
+    sender = opens()
+    with psycopg.connect(sender.dsn, autocommit=True) as listener, ThreadPoolExecutor(1) as thread:
+        listener.execute("listen t")
+        for _ in range(20):
+            waiting = thread.submit(list, listener.notifies(timeout=TIMEOUT, stop_after=1))
+            sender.run("begin", "notify t, '1'", "notify t, '2'", "commit")
+            assert [notification.payload for notification in waiting.result(TIMEOUT)] == ["1", "2"]
 
 
 def test_channels_are_names(opens: Opens) -> None:

@@ -10,7 +10,7 @@ import psycopg
 from tests.testbed.serving import TIMEOUT
 
 
-def waited_for(dsn: str, notify: Callable[[str], None]) -> list[tuple[str, int]]:
+def waited_for(dsn: str, notify: Callable[[str], object]) -> list[tuple[str, int]]:
     """What a session receives that waits for two notifications of a channel, which `notify` sends one by one: the texts
     and the numbers of their senders."""
     received: list[tuple[str, int]] = []

@@ -185,10 +185,12 @@ impl Inbox {
         Ok(Self { queue: Mutex::default(), arrival })
     }
 
-    fn put(&self, notification: Queued) {
+    /// Adds the notifications of a transaction, which the session gets together.
+    fn put(&self, notifications: Vec<Queued>) {
         let mut queue = lock(&self.queue);
-        queue.push_back(notification);
-        if queue.len() == 1 {
+        let was_empty = queue.is_empty();
+        queue.extend(notifications);
+        if was_empty {
             // It fails only if the counter is at its end, and then the file is readable.
             let _ = rustix::io::write(&self.arrival, &1u64.to_ne_bytes());
         }
@@ -292,10 +294,13 @@ impl SessionNotifications {
         }
         changes.iter().for_each(|change| self.apply(change));
         let listeners = lock(&self.all.listeners);
-        for notification in pending {
-            let inboxes = listeners.get(&notification.channel).into_iter().flat_map(BTreeMap::values);
-            inboxes.for_each(|inbox| inbox.put(Arc::clone(&notification)));
+        let mut sent: BTreeMap<i32, (&Inbox, Vec<Queued>)> = BTreeMap::new();
+        for notification in &pending {
+            for (process, inbox) in listeners.get(&notification.channel).into_iter().flatten() {
+                sent.entry(*process).or_insert((inbox, Vec::new())).1.push(Arc::clone(notification));
+            }
         }
+        sent.into_values().for_each(|(inbox, notifications)| inbox.put(notifications));
         Ok(())
     }
 

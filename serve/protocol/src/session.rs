@@ -59,8 +59,12 @@ impl Session {
         self.send_ready()?;
         // Whether nothing was answered after the last ReadyForQuery.
         let mut is_ready = true;
-        while let Some(request) = self.next_request(is_ready)? {
-            is_ready = matches!(request, Request::Sync | Request::Query(_) | Request::FunctionCall);
+        while let Some(request) = self.next_request(is_ready && !is_skipping)? {
+            is_ready = match request {
+                Request::Sync | Request::Query(_) | Request::FunctionCall => true,
+                Request::Flush | Request::Ignored => is_ready,
+                _ => false,
+            };
             if !is_skipping && let Err(failure) = self.check_deferred_description(&request) {
                 is_skipping = true;
                 self.fail(&failure, None);

@@ -46,3 +46,38 @@ fn text(parser: &mut Parser<'_>) -> Result<String, SyntaxError> {
     parser.take();
     Ok(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dialect, Statement, StatementKind};
+
+    #[test]
+    fn a_notification_has_a_channel_and_a_text() {
+        let notify = |channel: &str, payload: &str| {
+            Ok(NotificationStatement::Notify { channel: channel.to_owned(), payload: payload.to_owned() })
+        };
+        for (sql, expected) in [
+            ("notify Foo", notify("foo", "")),
+            ("NOTIFY \"Foo\" , 'it''s'", notify("Foo", "it's")),
+            ("notify foo, E'a\\nb'", notify("foo", "a\nb")),
+            ("notify foo, $$x$$", notify("foo", "x")),
+        ] {
+            assert_eq!(Statement::of(sql, Dialect::DuckDb).kind, StatementKind::Notification(expected), "{sql}");
+        }
+        for (sql, near) in [
+            ("listen", None),
+            ("listen 'a'", Some("'a'")),
+            ("listen a b", Some("b")),
+            ("notify a, 1", Some("1")),
+            ("notify a,", None),
+            ("notify a 'b'", Some("'b'")),
+            ("unlisten", None),
+        ] {
+            let StatementKind::Notification(Err(error)) = Statement::of(sql, Dialect::DuckDb).kind else {
+                panic!("{sql}")
+            };
+            assert_eq!(error.near.as_deref(), near, "{sql}");
+        }
+    }
+}

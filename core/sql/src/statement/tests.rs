@@ -67,33 +67,6 @@ fn a_statement_is_known_by_its_first_words() {
 }
 
 #[test]
-fn a_notification_has_a_channel_and_a_text() {
-    let notify = |channel: &str, payload: &str| {
-        Ok(NotificationStatement::Notify { channel: channel.to_owned(), payload: payload.to_owned() })
-    };
-    for (sql, expected) in [
-        ("notify Foo", notify("foo", "")),
-        ("NOTIFY \"Foo\" , 'it''s'", notify("Foo", "it's")),
-        ("notify foo, E'a\\nb'", notify("foo", "a\nb")),
-        ("notify foo, $$x$$", notify("foo", "x")),
-    ] {
-        assert_eq!(kind(sql), StatementKind::Notification(expected), "{sql}");
-    }
-    for (sql, near) in [
-        ("listen", None),
-        ("listen 'a'", Some("'a'")),
-        ("listen a b", Some("b")),
-        ("notify a, 1", Some("1")),
-        ("notify a,", None),
-        ("notify a 'b'", Some("'b'")),
-        ("unlisten", None),
-    ] {
-        let StatementKind::Notification(Err(error)) = kind(sql) else { panic!("{sql}") };
-        assert_eq!(error.near.as_deref(), near, "{sql}");
-    }
-}
-
-#[test]
 fn with_belongs_to_what_follows_its_queries() {
     let query = StatementKind::Query { has_with: true };
     for (sql, expected) in [

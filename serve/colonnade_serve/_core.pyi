@@ -122,7 +122,7 @@ def register_types() -> None:
     """
 
 def register_session_functions() -> None:
-    """Give each database that is opened from now on the functions of advisory locks and of notifications.
+    """Give each database that is opened from now on the functions that reach the session of their statement.
 
     Raises:
         NotImplementedError: This version of DuckDB cannot have them.

@@ -12,7 +12,6 @@
 //!
 //! Table functions are called between two statements (`table.rs`).
 
-mod advisory;
 mod aggregate;
 mod arguments;
 mod bound;
@@ -26,17 +25,15 @@ mod gathered;
 mod keyed;
 mod local;
 mod map;
-mod notifications;
 mod registry;
 mod results;
 mod session;
+mod session_functions;
 mod sql_type;
 mod table;
 
 use classes::FunctionProcesses;
 pub(crate) use classes::FunctionSession;
-use colonnade_duckdb_api::extension::register as register_extensions;
-use colonnade_duckdb_api::symbols::Api;
 use colonnade_duckdb_api::{handles, symbols, vectors};
 use deferred_calls::{BoundFunction, DeferredStream};
 use pyo3::exceptions::PyNotImplementedError;
@@ -70,13 +67,10 @@ fn register_functions(py: Python<'_>) -> PyResult<()> {
     register.map_err(|reason| PyNotImplementedError::new_err(format!("functions in Python: {reason}")))
 }
 
-/// Registers the functions of advisory locks and of notifications, which know the session that calls them.
 #[pyfunction]
 fn register_session_functions(py: Python<'_>) -> PyResult<()> {
-    let register = Api::load(&library(py)?).and_then(|api| {
-        register_extensions(api, &[advisory::describe_advisory, notifications::describe_notifications])
-    });
-    register.map_err(|reason| PyNotImplementedError::new_err(format!("advisory locks and notifications: {reason}")))
+    let register = session_functions::register(&library(py)?);
+    register.map_err(|reason| PyNotImplementedError::new_err(format!("functions of sessions: {reason}")))
 }
 
 #[pyfunction]

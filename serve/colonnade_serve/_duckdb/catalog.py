@@ -38,11 +38,11 @@ CATALOG_SQL = [
         *("postgres_functions.sql", "information_schema.sql"),
     )
 ]
-#: For databases with the functions of sessions, `colonnade_advisory` and `colonnade_notifications`, and the types of
+#: For databases with the functions `colonnade_…` that reach the session of their statement, and with the types of
 #: `keyed.rs`.
 REGISTERED_SQL = [
     Path(__file__).with_name(part).read_text()
-    for part in ("advisory_locks.sql", "notifications.sql", "range_functions.sql")
+    for part in ("advisory_locks.sql", "notifications.sql", "sessions.sql", "range_functions.sql")
 ]
 
 

@@ -217,7 +217,9 @@ fn code(text: &str) -> SqlState {
             SqlState::UNDEFINED_OBJECT
         }
         "Invalid Input Error" => SqlState::DATA_EXCEPTION,
-        // Of advisory locks.
+        // Of signals to sessions, and of advisory locks.
+        "permission denied" => SqlState::INSUFFICIENT_PRIVILEGE,
+        "value out of range" => SqlState::NUMERIC_VALUE_OUT_OF_RANGE,
         "deadlock detected" => SqlState::DEADLOCK_DETECTED,
         "out of shared memory" => SqlState::OUT_OF_MEMORY,
         // Of notifications.

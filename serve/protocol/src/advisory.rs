@@ -5,7 +5,6 @@
 //! them. The rules are PostgreSQL's: requests are served in their order, a session never waits for itself, and of
 //! sessions that wait for each other, the last one gets an error.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -107,10 +106,6 @@ pub struct LockHolder {
     has_transactions: AtomicBool,
 }
 
-thread_local! {
-    static CURRENT: RefCell<Option<Arc<LockHolder>>> = const { RefCell::new(None) };
-}
-
 impl AdvisoryLocks {
     /// A session. `is_stopped` says whether its statement is to end.
     pub fn holder(self: &Arc<Self>, is_stopped: impl Fn() -> bool + Send + Sync + 'static) -> Arc<LockHolder> {
@@ -201,16 +196,6 @@ impl State {
 }
 
 impl LockHolder {
-    /// Makes this the session whose statements the present thread plans.
-    pub fn enter(self: &Arc<Self>) {
-        CURRENT.set(Some(Arc::clone(self)));
-    }
-
-    /// The session whose statements the present thread plans.
-    pub fn current() -> Option<Arc<Self>> {
-        CURRENT.with_borrow(Clone::clone)
-    }
-
     /// Takes a lock if that needs no waiting. Returns whether the session has got it.
     ///
     /// # Errors
@@ -284,9 +269,8 @@ impl LockHolder {
         }
     }
 
-    /// Ends all locks of the session, and its statements on the present thread.
+    /// Ends all locks of the session.
     pub fn end(&self) {
-        CURRENT.set(None);
         self.release(|_| true);
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod registry;
 pub(crate) mod sender;
 pub(crate) mod socket;
 pub(crate) mod startup;
+pub(crate) mod stop_reason;
 pub(crate) mod thread_clock;
 mod waiting;
 pub(crate) mod watch;
@@ -23,13 +24,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::auth::LoginError;
-use crate::connection::cancel::StopReason;
+use crate::caller::Caller;
 use crate::connection::input::Input;
 use crate::connection::output::Output;
 use crate::connection::pending_login::PendingLogin;
 use crate::connection::registry::NewSession;
 use crate::connection::socket::Socket;
 use crate::connection::startup::{Purpose, StartupMessage};
+use crate::connection::stop_reason::StopReason;
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
 use crate::limits::LimitError;
@@ -181,6 +183,9 @@ fn run_session(
     ]);
     let control = Arc::clone(&registration.control);
     let is_stopped = move || control.check().is_err();
+    let (locks, control) = (shared.locks.holder(is_stopped), Arc::clone(&registration.control));
+    let notifications = shared.notifications.session(registration.process);
+    let caller = Caller::new(locks, notifications, registration.process, control, Arc::clone(&shared.registry));
     let session = Session {
         input,
         output,
@@ -190,8 +195,7 @@ fn run_session(
         startup_settings: client.settings.clone().into(),
         control: Arc::clone(&registration.control),
         tickets: Arc::clone(&shared.tickets),
-        locks: shared.locks.holder(is_stopped),
-        notifications: shared.notifications.session(registration.process),
+        caller: caller.into(),
         transaction: TransactionState::default(),
         prepared: Prepared::default(),
         settings,

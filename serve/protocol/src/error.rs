@@ -88,6 +88,9 @@ pub enum Failure {
     /// The server stops.
     #[error("terminating connection because the server is shutting down")]
     Shutdown,
+    /// Another session of the user has ended this one.
+    #[error("terminating connection due to administrator command")]
+    Terminated,
     /// The engine's process is being started.
     #[error("the database system is starting up")]
     Starting,
@@ -228,7 +231,7 @@ impl Failure {
             Self::TransactionEndFailed(error) => error.code,
             Self::AbortedTransaction => SqlState::IN_FAILED_SQL_TRANSACTION,
             Self::Canceled => SqlState::QUERY_CANCELED,
-            Self::Shutdown => SqlState::ADMIN_SHUTDOWN,
+            Self::Shutdown | Self::Terminated => SqlState::ADMIN_SHUTDOWN,
             Self::Starting => SqlState::new("57P03"),
             Self::EngineFailed => SqlState::CRASH_SHUTDOWN,
             Self::Limit(error) => error.code(),
@@ -245,6 +248,7 @@ impl Failure {
             Self::Protocol(_)
             | Self::Disconnected(_)
             | Self::Shutdown
+            | Self::Terminated
             | Self::Starting
             | Self::EngineFailed
             | Self::Panicked

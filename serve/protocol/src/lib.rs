@@ -13,6 +13,7 @@
 //! - `connection`: sockets, from accepting to the end; start-up messages; cancellation and time limits;
 //! - [`advisory`]: locks that sessions take by numbers;
 //! - [`notifications`]: texts that sessions send each other (LISTEN, NOTIFY);
+//! - [`caller`]: a session, for the functions of SQL that its statements call;
 //! - [`functions`]: functions in Python, which clients create;
 //! - [`auth`], [`tls`], [`limits`], `observe`: authentication, encryption, quotas, the log and metrics;
 //! - `memory`, `credentials`, `board`: what both processes use: the limit on memory, the files of users and
@@ -28,6 +29,7 @@
 pub mod advisory;
 pub mod auth;
 pub mod charset;
+pub mod caller;
 pub mod copy;
 pub mod engine;
 pub mod error;

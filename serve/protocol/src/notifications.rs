@@ -6,7 +6,6 @@
 //! share one quota.
 
 use std::borrow::Borrow;
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::hash::{Hash, Hasher};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -158,10 +157,6 @@ pub(crate) struct NotificationMark {
     changes: usize,
 }
 
-thread_local! {
-    static CURRENT: RefCell<Option<Arc<SessionNotifications>>> = const { RefCell::new(None) };
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -173,9 +168,9 @@ impl Notifications {
     }
 
     /// The session with this number.
-    pub fn session(self: &Arc<Self>, process: i32) -> Arc<SessionNotifications> {
+    pub fn session(self: &Arc<Self>, process: i32) -> SessionNotifications {
         let (inbox, state) = (OnceLock::new(), Mutex::default());
-        Arc::new(SessionNotifications { all: Arc::clone(self), process, inbox, state })
+        SessionNotifications { all: Arc::clone(self), process, inbox, state }
     }
 }
 
@@ -206,16 +201,6 @@ impl Inbox {
 }
 
 impl SessionNotifications {
-    /// Makes this the session whose statements the present thread plans.
-    pub(crate) fn enter(self: &Arc<Self>) {
-        CURRENT.set(Some(Arc::clone(self)));
-    }
-
-    /// The session whose statements the present thread plans.
-    pub fn current() -> Option<Arc<Self>> {
-        CURRENT.with_borrow(Clone::clone)
-    }
-
     /// Sends a text to the sessions that listen on the channel when the transaction commits.
     ///
     /// # Errors
@@ -345,12 +330,6 @@ impl SessionNotifications {
         self.roll_back(NotificationMark::default());
         self.apply(&ChannelChange::UnlistenAll);
         drop(self.inbox.get().map(|inbox| inbox.take()));
-    }
-
-    /// Ends the session on the present thread.
-    pub(crate) fn end(&self) {
-        CURRENT.set(None);
-        self.discard();
     }
 }
 

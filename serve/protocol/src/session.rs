@@ -37,8 +37,7 @@ pub use state::{Reported, Session, TransactionState};
 impl Session {
     /// Applies the settings of the start-up message, and answers messages until the session ends.
     pub fn run(mut self) {
-        self.locks.enter();
-        self.notifications.enter();
+        self.caller.enter();
         let begun = self
             .engine
             .set_session_number(self.process)
@@ -49,8 +48,7 @@ impl Session {
             self.report(&failure, "FATAL", None);
             let _ = self.output.flush();
         }
-        self.locks.end();
-        self.notifications.end();
+        self.caller.leave();
     }
 
     fn answer_messages(&mut self) -> Result<(), Failure> {
@@ -129,7 +127,7 @@ impl Session {
             return Err(Failure::SourceLost);
         }
         if self.transaction.status != TransactionStatus::InTransaction {
-            self.locks.end_transaction();
+            self.caller.locks.end_transaction();
         }
         if !self.transaction.is_open() {
             self.write_notifications()?;

@@ -36,6 +36,7 @@ impl fmt::Debug for SqlState {
 
 #[allow(missing_docs, reason = "the names are those of PostgreSQL's Appendix A")]
 impl SqlState {
+    pub const WARNING: Self = Self::new("01000");
     pub const FEATURE_NOT_SUPPORTED: Self = Self::new("0A000");
     pub const PROTOCOL_VIOLATION: Self = Self::new("08P01");
     pub const CARDINALITY_VIOLATION: Self = Self::new("21000");

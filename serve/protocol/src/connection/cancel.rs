@@ -8,36 +8,13 @@ use std::time::{Duration, Instant};
 
 use crate::connection::process_exit::{ExitCause, ProcessExit};
 use crate::connection::socket::Socket;
+use crate::connection::stop_reason::StopReason;
 use crate::connection::thread_clock::ThreadClock;
 use crate::engine::{Interrupt, SessionUser};
 use crate::error::Failure;
 use crate::limits::{Budget, LimitError, Limits, Timeout};
 use crate::observe::{FieldValue, Observer, increment};
 use crate::rows::spool::Spools;
-
-/// Why a statement is stopped. Of several reasons, the last one in this list counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum StopReason {
-    Canceled,
-    /// Its time limit.
-    TimedOut,
-    /// The client closed its connection. A shutdown of the socket by the server looks the same; then one of the next
-    /// reasons is set.
-    Gone,
-    /// The time limit between statements.
-    Idle,
-    /// The same, within a transaction.
-    IdleInTransaction,
-    Shutdown,
-    EngineFailed,
-}
-
-impl StopReason {
-    /// Whether it ends the session, not only its statement.
-    fn ends_session(self) -> bool {
-        self > Self::TimedOut
-    }
-}
 
 /// A session, as other threads see it.
 pub struct Control {
@@ -197,6 +174,7 @@ impl Control {
             Some(StopReason::TimedOut) => Err(LimitError::Statement.into()),
             Some(StopReason::Idle) => Err(LimitError::Idle.into()),
             Some(StopReason::IdleInTransaction) => Err(LimitError::IdleInTransaction.into()),
+            Some(StopReason::Terminated) => Err(Failure::Terminated),
             Some(StopReason::Shutdown) => Err(Failure::Shutdown),
             Some(StopReason::EngineFailed) => Err(Failure::EngineFailed),
             Some(StopReason::Gone) => Err(Failure::Disconnected(io::ErrorKind::ConnectionReset.into())),
@@ -257,6 +235,15 @@ impl Control {
         let mut state = self.state();
         if !state.is_busy && !state.is_in_transaction {
             state.reason = state.reason.max(Some(StopReason::Shutdown));
+            self.socket.shutdown(Shutdown::Read);
+        }
+    }
+
+    /// Notes why the statement that calls this has to end. It ends by itself, so that it is not interrupted.
+    pub fn stop_from_within(&self, reason: StopReason) {
+        let mut state = self.state();
+        state.reason = state.reason.max(Some(reason));
+        if reason.ends_session() {
             self.socket.shutdown(Shutdown::Read);
         }
     }
@@ -382,9 +369,10 @@ pub fn stop_in_background(control: &Arc<Control>, reason: StopReason) -> io::Res
     let control = Arc::clone(control);
     in_background(move || {
         if let Some(stopping) = control.stop(reason) {
-            // A canceled statement may take any time to end. After a disconnect, nobody reads its result, so the wait
-            // is limited.
-            stopping.wait((reason == StopReason::Gone).then_some(CLIENT_READ_TIMEOUT));
+            // A canceled statement may take any time to end. After a disconnect, nobody reads its result, and a session
+            // that was ended may have such a client too, so the wait is limited.
+            let is_limited = matches!(reason, StopReason::Gone | StopReason::Terminated);
+            stopping.wait(is_limited.then_some(CLIENT_READ_TIMEOUT));
         }
     })
 }

@@ -3,12 +3,14 @@
 use std::collections::HashMap;
 use std::io;
 use std::net::Shutdown;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::connection::cancel::{Control, StopReason, enforce_limits, stop_in_background};
+use crate::connection::cancel::{Control, enforce_limits, stop_in_background};
 use crate::connection::process_exit::ProcessExit;
 use crate::connection::socket::Socket;
+use crate::connection::stop_reason::StopReason;
 use crate::engine::{Interrupt, SessionUser};
 use crate::error::Failure;
 use crate::limits::{LimitError, Limits};
@@ -21,6 +23,14 @@ pub struct Registry {
     sessions: Mutex<Sessions>,
     session_ended: Condvar,
     pub process_exit: Arc<ProcessExit>,
+}
+
+/// What has become of a signal.
+pub enum Stop {
+    Sent(Weak<Control>),
+    NoSession,
+    OtherUser,
+    NoThread,
 }
 
 /// A client that has logged in, with the handles that stop its statements.
@@ -110,6 +120,11 @@ impl Registry {
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
+    /// Waits until a session has ended, for `timeout` at most.
+    pub fn wait_for_an_end(&self, timeout: Duration) {
+        drop(self.session_ended.wait_timeout(self.sessions(), timeout));
+    }
+
     /// Ends the idle sessions that are in no transaction.
     pub fn end_idle(&self) {
         for control in self.controls() {
@@ -122,6 +137,28 @@ impl Registry {
         let sessions = self.sessions();
         let (expected, control) = sessions.by_process.get(&process)?;
         is_equal(expected, secret).then(|| Arc::clone(control))
+    }
+
+    /// Stops a session that is the user's.
+    ///
+    /// A function of SQL calls this, on a thread that must not drop a session: that may need Python's lock, which the
+    /// engine has released there. So the caller only gets what it can compare.
+    pub fn stop(&self, process: i32, user: &SessionUser, reason: StopReason) -> Stop {
+        let sessions = self.sessions();
+        match sessions.by_process.get(&process) {
+            None => Stop::NoSession,
+            Some((_, control)) if (&control.user.name, control.user.entry) != (&user.name, user.entry) => {
+                Stop::OtherUser
+            }
+            Some((_, control)) if stop_in_background(control, reason).is_err() => Stop::NoThread,
+            Some((_, control)) => Stop::Sent(Arc::downgrade(control)),
+        }
+    }
+
+    /// Whether the session with this number is still this one, and not a later one.
+    pub fn has(&self, process: i32, session: &Weak<Control>) -> bool {
+        let sessions = self.sessions();
+        sessions.by_process.get(&process).is_some_and(|(_, control)| ptr::eq(Arc::as_ptr(control), session.as_ptr()))
     }
 
     /// The session's control, for callers within this process, which need no secret.

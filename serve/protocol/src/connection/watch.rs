@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
 
-use crate::connection::cancel::{StopReason, stop_in_background};
+use crate::connection::cancel::stop_in_background;
 use crate::connection::registry::Registry;
+use crate::connection::stop_reason::StopReason;
 use crate::rows::tickets::Tickets;
 
 /// How often clocks are read. Time limits have this precision.

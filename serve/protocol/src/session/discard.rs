@@ -30,8 +30,7 @@ impl Session {
         // Each field is named: a new one does not compile before it is decided whether it is the client's.
         let Self {
             engine,
-            locks,
-            notifications,
+            caller,
             prepared,
             transaction,
             // Restored below, because the client hears of each change.
@@ -50,8 +49,8 @@ impl Session {
             // Only in front of a source, which has a DISCARD ALL of its own.
             reported: _,
         } = self;
-        locks.unlock_all();
-        notifications.discard();
+        caller.locks.unlock_all();
+        caller.notifications.discard();
         // They may have results of the engine's session.
         *prepared = Prepared::default();
         *transaction = TransactionState::default();

@@ -12,7 +12,7 @@ use crate::session::state::Session;
 
 impl Session {
     pub fn notification(&mut self, kind: &StatementKind, statement: &NotificationStatement) -> Result<(), Failure> {
-        let notifications = &self.notifications;
+        let notifications = &self.caller.notifications;
         match statement {
             NotificationStatement::Listen(name) => {
                 notifications.change(ChannelChange::Listen(channel(name).to_owned()))?
@@ -31,7 +31,7 @@ impl Session {
     pub fn next_request(&mut self, is_ready: bool) -> Result<Option<Request>, Failure> {
         while is_ready
             && self.transaction.status == TransactionStatus::Idle
-            && let Some(arrival) = self.notifications.arrival()
+            && let Some(arrival) = self.caller.notifications.arrival()
             && self.input.wait(Phase::Ready, arrival)?
         {
             self.write_notifications()?;
@@ -43,7 +43,7 @@ impl Session {
 
     /// Writes the notifications that have arrived.
     pub fn write_notifications(&mut self) -> Result<(), Failure> {
-        for notification in self.notifications.take() {
+        for notification in self.caller.notifications.take() {
             let (process, channel, payload) = (notification.process, &notification.channel, &notification.payload);
             let written = backend::notification_response(self.output.buffer(), process, channel, payload);
             if let Err(error) = written {

@@ -50,6 +50,9 @@ impl Session {
     }
 
     fn send_notices(&mut self) {
+        for line in self.caller.take_warnings() {
+            self.warn(SqlState::WARNING, &line);
+        }
         for line in self.engine.take_notices() {
             // PostgreSQL's class of a successful completion.
             let report = Report { severity: "NOTICE", code: "00000", message: &line, ..Report::default() };

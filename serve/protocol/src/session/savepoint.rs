@@ -20,7 +20,7 @@ impl Session {
                     name: name.clone(),
                     may_have_written: false,
                     settings: self.settings.mark(),
-                    notifications: self.notifications.mark(),
+                    notifications: self.caller.notifications.mark(),
                 };
                 savepoints.push(self.control.budget.keep(savepoint, name.len())?);
                 "SAVEPOINT"
@@ -39,7 +39,7 @@ impl Session {
                 self.run_own_statement("SELECT 1")?;
                 self.transaction.savepoints.truncate(at + 1);
                 self.roll_back_settings(settings);
-                self.notifications.roll_back(notifications);
+                self.caller.notifications.roll_back(notifications);
                 self.transaction.status = TransactionStatus::InTransaction;
                 "ROLLBACK"
             }

@@ -8,14 +8,13 @@ use colonnade_sql::StatementKind;
 use colonnade_wire::LinkEstimate;
 use savepoints::Savepoints;
 
-use crate::advisory::LockHolder;
+use crate::caller::Caller;
 use crate::connection::cancel::Control;
 use crate::connection::input::Input;
 use crate::connection::output::Output;
 use crate::engine::{Engine, EngineSession};
 use crate::error::Failure;
 use crate::message::backend::TransactionStatus;
-use crate::notifications::SessionNotifications;
 use crate::rows::tickets::Tickets;
 use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
@@ -34,10 +33,8 @@ pub struct Session {
     pub control: Arc<Control>,
     /// The spooled results of all sessions.
     pub tickets: Arc<Tickets>,
-    /// The advisory locks that it has.
-    pub locks: Arc<LockHolder>,
-    /// The channels on which it listens, and what it sends.
-    pub notifications: Arc<SessionNotifications>,
+    /// The session, for the functions that its statements call.
+    pub caller: Arc<Caller>,
     pub transaction: TransactionState,
     pub prepared: Prepared,
     pub settings: Settings,

@@ -237,22 +237,22 @@ impl Session {
 
     /// Runs COMMIT, and sends the notifications of the transaction.
     fn commit(&mut self, text: &str) -> Result<(), Failure> {
-        let notifications = Arc::clone(&self.notifications);
-        notifications.commit(|| self.begin_or_end(text))
+        let caller = Arc::clone(&self.caller);
+        caller.notifications.commit(|| self.begin_or_end(text))
     }
 
     /// Sends the notifications of a statement that had its own transaction.
     pub fn send_statement_notifications(&mut self) {
         if !self.transaction.is_any() {
             // Nothing is to be committed any more.
-            let _ = self.notifications.commit(|| Ok::<_, Infallible>(()));
+            let _ = self.caller.notifications.commit(|| Ok::<_, Infallible>(()));
         }
     }
 
     /// Undoes what a transaction that is rolled back has changed of the session itself.
     fn undo(&mut self) {
         self.roll_back_settings(0);
-        self.notifications.roll_back(NotificationMark::default());
+        self.caller.notifications.roll_back(NotificationMark::default());
     }
 
     pub fn roll_back(&mut self) -> Result<(), Failure> {

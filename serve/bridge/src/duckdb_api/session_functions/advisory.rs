@@ -1,19 +1,19 @@
 //! `colonnade_advisory(action, key, second)`: a session takes an advisory lock, or gives it back. `advisory_locks.sql`
 //! has PostgreSQL's functions, which call it.
 
-use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
 use colonnade_duckdb_api::arguments::constant;
-use colonnade_duckdb_api::extension::{ExtensionInput, POSITIONAL_ONLY, VOLATILE, add_parameter, describe};
+use colonnade_duckdb_api::extension::{ExtensionInput, POSITIONAL_ONLY, VOLATILE, add_parameter};
 use colonnade_duckdb_api::scalar::{self, ScalarFunction};
-use colonnade_server::advisory::{LockHolder, LockKey, LockMode, LockRefusal, LockSpan};
+use colonnade_server::advisory::{LockKey, LockMode, LockRefusal, LockSpan};
+use colonnade_server::caller::Caller;
 
-use super::handles::{CallbackError, EXECUTOR, INTERRUPT, OwnedType, checked, object, owned, report};
-use super::results::set_nulls;
-use super::symbols::{Api, Handle};
-use super::vectors::VectorValues;
+use super::super::handles::{CallbackError, EXECUTOR, INTERRUPT, OwnedType, checked, object, owned, report};
+use super::super::results::set_nulls;
+use super::super::symbols::{Api, Handle};
+use super::super::vectors::VectorValues;
 
 const NAME: &str = "colonnade_advisory";
 
@@ -28,26 +28,14 @@ enum Action {
 struct Call {
     action: Action,
     /// None for a statement of the server's own, such as that which makes the macros.
-    holder: Option<Arc<LockHolder>>,
+    caller: Option<Arc<Caller>>,
 }
 
-pub(super) unsafe extern "C" fn describe_advisory(descriptor: *mut c_void) -> i32 {
-    let entry: unsafe extern "C" fn(*const ExtensionInput) = enter;
-    // SAFETY: DuckDB passes a descriptor.
-    unsafe { describe(descriptor, c"colonnade_advisory", c"v2.0.0", ptr::null(), entry as *const c_void) }
-}
-
-unsafe extern "C" fn enter(input: *const ExtensionInput) {
-    // SAFETY: DuckDB passes the input of an entry, whose error lives.
-    unsafe {
-        let input = &*input;
-        report(input.error, |api| register_function(api, input));
-    }
-}
-
+/// Gives a database the function.
+///
 /// # Safety
 /// `input` is that of an entry that runs.
-unsafe fn register_function(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
+pub(super) unsafe fn register(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
     // Each call has an effect, so none is computed beforehand or once for several rows.
     let stability = VOLATILE;
     let function = ScalarFunction { name: NAME, stability, user_data: None, resolve: None, bind, begin, execute };
@@ -85,7 +73,8 @@ impl Action {
 
 impl Call {
     fn answer(&self, key: LockKey) -> Result<bool, CallbackError> {
-        let holder = self.holder.as_ref().ok_or("advisory locks are taken by a client's own statements")?;
+        let caller = self.caller.as_ref().ok_or("advisory locks are taken by a client's own statements")?;
+        let holder = &caller.locks;
         let answer = match self.action {
             Action::Lock(mode, span) => holder.lock(key, mode, span).map(|()| true),
             Action::TryLock(mode, span) => holder.try_lock(key, mode, span),
@@ -109,7 +98,7 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut
         report(error, |api| {
             let action = Action::parse(&constant(api, info, 0)?);
             let action = action.ok_or_else(|| CallbackError::bind("there is no such action"))?;
-            let mut call = owned(Call { action, holder: LockHolder::current() });
+            let mut call = owned(Call { action, caller: Caller::current() });
             checked(api, |error| (api.v2_scalar_function_bind_set_bind_data)(own_info, &raw mut call, error))
         });
     }

@@ -1,19 +1,17 @@
 //! `colonnade_notifications(action, channel, payload)`: a session sends a notification, or names the channels on which it
 //! listens. `notifications.sql` has PostgreSQL's functions, which call it.
 
-use std::ffi::c_void;
-use std::ptr;
 use std::sync::Arc;
 
 use colonnade_duckdb_api::arguments::constant;
-use colonnade_duckdb_api::extension::{ExtensionInput, POSITIONAL_ONLY, VOLATILE, add_parameter, describe};
+use colonnade_duckdb_api::extension::{ExtensionInput, POSITIONAL_ONLY, VOLATILE, add_parameter};
 use colonnade_duckdb_api::scalar::{self, ScalarFunction};
-use colonnade_server::notifications::SessionNotifications;
+use colonnade_server::caller::Caller;
 
-use super::handles::{CallbackError, EXECUTOR, OwnedType, checked, object, owned, report};
-use super::results::{set_nulls, write_text};
-use super::symbols::{Api, Handle};
-use super::vectors::VectorValues;
+use super::super::handles::{CallbackError, EXECUTOR, OwnedType, checked, object, owned, report};
+use super::super::results::{set_nulls, write_text};
+use super::super::symbols::{Api, Handle};
+use super::super::vectors::VectorValues;
 
 const NAME: &str = "colonnade_notifications";
 /// Between the names of channels, which cannot contain it.
@@ -28,26 +26,14 @@ enum Action {
 struct Call {
     action: Action,
     /// None for a statement of the server's own, such as that which makes the macros.
-    session: Option<Arc<SessionNotifications>>,
+    caller: Option<Arc<Caller>>,
 }
 
-pub(super) unsafe extern "C" fn describe_notifications(descriptor: *mut c_void) -> i32 {
-    let entry: unsafe extern "C" fn(*const ExtensionInput) = enter;
-    // SAFETY: DuckDB passes a descriptor.
-    unsafe { describe(descriptor, c"colonnade_notifications", c"v2.0.0", ptr::null(), entry as *const c_void) }
-}
-
-unsafe extern "C" fn enter(input: *const ExtensionInput) {
-    // SAFETY: DuckDB passes the input of an entry, whose error lives.
-    unsafe {
-        let input = &*input;
-        report(input.error, |api| register_function(api, input));
-    }
-}
-
+/// Gives a database the function.
+///
 /// # Safety
 /// `input` is that of an entry that runs.
-unsafe fn register_function(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
+pub(super) unsafe fn register(api: &'static Api, input: &ExtensionInput) -> Result<(), CallbackError> {
     // Each call has an effect, so none is computed beforehand or once for several rows.
     let stability = VOLATILE;
     let function = ScalarFunction { name: NAME, stability, user_data: None, resolve: None, bind, begin, execute };
@@ -67,14 +53,15 @@ unsafe fn register_function(api: &'static Api, input: &ExtensionInput) -> Result
 impl Call {
     /// The value of a row; `None` is NULL.
     fn answer(&self, channel: &str, payload: &str) -> Result<Option<String>, CallbackError> {
-        let session = self.session.as_ref().ok_or("notifications are sent by a client's own statements")?;
+        let caller = self.caller.as_ref().ok_or("notifications are sent by a client's own statements")?;
         match self.action {
-            Action::Notify => session
+            Action::Notify => caller
+                .notifications
                 .notify(channel, payload)
                 .map(|()| Some(String::new()))
                 .map_err(|error| CallbackError { code: EXECUTOR, text: error.to_string() }),
             Action::Channels => {
-                let channels = session.channels();
+                let channels = caller.notifications.channels();
                 Ok((!channels.is_empty()).then(|| channels.join(SEPARATOR)))
             }
         }
@@ -91,7 +78,7 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut
                 "channels" => Action::Channels,
                 _ => return Err(CallbackError::bind("there is no such action")),
             };
-            let mut call = owned(Call { action, session: SessionNotifications::current() });
+            let mut call = owned(Call { action, caller: Caller::current() });
             checked(api, |error| (api.v2_scalar_function_bind_set_bind_data)(own_info, &raw mut call, error))
         });
     }

@@ -149,6 +149,15 @@ impl<'a> Statement<'a> {
         Self { text: span.text, start: span.start, kind: kind(span.text, dialect) }
     }
 
+    /// The name of the statement that a PREPARE makes.
+    pub fn prepared_name(&self, dialect: Dialect) -> Option<String> {
+        let is_prepare = self.kind == StatementKind::Prepare;
+        is_prepare.then(|| Parser::new(self.text, dialect)).and_then(|mut parser| {
+            parser.take();
+            parser.name().map(|name| name.folded().into_owned())
+        })
+    }
+
     /// Reads a text that is one statement.
     pub fn of(text: &'a str, dialect: Dialect) -> Self {
         Self::read(Span { text, start: 0 }, dialect)

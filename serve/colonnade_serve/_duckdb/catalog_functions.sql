@@ -256,9 +256,6 @@ CREATE VIEW pg_stat_wal_receiver AS SELECT 0 AS pid, '' AS status LIMIT 0;
 CREATE VIEW pg_locks AS
 SELECT '' AS locktype, 0::BIGINT AS database, 0::BIGINT AS relation, 0 AS pid, '' AS mode, true AS granted, '' AS virtualtransaction,
        '' AS virtualxid, 0::BIGINT AS transactionid, 0::BIGINT AS classid LIMIT 0;
--- The cursors are known to the server only. psycopg looks here after an error, for a cursor to close.
-CREATE VIEW pg_cursors AS
-SELECT '' AS name, '' AS statement, false AS is_holdable, false AS is_binary, false AS is_scrollable, NULL::TIMESTAMPTZ AS creation_time LIMIT 0;
 CREATE VIEW pg_foreign_data_wrapper AS
 SELECT 0::BIGINT AS oid, '' AS fdwname, 10::BIGINT AS fdwowner, 0::BIGINT AS fdwhandler, 0::BIGINT AS fdwvalidator, NULL::VARCHAR[] AS fdwacl,
        NULL::VARCHAR[] AS fdwoptions LIMIT 0;

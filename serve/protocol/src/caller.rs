@@ -3,6 +3,7 @@
 //! The engine plans a session's statements on the session's thread, and runs them on any. So a function finds its
 //! session when it is planned, and keeps it.
 
+mod listing;
 mod signals;
 
 use std::cell::RefCell;
@@ -13,6 +14,8 @@ use crate::connection::cancel::Control;
 use crate::connection::registry::Registry;
 use crate::notifications::SessionNotifications;
 
+pub use listing::Listed;
+pub(crate) use listing::SessionLists;
 pub use signals::{Signal, SignalRefusal};
 
 /// A session, for the functions that its statements call.
@@ -25,6 +28,7 @@ pub struct Caller {
     process: i32,
     control: Arc<Control>,
     registry: Arc<Registry>,
+    lists: SessionLists,
     /// The warnings of functions, which the session has not sent yet.
     warnings: Mutex<Vec<String>>,
 }
@@ -43,8 +47,9 @@ impl Caller {
         process: i32,
         control: Arc<Control>,
         registry: Arc<Registry>,
+        lists: SessionLists,
     ) -> Self {
-        Self { locks, notifications, process, control, registry, warnings: Mutex::default() }
+        Self { locks, notifications, process, control, registry, lists, warnings: Mutex::default() }
     }
 
     /// Makes this the session whose statements the present thread plans.

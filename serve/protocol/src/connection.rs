@@ -24,7 +24,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::auth::LoginError;
-use crate::caller::Caller;
+use crate::caller::{Caller, SessionLists};
 use crate::connection::input::Input;
 use crate::connection::output::Output;
 use crate::connection::pending_login::PendingLogin;
@@ -185,7 +185,8 @@ fn run_session(
     let is_stopped = move || control.check().is_err();
     let (locks, control) = (shared.locks.holder(is_stopped), Arc::clone(&registration.control));
     let notifications = shared.notifications.session(registration.process);
-    let caller = Caller::new(locks, notifications, registration.process, control, Arc::clone(&shared.registry));
+    let (lists, registry) = (SessionLists::default(), Arc::clone(&shared.registry));
+    let caller = Caller::new(locks, notifications, registration.process, control, registry, lists.clone());
     let session = Session {
         input,
         output,
@@ -197,7 +198,7 @@ fn run_session(
         tickets: Arc::clone(&shared.tickets),
         caller: caller.into(),
         transaction: TransactionState::default(),
-        prepared: Prepared::default(),
+        prepared: Prepared::new(lists),
         settings,
         reported: Reported::default(),
         encode_cpu: shared.encode_cpu,

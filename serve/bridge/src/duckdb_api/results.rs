@@ -216,6 +216,24 @@ unsafe fn store(data: *mut u8, row: usize, storage: Storage, value: &[u8]) {
     }
 }
 
+/// Writes one text into each of the first rows.
+///
+/// # Safety
+/// `vector` is a result of texts that may be written, which has these rows.
+pub(super) unsafe fn repeat_text(api: &Api, vector: Handle, rows: usize, given: &str) -> Result<(), CallbackError> {
+    let mut data: *mut c_void = ptr::null_mut();
+    // SAFETY: the caller promises the vector.
+    checked(api, |error| unsafe { (api.v2_vector_get_data_mutable)(vector, &raw mut data, error) })?;
+    // SAFETY: as above.
+    let heap = unsafe { heap(api, vector, given.as_bytes()) }?;
+    let value = text(given.as_bytes(), 0..given.len(), heap)?;
+    for row in 0..rows {
+        // SAFETY: the row is one of the vector, whose values are texts of 16 bytes.
+        unsafe { data.cast::<u128>().add(row).write_unaligned(value) };
+    }
+    Ok(())
+}
+
 /// Copies bytes to memory that lives as long as the vector.
 ///
 /// # Safety

@@ -1,6 +1,7 @@
 //! Functions of SQL that reach the session whose statement calls them (`serve/protocol/src/caller.rs`).
 
 mod advisory;
+mod listing;
 mod notifications;
 mod signal;
 
@@ -32,6 +33,7 @@ unsafe extern "C" fn enter(input: *const ExtensionInput) {
         let input = &*input;
         report(input.error, |api| {
             advisory::register(api, input)?;
+            listing::register(api, input)?;
             notifications::register(api, input)?;
             signal::register(api, input)
         });

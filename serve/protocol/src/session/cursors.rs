@@ -1,6 +1,7 @@
 //! SQL's cursors: DECLARE, FETCH, MOVE and CLOSE. They are portals, so the protocol's messages can name them too. They
 //! move forward only.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use colonnade_sql::statement::{CursorStatement, FetchDirection};
@@ -33,33 +34,40 @@ impl Session {
         match query::cursor_request(&statement.kind)? {
             Some(CursorStatement::Declare { name, is_held, query, .. }) => {
                 let before = statement.text[..query.start].chars().count();
-                let declared = self.declare(name, *is_held, &statement.text[query.clone()], &[]);
+                let declared = self.declare(name, *is_held, statement.text, query, &[]);
                 declared.map_err(|failure| failure.with_offset(Some(before)))
             }
             _ => self.use_cursor(&statement.kind, &Formats::default(), true),
         }
     }
 
-    /// Runs a statement about cursors that was prepared by the protocol. The text of a DECLARE is its query.
+    /// Runs a statement about cursors that was prepared by the protocol.
     pub fn prepared_cursors(&mut self, portal: &Portal) -> Result<(), Failure> {
         let describes = self.prepared.described_portal.take().is_some();
         let statement = &portal.statement;
         match query::cursor_request(&statement.kind)? {
-            Some(CursorStatement::Declare { name, is_held, .. }) => {
-                self.declare(name, *is_held, &statement.text, &portal.values)
+            Some(CursorStatement::Declare { name, is_held, query, .. }) => {
+                self.declare(name, *is_held, &statement.text, query, &portal.values)
             }
             _ => self.use_cursor(&statement.kind, &portal.formats, describes),
         }
     }
 
-    fn declare(&mut self, name: &str, is_held: bool, query: &str, values: &[Parameter]) -> Result<(), Failure> {
+    fn declare(
+        &mut self,
+        name: &str,
+        is_held: bool,
+        text: &str,
+        query: &Range<usize>,
+        values: &[Parameter],
+    ) -> Result<(), Failure> {
         let is_outside = !self.transaction.is_any();
         if is_outside && !is_held {
             return Err(Failure::NoTransaction("DECLARE CURSOR"));
         }
         self.prepared.check_cursor(name)?;
         let _running = self.start()?;
-        let statement = Statement::of(query, self.engine.dialect());
+        let statement = Statement::of(&text[query.clone()], self.engine.dialect());
         let EngineAnswer::Rows(rows) = self.query_answer(&statement, values, BATCH)? else {
             return Err(EngineError::no_rows().into());
         };
@@ -70,8 +78,9 @@ impl Session {
             (true, true) => PortalLifetime::Held,
         };
         let budget = &self.control.budget;
-        let statement = Arc::new(budget.keep(PreparedStatement::of_cursor(query), query.len())?);
-        let portal = budget.keep(Portal::declared(statement, cursor, life), name.len())?;
+        let statement = Arc::new(budget.keep(PreparedStatement::of_cursor(text), text.len())?);
+        let entry = self.prepared.list(name, &statement, is_held, false);
+        let portal = budget.keep(Portal::declared(statement, cursor, life, entry), name.len())?;
         self.prepared.put_portal(name, portal);
         backend::command_complete(self.output.buffer(), "DECLARE CURSOR");
         Ok(())

@@ -4,7 +4,6 @@ use colonnade_sql::StatementKind;
 
 use crate::engine::EngineError;
 use crate::error::{Failure, SqlState};
-use crate::session::prepared::Prepared;
 use crate::session::state::{Session, TransactionState};
 
 impl Session {
@@ -52,7 +51,7 @@ impl Session {
         caller.locks.unlock_all();
         caller.notifications.discard();
         // They may have results of the engine's session.
-        *prepared = Prepared::default();
+        prepared.clear();
         *transaction = TransactionState::default();
         *engine = new;
         drop(running);

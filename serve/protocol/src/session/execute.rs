@@ -72,7 +72,14 @@ impl Session {
         }
         Ok(match self.answer(statement, values, BATCH)? {
             EngineAnswer::Rows(rows) => Outcome::Rows(Cursor::new(rows, formats)?),
-            EngineAnswer::Done { changed } => Outcome::Done(changed),
+            EngineAnswer::Done { changed } => {
+                if let Some(name) = statement.prepared_name(self.engine.dialect()) {
+                    let text =
+                        self.control.budget.keep(statement.text.to_owned(), name.len() + statement.text.len())?;
+                    self.prepared.statements.note_prepare(&name, text);
+                }
+                Outcome::Done(changed)
+            }
         })
     }
 

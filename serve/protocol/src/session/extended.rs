@@ -23,14 +23,16 @@ impl Session {
         match step {
             ExtendedMessage::Parse { name, query, types } => self.parse(name, query, types)?,
             ExtendedMessage::Bind { portal, statement, formats, values, results } => {
-                let prepared = Arc::clone(self.prepared.statement(statement)?);
+                let prepared = self.prepared.statements.find(statement)?;
                 self.check_transaction(&prepared.kind)?;
                 let mut charge = budget.charge(prepared.max_bytes(formats, values))?;
                 let encoding = self.settings.client_encoding();
                 let values = prepared.bind(statement, formats, values, encoding, &mut charge)?;
                 let held = values.iter().map(|value| size_of_val(value) + value.value.bytes()).sum::<usize>();
                 let bytes = portal.len() + held + size_of_val(&results[..]);
-                let made = charge.keep(Portal::new(prepared, values, Formats::new(results.clone())), bytes)?;
+                let entry = self.prepared.list(portal, &prepared, false, false);
+                let made = Portal::new(prepared, values, Formats::new(results.clone()), entry);
+                let made = charge.keep(made, bytes)?;
                 self.prepared.add_portal(portal.clone(), made)?;
                 backend::bind_complete(self.output.buffer());
             }
@@ -47,7 +49,7 @@ impl Session {
     }
 
     fn parse(&mut self, name: &str, query: &str, types: &[u32]) -> Result<(), Failure> {
-        self.prepared.check_name(name)?;
+        self.prepared.statements.check_name(name)?;
         let statements = query::statements(query, self.engine.as_ref())?;
         let statement = match &statements[..] {
             [] => &Statement::of("", self.engine.dialect()),
@@ -63,7 +65,7 @@ impl Session {
         let statement = PreparedStatement::new(self.engine()?, statement, types)
             .map_err(|failure| failure.with_offset(Some(before)))?;
         let statement = keep_statement(&self.control.budget, name, statement)?;
-        self.prepared.put_statement(name, statement);
+        self.prepared.statements.put(name, statement);
         backend::parse_complete(self.output.buffer());
         Ok(())
     }
@@ -72,14 +74,14 @@ impl Session {
     fn describe(&mut self, target: StatementOrPortal, name: &str) -> Result<(), Failure> {
         let (statement, formats) = match target {
             StatementOrPortal::Statement => {
-                let mut statement = Arc::clone(self.prepared.statement(name)?);
+                let mut statement = self.prepared.statements.find(name)?;
                 if statement.needs_description() {
                     self.control.note_statement(&statement.text);
                     let _running = self.start()?;
                     let mut known = PreparedStatement::clone(&statement);
                     known.describe_by_source(self.engine()?)?;
                     statement = keep_statement(&self.control.budget, name, known)?;
-                    self.prepared.put_statement(name, Arc::clone(&statement));
+                    self.prepared.statements.put(name, Arc::clone(&statement));
                 }
                 backend::parameter_description(self.output.buffer(), statement.parameter_oids());
                 (statement, Formats::default())

@@ -1,24 +1,30 @@
 //! The client's prepared statements and portals, by name.
 
+pub(crate) mod cursors;
 pub(crate) mod portal;
 pub(crate) mod statement;
+pub(crate) mod statements;
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use cursors::{CursorEntry, Cursors, ListedCursor};
+use jiff::Timestamp;
 use portal::{Portal, PortalLifetime};
 use statement::PreparedStatement;
+use statements::Statements;
 
+use crate::caller::SessionLists;
 use crate::connection::cancel::Control;
 use crate::error::Failure;
 use crate::limits::Charged;
 use crate::message::frontend::StatementOrPortal;
 
 /// A client's prepared statements and portals. A new unnamed one replaces the former unnamed one.
-#[derive(Default)]
 pub struct Prepared {
-    statements: HashMap<String, Arc<Charged<PreparedStatement>>>,
+    pub statements: Arc<Statements>,
+    cursors: Arc<Cursors>,
     portals: HashMap<String, Charged<Portal>>,
     /// A portal whose description was requested, but is deferred until it runs.
     pub described_portal: Option<String>,
@@ -28,6 +34,18 @@ pub struct Prepared {
 const MAX_PREPARED: usize = 4096;
 
 impl Prepared {
+    pub fn new(lists: SessionLists) -> Self {
+        let SessionLists { statements, cursors } = lists;
+        Self { statements, cursors, portals: HashMap::new(), described_portal: None }
+    }
+
+    /// Removes everything.
+    pub fn clear(&mut self) {
+        self.statements.clear();
+        self.portals.clear();
+        self.described_portal = None;
+    }
+
     /// Removes the unnamed statement and portal, as a simple query does.
     pub fn forget_unnamed(&mut self) {
         self.statements.remove("");
@@ -57,21 +75,22 @@ impl Prepared {
         if self.portals.len() >= MAX_PREPARED { Err(Failure::TooManyPrepared(MAX_PREPARED)) } else { Ok(()) }
     }
 
-    /// Removes a statement, or all of them. Gives whether it existed.
-    pub fn deallocate(&mut self, name: Option<&str>) -> bool {
-        match name {
-            Some(name) => self.statements.remove(name).is_some(),
-            None => {
-                self.statements.clear();
-                true
-            }
-        }
-    }
-
     /// Sets the remaining rows of all unfinished results aside, so that the engine can run a statement.
     pub fn set_portals_aside(&mut self, control: &Control) -> Result<(), Failure> {
         let portals = self.portals.values_mut();
         portals.filter_map(|portal| portal.cursor()).try_for_each(|cursor| cursor.set_aside(control))
+    }
+
+    /// Lists a portal until the entry is dropped.
+    pub fn list(
+        &self,
+        name: &str,
+        statement: &Arc<Charged<PreparedStatement>>,
+        is_held: bool,
+        is_scrollable: bool,
+    ) -> CursorEntry {
+        let (statement, since) = (Arc::clone(statement), Timestamp::now());
+        self.cursors.add(ListedCursor { name: name.to_owned(), statement, is_held, is_scrollable, since })
     }
 
     pub fn take_portal(&mut self, name: &str) -> Result<Charged<Portal>, Failure> {
@@ -86,31 +105,17 @@ impl Prepared {
         self.portals.contains_key(name)
     }
 
-    /// Checks that a statement with this name can be prepared.
-    pub fn check_name(&self, name: &str) -> Result<(), Failure> {
-        if !name.is_empty() && self.statements.contains_key(name) {
-            return Err(Failure::StatementExists(name.to_owned()));
-        }
-        if self.statements.len() >= MAX_PREPARED { Err(Failure::TooManyPrepared(MAX_PREPARED)) } else { Ok(()) }
-    }
-
-    pub fn put_statement(&mut self, name: &str, statement: Arc<Charged<PreparedStatement>>) {
-        self.statements.insert(name.to_owned(), statement);
-    }
-
     pub fn close(&mut self, target: StatementOrPortal, name: &str) {
         match target {
-            StatementOrPortal::Statement => drop(self.statements.remove(name)),
+            StatementOrPortal::Statement => {
+                self.statements.remove(name);
+            }
             StatementOrPortal::Portal => drop(self.portals.remove(name)),
         }
     }
 
     pub fn portal(&mut self, name: &str) -> Result<&mut Charged<Portal>, Failure> {
         self.portals.get_mut(name).ok_or_else(|| Failure::NoPortal(name.to_owned()))
-    }
-
-    pub fn statement(&self, name: &str) -> Result<&Arc<Charged<PreparedStatement>>, Failure> {
-        self.statements.get(name).ok_or_else(|| Failure::NoStatement(name.to_owned()))
     }
 
     pub fn add_portal(&mut self, name: String, portal: Charged<Portal>) -> Result<(), Failure> {

@@ -94,8 +94,14 @@ impl Session {
     /// Deallocates a statement that Parse has prepared. If there is none, the engine deallocates one of PREPARE. ALL is
     /// both.
     pub fn deallocate(&mut self, statement: &Statement<'_>, name: Option<&str>) -> Result<(), Failure> {
-        if !self.prepared.deallocate(name) {
-            return self.execute(statement);
+        match name {
+            Some(name) if self.prepared.statements.remove(name) => {}
+            Some(name) => {
+                self.execute(statement)?;
+                self.prepared.statements.forget_prepare(name);
+                return Ok(());
+            }
+            None => self.prepared.statements.clear(),
         }
         if name.is_none() && self.engine.source().is_none_or(Dialect::is_postgres) {
             let _running = self.start()?;

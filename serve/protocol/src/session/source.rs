@@ -64,7 +64,7 @@ impl Session {
             return Err(not_supported("this source has no DISCARD ALL", "Open a new connection instead."));
         }
         self.execute(statement)?;
-        self.prepared.deallocate(None);
+        self.prepared.statements.clear();
         self.reset_settings()
     }
 

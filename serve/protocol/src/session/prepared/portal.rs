@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::engine::Parameter;
 use crate::limits::Charged;
 use crate::rows::{Cursor, Formats};
+use crate::session::prepared::cursors::CursorEntry;
 use crate::session::prepared::statement::PreparedStatement;
 
 pub struct Portal {
@@ -13,6 +14,7 @@ pub struct Portal {
     pub values: Vec<Parameter>,
     pub state: State,
     pub life: PortalLifetime,
+    _entry: CursorEntry,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +36,24 @@ pub enum State {
 }
 
 impl Portal {
-    pub fn new(statement: Arc<Charged<PreparedStatement>>, values: Vec<Parameter>, formats: Formats) -> Self {
-        Self { statement, formats, values, state: State::New, life: PortalLifetime::Protocol }
+    pub fn new(
+        statement: Arc<Charged<PreparedStatement>>,
+        values: Vec<Parameter>,
+        formats: Formats,
+        entry: CursorEntry,
+    ) -> Self {
+        Self { statement, formats, values, state: State::New, life: PortalLifetime::Protocol, _entry: entry }
     }
 
     /// A cursor that has begun to run.
-    pub fn declared(statement: Arc<Charged<PreparedStatement>>, cursor: Cursor, life: PortalLifetime) -> Self {
-        Self { statement, formats: Formats::default(), values: Vec::new(), state: State::Open(cursor), life }
+    pub fn declared(
+        statement: Arc<Charged<PreparedStatement>>,
+        cursor: Cursor,
+        life: PortalLifetime,
+        entry: CursorEntry,
+    ) -> Self {
+        let (formats, values) = (Formats::default(), Vec::new());
+        Self { statement, formats, values, state: State::Open(cursor), life, _entry: entry }
     }
 
     /// The unfinished result.

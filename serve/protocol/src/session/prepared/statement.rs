@@ -75,8 +75,8 @@ impl PreparedStatement {
                 _ => {}
             }
         }
-        prepared.text = query.text.to_owned();
-        prepared.may_return_changes = query::may_return_changes(&prepared.kind, &prepared.text, dialect);
+        prepared.text = (*text).to_owned();
+        prepared.may_return_changes = query::may_return_changes(&prepared.kind, query.text, dialect);
         if is_engines && source.is_some() {
             // The source describes the statement when the client requests a description, or when the statement runs.
             prepared.types = given.map(|type_| type_.unwrap_or_else(Type::unknown)).collect();
@@ -139,7 +139,13 @@ impl PreparedStatement {
     /// # Errors
     /// The source's error for an invalid statement.
     pub fn describe_by_source(&mut self, engine: &mut dyn EngineSession) -> Result<(), Failure> {
-        let description = engine.describe(&self.statement(), &self.sent_types)?;
+        let dialect = engine.dialect();
+        let description = match &self.kind {
+            StatementKind::Cursor(Ok(CursorStatement::Declare { query, .. })) => {
+                engine.describe(&Statement::of(&self.text[query.clone()], dialect), &self.sent_types)?
+            }
+            _ => engine.describe(&self.statement(), &self.sent_types)?,
+        };
         self.source_types = description.type_oids;
         let count = self.types.len().max(description.parameters.len());
         self.types.resize_with(count, Type::unknown);
@@ -158,8 +164,8 @@ impl PreparedStatement {
     }
 
     /// The statement of a declared cursor.
-    pub fn of_cursor(query: &str) -> Self {
-        Self { text: query.to_owned(), columns: Columns::Deferred, ..Self::default() }
+    pub fn of_cursor(text: &str) -> Self {
+        Self { text: text.to_owned(), columns: Columns::Deferred, ..Self::default() }
     }
 
     /// PostgreSQL's number for the type of each parameter. If the client has given one, it is that number, because

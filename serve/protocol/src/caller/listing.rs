@@ -1,0 +1,79 @@
+//! What a session has, as JSON for the views of PostgreSQL's catalog (`sessions.sql`).
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::Caller;
+use crate::session::prepared::cursors::{Cursors, ListedCursor};
+use crate::session::prepared::statements::{ListedStatement, Statements};
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    /// Prepared statements.
+    Statements,
+    /// Cursors and portals.
+    Cursors,
+}
+
+/// What the views show of a session.
+#[derive(Clone, Default)]
+pub(crate) struct SessionLists {
+    pub statements: Arc<Statements>,
+    pub cursors: Arc<Cursors>,
+}
+
+impl Caller {
+    /// An array of objects.
+    pub fn list(&self, what: Listed) -> String {
+        let objects: Vec<String> = match what {
+            Listed::Statements => self.lists.statements.listed().iter().map(statement).collect(),
+            Listed::Cursors => self.lists.cursors.listed().iter().map(cursor).collect(),
+        };
+        format!("[{}]", objects.join(","))
+    }
+}
+
+fn statement(statement: &ListedStatement) -> String {
+    let ListedStatement { name, text, since, parameters } = statement;
+    let types = match parameters {
+        None => "null".to_owned(),
+        Some(types) => format!("{types:?}"),
+    };
+    let (name, text) = (quoted(name), quoted(text));
+    format!(r#"{{"name":{name},"statement":{text},"since":"{since}","types":{types}}}"#)
+}
+
+fn cursor(cursor: &ListedCursor) -> String {
+    let ListedCursor { name, statement, is_held, is_scrollable, since } = cursor;
+    let (name, text) = (quoted(name), quoted(&statement.text));
+    format!(r#"{{"name":{name},"statement":{text},"held":{is_held},"scrollable":{is_scrollable},"since":"{since}"}}"#)
+}
+
+/// A text in JSON.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            control if control < ' ' => {
+                // Writing to a string cannot fail.
+                let _ = write!(quoted, "\\u{:04x}", u32::from(control));
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_quoted_as_in_json() {
+        assert_eq!(quoted("a\"b\\c\n\u{e9}\u{1}"), "\"a\\\"b\\\\c\\u000a\u{e9}\\u0001\"");
+    }
+}

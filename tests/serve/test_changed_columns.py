@@ -170,10 +170,16 @@ def connected_again(server: Server) -> psycopg.Connection:
     return psycopg.connect(server.dsn, autocommit=True)
 
 
-@pytest.mark.parametrize("mode", ["READ ONLY", "ISOLATION LEVEL SERIALIZABLE"])
-def test_a_mode_is_not_ignored(connection: psycopg.Connection, mode: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("READ ONLY", "must be the first statement"),
+        ("ISOLATION LEVEL SERIALIZABLE", "serializable transactions are not"),
+    ],
+)
+def test_a_mode_is_not_ignored(connection: psycopg.Connection, mode: str, words: str) -> None:
     made(connection)
-    with pytest.raises(psycopg.errors.ActiveSqlTransaction, match="must be the first statement"):
+    with pytest.raises(psycopg.Error, match=words):
         connection.execute(f"SELECT 1; BEGIN {mode}; DELETE FROM changed; COMMIT")
     assert connection.execute("SELECT * FROM changed").fetchall() == [(1, 2)]
 

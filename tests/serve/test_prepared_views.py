@@ -69,7 +69,7 @@ def test_cursors_are_those_of_postgresql(both: tuple[psycopg.Connection, psycopg
         connection.execute("begin")
         connection.execute('declare a no scroll cursor for select 1 as "x"')
         connection.execute("declare b no scroll cursor with hold for values (1), (2)")
-        connection.cursor("c", scrollable=False).execute("select %s::int", [1])
+        connection.execute("declare c no scroll cursor for select %s::int", [1])
         found.append(connection.execute(CURSORS).fetchall())
         # The protocol's own portal runs this statement.
         found.append(connection.execute(f"select * from ({CURSORS}) c where name <> %s".encode(), ["a"]).fetchall()[1:])

@@ -93,6 +93,13 @@ def test_a_running_statement_is_stopped(server: Server, signal: str, code: str) 
         assert second.closed is (code == "57P01")
 
 
+def test_an_idle_session_runs_no_statement_after_its_end(server: Server) -> None:
+    for _ in range(20):
+        with session(server) as first, session(server) as second:
+            assert outcome(first, "select pg_terminate_backend(%s)", second.info.backend_pid) == ([(True,)], [])
+            assert outcome(second, "select 1")[0] == "57P01"
+
+
 def test_a_session_in_a_transaction_is_ended_and_its_changes_undone(server: Server) -> None:
     with session(server) as first, session(server) as second:
         first.execute("create or replace table changed (i int)")

@@ -28,7 +28,7 @@ pub use function::{
 pub use notification::NotificationStatement;
 use parser::Parser;
 pub use parser::SyntaxError;
-pub use setting::{Modes, Set, SetConfig};
+pub use setting::{Isolation, Modes, Set, SetConfig};
 pub use spool::{Argument, PartSource, SpoolStatement};
 
 /// A statement of a text.
@@ -73,7 +73,12 @@ pub enum StatementKind {
     /// SHOW of a setting, or of all.
     Show(Option<String>),
     /// SET TRANSACTION or SET SESSION CHARACTERISTICS.
-    SetTransaction(Modes),
+    SetTransaction {
+        /// What it sets.
+        modes: Modes,
+        /// SET SESSION CHARACTERISTICS: for the session's next transactions.
+        are_defaults: bool,
+    },
     /// SET CONSTRAINTS.
     SetConstraints {
         /// Whether it says ALL, and no names.

@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 #: The name of the database with the catalog.
 CATALOG = "colonnade_catalog"
 # They are read on import, because the process gives up its access to files later.
-CATALOG_SQL = [
-    Path(__file__).with_name(part).read_text()
+SQL = {
+    part: Path(__file__).with_name(f"{part}.sql").read_text()
     for part in (
-        *("catalog_types.sql", "catalog.sql", "catalog_functions.sql", "catalog_names.sql", "catalog_settings.sql"),
-        *("postgres_functions.sql", "information_schema.sql"),
+        *("catalog_types", "catalog", "catalog_functions", "catalog_names", "advisory_locks", "notifications", "sessions"),
+        *("catalog_settings", "postgres_functions", "information_schema", "range_functions"),
     )
-]
-#: For databases with the functions `colonnade_…` that reach the session of their statement, and with the types of
+}
+#: The same for databases without the functions `colonnade_…` that reach the session of their statement, and the types of
 #: `keyed.rs`.
-REGISTERED_SQL = [
-    Path(__file__).with_name(part).read_text()
-    for part in ("advisory_locks.sql", "notifications.sql", "sessions.sql", "range_functions.sql")
-]
+NO_SESSIONS = {
+    **dict.fromkeys(("advisory_locks", "notifications", "range_functions"), ""),
+    "sessions": "CREATE VIEW transaction_settings AS SELECT '' AS name, '' AS setting LIMIT 0",
+}
 
 
 def attach_catalog(root: DuckDBPyConnection, main_name: str, fence: Fence | None, scratch: Path | None = None) -> None:
@@ -82,10 +82,10 @@ def fill_catalog(connection: DuckDBPyConnection, main_name: str) -> QualifiedCat
         connection.execute(f"CREATE SCHEMA {CATALOG}.{schema}")
     catalog = QualifiedCatalog(connection, CATALOG)
     lacks = missing()
-    query = "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'colonnade_advisory'"
-    ((is_registered,),) = connection.execute(query).fetchall()
-    registered = REGISTERED_SQL if is_registered else []
-    sql = (f"CREATE MACRO main_name() AS {literal(main_name)}", *CATALOG_SQL, *registered)
+    query = "SELECT count(*) FROM duckdb_functions() WHERE function_name = 'colonnade_signal'"
+    ((has_functions,),) = connection.execute(query).fetchall()
+    parts = SQL if has_functions else SQL | NO_SESSIONS
+    sql = (f"CREATE MACRO main_name() AS {literal(main_name)}", *parts.values())
     catalog.create(";".join(sql), lacks.columns)
     # They name only types of DuckDB's.
     views = (f"CREATE VIEW {CATALOG}.{schema}.{name} AS {query}" for (schema, name), query in lacks.views.items())

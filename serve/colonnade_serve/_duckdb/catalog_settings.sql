@@ -5,13 +5,12 @@ INSERT INTO fixed_settings VALUES
     ('server_version', '15.0'), ('server_version_num', '150000'), ('server_encoding', 'UTF8'),
     ('standard_conforming_strings', 'on'), ('integer_datetimes', 'on'),
     ('bytea_output', 'hex'), ('max_identifier_length', '63'), ('max_index_keys', '32'), ('block_size', '8192'), ('is_superuser', 'off'),
-    ('default_table_access_method', 'heap'), ('default_transaction_isolation', 'repeatable read'), ('transaction_isolation', 'repeatable read'),
-    ('transaction_read_only', 'off'), ('transaction_deferrable', 'off'), ('default_transaction_read_only', 'off'),
-    ('default_transaction_deferrable', 'off'), ('lc_collate', 'C'), ('lc_ctype', 'C'), ('in_hot_standby', 'off');
+    ('default_table_access_method', 'heap'), ('lc_collate', 'C'), ('lc_ctype', 'C'), ('in_hot_standby', 'off');
 CREATE VIEW pg_settings AS
 SELECT name, setting, NULL::VARCHAR AS unit, '' AS category, '' AS short_desc, 'internal' AS context, 'string' AS vartype, 'default' AS source,
        setting AS boot_val, setting AS reset_val
 FROM (FROM fixed_settings
+      UNION ALL FROM transaction_settings
       -- What the session tells of itself (`settings.rs`).
       UNION ALL SELECT 'client_encoding', coalesce(getvariable('colonnade_client_encoding')::VARCHAR, 'UTF8')
       UNION ALL SELECT 'DateStyle', coalesce(getvariable('colonnade_datestyle')::VARCHAR, 'ISO, MDY')

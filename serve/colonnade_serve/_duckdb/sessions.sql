@@ -20,3 +20,5 @@ SELECT name, statement, held AS is_holdable, false AS is_binary, scrollable AS i
 FROM (SELECT unnest(from_json(system.main.colonnade_listing('cursors'),
                               '[{"name":"VARCHAR","statement":"VARCHAR","held":"BOOLEAN","scrollable":"BOOLEAN","since":"TIMESTAMPTZ"}]'),
                     recursive := true));
+CREATE VIEW transaction_settings AS
+SELECT unnest(from_json(system.main.colonnade_listing('modes'), '[{"name":"VARCHAR","setting":"VARCHAR"}]'), recursive := true);

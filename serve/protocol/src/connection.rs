@@ -172,8 +172,8 @@ fn run_session(
     let fields = [("peer", &*peer), ("user", &registration.control.user.name), ("role", &role), ("tls", tls)];
     observer.log_event("login", &fields.map(|(name, text)| (name, FieldValue::Text(text))));
     shared.watch.add(socket.as_ref(), registration.process)?;
-    let receives = engine.source().is_none();
-    startup::confirm_login(output, client, &shared.version, receives, registration.process, &registration.secret);
+    let is_source = engine.source().is_some();
+    startup::confirm_login(output, client, &shared.version, is_source, registration.process, &registration.secret);
     let output = std::mem::replace(output, Output::new(Arc::clone(socket)));
     let settings = Settings::new(&[
         ("server_version", &shared.version),

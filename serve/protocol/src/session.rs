@@ -13,6 +13,7 @@ pub(crate) mod execute;
 pub(crate) mod extended;
 pub(crate) mod functions;
 pub(crate) mod listing;
+pub(crate) mod modes;
 pub(crate) mod notification;
 pub(crate) mod portal;
 pub(crate) mod prepared;

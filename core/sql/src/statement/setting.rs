@@ -31,22 +31,60 @@ pub struct SetConfig {
 /// The setting that is written as two words.
 const AUTHORIZATION: &str = "session_authorization";
 
-/// What BEGIN and SET TRANSACTION ask for.
+/// What BEGIN and SET TRANSACTION ask for. Of several values, the last one counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Modes {
-    /// READ ONLY.
-    pub read_only: bool,
-    /// ISOLATION LEVEL SERIALIZABLE.
-    pub serializable: bool,
-    /// Anything at all, these two included.
+    /// ISOLATION LEVEL.
+    pub isolation: Option<Isolation>,
+    /// READ ONLY, or READ WRITE.
+    pub read_only: Option<bool>,
+    /// DEFERRABLE, or NOT DEFERRABLE.
+    pub deferrable: Option<bool>,
+    /// Anything at all, these included.
     pub are_any: bool,
+}
+
+impl Modes {
+    /// Whether they are more than what every transaction can be: READ ONLY or SERIALIZABLE.
+    pub fn are_strict(self) -> bool {
+        self.read_only == Some(true) || self.isolation == Some(Isolation::Serializable)
+    }
+}
+
+/// How far a transaction is isolated from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are SQL's")]
+pub enum Isolation {
+    ReadUncommitted,
+    ReadCommitted,
+    RepeatableRead,
+    Serializable,
+}
+
+impl Isolation {
+    /// Its name in SQL, as PostgreSQL shows it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadUncommitted => "read uncommitted",
+            Self::ReadCommitted => "read committed",
+            Self::RepeatableRead => "repeatable read",
+            Self::Serializable => "serializable",
+        }
+    }
+
+    /// The level with this name, in any letter case.
+    pub fn named(name: &str) -> Option<Self> {
+        let levels = [Self::ReadUncommitted, Self::ReadCommitted, Self::RepeatableRead, Self::Serializable];
+        levels.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+    }
 }
 
 /// SET, after that word; `None` if it is of another grammar than PostgreSQL's.
 pub(super) fn set(mut parser: Parser<'_>) -> Option<StatementKind> {
     let is_session = parser.word("session");
     if is_session && parser.word("characteristics") {
-        return (parser.word("as") && parser.word("transaction")).then(|| StatementKind::SetTransaction(modes(parser)));
+        return (parser.word("as") && parser.word("transaction"))
+            .then(|| StatementKind::SetTransaction { modes: modes(parser), are_defaults: true });
     }
     let is_local = !is_session && parser.word("local");
     if (is_session || parser.word("session")) && parser.word("authorization") {
@@ -56,7 +94,7 @@ pub(super) fn set(mut parser: Parser<'_>) -> Option<StatementKind> {
         return Some(StatementKind::SetConstraints { are_all: parser.word("all") });
     }
     if parser.word("transaction") {
-        return Some(StatementKind::SetTransaction(modes(parser)));
+        return Some(StatementKind::SetTransaction { modes: modes(parser), are_defaults: false });
     }
     if parser.word("time") {
         let is_default = parser.word("zone") && parser.word("local");
@@ -122,13 +160,22 @@ fn which(mut parser: Parser<'_>) -> Option<Option<String>> {
 /// The modes that come next.
 pub(super) fn modes(parser: Parser<'_>) -> Modes {
     let mut modes = Modes::default();
-    let mut before = None::<Token<'_>>;
+    // The last two words.
+    let mut before = [None::<Token<'_>>; 2];
     for token in parser.take_while_some() {
-        let follows = |word: &str| before.is_some_and(|before| before.is_word(word));
-        modes.read_only |= token.is_word("only") && follows("read");
-        modes.serializable |= token.is_word("serializable") && follows("level");
+        let is = |at: usize, word: &str| before[at].is_some_and(|before| before.is_word(word));
+        if is(1, "read") && token.is_one_of(&["only", "write"]) {
+            modes.read_only = Some(token.is_word("only"));
+        } else if token.is_word("deferrable") {
+            modes.deferrable = Some(!is(1, "not"));
+        } else if is(1, "level") && token.is_word("serializable") {
+            modes.isolation = Some(Isolation::Serializable);
+        } else if is(0, "level") {
+            let name = before[1].map(|first| format!("{} {}", first.text, token.text));
+            modes.isolation = name.and_then(|name| Isolation::named(&name)).or(modes.isolation);
+        }
         modes.are_any |= !token.is_one_of(&["transaction", "work"]);
-        before = Some(token);
+        before = [before[1], Some(token)];
     }
     modes
 }
@@ -229,12 +276,26 @@ mod tests {
         ] {
             assert_eq!(kind(sql), expected, "{sql}");
         }
-        let modes = |read_only, serializable| Modes { read_only, serializable, are_any: true };
+        let modes = |isolation, read_only, deferrable| Modes { isolation, read_only, deferrable, are_any: true };
         assert_eq!(kind("begin work"), StatementKind::Begin(Modes::default()));
-        assert_eq!(kind("start transaction read only"), StatementKind::Start(modes(true, false)));
+        assert_eq!(kind("start transaction read only"), StatementKind::Start(modes(None, Some(true), None)));
+        assert_eq!(
+            kind("begin isolation level READ  committed, read write not deferrable"),
+            StatementKind::Begin(modes(Some(Isolation::ReadCommitted), Some(false), Some(false)))
+        );
+        assert_eq!(
+            kind("set transaction read only, read write, deferrable isolation level repeatable read"),
+            StatementKind::SetTransaction {
+                modes: modes(Some(Isolation::RepeatableRead), Some(false), Some(true)),
+                are_defaults: false
+            }
+        );
         assert_eq!(
             kind("set session characteristics as transaction isolation level serializable"),
-            StatementKind::SetTransaction(modes(false, true))
+            StatementKind::SetTransaction {
+                modes: modes(Some(Isolation::Serializable), None, None),
+                are_defaults: true
+            }
         );
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::Caller;
+use crate::session::modes::{Mode, ShownModes, TransactionModes};
 use crate::session::prepared::cursors::{Cursors, ListedCursor};
 use crate::session::prepared::statements::{ListedStatement, Statements};
 
@@ -14,6 +15,8 @@ pub enum Listed {
     Statements,
     /// Cursors and portals.
     Cursors,
+    /// The settings of transactions.
+    Modes,
 }
 
 /// What the views show of a session.
@@ -21,6 +24,7 @@ pub enum Listed {
 pub(crate) struct SessionLists {
     pub statements: Arc<Statements>,
     pub cursors: Arc<Cursors>,
+    pub modes: Arc<ShownModes>,
 }
 
 impl Caller {
@@ -28,6 +32,13 @@ impl Caller {
     pub fn list(&self, what: Listed) -> String {
         let objects: Vec<String> = match what {
             Listed::Statements => self.lists.statements.listed().iter().map(statement).collect(),
+            Listed::Modes => {
+                let (now, defaults) = self.lists.modes.get();
+                [("", now), ("default_", defaults)]
+                    .into_iter()
+                    .flat_map(|(which, modes)| settings(which, modes))
+                    .collect()
+            }
             Listed::Cursors => self.lists.cursors.listed().iter().map(cursor).collect(),
         };
         format!("[{}]", objects.join(","))
@@ -48,6 +59,15 @@ fn cursor(cursor: &ListedCursor) -> String {
     let ListedCursor { name, statement, is_held, is_scrollable, since } = cursor;
     let (name, text) = (quoted(name), quoted(&statement.text));
     format!(r#"{{"name":{name},"statement":{text},"held":{is_held},"scrollable":{is_scrollable},"since":"{since}"}}"#)
+}
+
+/// The settings of a transaction's modes. `which` is the beginning of their names.
+fn settings(which: &str, modes: TransactionModes) -> impl Iterator<Item = String> {
+    let names = [("isolation", Mode::Isolation), ("read_only", Mode::ReadOnly), ("deferrable", Mode::Deferrable)];
+    names.into_iter().map(move |(name, mode)| {
+        let (name, value) = (quoted(&format!("{which}transaction_{name}")), quoted(modes.value(mode)));
+        format!(r#"{{"name":{name},"setting":{value}}}"#)
+    })
 }
 
 /// A text in JSON.

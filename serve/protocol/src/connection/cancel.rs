@@ -248,6 +248,16 @@ impl Control {
         }
     }
 
+    /// Stops an idle session at once: it runs no statement after this, if the reason ends it. Gives whether it is idle.
+    pub fn stop_if_idle(&self, reason: StopReason) -> bool {
+        let mut state = self.state();
+        if !state.is_busy && reason.ends_session() {
+            state.reason = state.reason.max(Some(reason));
+            self.socket.shutdown(Shutdown::Read);
+        }
+        !state.is_busy
+    }
+
     /// Interrupts the running statement and gives it. Gives `None` if none runs, or if another thread already waits for
     /// its end for the same reason. A reason that ends the session is noted also if no statement runs, and only then
     /// does the session wake from its read, so that it can tell the client why it ends.

@@ -150,8 +150,10 @@ impl Registry {
             Some((_, control)) if (&control.user.name, control.user.entry) != (&user.name, user.entry) => {
                 Stop::OtherUser
             }
-            Some((_, control)) if stop_in_background(control, reason).is_err() => Stop::NoThread,
-            Some((_, control)) => Stop::Sent(Arc::downgrade(control)),
+            Some((_, control)) => match control.stop_if_idle(reason) || stop_in_background(control, reason).is_ok() {
+                true => Stop::Sent(Arc::downgrade(control)),
+                false => Stop::NoThread,
+            },
         }
     }
 

@@ -173,12 +173,13 @@ impl StartupMessage {
 /// Sends the messages after the login: AuthenticationOk, the parameters that PostgreSQL reports, and the key for cancel
 /// requests.
 ///
-/// `receives` says whether the session takes rows in FORMAT colonnade, too.
+/// `is_source` says whether another database runs the statements. Its session takes no rows in FORMAT colonnade, and has
+/// the modes of transactions.
 pub fn confirm_login(
     output: &mut Output,
     message: &StartupMessage,
     version: &str,
-    receives: bool,
+    is_source: bool,
     process: i32,
     secret: &[u8],
 ) {
@@ -202,8 +203,14 @@ pub fn confirm_login(
     ] {
         backend::parameter_status(out, name, value);
     }
-    if receives {
-        backend::parameter_status(out, "colonnade.receive", &format_version);
+    if !is_source {
+        for (name, value) in [
+            ("default_transaction_read_only", "off"),
+            ("in_hot_standby", "off"),
+            ("colonnade.receive", &*format_version),
+        ] {
+            backend::parameter_status(out, name, value);
+        }
     }
     backend::backend_key_data(out, process, secret);
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray as _;
+use colonnade_sql::statement::Modes;
 use colonnade_sql::{Statement, StatementKind, quote};
 
 use crate::engine::{EngineAnswer, EngineError};
@@ -11,6 +12,7 @@ use crate::message::backend;
 use crate::rows;
 use crate::session::execute::BATCH;
 use crate::session::listing::Listing;
+use crate::session::modes::{Mode, TransactionModes};
 use crate::session::query;
 use crate::session::settings::{self, Change, Command, FormerValues, Settings};
 use crate::session::state::Session;
@@ -37,10 +39,19 @@ impl Session {
                 self.reset_settings()?;
                 None
             }
-            Command::Transaction(modes) if modes.read_only || modes.serializable => {
-                return Err(settings::SettingError::Transaction.into());
+            Command::Transaction(modes) => {
+                if self.transaction.is_any() {
+                    self.change_modes(modes)?;
+                } else {
+                    let message = "SET TRANSACTION can only be used in transaction blocks";
+                    self.warn(SqlState::NO_ACTIVE_SQL_TRANSACTION, message);
+                }
+                None
             }
-            Command::Transaction(_) => None,
+            Command::TransactionDefaults(modes) => {
+                self.set_transaction_defaults(modes)?;
+                None
+            }
             Command::Show(_) | Command::ShowAll => self.listing(&command)?,
         };
         let out = self.output.buffer();
@@ -54,6 +65,29 @@ impl Session {
         let sent = matches!(kind, StatementKind::SetConfig(_)).then_some(1);
         self.finish(&query::tag(kind, sent, None));
         Ok(())
+    }
+
+    /// SET SESSION CHARACTERISTICS.
+    fn set_transaction_defaults(&mut self, modes: Modes) -> Result<(), Failure> {
+        let named = TransactionModes::default().with(modes);
+        let given = [
+            (Mode::Isolation, modes.isolation.is_some()),
+            (Mode::ReadOnly, modes.read_only.is_some()),
+            (Mode::Deferrable, modes.deferrable.is_some()),
+        ];
+        for (mode, _) in given.into_iter().filter(|(_, is_given)| *is_given) {
+            if let Some(setting) = Settings::of_default(mode) {
+                self.set(setting, Some(named.value(mode)), false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets a mode of the present transaction. Outside of one, it would be that of this statement alone.
+    fn set_mode(&mut self, setting: usize, mode: Mode, value: Option<&str>) -> Result<(), Failure> {
+        let initial = self.settings.transaction_defaults().value(mode);
+        let modes = mode.parse(Settings::name(setting), value.unwrap_or(initial))?;
+        if self.transaction.is_any() { self.change_modes(modes) } else { Ok(()) }
     }
 
     /// SET CONSTRAINTS. The engine checks all constraints at once, so that ALL changes nothing: none is deferrable.
@@ -88,6 +122,9 @@ impl Session {
     /// it. In front of a source, the value is the session's own: a source may have no search path, and otherwise
     /// answers SHOW itself.
     fn show(&mut self, setting: usize) -> Result<String, Failure> {
+        if let Some(mode) = Settings::transaction_mode(setting) {
+            return Ok(self.modes().value(mode).to_owned());
+        }
         if !Settings::is_search_path(setting) || self.engine.source().is_some() {
             return Ok(self.settings.value(setting).to_owned());
         }
@@ -148,6 +185,9 @@ impl Session {
     }
 
     fn set(&mut self, setting: usize, value: Option<&str>, is_local: bool) -> Result<(), Failure> {
+        if let Some(mode) = Settings::transaction_mode(setting) {
+            return self.set_mode(setting, mode, value);
+        }
         let change = self.settings.plan(setting, value)?;
         if self.engine.source().is_some() {
             Settings::check_style_of_source(setting, &change)?;

@@ -114,6 +114,7 @@ impl Session {
             self.transaction.savepoints.may_write();
         }
         self.transaction.is_unused = false;
+        self.prepared.modes.set(self.modes(), self.settings.transaction_defaults());
         let answer = run(self.engine()?);
         answer.map_err(|error| {
             let error = with_catalog_hint(error, statement.text, self.engine.source());

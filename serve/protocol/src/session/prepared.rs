@@ -20,10 +20,13 @@ use crate::connection::cancel::Control;
 use crate::error::Failure;
 use crate::limits::Charged;
 use crate::message::frontend::StatementOrPortal;
+use crate::session::modes::ShownModes;
 
 /// A client's prepared statements and portals. A new unnamed one replaces the former unnamed one.
 pub struct Prepared {
     pub statements: Arc<Statements>,
+    /// The modes of transactions, as functions of SQL see them.
+    pub modes: Arc<ShownModes>,
     cursors: Arc<Cursors>,
     portals: HashMap<String, Charged<Portal>>,
     /// A portal whose description was requested, but is deferred until it runs.
@@ -35,8 +38,8 @@ const MAX_PREPARED: usize = 4096;
 
 impl Prepared {
     pub fn new(lists: SessionLists) -> Self {
-        let SessionLists { statements, cursors } = lists;
-        Self { statements, cursors, portals: HashMap::new(), described_portal: None }
+        let SessionLists { statements, cursors, modes } = lists;
+        Self { statements, cursors, modes, portals: HashMap::new(), described_portal: None }
     }
 
     /// Removes everything.

@@ -56,9 +56,10 @@ pub fn runs_on_engine(kind: &StatementKind, source: Option<Dialect>) -> bool {
         | StatementKind::Explain { .. }
         | StatementKind::ExplainInputs(_)
         | StatementKind::Other(_) => true,
-        StatementKind::Set(_) | StatementKind::Reset(_) | StatementKind::Show(_) | StatementKind::SetTransaction(_) => {
-            settings::session_command(kind, source).is_none()
-        }
+        StatementKind::Set(_)
+        | StatementKind::Reset(_)
+        | StatementKind::Show(_)
+        | StatementKind::SetTransaction { .. } => settings::session_command(kind, source).is_none(),
         // One of another setting is an ordinary call.
         StatementKind::SetConfig(config) => source.is_some() || !settings::is_known(&config.name),
         // A source's notifications would not arrive.
@@ -150,7 +151,7 @@ pub fn tag(kind: &StatementKind, rows: Option<u64>, changed: Option<u64>) -> Str
         StatementKind::Delete => counted("DELETE"),
         StatementKind::Merge => counted("MERGE"),
         StatementKind::Copy(_) => counted("COPY"),
-        StatementKind::Set(_) | StatementKind::SetTransaction(_) => "SET".to_owned(),
+        StatementKind::Set(_) | StatementKind::SetTransaction { .. } => "SET".to_owned(),
         StatementKind::SetConstraints { .. } => "SET CONSTRAINTS".to_owned(),
         StatementKind::Reset(_) => "RESET".to_owned(),
         StatementKind::Show(_) => "SHOW".to_owned(),

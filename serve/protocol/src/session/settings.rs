@@ -16,13 +16,18 @@ use colonnade_sql::{Dialect, quote};
 use crate::charset::{ClientEncoding, EncodingNameError};
 use crate::error::{ClientError, SqlState};
 use crate::limits::{Charge, Timeout};
+use crate::session::modes::{Mode, TransactionModes};
 use crate::value::{self, TextStyle, Zone};
 
 pub use command::{Command, command, session_command};
 use known::Effect::{
     Charged, DateStyle, Encoding, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone,
+    Transaction, TransactionDefault,
 };
-use known::{CLIENT_ENCODING, DATE_STYLE, INTERVAL_STYLE, KNOWN, KnownSetting, ROLE, SESSION_AUTHORIZATION, find};
+use known::{
+    CLIENT_ENCODING, DATE_STYLE, DEFAULT_DEFERRABLE, DEFAULT_ISOLATION, DEFAULT_READ_ONLY, INTERVAL_STYLE, KNOWN, KnownSetting, ROLE,
+    SESSION_AUTHORIZATION, find,
+};
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
@@ -46,11 +51,11 @@ pub enum SettingError {
         value: String,
     },
     /// The engine has no such transactions.
-    #[error("serializable transactions, and read-only transactions by SET, are not supported")]
-    Transaction,
+    #[error("serializable transactions are not supported")]
+    Serializable,
     /// A mode of a transaction in which statements have run.
-    #[error("BEGIN with a mode must be the first statement of its transaction")]
-    LateMode,
+    #[error("{0} must be the first statement of its transaction")]
+    LateMode(&'static str),
 }
 
 impl ClientError for SettingError {
@@ -60,14 +65,14 @@ impl ClientError for SettingError {
             Self::Fixed(_) => SqlState::new("55P02"),
             Self::Role { .. } => SqlState::INSUFFICIENT_PRIVILEGE,
             Self::Value { .. } => SqlState::INVALID_PARAMETER_VALUE,
-            Self::Transaction => SqlState::FEATURE_NOT_SUPPORTED,
-            Self::LateMode => SqlState::ACTIVE_SQL_TRANSACTION,
+            Self::Serializable => SqlState::FEATURE_NOT_SUPPORTED,
+            Self::LateMode(_) => SqlState::ACTIVE_SQL_TRANSACTION,
         }
     }
 
     fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Transaction => "Leave it out: a transaction sees one snapshot of the database.",
+            Self::Serializable => "Leave it out: a transaction sees one snapshot of the database.",
             Self::Role { .. } => {
                 "A session has the role with which its client has logged in. Connect as the other one."
             }
@@ -86,6 +91,7 @@ pub struct Settings {
     /// Of the values now.
     text_style: TextStyle,
     client_encoding: ClientEncoding,
+    transaction_defaults: TransactionModes,
 }
 
 #[derive(Clone, Debug)]
@@ -125,13 +131,8 @@ impl Settings {
         let values =
             defaults.iter().map(|value| Value { now: value.clone(), after_commit: value.clone(), charge: None });
         let (values, history) = (values.collect(), Vec::new());
-        let settings = Self {
-            values,
-            defaults,
-            history,
-            text_style: TextStyle::default(),
-            client_encoding: ClientEncoding::default(),
-        };
+        let (text_style, client_encoding, transaction_defaults) = Default::default();
+        let settings = Self { values, defaults, history, text_style, client_encoding, transaction_defaults };
         Self { text_style: settings.chosen_style(), ..settings }
     }
 
@@ -164,6 +165,33 @@ impl Settings {
             date: value(DATE_STYLE).and_then(|words| value::DateStyle::default().with(words)).unwrap_or_default(),
             interval: value(INTERVAL_STYLE).and_then(value::IntervalStyle::named).unwrap_or_default(),
         }
+    }
+
+    /// The modes of the session's next transactions.
+    pub fn transaction_defaults(&self) -> TransactionModes {
+        self.transaction_defaults
+    }
+
+    fn chosen_defaults(&self) -> TransactionModes {
+        let names = [
+            (Mode::Isolation, DEFAULT_ISOLATION),
+            (Mode::ReadOnly, DEFAULT_READ_ONLY),
+            (Mode::Deferrable, DEFAULT_DEFERRABLE),
+        ];
+        names.into_iter().fold(TransactionModes::default(), |modes, (mode, name)| {
+            let value = find(name).map(|setting| mode.parse(name, self.value(setting)));
+            value.and_then(Result::ok).map_or(modes, |chosen| modes.with(chosen))
+        })
+    }
+
+    /// The setting of the next transactions' mode.
+    pub fn of_default(mode: Mode) -> Option<usize> {
+        KNOWN.iter().position(|known| known.effect == TransactionDefault(mode))
+    }
+
+    /// The mode of the present transaction that a setting is.
+    pub fn transaction_mode(setting: usize) -> Option<Mode> {
+        if let Transaction(mode) = KNOWN[setting].effect { Some(mode) } else { None }
     }
 
     /// The name with which the client has logged in.
@@ -210,6 +238,11 @@ impl Settings {
                 Some(style) => Ok(self.told(setting, style.name().to_owned())),
                 None => invalid("postgres, postgres_verbose, sql_standard or iso_8601"),
             },
+            TransactionDefault(mode) => {
+                let value = TransactionModes::default().with(mode.parse(known.name, value)?).value(mode).to_owned();
+                Ok(Change { value, ..change })
+            }
+            Transaction(_) => Err(SettingError::Fixed(known.name)),
             ReadOnly if value == self.value(setting) => Ok(change),
             ReadOnly => Err(SettingError::Fixed(known.name)),
             Role if value == self.own_role() || known.name == ROLE && value == known.default => Ok(change),
@@ -287,10 +320,11 @@ impl Settings {
     fn replace(&mut self, setting: usize, value: Value) -> Option<(&'static str, String)> {
         let known = &KNOWN[setting];
         let before = std::mem::replace(&mut self.values[setting], value);
-        if matches!(known.effect, DateStyle | IntervalStyle) {
-            self.text_style = self.chosen_style();
-        } else if known.effect == Encoding {
-            self.client_encoding = self.chosen_encoding();
+        match known.effect {
+            DateStyle | IntervalStyle => self.text_style = self.chosen_style(),
+            Encoding => self.client_encoding = self.chosen_encoding(),
+            TransactionDefault(_) => self.transaction_defaults = self.chosen_defaults(),
+            _ => {}
         }
         let now = &self.values[setting].now;
         (known.is_reported && before.now != *now).then(|| (known.name, now.clone()))
@@ -346,6 +380,19 @@ fn without_catalog(path: &str) -> String {
     let is_kept = |name: &&str| !name.eq_ignore_ascii_case("pg_catalog") && name.trim_matches('"') != "$user";
     let names: Vec<_> = path.split(',').map(str::trim).filter(is_kept).collect();
     if names.is_empty() { "main".to_owned() } else { names.join(",") }
+}
+
+/// The value of a text for a switch, as PostgreSQL reads it: also the beginning of a word that could be no other one.
+pub fn boolean(text: &str) -> Option<bool> {
+    let text = text.trim().to_ascii_lowercase();
+    let begins = |word: &str, least: usize| text.len() >= least && word.starts_with(&text);
+    match &*text {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ if begins("true", 1) || begins("yes", 1) || begins("on", 2) => Some(true),
+        _ if begins("false", 1) || begins("no", 1) || begins("off", 2) => Some(false),
+        _ => None,
+    }
 }
 
 pub fn is_known(name: &str) -> bool {

@@ -25,10 +25,13 @@ impl Session {
         }
         let is_shared = self.share_transactions(&statements);
         for statement in &statements {
-            if is_shared {
+            let source = self.engine.source();
+            let is_single = !is_shared && self.is_read_only() && query::may_share_transaction(&statement.kind, source);
+            if is_shared || is_single {
                 self.begin_implicitly(&statement.kind)?;
             }
             match self.statement(statement, false) {
+                Ok(()) if is_single => self.end_pipeline()?,
                 Ok(()) => {
                     self.send_statement_notifications();
                     // This bounds the buffer for answers.
@@ -65,6 +68,7 @@ impl Session {
             StatementKind::Discard(what) if what == "ALL" => self.discard_all(&statement.kind),
             StatementKind::Discard(what) if what.starts_with("TEMP") => {
                 let running = self.start()?;
+                self.transaction.is_unused = false;
                 self.run_own_statement("DISCARD TEMP")?;
                 drop(running);
                 self.complete(&statement.kind);

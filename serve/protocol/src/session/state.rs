@@ -16,6 +16,7 @@ use crate::engine::{Engine, EngineSession};
 use crate::error::Failure;
 use crate::message::backend::TransactionStatus;
 use crate::rows::tickets::Tickets;
+use crate::session::modes::TransactionModes;
 use crate::session::prepared::Prepared;
 use crate::session::settings::Settings;
 
@@ -50,8 +51,10 @@ pub struct TransactionState {
     pub status: TransactionStatus,
     /// Whether the session has begun a transaction, for the statements since the last Sync or for a query string.
     pub is_pipeline: bool,
-    /// Whether no statement of the client has run in that transaction.
+    /// Whether no statement of the client has run in the transaction, its own or that of the session.
     pub is_unused: bool,
+    /// Its modes, if one is open.
+    pub modes: TransactionModes,
     pub savepoints: Savepoints,
 }
 

@@ -13,7 +13,7 @@ use colonnade_sql::{Dialect, Statement, StatementKind};
 
 use crate::error::{Failure, SqlState};
 use crate::memory::with_reserve;
-use crate::message::backend::{self, Report, TransactionStatus};
+use crate::message::backend::{self, TransactionStatus};
 use crate::notifications::NotificationMark;
 use crate::session::execute::BATCH;
 use crate::session::prepared::statement::PreparedStatement;
@@ -63,8 +63,12 @@ impl Session {
                     }
                     _ => {}
                 }
-                let report = Report { severity: "WARNING", code: code.as_str(), message, ..Report::default() };
-                backend::notice_response(self.output.buffer(), &report);
+                self.warn(code, message);
+                if let StatementKind::Begin(modes) | StatementKind::Start(modes) = kind
+                    && self.engine.source().is_none()
+                {
+                    self.change_modes(*modes)?;
+                }
             }
             (Action::RollBack, _) => {
                 self.roll_back()?;
@@ -73,23 +77,24 @@ impl Session {
                 return Ok(());
             }
             (Action::Run, StatementKind::Begin(modes) | StatementKind::Start(modes)) => {
-                // Earlier statements of the pipeline or the query string become a part of the transaction. Its mode
+                // Earlier statements of the pipeline or the query string become a part of the transaction. Its modes
                 // cannot be changed then, unless they were only SETs.
-                if self.transaction.is_pipeline && (modes.read_only || modes.serializable) {
+                let is_source = self.engine.source().is_some();
+                if self.transaction.is_pipeline && !is_source {
+                    self.change_modes(*modes)?;
+                } else if self.transaction.is_pipeline && modes.are_strict() {
                     if !self.transaction.is_unused {
-                        return Err(settings::SettingError::LateMode.into());
+                        return Err(settings::SettingError::LateMode("BEGIN with a mode").into());
                     }
                     self.end_own_transaction(true)?;
                 }
                 if !self.transaction.take_pipeline() {
-                    let begin = match self.engine.source() {
-                        None => begin_statement(*modes)?,
-                        // All sources accept BEGIN. The client's text is needed only for its modes.
-                        Some(_) if modes.are_any => text,
-                        Some(_) => "BEGIN",
-                    };
                     let _running = self.start()?;
-                    self.begin_or_end(begin)?;
+                    match is_source && modes.are_any {
+                        // All sources accept BEGIN. The client's text is needed only for its modes.
+                        true => self.begin_or_end(text)?,
+                        false => self.begin(*modes)?,
+                    }
                 }
                 self.transaction.status = TransactionStatus::InTransaction;
             }
@@ -128,12 +133,13 @@ impl Session {
 
     /// Begins a transaction for the statements up to the next Sync (PostgreSQL protocol, "Pipelining"), unless they
     /// begin or end one themselves. A statement with Sync directly after it needs no transaction, unless it gives rows
-    /// of what it changes.
+    /// of what it changes, or may only read.
     pub fn begin_pipeline(&mut self, statement: &PreparedStatement) -> Result<(), Failure> {
         let is_able = !self.is_status_unknown() && query::may_share_transaction(&statement.kind, self.engine.source());
         let is_outside = !self.transaction.is_any();
-        if is_able && is_outside && (statement.may_return_changes || !self.input.is_sync_next()) {
-            self.begin_or_end("BEGIN")?;
+        let is_needed = statement.may_return_changes || self.is_read_only() || !self.input.is_sync_next();
+        if is_able && is_outside && is_needed {
+            self.begin(Modes::default())?;
             (self.transaction.is_pipeline, self.transaction.is_unused) = (true, true);
         }
         Ok(())
@@ -197,7 +203,7 @@ impl Session {
     /// If BEGIN fails and it is not certain that no transaction is open.
     pub fn begin_implicitly(&mut self, kind: &StatementKind) -> Result<(), Failure> {
         if !self.transaction.is_any() && !controls_transaction(kind) {
-            match self.begin_or_end("BEGIN") {
+            match self.begin(Modes::default()) {
                 Err(failure) if failure.is_fatal() => return Err(failure),
                 begun => (self.transaction.is_pipeline, self.transaction.is_unused) = (begun.is_ok(), true),
             }
@@ -211,7 +217,7 @@ impl Session {
             self.transaction.is_unused = false;
             return work(self);
         }
-        self.begin_or_end("BEGIN")?;
+        self.begin(Modes::default())?;
         let done = work(self);
         match done {
             Ok(_) => self.commit("COMMIT")?,
@@ -219,6 +225,11 @@ impl Session {
             Err(_) => self.roll_back()?,
         }
         done
+    }
+
+    /// Whether the session's next transactions may only read. Then statements outside of one need one of their own.
+    pub fn is_read_only(&self) -> bool {
+        self.engine.source().is_none() && self.settings.transaction_defaults().read_only
     }
 
     /// Whether it is unknown if a transaction is open.
@@ -303,14 +314,6 @@ fn controls_transaction(kind: &StatementKind) -> bool {
 const ROLLBACK_RETRY_PAUSE: Duration = Duration::from_millis(20);
 /// The maximum total time of these pauses.
 const ROLLBACK_RETRY_LIMIT: Duration = Duration::from_secs(30);
-
-/// BEGIN for an engine that is no source.
-fn begin_statement(modes: Modes) -> Result<&'static str, Failure> {
-    if modes.serializable {
-        return Err(settings::SettingError::Transaction.into());
-    }
-    Ok(if modes.read_only { "BEGIN TRANSACTION READ ONLY" } else { "BEGIN TRANSACTION" })
-}
 
 #[cfg(test)]
 mod tests {

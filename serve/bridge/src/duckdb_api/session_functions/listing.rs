@@ -44,6 +44,7 @@ unsafe extern "C" fn bind(info: Handle, own_info: Handle, _: Handle, error: *mut
             let what = match &*constant(api, info, 0)? {
                 "statements" => Listed::Statements,
                 "cursors" => Listed::Cursors,
+                "modes" => Listed::Modes,
                 _ => return Err(CallbackError::bind("there is no such list")),
             };
             let mut call = owned(Call { what, caller: Caller::current() });

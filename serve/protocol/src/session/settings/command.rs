@@ -20,8 +20,10 @@ pub enum Command {
     ShowAll,
     /// RESET ALL, which is also a part of DISCARD ALL.
     ResetAll,
-    /// SET TRANSACTION or SET SESSION CHARACTERISTICS.
+    /// SET TRANSACTION.
     Transaction(Modes),
+    /// SET SESSION CHARACTERISTICS.
+    TransactionDefaults(Modes),
 }
 
 /// The command of a statement about settings that the session knows. All other settings belong to the engine.
@@ -37,7 +39,8 @@ pub fn command(kind: &StatementKind) -> Option<Command> {
         StatementKind::Reset(None) => Command::ResetAll,
         StatementKind::Show(Some(name)) => Command::Show(find(name)?),
         StatementKind::Show(None) => Command::ShowAll,
-        StatementKind::SetTransaction(modes) => Command::Transaction(*modes),
+        StatementKind::SetTransaction { modes, are_defaults: false } => Command::Transaction(*modes),
+        StatementKind::SetTransaction { modes, are_defaults: true } => Command::TransactionDefaults(*modes),
         _ => return None,
     })
 }
@@ -62,7 +65,7 @@ pub fn session_command(kind: &StatementKind, source: Option<Dialect>) -> Option<
         Command::Set { setting, .. } | Command::Show(setting) => is_of_connection(super::Settings::name(*setting)),
         // Other databases have no statements with these names.
         Command::ShowAll | Command::ResetAll => !dialect.is_postgres(),
-        Command::Transaction(_) => false,
+        Command::Transaction(_) | Command::TransactionDefaults(_) => false,
     };
     is_kept.then_some(command)
 }

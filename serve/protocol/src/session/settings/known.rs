@@ -1,6 +1,7 @@
 //! The settings that the session knows, and what each one does.
 
 use crate::limits::Timeout;
+use crate::session::modes::Mode;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
@@ -23,6 +24,10 @@ pub(super) enum Effect {
     SearchPath,
     /// The only value is the client's role, and for `role` also `none`, which is the same one.
     Role,
+    /// A mode of the session's next transactions.
+    TransactionDefault(Mode),
+    /// A mode of the present transaction. The transaction has the value.
+    Transaction(Mode),
     /// The value is the time zone of the session and of the engine.
     TimeZone,
 }
@@ -41,10 +46,14 @@ const fn known(name: &'static str, default: &'static str, effect: Effect, is_rep
 
 use Effect::{
     Charged, DateStyle, Encoding, IgnoredTime, IntervalStyle, Only, ReadOnly, Role, SearchPath, TimeLimit, TimeZone,
+    Transaction, TransactionDefault,
 };
 
 pub(super) const CLIENT_ENCODING: &str = "client_encoding";
 pub(super) const DATE_STYLE: &str = "DateStyle";
+pub(super) const DEFAULT_DEFERRABLE: &str = "default_transaction_deferrable";
+pub(super) const DEFAULT_ISOLATION: &str = "default_transaction_isolation";
+pub(super) const DEFAULT_READ_ONLY: &str = "default_transaction_read_only";
 pub(super) const INTERVAL_STYLE: &str = "IntervalStyle";
 pub(super) const ROLE: &str = "role";
 pub(super) const SESSION_AUTHORIZATION: &str = "session_authorization";
@@ -56,9 +65,9 @@ pub(super) const KNOWN: [KnownSetting; 38] = [
     known(CLIENT_ENCODING, "UTF8", Encoding, true),
     known("client_min_messages", "notice", Charged, false),
     known(DATE_STYLE, "ISO, MDY", DateStyle, true),
-    known("default_transaction_deferrable", "off", Charged, false),
-    known("default_transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
-    known("default_transaction_read_only", "off", Only(&["off", "false", "0"]), true),
+    known(DEFAULT_DEFERRABLE, "off", TransactionDefault(Mode::Deferrable), false),
+    known(DEFAULT_ISOLATION, "repeatable read", TransactionDefault(Mode::Isolation), false),
+    known(DEFAULT_READ_ONLY, "off", TransactionDefault(Mode::ReadOnly), true),
     // It has no effect, because floats always have the shortest text that reads back as the same number.
     known("escape_string_warning", "on", Charged, false),
     known("extra_float_digits", "1", Charged, false),
@@ -86,9 +95,9 @@ pub(super) const KNOWN: [KnownSetting; 38] = [
     known("statement_timeout", "0", TimeLimit(Timeout::Statement), false),
     known("synchronize_seqscans", "on", Charged, false),
     known("TimeZone", "UTC", TimeZone, true),
-    known("transaction_isolation", "repeatable read", Only(&["repeatable read", "read committed"]), false),
-    known("transaction_read_only", "off", Only(&["off", "false", "0"]), false),
-    known("transaction_deferrable", "off", Charged, false),
+    known("transaction_isolation", "repeatable read", Transaction(Mode::Isolation), false),
+    known("transaction_read_only", "off", Transaction(Mode::ReadOnly), false),
+    known("transaction_deferrable", "off", Transaction(Mode::Deferrable), false),
     known("xmloption", "content", Charged, false),
 ];
 
